@@ -1,0 +1,74 @@
+# Every target works on a fresh machine with Python 3.11 or newer: what it needs is installed
+# into .venv on first use, and again only when pyproject.toml or constraints.txt change.
+#
+#   make PYTHON=/path/to/python3 demo     to choose the Python
+#   make test PYTEST_ARGS="-k widths -n 0"
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+PYTEST_ARGS ?=
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3 python; do \
+    $$python -c "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))" 2>/dev/null \
+    && echo $$python && break; done)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help install demo test lint format types notebooks benchmarks-smoke check clean
+
+help: ## List the targets.
+	@sed -n 's/^\([a-z-]*\):.*## /\1 | /p' Makefile | awk -F'[|]' '{ printf "  make %-18s%s\n", $$1, $$2 }'
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { \
+	    echo "Needs Python 3.11 or newer with venv (on Debian and Ubuntu: apt install python3-venv)."; \
+	    exit 1; }
+	"$(PYTHON)" -m venv $(VENV)
+
+$(VENV)/.installed-demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[plot]"
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $(VENV)/.installed-demo $@
+
+install: $(VENV)/.installed-dev ## Make .venv with everything the other targets use.
+
+demo: $(VENV)/.installed-demo ## Tune a classifier with late results; prints a table, draws a picture.
+	MPLBACKEND=Agg $(BIN)/python -m benchmarks.demo
+
+# One thread in each of several test processes: the tests' matrices are small.
+test: $(VENV)/.installed-dev ## Run the tests.
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-dev ## Check format and lint.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+format: $(VENV)/.installed-dev ## Format, and fix what can be fixed by itself.
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.installed-dev ## Check the types.
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+# The errors-for-warnings of the tests do not concern the machinery that runs a notebook.
+notebooks: $(VENV)/.installed-dev ## Run every notebook from its first cell to its last.
+	$(BIN)/python -m pytest --nbmake --nbmake-kernel=python3 --nbmake-timeout=600 \
+	    -o filterwarnings=default notebooks
+
+benchmarks-smoke: $(VENV)/.installed-dev ## Run every benchmark with --smoke.
+	@set -e; \
+	for file in $$(grep -l '__name__ == "__main__"' \
+	    $(wildcard benchmarks/[a-z]*.py benchmarks/performance/[a-z]*.py) /dev/null); do \
+	    module=$$(echo "$${file%.py}" | tr / .); \
+	    echo "== $$module --smoke"; \
+	    MPLBACKEND=Agg $(BIN)/python -m "$$module" --smoke; \
+	done
+
+check: lint types test notebooks benchmarks-smoke ## Everything a change must pass.
+
+clean: ## Remove .venv and caches.
+	rm -rf $(VENV) build dist out .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,43 @@
+"""Bayesian optimisation that keeps working when its assumptions break, on BoTorch and GPyTorch."""
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from botorch_ext import algorithms, delays, widths
+from botorch_ext.domains import Box, FiniteSet
+from botorch_ext.models import FinitePosterior, KernelGP
+from botorch_ext.runner import run, simulate
+from botorch_ext.strategies import OptimisticStrategy, Strategy, Trial
+
+if TYPE_CHECKING:
+    from botorch_ext import acquisition, estimates, information_gain, plotting, problems
+
+__all__ = [
+    "Box",
+    "FinitePosterior",
+    "FiniteSet",
+    "KernelGP",
+    "OptimisticStrategy",
+    "Strategy",
+    "Trial",
+    "acquisition",
+    "algorithms",
+    "delays",
+    "estimates",
+    "information_gain",
+    "plotting",
+    "problems",
+    "run",
+    "simulate",
+    "widths",
+]
+
+# BoTorch's input constructors alone take 0.6 s to import, more than all the rest of this package.
+_ON_FIRST_USE = ("acquisition", "estimates", "information_gain", "plotting", "problems")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _ON_FIRST_USE:
+        return import_module(f"botorch_ext.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

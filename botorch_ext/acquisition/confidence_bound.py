@@ -1,0 +1,188 @@
+"""Confidence bounds as BoTorch acquisition functions, over any single-output BoTorch model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from botorch.acquisition import AnalyticAcquisitionFunction
+from botorch.acquisition.objective import PosteriorTransform
+from botorch.models.model import Model
+from botorch.utils.transforms import average_over_ensemble_models, t_batch_mode_transform
+from torch import Tensor
+
+from botorch_ext.models.kernel_gp import KernelGP, checked_noise_variance
+from botorch_ext.widths import Width, as_width, check_misspecification, enlargement
+
+
+class _ConfidenceBound(AnalyticAcquisitionFunction):
+    """mean + sign * (width * std + offset), with pending points hallucinated."""
+
+    _sign: float
+    width: Tensor
+    offset: Tensor
+
+    def __init__(
+        self,
+        model: Model,
+        width: float | Tensor | Width,
+        posterior_transform: PosteriorTransform | None = None,
+        maximize: bool = True,
+        X_pending: Tensor | None = None,
+    ) -> None:
+        super().__init__(model=model, posterior_transform=posterior_transform)
+        self.maximize = maximize
+        self._told_model = model
+        self._set_width(width)
+        self.set_X_pending(X_pending)
+
+    def _set_width(self, width: float | Tensor | Width) -> None:
+        offset: float | Tensor = 0.0
+        if isinstance(width, Width):
+            if not isinstance(self.model, KernelGP):
+                raise ValueError(
+                    f"width must be a number or a tensor for a {type(self.model).__name__}; "
+                    "width objects need a KernelGP (see KernelGP.from_botorch)"
+                )
+            t = self.model.num_observations + 1
+            width, offset = width(t, self.model), width.offset(t, self.model)
+        elif not isinstance(width, Tensor):
+            as_width(width)  # refuses what is no width
+        self.register_buffer("width", torch.as_tensor(width))
+        self.register_buffer("offset", torch.as_tensor(offset))
+
+    def set_X_pending(self, X_pending: Tensor | None = None) -> None:
+        """Hallucinates pending points: the standard deviation counts them, the mean does not.
+
+        Args:
+            X_pending: ``n x d`` points that are asked and not yet told, or None for no such points.
+        """
+        # AnalyticAcquisitionFunction refuses pending points; the version above it stores them.
+        super(AnalyticAcquisitionFunction, self).set_X_pending(X_pending)
+        self.model = self._told_model
+        if self.X_pending is None or not len(self.X_pending):
+            return
+        with torch.no_grad():
+            # One evaluation fills the caches that conditioning a GPyTorch model starts from.
+            posterior: Any = self.model.posterior(self.X_pending)
+            mean = posterior.mean
+            self.model = self.model.condition_on_observations(self.X_pending, mean)
+
+    @t_batch_mode_transform(expected_q=1)
+    @average_over_ensemble_models  # pyright: ignore[reportArgumentType]
+    def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Evaluates the bound.
+
+        Args:
+            X: ``(b1 x ... bk) x 1 x d``.
+
+        Returns:
+            ``(b1 x ... bk)`` values (or the batch shape of the model).
+        """
+        mean, std = self._mean_and_sigma(X)  # (b1 x ... bk) x 1
+        if std is None:  # never: it was asked for
+            raise RuntimeError("the posterior has no standard deviation")
+        mean, std = mean.squeeze(-1), std.squeeze(-1)
+        return (mean if self.maximize else -mean) + self._sign * (self.width * std + self.offset)
+
+
+class EnlargedUpperConfidenceBound(_ConfidenceBound):
+    """mean + (width + eps sqrt(t)/sqrt(lambda)) std: EC-GP-UCB for any single-output BoTorch model.
+
+    A drop-in for `UpperConfidenceBound` where f is only within ``misspecification`` of what the
+    model can express. With ``misspecification=0`` it is UCB with ``beta = width^2``, and unlike
+    BoTorch's it takes pending points (by hallucination), so ``optimize_acqf(..., q=4,
+    sequential=True)`` gives a batch.
+
+    ``misspecification``, ``noise_variance`` and the width are in the units of the model's posterior
+    (raw observations, for a model with an outcome transform), after ``posterior_transform``.
+    Source: Bogunovic and Krause 2021, algorithm 1.
+
+    Args:
+        model: A fitted single-output model.
+        width: The width w of the well-specified bound: a number, a tensor that broadcasts to the
+            batch shape of the model or, for a `KernelGP`, a width object.
+        misspecification: eps >= 0, the max-norm distance of f to what the model can express.
+        noise_variance: lambda. None takes it from the model: what ``observation_noise=True`` adds
+            to the posterior variance.
+        num_observations: t - 1. None takes the number of training points of the model. Pending
+            points are not counted: BoTorch and Ax re-order and de-duplicate them.
+        posterior_transform: As in BoTorch.
+        maximize: False evaluates the bound for minimisation, ``-mean + width * std``.
+        X_pending: ``n x d`` points that are asked and not yet told.
+
+    Raises:
+        ValueError: ``misspecification`` negative, ``noise_variance`` not positive, or a width
+            object with a model that is no `KernelGP`.
+    """
+
+    _sign = 1.0
+
+    def __init__(
+        self,
+        model: Model,
+        width: float | Tensor | Width = 2.0,
+        misspecification: float = 0.0,
+        noise_variance: float | Tensor | None = None,
+        num_observations: int | None = None,
+        posterior_transform: PosteriorTransform | None = None,
+        maximize: bool = True,
+        X_pending: Tensor | None = None,
+    ) -> None:
+        check_misspecification(misspecification)
+        super().__init__(model, width, posterior_transform, maximize, X_pending)
+        if misspecification == 0:
+            return
+        if num_observations is None:
+            num_observations = _training_inputs(model).shape[-2]
+        if num_observations < 0:
+            raise ValueError(f"num_observations must be non-negative, got {num_observations}")
+        if noise_variance is None:
+            noise = _noise_variance(model, posterior_transform)
+        else:
+            like = self.width if self.width.is_floating_point() else torch.empty(())
+            noise = checked_noise_variance(noise_variance, like.dtype, like.device)
+        enlarged = self.width + enlargement(misspecification, num_observations + 1, noise)
+        self.register_buffer("width", enlarged)
+
+
+class LowerConfidenceBound(_ConfidenceBound):
+    """mean - width * std, the guaranteed value of a point; maximise it to find a safe choice.
+
+    Args:
+        model: A fitted single-output model.
+        width: A number, a tensor that broadcasts to the batch shape of the model or, for a
+            `KernelGP`, a width object (whose offset is taken off as well).
+        posterior_transform: As in BoTorch.
+        maximize: False evaluates the bound for minimisation, ``-mean - width * std``.
+        X_pending: ``n x d`` points that are asked and not yet told; they are hallucinated.
+
+    Raises:
+        ValueError: A width object with a model that is no `KernelGP`.
+    """
+
+    _sign = -1.0
+
+
+def _training_inputs(model: Model) -> Tensor:
+    inputs = getattr(model, "train_inputs", None)
+    if not inputs:
+        raise ValueError(
+            f"num_observations must be given: a {type(model).__name__} has no train_inputs"
+        )
+    return inputs[0]
+
+
+def _noise_variance(model: Model, posterior_transform: PosteriorTransform | None) -> Tensor:
+    """What observation noise adds to the posterior variance, hence in the posterior's own units."""
+    inputs = _training_inputs(model)
+    X = inputs.reshape(-1, inputs.shape[-1])[
+        :1
+    ]  # any point will do: the noise is the same everywhere
+    with torch.no_grad():
+        noisy, plain = (
+            model.posterior(X, observation_noise=noise, posterior_transform=posterior_transform)
+            for noise in (True, False)
+        )
+        difference = noisy.variance - plain.variance  # pyright: ignore[reportAttributeAccessIssue]
+    return difference.squeeze(-1).squeeze(-1)

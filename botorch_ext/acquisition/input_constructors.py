@@ -1,0 +1,62 @@
+"""Input constructors: what Ax calls to build our acquisition functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from botorch.acquisition.input_constructors import acqf_input_constructor
+from botorch.acquisition.objective import PosteriorTransform
+from botorch.models.model import Model
+from torch import Tensor
+
+from botorch_ext.acquisition.confidence_bound import (
+    EnlargedUpperConfidenceBound,
+    LowerConfidenceBound,
+)
+
+
+@acqf_input_constructor(EnlargedUpperConfidenceBound)
+def construct_inputs_enlarged_ucb(
+    model: Model,
+    posterior_transform: PosteriorTransform | None = None,
+    X_pending: Tensor | None = None,
+    width: float | Tensor = 2.0,
+    misspecification: float = 0.0,
+    noise_variance: float | Tensor | None = None,
+    num_observations: int | None = None,
+    maximize: bool = True,
+) -> dict[str, Any]:
+    """Keyword arguments of `EnlargedUpperConfidenceBound`.
+
+    ``misspecification`` and ``noise_variance`` are in the units of the data the model sees; Ax
+    standardises observations before the model, so there they are in standard deviations of the
+    observations.
+    """
+    return {
+        "model": model,
+        "posterior_transform": posterior_transform,
+        "X_pending": X_pending,
+        "width": width,
+        "misspecification": misspecification,
+        "noise_variance": noise_variance,
+        "num_observations": num_observations,
+        "maximize": maximize,
+    }
+
+
+@acqf_input_constructor(LowerConfidenceBound)
+def construct_inputs_lower_confidence_bound(
+    model: Model,
+    posterior_transform: PosteriorTransform | None = None,
+    X_pending: Tensor | None = None,
+    width: float | Tensor = 2.0,
+    maximize: bool = True,
+) -> dict[str, Any]:
+    """Keyword arguments of `LowerConfidenceBound`."""
+    return {
+        "model": model,
+        "posterior_transform": posterior_transform,
+        "X_pending": X_pending,
+        "width": width,
+        "maximize": maximize,
+    }

@@ -1,0 +1,231 @@
+"""How late observations arrive: distributions of delays, in steps, for simulations."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from scipy.stats.distributions import rv_frozen
+
+# scipy.stats takes 0.3 s to import and is needed by simulations only, so functions import it.
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """Poisson delays.
+
+    Args:
+        mean: Mean delay in steps, at least 0; 0 means no delay.
+
+    Raises:
+        ValueError: The mean is negative or not finite.
+    """
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        _require("mean", self.mean, self.mean >= 0, "at least 0")
+
+    @property
+    def distribution(self) -> rv_frozen:
+        """The frozen scipy distribution."""
+        from scipy.stats import poisson
+
+        return poisson(self.mean)
+
+    def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
+        """Draws ``num_delays`` delays, in whole steps."""
+        return _draw(self.distribution, num_delays, rng)
+
+
+@dataclass(frozen=True)
+class Geometric:
+    """Geometric delays 0, 1, 2, ...: at every step an observation arrives with the same chance.
+
+    Args:
+        mean: Mean delay in steps, at least 0; the chance of arriving is 1 / (1 + mean).
+
+    Raises:
+        ValueError: The mean is negative or not finite.
+    """
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        _require("mean", self.mean, self.mean >= 0, "at least 0")
+
+    @property
+    def distribution(self) -> rv_frozen:
+        """The frozen scipy distribution."""
+        from scipy.stats import geom
+
+        return geom(1 / (1 + self.mean), loc=-1)
+
+    def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
+        """Draws ``num_delays`` delays, in whole steps."""
+        return _draw(self.distribution, num_delays, rng)
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """Log-normal delays, heavy-tailed: exp of a normal variable, rounded up to whole steps.
+
+    Args:
+        median: Median delay in steps before rounding, positive.
+        sigma: Standard deviation of the logarithm, positive: one delay in six exceeds
+            median * exp(sigma). The mean is median * exp(sigma^2 / 2).
+
+    Raises:
+        ValueError: The median or sigma is not positive and finite.
+    """
+
+    median: float
+    sigma: float
+
+    def __post_init__(self) -> None:
+        _require("median", self.median, self.median > 0, "positive")
+        _require("sigma", self.sigma, self.sigma > 0, "positive")
+
+    @property
+    def distribution(self) -> rv_frozen:
+        """The frozen scipy distribution, before rounding up."""
+        from scipy.stats import lognorm
+
+        return lognorm(s=self.sigma, scale=self.median)
+
+    def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
+        """Draws ``num_delays`` delays, in whole steps."""
+        return _draw(self.distribution, num_delays, rng)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Every observation arrives the same number of steps late.
+
+    Args:
+        steps: A whole number, at least 0.
+
+    Raises:
+        ValueError: Negative steps.
+    """
+
+    steps: int
+
+    def __post_init__(self) -> None:
+        _require("steps", self.steps, self.steps >= 0, "at least 0")
+
+    @property
+    def distribution(self) -> rv_frozen:
+        """The frozen scipy distribution."""
+        from scipy.stats import randint
+
+        return randint(self.steps, self.steps + 1)
+
+    def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
+        """``num_delays`` times the same number of steps."""
+        return np.full(num_delays, self.steps, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class FromScipy:
+    """Delays from any frozen scipy distribution, rounded up to whole steps.
+
+    Args:
+        distribution: Frozen, with a support not below 0 and a finite mean.
+
+    Raises:
+        ValueError: The distribution is none of these.
+    """
+
+    distribution: rv_frozen
+
+    def __post_init__(self) -> None:
+        if not _is_frozen_scipy(self.distribution):
+            raise ValueError(
+                f"delay must be a frozen scipy distribution, got {self.distribution!r}"
+            )
+        description = _describe(self.distribution)
+        lowest = self.distribution.support()[0]
+        if np.ndim(lowest) != 0:
+            raise ValueError(f"delay must be one distribution, got an array of them: {description}")
+        # A parameter out of its range gives NaN, which fails this comparison too.
+        if not lowest >= 0.0:
+            raise ValueError(
+                f"delay must have a support not below 0, got {description} with lowest value "
+                f"{lowest}"
+            )
+        # Scipy computes higher moments along with the mean, and these may divide by zero.
+        with np.errstate(all="ignore"):
+            mean = float(self.distribution.mean())
+        if not math.isfinite(mean):
+            raise ValueError(f"delay must have a finite mean, got {description} with mean {mean}")
+
+    def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
+        """Draws ``num_delays`` delays, in whole steps."""
+        return _draw(self.distribution, num_delays, rng)
+
+    def __repr__(self) -> str:
+        return f"FromScipy({_describe(self.distribution)})"
+
+
+Delay = Poisson | Geometric | LogNormal | Fixed | FromScipy
+
+
+def as_delay(delay: Any) -> Delay:
+    """The delay a user means.
+
+    Args:
+        delay: None (no delay), a whole number of steps, one of this module's distributions, or a
+            frozen scipy distribution, whose draws are rounded up to whole steps.
+
+    Returns:
+        An object whose ``sample(n, rng)`` draws n delays as an integer array.
+
+    Raises:
+        ValueError: Anything else, a delay that may be negative, or one whose mean is infinite.
+    """
+    if delay is None:
+        return Fixed(0)
+    if isinstance(delay, Poisson | Geometric | LogNormal | Fixed | FromScipy):
+        return delay
+    if _is_frozen_scipy(delay):
+        return FromScipy(delay)
+    allowed = (
+        "None, a whole number of steps not below 0, one of botorch_ext.delays (Poisson, Geometric, "
+        "LogNormal), or a scipy distribution with its parameters, such as scipy.stats.gamma(2.0)"
+    )
+    try:
+        steps = operator.index(delay)
+    except TypeError:
+        raise ValueError(f"delay must be {allowed}, got {delay!r}") from None
+    if isinstance(delay, bool) or steps < 0:
+        raise ValueError(f"delay must be {allowed}, got {delay!r}")
+    return Fixed(steps)
+
+
+def _is_frozen_scipy(delay: Any) -> bool:
+    from scipy.stats.distributions import rv_frozen
+
+    return isinstance(delay, rv_frozen)
+
+
+def _draw(distribution: rv_frozen, num_delays: int, rng: np.random.Generator) -> np.ndarray:
+    draws = np.ceil(np.asarray(distribution.rvs(size=num_delays, random_state=rng), dtype=float))
+    # A heavy tail can exceed what an integer holds; 2^53 steps is never anyway.
+    return np.minimum(draws, 2.0**53).astype(np.int64)
+
+
+def _require(name: str, value: float, allowed: bool, description: str) -> None:
+    if not (allowed and math.isfinite(value)):
+        raise ValueError(f"{name} must be finite and {description}, got {value}")
+
+
+def _describe(distribution: rv_frozen) -> str:
+    given = [str(value) for value in distribution.args]
+    given += [f"{name}={value}" for name, value in distribution.kwds.items()]
+    return f"{distribution.dist.name}({', '.join(given)})"

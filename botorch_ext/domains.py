@@ -1,0 +1,292 @@
+"""Where actions live: a box in R^d, or a finite set of points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.quasirandom import SobolEngine
+
+from botorch_ext.exceptions import OutsideDomainError
+
+
+def as_points(
+    X: Tensor | Sequence[float] | Sequence[Sequence[float]], dim: int, like: Tensor, name: str = "X"
+) -> Tensor:
+    """Checks points at the door.
+
+    Args:
+        X: A ``n x d`` or ``d``-dim tensor, or nested numbers of that shape.
+        dim: The expected ``d``.
+        like: A tensor whose dtype and device the points must share.
+        name: The name of the argument, for the error message.
+
+    Returns:
+        A ``n x d``-dim tensor.
+
+    Raises:
+        ValueError: Wrong shape, dtype or device, or an entry that is not finite.
+    """
+    if not isinstance(X, Tensor):
+        X = torch.tensor(X, dtype=like.dtype, device=like.device)
+    require_same_kind(X, like, name)
+    if X.ndim == 1:
+        X = X.unsqueeze(0)
+    if X.ndim != 2 or X.shape[-1] != dim:
+        raise ValueError(f"{name} must have shape (n, {dim}) or ({dim},), got {tuple(X.shape)}")
+    if not bool(torch.isfinite(X).all()):
+        raise ValueError(f"{name} must be finite, got NaN or infinite entries")
+    return X
+
+
+def require_same_kind(X: Tensor, like: Tensor, name: str) -> None:
+    """Raises a ValueError unless ``X`` has the dtype and the device of ``like``."""
+    if X.dtype != like.dtype or X.device != like.device:
+        raise ValueError(
+            f"{name} must be {like.dtype} on {like.device}, got {X.dtype} on {X.device}"
+        )
+
+
+def _as_floating(
+    values: Tensor | Sequence[Sequence[float]],
+    dtype: torch.dtype | None,
+    device: torch.device | str | None,
+) -> Tensor:
+    given = values.dtype if isinstance(values, Tensor) and values.is_floating_point() else None
+    return torch.as_tensor(values, dtype=dtype or given or torch.float64, device=device).clone()
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Box:
+    """An axis-aligned box in R^d.
+
+    Args:
+        bounds: ``2 x d``: the lower corner, then the upper corner.
+        dtype: float64 unless given here or by a floating-point tensor.
+        device: The device everything that uses this domain runs on.
+
+    Raises:
+        ValueError: Wrong shape, not finite, or a lower bound that is not below its upper bound.
+    """
+
+    bounds: Tensor
+
+    def __init__(
+        self,
+        bounds: Tensor | Sequence[Sequence[float]],
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> None:
+        bounds = _as_floating(bounds, dtype, device)
+        if bounds.ndim != 2 or bounds.shape[0] != 2 or bounds.shape[1] == 0:
+            raise ValueError(
+                f"bounds must have shape (2, d), lower then upper, got {tuple(bounds.shape)}"
+            )
+        if not bool(torch.isfinite(bounds).all()):
+            raise ValueError(f"bounds must be finite, got {bounds.tolist()}")
+        if not bool((bounds[0] < bounds[1]).all()):
+            raise ValueError(
+                f"bounds must have lower < upper in every column, got {bounds.tolist()}"
+            )
+        object.__setattr__(self, "bounds", bounds)
+
+    @property
+    def like(self) -> Tensor:
+        """A tensor whose dtype and device everything on this domain shares."""
+        return self.bounds
+
+    @property
+    def lower(self) -> Tensor:
+        return self.bounds[0]
+
+    @property
+    def upper(self) -> Tensor:
+        return self.bounds[1]
+
+    @property
+    def dim(self) -> int:
+        return self.bounds.shape[1]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.bounds.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.bounds.device
+
+    def to(self, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> Box:
+        """The same box in another dtype or on another device."""
+        return Box(self.bounds, dtype=dtype, device=device)
+
+    def contains(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
+        """Which points lie in the box, its faces included.
+
+        Args:
+            X: A ``n x d``-dim tensor, or one point.
+
+        Returns:
+            A boolean tensor of ``n`` entries.
+        """
+        X = as_points(X, self.dim, self.bounds)
+        return ((X >= self.lower) & (X <= self.upper)).all(dim=-1)
+
+    def require_contains(
+        self, X: Tensor | Sequence[float] | Sequence[Sequence[float]], name: str = "X"
+    ) -> Tensor:
+        """``X`` as ``n x d`` points, or an `OutsideDomainError` naming the first one outside."""
+        X = as_points(X, self.dim, self.bounds, name)
+        outside = (~self.contains(X)).nonzero()
+        if len(outside):
+            x = X[outside[0, 0]].tolist()
+            raise OutsideDomainError(f"{name} must lie in the box {self.bounds.tolist()}, got {x}")
+        return X
+
+    def sample(self, num_points: int, seed: int) -> Tensor:
+        """Scrambled Sobol points.
+
+        Args:
+            num_points: How many.
+            seed: The same seed gives the same points.
+
+        Returns:
+            A ``num_points x d``-dim tensor.
+        """
+        engine = SobolEngine(self.dim, scramble=True, seed=seed)
+        unit = engine.draw(num_points, dtype=torch.float64).to(self.bounds)
+        # In float32 rounding can carry the sum past the upper corner.
+        return torch.minimum(self.lower + (self.upper - self.lower) * unit, self.upper)
+
+    def __repr__(self) -> str:
+        return f"Box({self.bounds.tolist()}, dtype={self.dtype}, device='{self.device}')"
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class FiniteSet:
+    """Finitely many points of R^d.
+
+    Args:
+        points: ``N x d``.
+        dtype: float64 unless given here or by a floating-point tensor.
+        device: The device everything that uses this domain runs on.
+
+    Raises:
+        ValueError: Wrong shape, no points, or an entry that is not finite.
+    """
+
+    points: Tensor
+
+    def __init__(
+        self,
+        points: Tensor | Sequence[Sequence[float]],
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> None:
+        points = _as_floating(points, dtype, device)
+        if points.ndim != 2 or 0 in points.shape:
+            raise ValueError(
+                f"points must have shape (N, d) with N, d >= 1, got {tuple(points.shape)}"
+            )
+        if not bool(torch.isfinite(points).all()):
+            raise ValueError("points must be finite, got NaN or infinite entries")
+        object.__setattr__(self, "points", points)
+
+    @property
+    def like(self) -> Tensor:
+        """A tensor whose dtype and device everything on this domain shares."""
+        return self.points
+
+    @property
+    def num_points(self) -> int:
+        return self.points.shape[0]
+
+    @property
+    def dim(self) -> int:
+        return self.points.shape[1]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.points.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.points.device
+
+    def to(
+        self, dtype: torch.dtype | None = None, device: torch.device | str | None = None
+    ) -> FiniteSet:
+        """The same points in another dtype or on another device."""
+        return FiniteSet(self.points, dtype=dtype, device=device)
+
+    def index(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
+        """The row of each point, -1 where it is none of the set.
+
+        Args:
+            X: A ``n x d``-dim tensor, or one point; compared exactly.
+
+        Returns:
+            An integer tensor of ``n`` entries (the first row where rows repeat).
+        """
+        X = as_points(X, self.dim, self.points)
+        rows = torch.full((len(X),), -1, dtype=torch.long, device=self.device)
+        # One point after another: never n x N x d at once.
+        for i, x in enumerate(X):
+            match = (self.points == x).all(dim=-1)
+            rows[i] = torch.where(match.any(), match.to(torch.uint8).argmax(), rows[i])
+        return rows
+
+    def contains(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
+        """Which points are members, compared exactly.
+
+        Args:
+            X: A ``n x d``-dim tensor, or one point.
+
+        Returns:
+            A boolean tensor of ``n`` entries.
+        """
+        return self.index(X) >= 0
+
+    def require_contains(
+        self, X: Tensor | Sequence[float] | Sequence[Sequence[float]], name: str = "X"
+    ) -> Tensor:
+        """``X`` as ``n x d`` points, or an `OutsideDomainError` naming the first non-member."""
+        X = as_points(X, self.dim, self.points, name)
+        outside = (~self.contains(X)).nonzero()
+        if len(outside):
+            x = X[outside[0, 0]].tolist()
+            raise OutsideDomainError(
+                f"{name} must be one of the {self.num_points} points of the set, got {x}"
+            )
+        return X
+
+    def sample_indices(self, num_points: int, seed: int) -> Tensor:
+        """Distinct random rows (all of them, then again, where more are wanted than there are)."""
+        generator = torch.Generator().manual_seed(seed)
+        rounds = -(-num_points // self.num_points)
+        rows = [torch.randperm(self.num_points, generator=generator) for _ in range(rounds)]
+        return (
+            torch.cat(rows)[:num_points].to(self.device)
+            if rows
+            else torch.empty(0, dtype=torch.long, device=self.device)
+        )
+
+    def sample(self, num_points: int, seed: int) -> Tensor:
+        """Random points of the set, without repetition while that is possible.
+
+        Args:
+            num_points: How many.
+            seed: The same seed gives the same points.
+
+        Returns:
+            A ``num_points x d``-dim tensor.
+        """
+        return self.points[self.sample_indices(num_points, seed)]
+
+    def __repr__(self) -> str:
+        size = f"{self.num_points} points, dim={self.dim}"
+        return f"FiniteSet({size}, dtype={self.dtype}, device='{self.device}')"
+
+
+Domain = Box | FiniteSet

@@ -1,0 +1,105 @@
+"""Help with the numbers a guarantee asks for: the RKHS bound and the noise, from data."""
+
+from __future__ import annotations
+
+import math
+from copy import deepcopy
+
+import torch
+from gpytorch.kernels import Kernel
+from torch import Tensor
+
+from botorch_ext.domains import as_points
+from botorch_ext.models.kernel_gp import KernelGP, checked_values
+
+
+def rkhs_norm_lower_estimate(model: KernelGP) -> Tensor:
+    """sqrt(y' (K + lambda I)^-1 y), a lower estimate of the RKHS norm of f.
+
+    For noiseless data it never exceeds the norm and grows towards it with more points. With noise
+    of variance lambda it exceeds it by about sqrt(n) at most, less the more the points overlap.
+    Choose ``rkhs_bound`` above it, never below.
+
+    Args:
+        model: A `KernelGP` with data; its prior mean is taken off first.
+
+    Returns:
+        One number for each batched model, in the units of the observations.
+
+    Raises:
+        ValueError: The model has no observations.
+    """
+    if model.num_observations == 0:
+        raise ValueError("model must have observations, got none")
+    return model.factor.z[..., : model.num_observations].norm(dim=-1)
+
+
+def noise_std_from_repeats(X: Tensor, Y: Tensor) -> float:
+    """The standard deviation of the noise from points that were evaluated more than once.
+
+    Args:
+        X: ``n x d``; equal rows are repeats of each other.
+        Y: ``n x 1`` or ``n``.
+
+    Returns:
+        The pooled standard deviation within groups of repeats.
+
+    Raises:
+        ValueError: No point is repeated, or the shapes do not match.
+    """
+    X = as_points(X, X.shape[-1], X)
+    Y = checked_values(Y, len(X), X)
+    points, group = X.unique(dim=0, return_inverse=True)
+    degrees_of_freedom = len(X) - len(points)
+    if degrees_of_freedom == 0:
+        raise ValueError("X must contain repeated points, got none")
+    sums = Y.new_zeros(len(points)).index_add(0, group, Y)
+    counts = Y.new_zeros(len(points)).index_add(0, group, torch.ones_like(Y))
+    residual = Y - (sums / counts)[group]
+    return math.sqrt(float(residual.square().sum()) / degrees_of_freedom)
+
+
+def noise_variance_by_likelihood(
+    kernel: Kernel, X: Tensor, Y: Tensor, lower: float = 1e-6, upper: float = 1.0
+) -> float:
+    """The noise variance with the highest marginal likelihood for a fixed kernel and zero prior
+    mean.
+
+    One eigendecomposition, then a one-dimensional search: the likelihood may have several maxima,
+    so a grid is refined around its best point.
+
+    Args:
+        kernel: Any GPyTorch kernel without batch dimensions.
+        X: ``n x d``.
+        Y: ``n x 1`` or ``n``.
+        lower: The least noise variance considered.
+        upper: The largest.
+
+    Returns:
+        The noise variance, in squared units of the observations.
+
+    Raises:
+        ValueError: The shapes do not match, or 0 < lower < upper does not hold.
+    """
+    from scipy.optimize import minimize_scalar  # slow to import, and needed here only
+
+    if not 0 < lower < upper < math.inf:
+        raise ValueError(f"lower and upper must satisfy 0 < lower < upper, got {lower} and {upper}")
+    X = as_points(X, X.shape[-1], X)
+    Y = checked_values(Y, len(X), X)
+    with torch.no_grad():
+        K = deepcopy(kernel).to(X)(X).to_dense()
+    eigenvalues, vectors = torch.linalg.eigh(K)
+    eigenvalues = eigenvalues.clamp_min(0)
+    squares = (vectors.mT @ Y).square()
+
+    def negative_log_likelihood(log_noise: float) -> float:
+        scale = eigenvalues + math.exp(log_noise)
+        return 0.5 * float((squares / scale + scale.log()).sum())
+
+    grid = torch.linspace(math.log(lower), math.log(upper), 65, dtype=torch.float64).tolist()
+    values = [negative_log_likelihood(g) for g in grid]
+    best = values.index(min(values))
+    bracket = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
+    refined = minimize_scalar(negative_log_likelihood, bounds=bracket, method="bounded")
+    return math.exp(refined.x)

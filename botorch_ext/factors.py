@@ -1,0 +1,288 @@
+"""The Cholesky factor of K + noise, grown a row at a time, with targets that may come late."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+_GROWTH = 1.25
+_VECTORS = ("z", "y", "gains", "jitter")
+
+
+class GrowingCholesky(nn.Module):
+    """L with L L' = K + diag(noise variance + jitter), and z = L^-1 y for the residual targets y.
+
+    The buffers have room for more points than there are; the unused diagonal of ``L`` is 1, so the
+    whole square is a valid triangular matrix and is solved against without a copy.
+
+    A target may be unknown (*pending*). A pending row counts in L, hence in every variance, and its
+    target is whatever leaves the posterior mean unmoved (hallucination: Desautels et al., 2014):
+    the weights alpha = L^-T z of pending rows are zero, which makes z the part of L^-1 y orthogonal
+    to the columns of L^-1 that belong to pending rows.
+
+    Args:
+        noise_variance: ``*batch``; the ridge lambda.
+        capacity: Rows to allocate at first.
+    """
+
+    L: Tensor
+    z: Tensor
+    y: Tensor
+    gains: Tensor
+    jitter: Tensor
+    noise_variance: Tensor
+
+    def __init__(self, noise_variance: Tensor, capacity: int = 64) -> None:
+        super().__init__()
+        self.num_points = 0
+        self.pending: list[int] = []
+        self._mean_weights: Tensor | None = None
+        self.register_buffer("noise_variance", noise_variance)
+        batch = noise_variance.shape
+        self.register_buffer("L", _identity(noise_variance, batch, capacity))
+        for name in _VECTORS:
+            self.register_buffer(name, noise_variance.new_zeros(*batch, capacity))
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        return self.z.shape[:-1]
+
+    @property
+    def capacity(self) -> int:
+        return self.z.shape[-1]
+
+    def reserve(self, capacity: int) -> None:
+        """Makes room for ``capacity`` rows."""
+        if capacity <= self.capacity:
+            return
+        n = self.num_points
+        # Rounded up so that rows stay aligned.
+        capacity = -(-max(capacity, int(_GROWTH * self.capacity)) // 32) * 32
+        L = _identity(self.L, self.L.shape[:-2], capacity)
+        L[..., :n, :n] = self.L[..., :n, :n]
+        self.L = L
+        for name in _VECTORS:
+            old = getattr(self, name)
+            new = old.new_zeros(*old.shape[:-1], capacity)
+            new[..., :n] = old[..., :n]
+            setattr(self, name, new)
+
+    def solve(self, R: Tensor) -> Tensor:
+        """L^-1 R: ``*batch x n x m`` to ``*batch x capacity x m``; rows beyond n are zero."""
+        R = nn.functional.pad(R, (0, 0, 0, self.capacity - R.shape[-2]))
+        return torch.linalg.solve_triangular(self.L, R, upper=False)
+
+    def solve_transposed(self, V: Tensor) -> Tensor:
+        """L^-T V: ``*batch x capacity x m`` to the same shape."""
+        return torch.linalg.solve_triangular(self.L.mT, V, upper=True)
+
+    @property
+    def mean_weights(self) -> Tensor:
+        """alpha = (K + noise)^-1 y: ``*batch x capacity``, zero beyond n."""
+        if self._mean_weights is None:
+            self._mean_weights = self.solve_transposed(self.z.unsqueeze(-1)).squeeze(-1)
+        return self._mean_weights
+
+    def information_gain(self) -> Tensor:
+        """1/2 log det(I + K / noise): ``*batch``; with jitter, of the noise including it."""
+        return self.gains[..., : self.num_points].sum(dim=-1)
+
+    def _predict(self, cross: Tensor) -> Tensor:
+        return (self.z[..., None, : cross.shape[-2]] @ cross).squeeze(-2)
+
+    def _extension(self, cross: Tensor, covariance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The rows that m new points add, as a function: nothing is changed.
+
+        Args:
+            cross: ``*batch x n x m``: L^-1 K(old, new).
+            covariance: ``*batch x m x m``: K(new, new).
+
+        Returns:
+            The lower triangular ``*batch x m x m`` corner of the new rows, the jitter that was
+            added to each new diagonal entry and the information gain of each, both ``*batch x m``.
+        """
+        conditional = covariance - cross.mT @ cross
+        corner, jitter = _cholesky_with_jitter(conditional, self.noise_variance)
+        pivot = corner.diagonal(dim1=-2, dim2=-1).square()
+        return corner, jitter, 0.5 * (pivot / (self.noise_variance[..., None] + jitter)).log()
+
+    def append(
+        self, cross: Tensor, covariance: Tensor, y: Tensor | None
+    ) -> tuple[Tensor, int, Tensor]:
+        """Adds m points in place.
+
+        Args:
+            cross: ``*batch x n x m``: L^-1 K(old, new).
+            covariance: ``*batch x m x m``: K(new, new).
+            y: ``*batch x m`` residual targets, or None when they are pending.
+
+        Returns:
+            The ``*batch x m x m`` corner of the new rows, the first row whose entry of z changed
+            and the change of z from there: ``*batch x n'``.
+        """
+        n, m = cross.shape[-2:]
+        corner, jitter, gains = self._extension(cross, covariance)
+        predicted = self._predict(cross)
+        others_pend = bool(self.pending)
+        if y is None or others_pend:
+            z, target = torch.zeros_like(predicted), predicted
+            self.pending.extend(range(n, n + m))
+        else:
+            z, target = _forward_solve(corner, y - predicted), y
+        self.reserve(n + m)
+        new = slice(n, n + m)
+        self.L[..., new, :n] = cross.mT
+        self.L[..., new, new] = corner
+        self.z[..., new], self.y[..., new] = z, target
+        self.gains[..., new], self.jitter[..., new] = gains, jitter
+        self.num_points = n + m
+        self._mean_weights = None
+        if y is not None and others_pend:
+            # What is now known moves the mean at the pending points, and with it their targets.
+            return corner, *self.set_targets(list(range(n, n + m)), y)
+        return corner, n, z
+
+    def extended(self, cross: Tensor, covariance: Tensor, y: Tensor) -> GrowingCholesky:
+        """A new factor with m more points, differentiable in all arguments; this one stays as it
+        is.
+
+        Args:
+            cross: ``*batch' x n x m``: L^-1 K(old, new).
+            covariance: ``*batch' x m x m``: K(new, new).
+            y: ``*batch'' x m`` residual targets; their batch may have more dimensions (fantasies),
+                for which L is not repeated.
+
+        Returns:
+            The factor of n + m points.
+        """
+        n, m = cross.shape[-2:]
+        corner, jitter, gains = self._extension(cross, covariance)
+        z = _forward_solve(corner, y - self._predict(cross))
+        new = GrowingCholesky(self.noise_variance, capacity=0)
+        batch = corner.shape[:-2]
+        top = nn.functional.pad(self.L[..., :n, :n], (0, m)).expand(*batch, n, n + m)
+        new.L = torch.cat([top, torch.cat([cross.mT, corner], dim=-1)], dim=-2)
+        for name, tail in (("z", z), ("y", y), ("gains", gains), ("jitter", jitter)):
+            head = getattr(self, name)[..., :n]
+            shape = torch.broadcast_shapes(head.shape[:-1], tail.shape[:-1], batch)
+            if name in ("gains", "jitter"):
+                shape = batch
+            parts = [head.expand(*shape, n), tail.expand(*shape, m)]
+            setattr(new, name, torch.cat(parts, dim=-1))
+        new.pending = list(self.pending)
+        new.num_points = n + m
+        return new
+
+    def _tail_solve(self, start: int, R: Tensor) -> Tensor:
+        """The rows from ``start`` of L^-1 applied to something that is zero before ``start``."""
+        n = self.num_points
+        tail = self.L[..., start:n, start:n].contiguous()
+        return torch.linalg.solve_triangular(tail, R, upper=False)
+
+    def _pending_columns(self, start: int) -> Tensor:
+        """The columns of L^-1 of the pending rows, from row ``start``: ``*batch x n' x p``."""
+        unit = self.L.new_zeros(self.num_points - start, len(self.pending))
+        for column, row in enumerate(self.pending):
+            unit[row - start, column] = 1
+        return self._tail_solve(start, unit.expand(*self.batch_shape, *unit.shape))
+
+    def set_targets(self, rows: list[int], y: Tensor) -> tuple[int, Tensor]:
+        """Gives rows new targets: pending ones become known, known ones are replaced.
+
+        Args:
+            rows: Which rows.
+            y: ``*batch x len(rows)`` residual targets.
+
+        Returns:
+            The first row whose entry of z changed, and the change of z from there: ``*batch x n'``.
+        """
+        n = self.num_points
+        start = min([*rows, *self.pending])
+        self.pending = [row for row in self.pending if row not in rows]
+        change = self.y.new_zeros(*self.batch_shape, n - start)
+        change[..., [row - start for row in rows]] = y - self.y[..., rows]
+        self.y[..., rows] = y
+        z = self.z[..., start:n] + self._tail_solve(start, change.unsqueeze(-1)).squeeze(-1)
+        if self.pending:
+            S = self._pending_columns(start)
+            shift = -torch.cholesky_solve(S.mT @ z.unsqueeze(-1), torch.linalg.cholesky(S.mT @ S))
+            z = z + (S @ shift).squeeze(-1)
+            self.y[..., self.pending] += shift.squeeze(-1)
+        change_of_z = z - self.z[..., start:n]
+        self.z[..., start:n] = z
+        self._mean_weights = None
+        return start, change_of_z
+
+    def pending_information_gain(self) -> Tensor:
+        """I(pending points; f | known points), what GP-BUCB inflates by: ``*batch``."""
+        if not self.pending:
+            return torch.zeros_like(self.noise_variance)
+        S = self._pending_columns(self.pending[0])
+        precision = torch.linalg.cholesky(S.mT @ S).diagonal(dim1=-2, dim2=-1)
+        noise = self.noise_variance[..., None] + self.jitter[..., self.pending]
+        return -(precision.log() + 0.5 * noise.log()).sum(dim=-1)
+
+    def truncate(self, num_points: int) -> None:
+        """Forgets all rows from ``num_points`` on."""
+        old = slice(num_points, self.num_points)
+        self.L[..., old, : self.num_points] = 0
+        self.L[..., old, old].diagonal(dim1=-2, dim2=-1).fill_(1)
+        for name in _VECTORS:
+            getattr(self, name)[..., old] = 0
+        self.pending = [row for row in self.pending if row < num_points]
+        self.num_points = num_points
+        self._mean_weights = None
+
+
+def _identity(like: Tensor, batch: torch.Size, size: int) -> Tensor:
+    eye = like.new_zeros(*batch, size, size)
+    eye.diagonal(dim1=-2, dim2=-1).fill_(1)
+    return eye
+
+
+def _forward_solve(corner: Tensor, residual: Tensor) -> Tensor:
+    """corner^-1 residual for ``... x m x m`` and ``... x m``; a division when m = 1."""
+    if corner.shape[-1] == 1:
+        return residual / corner[..., 0]
+    return torch.linalg.solve_triangular(corner, residual.unsqueeze(-1), upper=False).squeeze(-1)
+
+
+def _cholesky_with_jitter(conditional: Tensor, noise_variance: Tensor) -> tuple[Tensor, Tensor]:
+    """Cholesky of ``conditional + noise I`` with jitter on those diagonal entries that need it.
+
+    A pivot of less than 100 units in the last place of the largest variance is rounding, not
+    information: it is raised to that floor, in its own diagonal entry only.
+    """
+    noise = noise_variance[..., None]
+    variance = conditional.diagonal(dim1=-2, dim2=-1)
+    # The prior variance is at most about 1 in this library; rounding is relative to that.
+    floor = 100 * torch.finfo(conditional.dtype).eps
+    m = conditional.shape[-1]
+    if m == 1:
+        pivot = variance.clamp_min(0) + noise
+        raised = pivot.clamp_min(floor)
+        return raised.sqrt().unsqueeze(-1), raised - pivot
+    eye = torch.eye(m, dtype=conditional.dtype, device=conditional.device)
+    corner, info = torch.linalg.cholesky_ex(conditional + noise.unsqueeze(-1) * eye)
+    smallest = corner.diagonal(dim1=-2, dim2=-1).square().amin()
+    if not bool((info != 0).any()) and bool(smallest >= floor):
+        return corner, torch.zeros_like(variance)
+    return _cholesky_by_columns(conditional, noise_variance, floor)
+
+
+def _cholesky_by_columns(
+    conditional: Tensor, noise_variance: Tensor, floor: float
+) -> tuple[Tensor, Tensor]:
+    S, columns, jitter = conditional, [], []
+    for i in range(conditional.shape[-1]):
+        pivot = S[..., i, i].clamp_min(0) + noise_variance
+        raised = pivot.clamp_min(floor)
+        column = S[..., :, i] / raised.sqrt()[..., None]
+        column = torch.cat(
+            [torch.zeros_like(column[..., :i]), raised.sqrt()[..., None], column[..., i + 1 :]],
+            dim=-1,
+        )
+        columns.append(column)
+        jitter.append(raised - pivot)
+        S = S - column[..., :, None] * column[..., None, :]
+    return torch.stack(columns, dim=-1), torch.stack(jitter, dim=-1)

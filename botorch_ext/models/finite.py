@@ -1,0 +1,202 @@
+"""FinitePosterior: mean and standard deviation on finitely many candidates, kept up to date."""
+
+from __future__ import annotations
+
+import torch
+from gpytorch.kernels import Kernel
+from torch import Tensor, nn
+
+from botorch_ext.domains import as_points
+from botorch_ext.factors import GrowingCholesky
+from botorch_ext.kernel_functions import freeze
+from botorch_ext.models.kernel_gp import KernelGP, PriorMean, checked_noise_variance, checked_values
+
+
+class FinitePosterior(nn.Module):
+    """The posterior of a fixed-kernel GP on N candidates: O(N n) per added point, no N x N matrix.
+
+    Keeps V = L^-1 K(data, candidates), one row for each observation. A new observation at a
+    candidate finds its row of L in a column of V, so it costs one kernel row and one matrix-vector
+    product.
+
+    Args:
+        kernel: Any GPyTorch kernel; it is copied and frozen. Its batch shape means many kernels at
+            once.
+        candidates: ``N x d``; their dtype and device are those of the posterior.
+        noise_variance: The ridge lambda > 0: a float, or a ``*batch``-dim tensor.
+        mean: The prior mean: a GPyTorch `Mean`, or a callable ``N x d`` to ``*batch x N``; zero if
+            None.
+        capacity: Observations to make room for at first.
+
+    Raises:
+        ValueError: A noise variance that is not positive and finite.
+    """
+
+    candidates: Tensor
+    noise_variance: Tensor
+    mean: Tensor
+    variance: Tensor
+    _V: Tensor
+    _inputs: Tensor
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        candidates: Tensor,
+        noise_variance: float | Tensor,
+        mean: PriorMean | None = None,
+        capacity: int = 64,
+    ) -> None:
+        super().__init__()
+        noise = checked_noise_variance(noise_variance, candidates.dtype, candidates.device)
+        self.kernel_function = freeze(kernel, candidates.dtype, candidates.device)
+        batch = torch.broadcast_shapes(self.kernel_function.batch_shape, noise.shape)
+        self.prior_mean = mean
+        self.register_buffer("candidates", candidates)
+        self.register_buffer("noise_variance", noise.expand(batch).clone())
+        self.factor = GrowingCholesky(self.noise_variance, capacity)
+        shape = (*batch, len(candidates))
+        prior = self.kernel_function.diagonal(candidates).expand(shape)
+        self.register_buffer("variance", prior.clone())
+        self.register_buffer("mean", self._prior_mean(candidates).expand(shape).clone())
+        self.register_buffer("_V", candidates.new_zeros(*batch, capacity, len(candidates)))
+        self.register_buffer("_inputs", candidates.new_zeros(capacity, candidates.shape[-1]))
+
+    @classmethod
+    def from_model(cls, model: KernelGP, candidates: Tensor) -> FinitePosterior:
+        """The posterior of a `KernelGP` (without transforms), data included, on candidates."""
+        finite = cls(model.kernel, candidates, model.noise_variance, model.mean)
+        if model.num_observations:
+            finite.add(model.train_inputs[0], model.train_targets)
+        return finite
+
+    @property
+    def std(self) -> Tensor:
+        """The posterior standard deviation at the candidates: ``*batch x N``."""
+        return self.variance.clamp_min(0).sqrt()
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        return self.factor.batch_shape
+
+    @property
+    def num_observations(self) -> int:
+        """Rows, pending ones included."""
+        return self.factor.num_points
+
+    @property
+    def dim(self) -> int:
+        """d, the dimension of the candidates."""
+        return self.candidates.shape[-1]
+
+    def information_gain(self) -> Tensor:
+        """1/2 log det(I + K / lambda) of all rows, ``*batch``."""
+        return self.factor.information_gain()
+
+    @torch.no_grad()
+    def add_candidate(self, index: int, y: float | None) -> None:
+        """Adds an observation at one candidate.
+
+        Args:
+            index: The row of the candidate.
+            y: The observation; None while it is pending (it then counts in the standard deviation
+                and leaves the mean alone).
+        """
+        target = None if y is None else self.candidates.new_full((1,), y)
+        n = self.num_observations
+        # A strided column would slow the product with V down by a sixth.
+        cross = self._V[..., :n, index].contiguous().unsqueeze(-1)
+        self._append(self.candidates[index : index + 1], cross, target)
+
+    @torch.no_grad()
+    def add(self, X: Tensor, Y: Tensor | None) -> None:
+        """Adds observations anywhere, such as data from before the study.
+
+        Args:
+            X: ``n x d``.
+            Y: ``n x 1`` or ``n``; None while they are pending.
+
+        Raises:
+            ValueError: Wrong shape, dtype or device, or an entry that is not finite.
+        """
+        X = as_points(X, self.dim, self.candidates)
+        if Y is not None:
+            Y = checked_values(Y, len(X), self.candidates)
+        self._append(X, self._cross(X), Y)
+
+    @torch.no_grad()
+    def set_targets(self, rows: list[int], Y: Tensor) -> None:
+        """Gives rows new values: pending rows become known, known ones are replaced.
+
+        Args:
+            rows: Positions in the order of addition.
+            Y: One value for each row.
+        """
+        self._set_residuals(rows, Y - self._prior_mean(self._inputs[rows]))
+
+    @torch.no_grad()
+    def remove(self, row: int) -> None:
+        """Forgets one row; later rows move up by one and are factorised again."""
+        n = self.num_observations
+        later = list(range(row + 1, n))
+        X, y = self._inputs[later].clone(), self.factor.y[..., later].clone()
+        known = [r for r in later if r not in self.factor.pending]
+        removed = self._V[..., row:n, :]
+        self.variance += removed.square().sum(dim=-2)
+        self.mean -= (self.factor.z[..., None, row:n] @ removed).squeeze(-2)
+        self.factor.truncate(row)
+        if not later:
+            return
+        self._append(X, self._cross(X), None)
+        if known:
+            self._set_residuals([r - 1 for r in known], y[..., [r - row - 1 for r in known]])
+
+    def _set_residuals(self, rows: list[int], y: Tensor) -> None:
+        self._move_mean(*self.factor.set_targets(rows, y))
+
+    def _move_mean(self, start: int, change: Tensor) -> None:
+        V = self._V[..., start : self.num_observations, :]
+        self.mean += (change.unsqueeze(-2) @ V).squeeze(-2)
+
+    def _prior_mean(self, X: Tensor) -> Tensor:
+        return X.new_zeros(()) if self.prior_mean is None else self.prior_mean(X)
+
+    def _cross(self, X: Tensor) -> Tensor:
+        n = self.num_observations
+        if n == 0:
+            return X.new_zeros(*self.batch_shape, 0, len(X))
+        return self.factor.solve(self.kernel_function(self._inputs[:n], X))[..., :n, :]
+
+    def _append(self, X: Tensor, cross: Tensor, Y: Tensor | None) -> None:
+        n, m = self.num_observations, len(X)
+        y = None if Y is None else Y - self._prior_mean(X)
+        if m == 1:
+            covariance = self.kernel_function.diagonal(X).unsqueeze(-1)
+        else:
+            covariance = self.kernel_function(X, X)
+        rows = self.kernel_function(X, self.candidates)
+        if n:
+            rows = rows - cross.mT @ self._V[..., :n, :]
+        corner, start, change = self.factor.append(cross, covariance, y)
+        if m == 1:
+            rows = rows / corner
+            self.variance.addcmul_(rows[..., 0, :], rows[..., 0, :], value=-1)
+        else:
+            rows = torch.linalg.solve_triangular(corner, rows, upper=False)
+            self.variance -= rows.square().sum(dim=-2)
+        self._reserve(self.factor.capacity, n)
+        self._V[..., n : n + m, :] = rows
+        self._inputs[n : n + m] = X
+        if Y is not None:
+            self._move_mean(start, change)
+
+    def _reserve(self, capacity: int, num_rows: int) -> None:
+        if capacity <= len(self._inputs):
+            return
+        # V is copied whole when it grows, so it grows in larger steps than the factor.
+        capacity = max(capacity, len(self._inputs) * 3 // 2)
+        for name in ("_V", "_inputs"):
+            old = getattr(self, name)
+            new = old.new_empty(*old.shape[:-2], capacity, old.shape[-1])
+            new[..., :num_rows, :] = old[..., :num_rows, :]
+            setattr(self, name, new)

@@ -1,0 +1,491 @@
+"""KernelGP: an exact Gaussian process with a fixed kernel, grown one observation at a time."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, Self
+
+import torch
+from botorch.acquisition.objective import PosteriorTransform
+from botorch.models.gpytorch import GPyTorchModel
+from botorch.models.model import FantasizeMixin, Model
+from botorch.models.transforms.input import InputTransform
+from botorch.models.transforms.outcome import OutcomeTransform
+from botorch.posteriors import GPyTorchPosterior, Posterior
+from gpytorch import settings
+from gpytorch.constraints import Positive
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.kernels import Kernel
+from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.means import Mean
+from linear_operator import to_linear_operator
+from linear_operator.operators import DiagLinearOperator, MatmulLinearOperator
+from torch import Tensor
+
+from botorch_ext.domains import as_points, require_same_kind
+from botorch_ext.exceptions import JitterWarning
+from botorch_ext.factors import GrowingCholesky
+from botorch_ext.kernel_functions import freeze
+
+PriorMean = Mean | Callable[[Tensor], Tensor]
+
+
+# A joint posterior over more points than this keeps its covariance unevaluated.
+_LAZY_COVARIANCE = 512
+
+
+def checked_noise_variance(
+    noise_variance: float | Tensor, dtype: torch.dtype, device: torch.device | str
+) -> Tensor:
+    """``noise_variance`` as a tensor, or a ValueError if it is not positive and finite."""
+    noise = torch.as_tensor(noise_variance, dtype=dtype, device=device)
+    if not bool((torch.isfinite(noise) & (noise > 0)).all()):
+        raise ValueError(f"noise_variance must be positive and finite, got {noise_variance}")
+    return noise
+
+
+def checked_values(Y: Tensor, num_points: int, like: Tensor, name: str = "Y") -> Tensor:
+    """``n x 1`` or ``n`` observations as a ``n``-dim tensor, or a ValueError."""
+    require_same_kind(Y, like, name)
+    if Y.shape not in ((num_points,), (num_points, 1)):
+        raise ValueError(
+            f"{name} must have shape ({num_points}, 1) or ({num_points},), got {tuple(Y.shape)}"
+        )
+    if not bool(torch.isfinite(Y).all()):
+        raise ValueError(f"{name} must be finite, got NaN or infinite entries")
+    return Y.reshape(num_points)
+
+
+class KernelGP(Model, FantasizeMixin):
+    """An exact GP with a fixed kernel and a fixed noise variance that grows in O(n^2) per point.
+
+    ``mean = k' (K + lambda I)^-1 y`` and ``std^2 = k(x, x) - k' (K + lambda I)^-1 k`` (around the
+    prior mean, where there is one). Leading batch dimensions of the kernel or of the noise variance
+    mean many models of the same data at once, with one batched factorisation.
+
+    As in BoTorch, ``posterior`` takes ``t-batch x q x d`` and broadcasts the t-batch against the
+    batch shape of the model: every model at the same points is ``t-batch x 1 x q x d``.
+
+    Args:
+        kernel: Any GPyTorch kernel; it is copied and frozen.
+        noise_variance: The ridge lambda > 0: a float, or a ``*batch``-dim tensor.
+        mean: The prior mean: a GPyTorch `Mean`, or a callable ``... x n x d`` to ``... x n``; zero
+            if None.
+        input_transform: A fitted BoTorch input transform, applied to all inputs.
+        outcome_transform: A fitted BoTorch outcome transform, applied to observations and undone in
+            the posterior. ``noise_variance``, ``mean`` and the kernel live in the transformed
+            space.
+        dtype: float64 unless asked otherwise.
+        device: The device of all buffers.
+
+    Raises:
+        ValueError: A noise variance that is not positive and finite.
+    """
+
+    noise_variance: Tensor
+    _inputs: Tensor
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        noise_variance: float | Tensor,
+        mean: PriorMean | None = None,
+        input_transform: InputTransform | None = None,
+        outcome_transform: OutcomeTransform | None = None,
+        dtype: torch.dtype = torch.float64,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__()
+        noise = checked_noise_variance(noise_variance, dtype, device)
+        self.kernel = deepcopy(kernel).to(dtype=dtype, device=device).requires_grad_(False)
+        self.kernel_function = freeze(self.kernel, dtype, noise.device)
+        batch = torch.broadcast_shapes(self.kernel_function.batch_shape, noise.shape)
+        self.register_buffer("noise_variance", noise.expand(batch).clone())
+        self.likelihood = GaussianLikelihood(batch_shape=batch, noise_constraint=Positive())
+        self.likelihood = self.likelihood.to(noise).requires_grad_(False)
+        self.likelihood.noise = self.noise_variance.unsqueeze(-1)
+        self.mean = deepcopy(mean).to(noise) if isinstance(mean, torch.nn.Module) else mean
+        if input_transform is not None:
+            self.input_transform = input_transform
+        if outcome_transform is not None:
+            self.outcome_transform = outcome_transform
+        self.factor = GrowingCholesky(self.noise_variance)
+        self.register_buffer("_inputs", noise.new_zeros(0, 0))
+        self.eval()
+
+    @classmethod
+    def from_botorch(cls, model: GPyTorchModel) -> Self:
+        """Freezes a fitted BoTorch GP: the same posterior, fixed hyperparameters, O(n^2) growth.
+
+        Args:
+            model: A single-output exact GP with homoskedastic Gaussian noise, such as
+                `SingleTaskGP`; its input and outcome transforms are kept.
+
+        Returns:
+            A `KernelGP` with the data of ``model``.
+
+        Raises:
+            ValueError: Several outputs, batched training data, or noise that differs between
+                points.
+        """
+        if model.num_outputs != 1:
+            raise ValueError(f"model must have one output, got {model.num_outputs}")
+        model.eval()
+        X, y = model.train_inputs[0].detach(), model.train_targets.detach()  # pyright: ignore
+        if X.ndim != 2:
+            raise ValueError(f"model must have unbatched training data, got shape {tuple(X.shape)}")
+        noise = model.likelihood.noise.detach().reshape(-1)  # pyright: ignore
+        if not bool((noise == noise[0]).all()):
+            raise ValueError("model must have the same noise variance at every point")
+        frozen = cls(
+            model.covar_module,  # pyright: ignore
+            noise[0].clone(),
+            mean=deepcopy(model.mean_module).requires_grad_(False),  # pyright: ignore
+            input_transform=deepcopy(getattr(model, "input_transform", None)),
+            outcome_transform=deepcopy(getattr(model, "outcome_transform", None)),
+            dtype=X.dtype,
+            device=X.device,
+        )
+        frozen._append(X, y)
+        return frozen
+
+    # Inputs are kept transformed: nothing to do when BoTorch switches between train and eval.
+    def _set_transformed_inputs(self) -> None: ...
+
+    def _revert_to_original_inputs(self) -> None: ...
+
+    @property
+    def num_outputs(self) -> int:
+        return 1
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        return self.factor.batch_shape
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.noise_variance.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.noise_variance.device
+
+    @property
+    def num_observations(self) -> int:
+        """Rows, pending ones included."""
+        return self.factor.num_points
+
+    @property
+    def dim(self) -> int:
+        """d, the dimension of the inputs; 0 while there are none."""
+        return self._inputs.shape[-1]
+
+    @property
+    def train_inputs(self) -> tuple[Tensor]:
+        """The (transformed) inputs so far, ``n x d``."""
+        return (self._inputs[..., : self.num_observations, :],)
+
+    @property
+    def train_targets(self) -> Tensor:
+        """The (transformed) observations, ``*batch x n``; of pending rows, the posterior mean."""
+        (X,) = self.train_inputs
+        return self.factor.y[..., : self.num_observations] + self._prior_mean(X)
+
+    def information_gain(self) -> Tensor:
+        """1/2 log det(I + K / lambda) of all rows, ``*batch``; from the factor, no new solve."""
+        return self.factor.information_gain()
+
+    # --- data -----------------------------------------------------------------------------------
+
+    def add(self, X: Tensor, Y: Tensor | None) -> None:
+        """Adds observations in place, O(n^2) each.
+
+        Args:
+            X: ``n x d``.
+            Y: ``n x 1`` or ``n``. None for points that were asked and not yet told: such *pending*
+                rows count in every standard deviation and in the information gain and leave the
+                mean alone.
+
+        Raises:
+            ValueError: Wrong shape, dtype or device, or an entry that is not finite.
+        """
+        X = self._checked_inputs(X)
+        if Y is not None:
+            Y = self._transform_values(checked_values(Y, len(X), self.noise_variance), X)
+        with torch.no_grad():
+            self._append(self.transform_inputs(X), Y)
+
+    def set_targets(self, rows: list[int], Y: Tensor) -> None:
+        """Gives rows new values: pending rows become known, known ones are replaced.
+
+        Args:
+            rows: Positions in the order of addition.
+            Y: ``n x 1`` or ``n``, one for each row.
+
+        Raises:
+            ValueError: A row that does not exist, or a value that is not finite.
+        """
+        self._check_rows(rows)
+        X = self._inputs[rows]
+        y = self._transform_values(checked_values(Y, len(rows), self.noise_variance), X)
+        with torch.no_grad():
+            self.factor.set_targets(rows, y - self._prior_mean(X))
+
+    def remove(self, row: int) -> None:
+        """Forgets one row; later rows move up by one and are factorised again.
+
+        Raises:
+            ValueError: A row that does not exist.
+        """
+        self._check_rows([row])
+        later = list(range(row + 1, self.num_observations))
+        X, Y = self._inputs[later], self.train_targets[..., later]
+        known = [r for r in later if r not in self.factor.pending]
+        with torch.no_grad():
+            self.factor.truncate(row)
+            if not later:
+                return
+            self._append(X, None)
+            if known:
+                kept = [r - row - 1 for r in known]
+                y = Y[..., kept] - self._prior_mean(X[kept])
+                self.factor.set_targets([r - 1 for r in known], y)
+
+    def condition_on_observations(self, X: Tensor, Y: Tensor, **kwargs: Any) -> Self:
+        """A new model with more observations; this one stays as it is. Differentiable.
+
+        Args:
+            X: ``batch_shape x n' x d``.
+            Y: ``batch_shape' x n' x 1``; it may have more batch dimensions than ``X`` (fantasies).
+            kwargs: ``noise`` is refused: the noise variance of this model is fixed.
+
+        Returns:
+            A `KernelGP` whose batch shape is the broadcast of all batch shapes.
+
+        Raises:
+            ValueError: ``noise`` is given, or ``X`` and ``Y`` do not match.
+        """
+        if kwargs.get("noise") is not None:
+            raise ValueError("noise must not be given: a KernelGP has a fixed noise variance")
+        if Y.shape[-2:] != (X.shape[-2], 1):
+            raise ValueError(f"Y must have shape (..., {X.shape[-2]}, 1), got {tuple(Y.shape)}")
+        Y = self._transform_values(Y.squeeze(-1), X)
+        X = self.transform_inputs(X)
+        y = Y - self._prior_mean(X)
+        (old,) = self.train_inputs
+        if not len(old):
+            old = X.new_zeros(0, X.shape[-1])
+        new = self._shallow_copy()
+        batch = torch.broadcast_shapes(old.shape[:-2], X.shape[:-2])
+        parts = [part.expand(*batch, *part.shape[-2:]) for part in (old, X)]
+        new._inputs = torch.cat(parts, dim=-2)
+        new.factor = self.factor.extended(self._cross(X), self.kernel_function(X, X), y)
+        return new
+
+    def _shallow_copy(self) -> Self:
+        new = type(self).__new__(type(self))
+        vars(new).update(vars(self))
+        for name in ("_buffers", "_modules", "_parameters"):
+            vars(new)[name] = dict(vars(self)[name])
+        return new
+
+    def _append(self, X: Tensor, Y: Tensor | None) -> None:
+        n = self.num_observations
+        y = None if Y is None else Y - self._prior_mean(X)
+        self.factor.append(self._cross(X), self.kernel_function(X, X), y)
+        if self.factor.capacity > self._inputs.shape[-2]:
+            grown = X.new_zeros(*self._inputs.shape[:-2], self.factor.capacity, X.shape[-1])
+            if n:
+                grown[..., :n, :] = self._inputs[..., :n, :]
+            self._inputs = grown
+        self._inputs[..., n : n + X.shape[-2], :] = X
+        if self.dtype == torch.float32 and bool((self.factor.jitter[..., n:] > 0).any()):
+            warnings.warn(
+                f"the float32 factorisation lost positive definiteness at observation {n}; "
+                "jitter was added to its diagonal entry (float64 is recommended)",
+                JitterWarning,
+                stacklevel=3,
+            )
+
+    def _checked_inputs(self, X: Tensor) -> Tensor:
+        dim = self.dim or X.shape[-1]
+        return as_points(X, dim, self.noise_variance)
+
+    def _check_rows(self, rows: list[int]) -> None:
+        if not all(0 <= row < self.num_observations for row in rows):
+            raise ValueError(f"rows must lie in [0, {self.num_observations}), got {rows}")
+
+    def _transform_values(self, Y: Tensor, X: Tensor) -> Tensor:
+        transform = getattr(self, "outcome_transform", None)
+        return Y if transform is None else transform(Y.unsqueeze(-1), X=X)[0].squeeze(-1)
+
+    # --- posterior ------------------------------------------------------------------------------
+
+    def _prior_mean(self, X: Tensor) -> Tensor:
+        return X.new_zeros(()) if self.mean is None else self.mean(X)
+
+    def _cross(self, X: Tensor) -> Tensor:
+        """L^-1 K(data, X) without padding: ``*batch x n x m``."""
+        n = self.num_observations
+        if n == 0:
+            return X.new_zeros(*self.factor.L.shape[:-2], 0, X.shape[-2])
+        return self._solved_cross(X)[..., :n, :]
+
+    def _solved_cross(self, X: Tensor) -> Tensor:
+        return self.factor.solve(self.kernel_function(self.train_inputs[0], X))
+
+    def _moments(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Mean and variance at ``*b x p x d`` (each ``*batch x p``), and the cross factor."""
+        prior = self.kernel_function.diagonal(X)
+        if self.num_observations == 0:
+            shape = (*self.batch_shape, X.shape[-2])
+            mean = self._prior_mean(X).expand(shape)
+            return mean, prior.expand(shape), self._cross(X)
+        V = self._solved_cross(X)
+        mean = self._prior_mean(X) + (self.factor.z.unsqueeze(-2) @ V).squeeze(-2)
+        return mean, prior - V.square().sum(dim=-2), V
+
+    def mean_and_std(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Pointwise posterior mean and standard deviation of every model in the batch.
+
+        Args:
+            X: ``n x d``.
+
+        Returns:
+            Two ``*batch x n``-dim tensors, differentiable in ``X``.
+        """
+        if self.has_transforms:
+            nb = len(self.batch_shape)
+            posterior: Any = self.posterior(X.unsqueeze(-2)[(slice(None),) + (None,) * nb])
+            mean, variance = (m[..., 0, 0] for m in (posterior.mean, posterior.variance))
+            return mean.movedim(0, -1), variance.sqrt().movedim(0, -1)
+        mean, variance, _ = self._moments(X)
+        # Rounding can leave a known point a variance of -1e-17, whose root has no gradient.
+        floor = torch.finfo(variance.dtype).eps ** 2
+        return mean, variance.clamp_min(floor).sqrt()
+
+    @torch.no_grad()
+    def fitted_means(self) -> Tensor:
+        """The (transformed) posterior mean at the model's own points, ``*batch x n``, in O(n^2)."""
+        n = self.num_observations
+        # (K + Lambda) alpha = y, hence K alpha = y - Lambda alpha.
+        ridge = self.noise_variance[..., None] + self.factor.jitter[..., :n]
+        return self.train_targets - ridge * self.factor.mean_weights[..., :n]
+
+    @property
+    def has_transforms(self) -> bool:
+        return hasattr(self, "input_transform") or hasattr(self, "outcome_transform")
+
+    @property
+    def has_closed_form_gradient(self) -> bool:
+        """Whether `mean_std_and_gradients` works without autograd."""
+        return (
+            self.kernel_function.has_closed_form_gradient
+            and self.mean is None
+            and not self.has_transforms
+        )
+
+    def mean_std_and_gradients(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Mean and standard deviation with their input gradients in closed form (RBF and Matern
+        kernels).
+
+        Args:
+            X: ``n x d``.
+
+        Returns:
+            Two ``*batch x n``-dim and two ``*batch x n x d``-dim tensors.
+        """
+        (data,) = self.train_inputs
+        n = self.num_observations
+        k, slope = self.kernel_function.value_and_slope(data, X)  # *batch x n x m
+        V = self.factor.solve(k)
+        weights = self.factor.solve_transposed(V)[..., :n, :]
+        alpha = self.factor.mean_weights[..., :n, None]
+        mean = (alpha * k).sum(dim=-2)
+        variance = self.kernel_function.diagonal(X) - V.square().sum(dim=-2)
+        std = variance.clamp_min(torch.finfo(X.dtype).eps ** 2).sqrt()
+        contract = self.kernel_function.contract_gradient
+        mean_gradient = contract(alpha * slope, data, X)
+        std_gradient = -contract(weights * slope, data, X) / std.unsqueeze(-1)
+        return mean, std, mean_gradient, std_gradient
+
+    def posterior(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        X: Tensor,
+        output_indices: list[int] | None = None,
+        observation_noise: bool | Tensor = False,
+        posterior_transform: PosteriorTransform | None = None,
+    ) -> Posterior:
+        """The joint posterior of f over the q points of each t-batch.
+
+        Args:
+            X: ``t-batch x q x d``.
+            output_indices: None or [0]: there is one output.
+            observation_noise: True adds the noise variance; a tensor that broadcasts to
+                ``t-batch x q x 1`` is added instead.
+            posterior_transform: Applied last.
+
+        Returns:
+            A `GPyTorchPosterior` over ``broadcast(t-batch, batch_shape) x q x 1``, differentiable
+            in ``X``; other posteriors where an outcome transform or ``posterior_transform`` makes
+            them.
+        """
+        if output_indices not in (None, [0]):
+            raise ValueError(f"output_indices must be None or [0], got {output_indices}")
+        Z = self.transform_inputs(X)
+        q, d = Z.shape[-2:]
+        batch = self.batch_shape
+        # The part of the t-batch that does not meet the batch of the model becomes more columns of
+        # one solve; broadcasting would copy the factor once for each of its entries.
+        t = (1,) * (len(batch) - Z.ndim + 2) + Z.shape[:-2]
+        split = len(t) - len(batch)
+        outer, inner = t[:split], t[split:]
+        Z = Z.reshape(*t, q, d)
+        columns = Z.reshape(-1, *inner, q, d).movedim(0, -3)  # *inner x prod(outer) x q x d
+        mean, variance, V = self._moments(columns.flatten(-3, -2))
+        full = torch.broadcast_shapes(inner, batch)
+
+        def unfold(A: Tensor) -> Tensor:  # *full x rows x (outer q) to *outer x *full x rows x q
+            rows = A.shape[-2]
+            A = A.expand(*full, rows, A.shape[-1]).reshape(*full, rows, math.prod(outer), q)
+            return A.movedim(-2, 0).reshape(*outer, *full, rows, q)
+
+        mean = unfold(mean.unsqueeze(-2)).squeeze(-2)  # *outer x *full x q
+        if q == 1:
+            floor = settings.min_variance.value(self.dtype)
+            covariance = unfold(variance.clamp_min(floor).unsqueeze(-2))
+        else:
+            V = unfold(V)
+            Z = Z.expand(*outer, *full, q, d)
+            if q <= _LAZY_COVARIANCE:
+                covariance = self.kernel_function(Z, Z) - V.mT @ V
+            else:
+                covariance = self.kernel(Z) + MatmulLinearOperator(-V.mT, V)
+        if observation_noise is not False:
+            covariance = covariance + self._noise_covariance(observation_noise, mean)
+        distribution = MultivariateNormal(mean, to_linear_operator(covariance))
+        posterior = GPyTorchPosterior(distribution)
+        if hasattr(self, "outcome_transform"):
+            posterior = self.outcome_transform.untransform_posterior(posterior, X=X)
+        return posterior if posterior_transform is None else posterior_transform(posterior, X=X)
+
+    def _noise_covariance(self, observation_noise: bool | Tensor, mean: Tensor) -> Any:
+        if isinstance(observation_noise, Tensor):
+            noise = observation_noise.squeeze(-1)
+        else:
+            noise = self.noise_variance.unsqueeze(-1)
+        noise = DiagLinearOperator(noise.expand(mean.shape))
+        return noise if mean.shape[-1] > _LAZY_COVARIANCE else noise.to_dense()
+
+    def subset_output(self, idcs: list[int]) -> Self:
+        """The model itself; there is one output.
+
+        Raises:
+            ValueError: ``idcs`` is not [0].
+        """
+        if idcs != [0]:
+            raise ValueError(f"idcs must be [0], got {idcs}")
+        return self

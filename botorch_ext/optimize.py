@@ -1,0 +1,170 @@
+"""The argmax of an acquisition function over a box or a finite set."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import torch
+from botorch.acquisition import AcquisitionFunction
+from torch import Tensor
+
+from botorch_ext.domains import Box
+from botorch_ext.models.kernel_gp import KernelGP
+
+# Screening evaluates this many points in one call, to bound memory.
+_CHUNK = 4096
+
+
+class Objective(Protocol):
+    """What is maximised: batched values, and values with gradients."""
+
+    def value(self, X: Tensor) -> Tensor:
+        """``m x d`` to ``m`` values."""
+        ...
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """``m x d`` to ``m`` values and ``m x d`` gradients."""
+        ...
+
+
+class AcquisitionObjective:
+    """Any BoTorch acquisition function with q = 1, through autograd.
+
+    Args:
+        acqf: Takes ``m x 1 x d``, returns ``m`` values.
+    """
+
+    def __init__(self, acqf: AcquisitionFunction) -> None:
+        self.acqf = acqf
+
+    @torch.no_grad()
+    def value(self, X: Tensor) -> Tensor:
+        return self.acqf(X.unsqueeze(-2))
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        X = X.detach().requires_grad_()
+        values = self.acqf(X.unsqueeze(-2))
+        (gradient,) = torch.autograd.grad(values.sum(), X)
+        return values.detach(), gradient
+
+
+class ConfidenceBound:
+    """mean_weight * mean + width * std of a `KernelGP`, its gradients in closed form where the
+    kernel has them.
+
+    Args:
+        model: A `KernelGP` without batch dimensions.
+        width: The multiplier of the standard deviation.
+        mean_weight: The multiplier of the mean: 1 for an upper bound, 0 for the standard deviation
+            alone.
+    """
+
+    def __init__(self, model: KernelGP, width: Tensor | float, mean_weight: float = 1.0) -> None:
+        self.model = model
+        self.width = width
+        self.mean_weight = mean_weight
+
+    @torch.no_grad()
+    def value(self, X: Tensor) -> Tensor:
+        mean, std = self.model.mean_and_std(X)
+        return self.mean_weight * mean + self.width * std
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        if self.model.has_closed_form_gradient and self.model.num_observations:
+            with torch.no_grad():
+                mean, std, dmean, dstd = self.model.mean_std_and_gradients(X)
+                value = self.mean_weight * mean + self.width * std
+                return value, self.mean_weight * dmean + self.width * dstd
+        X = X.detach().requires_grad_()
+        mean, std = self.model.mean_and_std(X)
+        values = self.mean_weight * mean + self.width * std
+        if not values.requires_grad:  # a constant: the prior of a stationary kernel
+            return values.detach(), torch.zeros_like(X)
+        (gradient,) = torch.autograd.grad(values.sum(), X)
+        return values.detach(), gradient
+
+
+def screening_points(box: Box, num_points: int, seed: int) -> Tensor:
+    """Sobol points, three quarters of them with random coordinates moved to the faces of the box.
+
+    Much of a posterior variance sits on the boundary, where Sobol points never are.
+
+    Args:
+        box: Where.
+        num_points: How many.
+        seed: The same seed gives the same points.
+
+    Returns:
+        ``num_points x d``.
+    """
+    X = box.sample(num_points, seed)
+    generator = torch.Generator().manual_seed(seed)
+    share = torch.rand(num_points, 1, generator=generator)
+    share[: num_points // 4] = 0
+    pushed = (torch.rand(num_points, box.dim, generator=generator) < share).to(box.device)
+    nearest = torch.where(X < (box.lower + box.upper) / 2, box.lower, box.upper)
+    return torch.where(pushed, nearest, X)
+
+
+def maximize_on_box(
+    objective: Objective,
+    box: Box,
+    seed: int,
+    num_raw: int = 1024,
+    num_starts: int = 6,
+    extra: Tensor | None = None,
+    max_iterations: int = 200,
+) -> tuple[Tensor, Tensor]:
+    """Screens many points in one batched call, then polishes the best by batched L-BFGS-B.
+
+    Args:
+        objective: What to maximise.
+        box: Where.
+        seed: Seeds the screening points.
+        num_raw: Screening points.
+        num_starts: How many of them are polished.
+        extra: ``m x d`` more points to screen, such as the best so far.
+        max_iterations: Of each polish.
+
+    Returns:
+        The ``d``-dim maximiser found and its value.
+    """
+    from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched  # imports scipy.optimize
+
+    X = screening_points(box, num_raw, seed)
+    if extra is not None:
+        X = torch.cat([extra, X])
+    values = torch.cat([objective.value(chunk) for chunk in X.split(_CHUNK)])
+    starts = X[_spread_best(values, X, box, num_starts)]
+    # Polishing works on the unit cube, where one step size fits all coordinates.
+    side = box.upper - box.lower
+    best, best_value = X[values.argmax()], values.max()
+
+    def negated(U: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        X = box.lower + side * torch.as_tensor(U).to(box.bounds)
+        value, gradient = objective.value_and_gradient(X)
+        both = torch.cat([value.unsqueeze(-1), gradient * side], dim=-1)
+        both = -both.to(device="cpu", dtype=torch.float64).numpy()  # the solver runs on the host
+        return both[:, 0], both[:, 1:]
+
+    unit = ((starts - box.lower) / side).to(device="cpu", dtype=torch.float64).numpy()
+    polished, _, _ = fmin_l_bfgs_b_batched(
+        negated, unit, bounds=[(0.0, 1.0)] * box.dim, maxiter=max_iterations, pgtol=1e-6, factr=1e4
+    )
+    X = box.lower + side * torch.as_tensor(np.asarray(polished)).to(box.bounds)
+    X = X.clamp(box.lower, box.upper)
+    values = objective.value(X)
+    top = values.argmax()
+    improved = values[top] > best_value
+    return torch.where(improved, X[top], best), torch.where(improved, values[top], best_value)
+
+
+def _spread_best(values: Tensor, X: Tensor, box: Box, num: int) -> Tensor:
+    """The best points that have no better one near by, then the best of the others."""
+    top = values.topk(min(8 * num, len(values))).indices
+    U = (X[top] - box.lower) / (box.upper - box.lower)
+    near = torch.cdist(U, U) < 2 * len(X) ** (-1 / box.dim)
+    # `top` is sorted, so a better neighbour is an earlier one.
+    shadowed = near.tril(diagonal=-1).any(dim=-1)
+    return top[shadowed.to(torch.uint8).argsort(stable=True)[:num]]

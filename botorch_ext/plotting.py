@@ -1,0 +1,388 @@
+"""Pictures: regret and best-value curves, posteriors with confidence bands and asked points.
+
+Matplotlib is imported by the functions, not with the module: ``pip install 'botorch-ext[plot]'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+from botorch.models.model import Model
+from torch import Tensor
+
+from botorch_ext.domains import Box
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's palette, told apart by colour-blind readers; their yellow is too pale for a line.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_LINE_STYLES = ("-", "--", "-.", ":")
+_CHUNK = 256
+
+Center = Literal["mean", "median"]
+Quantity = Literal["mean", "std", "upper"]
+Curves = Mapping[str, Any]
+
+
+def plot_regret(
+    curves: Curves,
+    ax: Axes | None = None,
+    *,
+    cumulative: bool = True,
+    center: Center = "mean",
+) -> Axes:
+    """Regret against the number of evaluations, one line with a band for each method.
+
+    Args:
+        curves: From the name of a method to its regret per step, ``seeds x T`` (or ``T``), in units
+            of the objective; NumPy arrays, tensors or nested lists.
+        ax: Where to draw; a new figure unless given.
+        cumulative: Whether to add up the steps.
+        center: "mean" (band: plus and minus one standard error) or "median" (band: quartiles); the
+            axis label says which. One seed has no band.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: No curve, one of the wrong shape, or an unknown center.
+    """
+    arrays = _as_arrays(curves)
+    if cumulative:
+        arrays = {name: values.cumsum(axis=1) for name, values in arrays.items()}
+    label = "cumulative regret" if cumulative else "regret per step"
+    return _plot_curves(arrays, ax, label, center)
+
+
+def plot_best_value(
+    curves: Curves,
+    ax: Axes | None = None,
+    *,
+    minimize: bool = False,
+    center: Center = "mean",
+) -> Axes:
+    """Best value so far against the number of evaluations, one line with a band for each method.
+
+    Args:
+        curves: From the name of a method to its values in order of evaluation, ``seeds x T`` (or
+            ``T``), in units of the objective; NaN where an evaluation failed.
+        ax: Where to draw; a new figure unless given.
+        minimize: Whether the best value is the smallest.
+        center: "mean" (band: plus and minus one standard error) or "median" (band: quartiles); the
+            axis label says which. One seed has no band.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: No curve, one of the wrong shape, or an unknown center.
+    """
+    better = np.fmin if minimize else np.fmax
+    arrays = {name: better.accumulate(v, axis=1) for name, v in _as_arrays(curves).items()}
+    return _plot_curves(arrays, ax, "best value so far", center)
+
+
+def plot_posterior_1d(
+    model: Model,
+    bounds: Box | Tensor,
+    width: float = 2.0,
+    X: Tensor | None = None,
+    Y: Tensor | None = None,
+    ax: Axes | None = None,
+    *,
+    truth: Callable[[Tensor], Tensor] | None = None,
+    dim: int = 0,
+    slice_at: Tensor | Sequence[float] | None = None,
+    num_points: int = 200,
+) -> Axes:
+    """The posterior along one coordinate: mean, confidence band and evaluated points.
+
+    Args:
+        model: Any BoTorch model of one output without batch dimensions.
+        bounds: The box, or its ``2 x d`` bounds.
+        width: How many standard deviations the band reaches to each side.
+        X: ``n x d`` evaluated points. Where d > 1 they are projected on the slice, drawn hollow.
+        Y: Their values, ``n`` or ``n x 1``; needed where ``X`` is given.
+        ax: Where to draw; a new figure unless given.
+        truth: The noiseless function, from ``n x d`` to ``n``, drawn dashed.
+        dim: The coordinate along which the slice runs.
+        slice_at: ``d``: the point the slice runs through; needed where d > 1.
+        num_points: How many grid points.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: A missing ``slice_at`` or ``Y``, or an argument of the wrong shape.
+    """
+    corners = _corners(bounds)
+    num_dims = corners.shape[1]
+    if not 0 <= dim < num_dims:
+        raise ValueError(f"dim must be at least 0 and below {num_dims}, got {dim}")
+    _require_width(width)
+    observations = _observations(X, Y, num_dims)
+    base = _slice_point(slice_at, corners)
+    positions = torch.linspace(
+        float(corners[0, dim]), float(corners[1, dim]), num_points, dtype=corners.dtype
+    )
+    grid = base.repeat(num_points, 1)  # (num_points, d)
+    grid[:, dim] = positions.to(grid)
+    mean, std = _mean_and_std(model, grid)
+
+    ax = _axes(ax)
+    across = positions.numpy()
+    band = {"color": PALETTE[0], "alpha": 0.2, "linewidth": 0, "label": f"mean ± {width:g} std"}
+    ax.fill_between(across, mean - width * std, mean + width * std, **band)
+    ax.plot(across, mean, color=PALETTE[0], linewidth=2, label="posterior mean")
+    if truth is not None:
+        with torch.no_grad():
+            true_values = _to_numpy(truth(grid)).reshape(-1)
+        ax.plot(across, true_values, color=PALETTE[6], linestyle="--", label="true function")
+    if observations is not None:
+        points, values = observations
+        ax.plot(
+            points[:, dim],
+            values,
+            linestyle="none",
+            marker="o",
+            markersize=5,
+            color=PALETTE[1],
+            markerfacecolor=PALETTE[1] if num_dims == 1 else "none",
+            label="evaluations" if num_dims == 1 else "evaluations, projected on the slice",
+            zorder=3,
+            clip_on=False,
+        )
+    ax.set_xlim(float(across[0]), float(across[-1]))
+    ax.set_xlabel(_slice_label(base, dim))
+    ax.set_ylabel("objective")
+    ax.legend(fontsize="small")
+    return ax
+
+
+def plot_posterior_2d(
+    model: Model,
+    bounds: Box | Tensor,
+    X: Tensor | None = None,
+    ax: Axes | None = None,
+    *,
+    quantity: Quantity = "mean",
+    width: float = 2.0,
+    num_points: int = 50,
+) -> Axes:
+    """A heat map of the posterior over a 2-d box, with the asked points in order.
+
+    The points grow and redden from the first to the last. Their legend stands above the map: a
+    title needs ``pad=24``.
+
+    Args:
+        model: Any BoTorch model of two inputs and one output, without batch dimensions.
+        bounds: The box, or its ``2 x 2`` bounds.
+        X: ``n x 2`` asked points, in order.
+        ax: Where to draw; a new figure unless given.
+        quantity: "mean", "std", or "upper" (mean + width * std).
+        width: The multiplier of the standard deviation in "upper".
+        num_points: Grid points along each axis.
+
+    Returns:
+        The axes; the colour bar is drawn beside them.
+
+    Raises:
+        ValueError: An unknown quantity, or an argument of the wrong shape.
+    """
+    labels = {
+        "mean": "posterior mean",
+        "std": "posterior standard deviation",
+        "upper": f"upper confidence bound, mean + {width:g} std",
+    }
+    if quantity not in labels:
+        raise ValueError(f"quantity must be one of {sorted(labels)}, got {quantity!r}")
+    _require_width(width)
+    corners = _corners(bounds)
+    if corners.shape[1] != 2:
+        raise ValueError(f"bounds must have two columns, got shape {tuple(corners.shape)}")
+    points = None if X is None else _as_rows(X, 2)
+    sides = [
+        torch.linspace(float(lower), float(upper), num_points, dtype=corners.dtype)
+        for lower, upper in corners.T
+    ]
+    grid = torch.cartesian_prod(*sides).to(corners)  # (num_points^2, 2)
+    mean, std = _mean_and_std(model, grid)
+    shown = {"mean": mean, "std": std, "upper": mean + width * std}[quantity]
+    across, up = (side.numpy() for side in sides)
+
+    ax = _axes(ax)
+    heights = shown.reshape(num_points, num_points).T
+    mesh = ax.pcolormesh(across, up, heights, shading="gouraud", cmap="viridis", rasterized=True)
+    figure = ax.get_figure(root=True)
+    if figure is not None:
+        figure.colorbar(mesh, ax=ax, label=labels[quantity])
+    if points is not None and len(points) > 0:
+        _scatter_in_order(ax, points)
+    ax.set_xlim(float(across[0]), float(across[-1]))
+    ax.set_ylim(float(up[0]), float(up[-1]))
+    ax.set_xlabel("x[0]")
+    ax.set_ylabel("x[1]")
+    return ax
+
+
+def _scatter_in_order(ax: Axes, points: np.ndarray) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    order = np.linspace(0.0, 1.0, len(points)) if len(points) > 1 else np.ones(1)
+    areas = 12 + 48 * order
+    # Colours that the map of the posterior does not use.
+    colors = LinearSegmentedColormap.from_list("order", ["white", PALETTE[1]])
+    # Points on the edge of the box are drawn whole.
+    look = {"cmap": colors, "vmin": 0.0, "vmax": 1.0, "edgecolors": "black", "clip_on": False}
+    ax.scatter(points[:, 0], points[:, 1], s=areas, c=order, linewidths=0.8, zorder=3, **look)
+    for position, label in ((0, "first asked point"), (-1, "last asked point")):
+        face = colors(order[position])
+        size = float(np.sqrt(areas[position]))
+        handle: dict[str, Any] = {"linestyle": "none", "marker": "o", "markeredgecolor": "black"}
+        ax.plot([], [], markersize=size, markerfacecolor=face, label=label, **handle)
+    # Above the map: inside it, the legend would hide points.
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize="small")
+
+
+def _plot_curves(
+    arrays: dict[str, np.ndarray], ax: Axes | None, label: str, center: Center
+) -> Axes:
+    if center not in ("mean", "median"):
+        raise ValueError(f"center must be 'mean' or 'median', got {center!r}")
+    ax = _axes(ax)
+    for i, (name, values) in enumerate(arrays.items()):
+        color = PALETTE[i % len(PALETTE)]
+        style = _LINE_STYLES[i // len(PALETTE) % len(_LINE_STYLES)]
+        steps = np.arange(1, values.shape[1] + 1)
+        middle, lower, upper = _summary(values, center)
+        ax.plot(steps, middle, color=color, linestyle=style, linewidth=2, label=name)
+        if len(values) > 1:
+            ax.fill_between(steps, lower, upper, color=color, alpha=0.2, linewidth=0)
+    ax.set_xlim(1, max(2, *(values.shape[1] for values in arrays.values())))
+    ax.set_xlabel("evaluations")
+    ax.set_ylabel(f"{label}\n({_describe_band(arrays, center)})")
+    ax.grid(alpha=0.3)
+    ax.legend(fontsize="small")
+    return ax
+
+
+def _summary(values: np.ndarray, center: Center) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if center == "median":
+        lower, middle, upper = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
+        return middle, lower, upper
+    middle = values.mean(axis=0)
+    if len(values) == 1:
+        return middle, middle, middle
+    error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    return middle, middle - error, middle + error
+
+
+def _describe_band(arrays: dict[str, np.ndarray], center: Center) -> str:
+    seeds = sorted({len(values) for values in arrays.values()})
+    count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    if seeds == [1]:
+        return "1 seed"
+    band = "mean ± standard error" if center == "mean" else "median and quartiles"
+    return f"{band}, {count} seeds"
+
+
+def _as_arrays(curves: Curves) -> dict[str, np.ndarray]:
+    if len(curves) == 0:
+        raise ValueError("curves must hold at least one method, got none")
+    arrays = {}
+    for name, values in curves.items():
+        array = np.atleast_2d(_to_numpy(values))
+        if array.ndim != 2 or 0 in array.shape:
+            raise ValueError(
+                f"curves[{name!r}] must have shape (seeds, T) or (T,), got {array.shape}"
+            )
+        arrays[name] = array
+    return arrays
+
+
+def _mean_and_std(model: Model, grid: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    means, stds = [], []
+    with torch.no_grad():
+        for chunk in grid.unsqueeze(-2).split(_CHUNK):  # (c, 1, d)
+            posterior: Any = model.posterior(chunk)
+            if posterior.mean.shape != (len(chunk), 1, 1):
+                raise ValueError(
+                    "model must have one output and no batch dimensions, got a posterior mean of "
+                    f"shape {tuple(posterior.mean.shape)} at {len(chunk)} points"
+                )
+            means.append(_to_numpy(posterior.mean).reshape(-1))
+            stds.append(_to_numpy(posterior.variance.clamp_min(0).sqrt()).reshape(-1))
+    return np.concatenate(means), np.concatenate(stds)
+
+
+def _corners(bounds: Box | Tensor) -> Tensor:
+    return bounds.bounds if isinstance(bounds, Box) else Box(bounds).bounds
+
+
+def _slice_point(slice_at: Tensor | Sequence[float] | None, corners: Tensor) -> Tensor:
+    num_dims = corners.shape[1]
+    if slice_at is None:
+        if num_dims > 1:
+            raise ValueError(f"slice_at must be given in {num_dims} dimensions, got None")
+        return corners[0]
+    point = torch.as_tensor(slice_at).to(corners)
+    if point.shape != (num_dims,):
+        raise ValueError(f"slice_at must have shape ({num_dims},), got {tuple(point.shape)}")
+    return point
+
+
+def _slice_label(base: Tensor, dim: int) -> str:
+    if len(base) == 1:
+        return "x"
+    others = [f"x[{j}] = {float(base[j]):.3g}" for j in range(len(base)) if j != dim]
+    return f"x[{dim}]  ({', '.join(others) if len(others) < 4 else 'other coordinates fixed'})"
+
+
+def _observations(
+    X: Tensor | None, Y: Tensor | None, num_dims: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    if X is None:
+        if Y is not None:
+            raise ValueError("X must be given where Y is, got None")
+        return None
+    if Y is None:
+        raise ValueError("Y must be given where X is, got None")
+    points = _as_rows(X, num_dims)
+    values = _to_numpy(Y)
+    if values.shape not in ((len(points),), (len(points), 1)):
+        raise ValueError(
+            f"Y must have shape ({len(points)},) or ({len(points)}, 1), got {values.shape}"
+        )
+    return points, values.reshape(-1)
+
+
+def _as_rows(X: Tensor, num_dims: int) -> np.ndarray:
+    rows = _to_numpy(X)
+    if rows.ndim != 2 or rows.shape[1] != num_dims:
+        raise ValueError(f"X must have shape (n, {num_dims}), got {rows.shape}")
+    return rows
+
+
+def _require_width(width: float) -> None:
+    if not 0.0 <= width < float("inf"):
+        raise ValueError(f"width must be finite and at least 0, got {width}")
+
+
+def _to_numpy(values: Any) -> np.ndarray:
+    if isinstance(values, Tensor):
+        values = values.detach().cpu().numpy()
+    return np.asarray(values, dtype=float)
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("plotting needs matplotlib: pip install 'botorch-ext[plot]'") from error
+    return plt.subplots(figsize=(6.4, 4.4), layout="constrained")[1]

@@ -1,0 +1,267 @@
+"""Functions that leave the RKHS ball by a bounded amount: f* = f + m with |m| <= eps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.problems.base import Problem, maximize_on_box, pointwise
+
+Perturbation = Callable[[Tensor], Tensor]
+
+
+class Perturbed:
+    """A problem plus a bounded perturbation, f* = f + m (paper M, section 2).
+
+    Args:
+        problem: f, usually an `RKHSFunction`; kept as `rkhs_part`.
+        perturbation: m, from ``n x d`` points to ``n`` values, in units of f.
+        misspecification: eps, the bound on \\|m\\|, checked at every evaluation.
+
+    Raises:
+        ValueError: eps is negative or infinite, or the perturbation exceeds it.
+    """
+
+    def __init__(
+        self, problem: Problem, perturbation: Perturbation, misspecification: float
+    ) -> None:
+        self.rkhs_part: Problem = problem
+        self.perturbation: Perturbation = perturbation
+        self.misspecification: float = _require_misspecification(misspecification)
+        domain = problem.domain
+        self._bounded(domain.sample(1024, 0) if isinstance(domain, Box) else domain.points)
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of the unperturbed problem."""
+        return self.rkhs_part.domain
+
+    @property
+    def noise_std(self) -> float:
+        """The noise of the unperturbed problem."""
+        return self.rkhs_part.noise_std
+
+    def __call__(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
+        """The noiseless values of f*.
+
+        Args:
+            X: ``n x d`` points, or one ``d``-dim point.
+
+        Returns:
+            ``n`` values, or a scalar tensor for one point; differentiable where f and m are.
+
+        Raises:
+            ValueError: ``X`` does not fit the domain, or m exceeds the misspecification there.
+        """
+        return pointwise(self._evaluate, X, self.domain)
+
+    def _evaluate(self, X: Tensor) -> Tensor:
+        return self.rkhs_part(X) + self._bounded(X)
+
+    def _bounded(self, X: Tensor) -> Tensor:
+        values = self.perturbation(X)
+        if values.shape != X.shape[:1]:
+            raise ValueError(
+                f"perturbation must return {len(X)} values for {len(X)} points, "
+                f"got shape {tuple(values.shape)}"
+            )
+        # Relative slack for rounding; NaN fails the comparison too.
+        allowed = self.misspecification * (1 + 1e-6)
+        if not bool((values.abs() <= allowed).all()):
+            raise ValueError(
+                f"perturbation must stay within misspecification={self.misspecification}, "
+                f"got {float(values.abs().max())}"
+            )
+        return values
+
+    @property
+    def optimal_value(self) -> float | None:
+        """The maximum of f*: exact on a finite set, by multi-start refinement on a box.
+
+        None where that of the unperturbed problem is unknown.
+        """
+        return None if self._optimum is None else self._optimum[1]
+
+    @property
+    def optimizer(self) -> Tensor | None:
+        """A ``d``-dim point where the maximum of f* is attained; None where unknown."""
+        return None if self._optimum is None else self._optimum[0]
+
+    @cached_property
+    def _optimum(self) -> tuple[Tensor, float] | None:
+        if isinstance(self.domain, FiniteSet):
+            values = self._evaluate(self.domain.points)
+            row = int(values.argmax())
+            return self.domain.points[row], float(values[row])
+        center = self.rkhs_part.optimizer
+        if center is None:
+            return None
+        # m may have thousands of bumps; the highest of f + m lies where f is within 2 eps of its
+        # maximum, so most of the points are spent around the maximiser of f.
+        box = self.domain
+        points = box.sample(4096, seed=1)
+        nearby = [center + scale * (points - center) for scale in (0.3, 0.1, 0.03)]
+        extra = torch.cat([center.unsqueeze(0), *nearby])
+        return maximize_on_box(
+            self._evaluate,
+            box,
+            seed=0,
+            num_raw=8192,
+            num_starts=256,
+            extra=torch.minimum(torch.maximum(extra, box.lower), box.upper),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Perturbed({self.rkhs_part!r}, {self.perturbation!r}, "
+            f"misspecification={self.misspecification:g})"
+        )
+
+
+def rough(
+    dim: int,
+    misspecification: float,
+    seed: int = 0,
+    frequency: float = 10.0,
+    num_waves: int = 3,
+) -> Perturbation:
+    """A perturbation far outside the RKHS ball of a smooth kernel: fast cosines.
+
+    m(x) = eps/J sum_j cos(2 pi v_j'x + phase_j), with J waves of random directions and lengths
+    \\|v_j\\| between 1 and 2 times the frequency.
+
+    Args:
+        dim: The dimension d of the points.
+        misspecification: eps, the bound on \\|m\\|.
+        seed: Of the directions, lengths and phases.
+        frequency: Cycles per unit of x; take it well above 1 / lengthscale.
+        num_waves: J. With more of them \\|m\\| comes close to eps less often.
+
+    Returns:
+        A perturbation for `Perturbed`.
+
+    Raises:
+        ValueError: An argument out of range.
+    """
+    if dim < 1 or num_waves < 1:
+        raise ValueError(f"dim and num_waves must be at least 1, got {dim} and {num_waves}")
+    if not 0.0 < frequency < float("inf"):
+        raise ValueError(f"frequency must be positive and finite, got {frequency}")
+    generator = torch.Generator().manual_seed(seed)
+    directions = torch.randn(num_waves, dim, dtype=torch.float64, generator=generator)
+    directions = directions / directions.norm(dim=-1, keepdim=True)
+    lengths = 1 + torch.rand(num_waves, 1, dtype=torch.float64, generator=generator)
+    phases = 2 * math.pi * torch.rand(num_waves, dtype=torch.float64, generator=generator)
+    return _Waves(
+        2 * math.pi * frequency * lengths * directions,
+        phases,
+        _require_misspecification(misspecification),
+    )
+
+
+def tabulated(domain: FiniteSet, values: Tensor | Sequence[float]) -> Perturbation:
+    """A perturbation of a finite set, given point by point.
+
+    Args:
+        domain: The finite set of N points.
+        values: ``N`` values, in the order of its rows.
+
+    Returns:
+        A perturbation for `Perturbed`; anywhere else it raises an `OutsideDomainError`.
+
+    Raises:
+        ValueError: The number of values is wrong, or one is not finite.
+    """
+    table = torch.as_tensor(values, dtype=domain.dtype, device=domain.device).detach().clone()
+    if table.shape != (domain.num_points,) or not bool(torch.isfinite(table).all()):
+        raise ValueError(
+            f"values must be {domain.num_points} finite numbers, one for each point of the set, "
+            f"got shape {tuple(table.shape)}: {table.tolist()}"
+        )
+    return _Table(domain, table)
+
+
+def adversarial(
+    problem: Problem,
+    misspecification: float,
+    radius: float = 0.2,
+    center: Tensor | None = None,
+) -> Perturbation:
+    """A perturbation that hides the maximiser: -eps there, rising smoothly to +eps away from it.
+
+    m(x) = eps (1 - 2^(1 - (r/radius)^2)), with r the distance from the center, each coordinate
+    divided by the side of the domain and the whole by sqrt(d). It is smooth, and large where the
+    posterior extrapolates.
+
+    Args:
+        problem: The unperturbed problem.
+        misspecification: eps, the bound on \\|m\\|.
+        radius: Where m changes sign, as a fraction of the diagonal of the domain.
+        center: ``d``; the maximiser of the problem unless given.
+
+    Returns:
+        A perturbation for `Perturbed`.
+
+    Raises:
+        ValueError: An argument out of range, or no center where the maximiser is unknown.
+    """
+    if not 0.0 < radius < float("inf"):
+        raise ValueError(f"radius must be positive and finite, got {radius}")
+    domain = problem.domain
+    if center is None:
+        center = problem.optimizer
+    if center is None:
+        raise ValueError("center must be given for a problem whose maximiser is unknown, got None")
+    if center.shape != (domain.dim,):
+        raise ValueError(f"center must have shape ({domain.dim},), got {tuple(center.shape)}")
+    corners = domain.bounds if isinstance(domain, Box) else domain.points.aminmax(dim=0)
+    side = corners[1] - corners[0]
+    side = torch.where(side > 0, side, torch.ones_like(side))
+    scale = side * (radius * math.sqrt(domain.dim))
+    return _Well(center.detach().clone(), scale, _require_misspecification(misspecification))
+
+
+# Dataclasses, not closures, so that a problem can be sent to another process.
+
+
+@dataclass(frozen=True, eq=False)
+class _Waves:
+    vectors: Tensor  # (J, d), radians per unit of x
+    phases: Tensor  # (J,)
+    misspecification: float
+
+    def __call__(self, X: Tensor) -> Tensor:
+        angles = X @ self.vectors.to(X).T + self.phases.to(X)  # (n, J)
+        return self.misspecification * angles.cos().mean(dim=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    domain: FiniteSet
+    values: Tensor  # (N,)
+
+    def __call__(self, X: Tensor) -> Tensor:
+        return self.values[self.domain.index(self.domain.require_contains(X))]
+
+
+@dataclass(frozen=True, eq=False)
+class _Well:
+    center: Tensor  # (d,)
+    scale: Tensor  # (d,)
+    misspecification: float
+
+    def __call__(self, X: Tensor) -> Tensor:
+        squared = ((X - self.center) / self.scale).square().sum(dim=-1)  # (n,)
+        return self.misspecification * (1 - 2 * torch.exp2(-squared))
+
+
+def _require_misspecification(misspecification: float) -> float:
+    if not 0.0 <= misspecification < float("inf"):
+        raise ValueError(f"misspecification must be finite and at least 0, got {misspecification}")
+    return float(misspecification)

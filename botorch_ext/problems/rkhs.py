@@ -1,0 +1,150 @@
+"""Functions whose norm in a reproducing kernel Hilbert space is known exactly."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from functools import cached_property
+
+import torch
+from gpytorch.kernels import Kernel
+from torch import Tensor
+
+from botorch_ext.domains import Box, Domain, as_points
+from botorch_ext.problems.base import maximize_on_box, pointwise, require_noise_std
+
+
+class RKHSFunction:
+    """A finite kernel expansion f(x) = sum_i a_i k(c_i, x), with |f|_k = sqrt(a' K a).
+
+    Args:
+        kernel: Any GPyTorch kernel without batch dimensions; a frozen copy is kept.
+        centers: ``m x d``, the c_i, anywhere in R^d.
+        weights: ``m``, the a_i.
+        domain: Where the function is maximised; gives dtype and device.
+        noise_std: Standard deviation of the observation noise, in units of f.
+
+    Raises:
+        ValueError: A batched kernel, or centers, weights or noise_std that do not fit.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        centers: Tensor | Sequence[Sequence[float]],
+        weights: Tensor | Sequence[float],
+        domain: Domain,
+        noise_std: float = 0.0,
+    ) -> None:
+        like = domain.bounds if isinstance(domain, Box) else domain.points
+        self.domain: Domain = domain
+        self.noise_std: float = require_noise_std(noise_std)
+        self.kernel: Kernel = _frozen(kernel, like)
+        self.centers: Tensor = as_points(centers, domain.dim, like, "centers").detach().clone()
+        weights = torch.as_tensor(weights, dtype=like.dtype, device=like.device).detach().clone()
+        if weights.shape != (len(self.centers),) or not bool(torch.isfinite(weights).all()):
+            raise ValueError(
+                f"weights must be {len(self.centers)} finite numbers, one for each center, "
+                f"got shape {tuple(weights.shape)}: {weights.tolist()}"
+            )
+        self.weights: Tensor = weights
+        self.norm: float = _norm(self.kernel, self.centers, weights)
+
+    @classmethod
+    def random(
+        cls,
+        domain: Domain,
+        kernel: Kernel,
+        norm: float,
+        num_centers: int = 50,
+        noise_std: float = 0.0,
+        seed: int = 0,
+    ) -> RKHSFunction:
+        """A random function of exactly the given norm.
+
+        Args:
+            domain: The centers are Sobol points of a box, or random points of a finite set.
+            kernel: Any GPyTorch kernel without batch dimensions.
+            norm: The norm |f|_k, positive.
+            num_centers: How many centers.
+            noise_std: Standard deviation of the observation noise, in units of f.
+            seed: The same seed gives the same function.
+
+        Returns:
+            The function; its weights are normal, then scaled.
+
+        Raises:
+            ValueError: A norm that is not positive and finite, or no center.
+        """
+        if not 0.0 < norm < float("inf"):
+            raise ValueError(f"norm must be positive and finite, got {norm}")
+        if num_centers < 1:
+            raise ValueError(f"num_centers must be at least 1, got {num_centers}")
+        generator = torch.Generator().manual_seed(seed)
+        center_seed = int(torch.randint(2**31, (), generator=generator))
+        centers = domain.sample(num_centers, center_seed)
+        weights = torch.randn(num_centers, dtype=torch.float64, generator=generator).to(centers)
+        present = _norm(_frozen(kernel, centers), centers, weights)
+        if present == 0.0:
+            raise ValueError("kernel must not vanish on the domain, got 0 at every center")
+        return cls(kernel, centers, weights * (norm / present), domain, noise_std)
+
+    def __call__(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
+        """The noiseless values.
+
+        Args:
+            X: ``n x d`` points, inside the domain or not, or one ``d``-dim point.
+
+        Returns:
+            ``n`` values, or a scalar tensor for one point; differentiable in ``X``.
+
+        Raises:
+            ValueError: ``X`` has the wrong shape, dtype or device, or is not finite.
+        """
+        return pointwise(self._evaluate, X, self.domain)
+
+    def _evaluate(self, X: Tensor) -> Tensor:
+        return _kernel_matrix(self.kernel, X, self.centers) @ self.weights
+
+    @property
+    def optimal_value(self) -> float:
+        """The maximum on the domain: exact on a finite set, by multi-start refinement on a box."""
+        return self._optimum[1]
+
+    @property
+    def optimizer(self) -> Tensor:
+        """A ``d``-dim point of the domain where the maximum is attained."""
+        return self._optimum[0]
+
+    @cached_property
+    def _optimum(self) -> tuple[Tensor, float]:
+        if isinstance(self.domain, Box):
+            # With a rough kernel the maximum is a cusp, and cusps are at centers.
+            inside = self.centers[self.domain.contains(self.centers)]
+            return maximize_on_box(self._evaluate, self.domain, seed=0, extra=inside)
+        values = self._evaluate(self.domain.points)
+        row = int(values.argmax())
+        return self.domain.points[row], float(values[row])
+
+    def __repr__(self) -> str:
+        return (
+            f"RKHSFunction(kernel={type(self.kernel).__name__}, num_centers={len(self.centers)}, "
+            f"norm={self.norm:g}, domain={self.domain!r}, noise_std={self.noise_std:g})"
+        )
+
+
+def _frozen(kernel: Kernel, like: Tensor) -> Kernel:
+    if len(kernel.batch_shape) > 0:
+        raise ValueError(
+            f"kernel must have no batch dimensions, got batch_shape {tuple(kernel.batch_shape)}"
+        )
+    return copy.deepcopy(kernel).to(like).eval().requires_grad_(False)
+
+
+def _kernel_matrix(kernel: Kernel, X1: Tensor, X2: Tensor) -> Tensor:
+    return kernel(X1, X2).to_dense()
+
+
+def _norm(kernel: Kernel, centers: Tensor, weights: Tensor) -> float:
+    # Rounding can make the quadratic form of nearly dependent centers slightly negative.
+    return float((weights @ _kernel_matrix(kernel, centers, centers) @ weights).clamp_min(0).sqrt())

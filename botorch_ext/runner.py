@@ -1,0 +1,386 @@
+"""Studies: `run` evaluates a real objective, `simulate` a known function with delays and noise."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from botorch_ext.delays import as_delay
+from botorch_ext.domains import FiniteSet
+from botorch_ext.exceptions import TrialFailedWarning
+from botorch_ext.strategies.base import Strategy, Trial
+
+if TYPE_CHECKING:
+    from botorch_ext.problems.base import Problem
+
+Objective = Callable[[Tensor], float | Tensor]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A trial whose objective kept failing.
+
+    Args:
+        id: The trial.
+        x: The ``d``-dim point.
+        error: What the last attempt raised.
+    """
+
+    id: int
+    x: Tensor
+    error: BaseException
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a study found, in the sign of the objective.
+
+    Args:
+        strategy: The strategy, with all its state; it can be run on.
+        ids: The told trials, in the order of telling.
+        X: ``n x d``, their points.
+        Y: ``n``, their values as the objective returned them.
+        best_x: The ``d``-dim point with the best observed value, or None.
+        best_value: That value, or None.
+        failures: Trials that were given up.
+        interrupted: Whether Ctrl-C ended the run. Trials under way stay pending.
+    """
+
+    strategy: Strategy
+    ids: list[int]
+    X: Tensor
+    Y: Tensor
+    best_x: Tensor | None
+    best_value: float | None
+    failures: list[Failure]
+    interrupted: bool
+
+
+def run(
+    strategy: Strategy,
+    objective: Objective,
+    num_trials: int,
+    *,
+    executor: Executor | Callable[[], Executor] | None = None,
+    max_pending: int = 1,
+    minimize: bool = False,
+    progress: bool = True,
+    max_retries: int = 1,
+    failure_value: float | None = None,
+) -> RunResult:
+    """Runs a study until the strategy has ``num_trials`` trials, those of earlier runs included.
+
+    Trials that are pending from an earlier run are evaluated first, so that the same call continues
+    an interrupted study. Ctrl-C stops asking and returns what there is.
+
+    Args:
+        strategy: What to ask.
+        objective: A ``d``-dim point to a number. With a process pool it must be picklable.
+        num_trials: The total number of trials of the strategy.
+        executor: Any `concurrent.futures.Executor`, or a function that makes one, which is then
+            remade when its workers die and shut down at the end. None evaluates in this thread.
+        max_pending: How many trials may be under way at once.
+        minimize: The objective is a cost. The strategy is told its negative.
+        progress: Show a progress bar with the best value and the number of pending trials.
+        max_retries: How often a failing trial is tried again before it is given up.
+        failure_value: What the strategy is told for a trial that is given up, in the sign of the
+            objective. None abandons it: it is no data, and a deterministic strategy may well ask it
+            again.
+
+    Returns:
+        A `RunResult`.
+
+    Raises:
+        ValueError: An impossible count, or several pending trials without an executor.
+        BrokenExecutor: The workers of an executor died and ``executor`` is no function that makes a
+            new one.
+
+    Warns:
+        TrialFailedWarning: A trial was given up.
+    """
+    for name, value, least in (
+        ("num_trials", num_trials, 1),
+        ("max_pending", max_pending, 1),
+        ("max_retries", max_retries, 0),
+    ):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+    if executor is None and max_pending > 1:
+        raise ValueError(f"max_pending must be 1 without an executor, got {max_pending}")
+    if failure_value is not None and not math.isfinite(failure_value):
+        raise ValueError(f"failure_value must be finite, got {failure_value}")
+    study = _Study(
+        strategy, objective, executor, -1.0 if minimize else 1.0, max_retries, failure_value
+    )
+    done = len(strategy.history.trials) - len(strategy.pending)
+    with tqdm(total=num_trials, initial=done, disable=not progress, unit="trial") as bar:
+        study.loop(num_trials, max_pending, bar)
+    return study.result()
+
+
+class _Inline(Executor):
+    """Evaluates at once, in this thread. Ctrl-C passes through."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+        future: Future = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - whatever the objective raises is the trial's failure
+            future.set_exception(error)
+        return future
+
+
+@dataclass
+class _Study:
+    strategy: Strategy
+    objective: Objective
+    given: Executor | Callable[[], Executor] | None
+    sign: float
+    max_retries: int
+    failure_value: float | None
+    under_way: dict[Future, Trial] = field(default_factory=dict)
+    attempts: dict[int, int] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    interrupted: bool = False
+
+    def __post_init__(self) -> None:
+        self.executor = self._make_executor()
+
+    def _make_executor(self) -> Executor:
+        if self.given is None:
+            return _Inline()
+        return self.given if isinstance(self.given, Executor) else self.given()
+
+    def loop(self, num_trials: int, max_pending: int, bar: tqdm) -> None:
+        history = self.strategy.history
+        try:
+            waiting = [history.trials[id] for id in self.strategy.pending]
+            while True:
+                while len(self.under_way) < max_pending:
+                    if waiting:
+                        self._submit(waiting.pop(0))
+                    elif len(history.trials) < num_trials:
+                        self._submit(self.strategy.ask())
+                    else:
+                        break
+                if not self.under_way:
+                    return
+                finished, _ = wait(self.under_way, return_when=FIRST_COMPLETED)
+                # Equal results whatever order the set of futures has.
+                for future in sorted(finished, key=lambda f: self.under_way[f].id):
+                    if future in self.under_way:  # a broken pool takes others with it
+                        self._finish(future)
+                self._show(bar)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            for future in self.under_way:
+                future.cancel()
+        finally:
+            if not isinstance(self.given, Executor):
+                self.executor.shutdown(wait=not self.interrupted, cancel_futures=True)
+
+    def _submit(self, trial: Trial) -> None:
+        self.attempts[trial.id] = self.attempts.get(trial.id, 0) + 1
+        try:
+            future = self.executor.submit(self.objective, trial.x)
+        except BrokenExecutor:
+            self._replace_executor()
+            future = self.executor.submit(self.objective, trial.x)
+        self.under_way[future] = trial
+
+    def _finish(self, future: Future) -> None:
+        trial = self.under_way.pop(future)
+        try:
+            value = float(future.result())
+            if not math.isfinite(value):
+                raise ValueError(f"objective must return a finite value, got {value}")
+        except BrokenExecutor as error:
+            self._replace_executor()
+            # Nobody knows whose worker died: every trial under way has used up one attempt.
+            lost = [trial, *self.under_way.values()]
+            self.under_way.clear()
+            for trial in lost:
+                self._retry_or_give_up(trial, error)
+        except Exception as error:  # noqa: BLE001 - the study goes on whatever the objective raises
+            self._retry_or_give_up(trial, error)
+        else:
+            self.strategy.tell(trial.id, self.sign * value)
+
+    def _replace_executor(self) -> None:
+        if isinstance(self.given, Executor):
+            raise BrokenExecutor(
+                "the workers of the executor died and it cannot be used any more; pass a function "
+                "that makes an executor to have it replaced. All trials under way are still "
+                "pending: run with a new executor continues the study."
+            )
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        self.executor = self._make_executor()
+
+    def _retry_or_give_up(self, trial: Trial, error: BaseException) -> None:
+        if self.attempts[trial.id] <= self.max_retries:
+            self._submit(trial)
+            return
+        self.failures.append(Failure(trial.id, trial.x, error))
+        if self.failure_value is None:
+            self.strategy.abandon(trial.id)
+        else:
+            self.strategy.tell(trial.id, self.sign * self.failure_value)
+        warnings.warn(
+            f"trial {trial.id} at {trial.x.tolist()} failed {self.attempts[trial.id]} times "
+            f"and was given up: {error!r}",
+            TrialFailedWarning,
+            stacklevel=5,
+        )
+
+    def _show(self, bar: tqdm) -> None:
+        history = self.strategy.history
+        bar.n = len(history.trials) - len(self.strategy.pending)
+        values = [self.sign * value for value in history.values.values()]
+        best = (max if self.sign > 0 else min)(values, default=math.nan)
+        bar.set_postfix(best=f"{best:.6g}", pending=len(self.strategy.pending))
+
+    def result(self) -> RunResult:
+        history = self.strategy.history
+        X, told = history.told_points(self.strategy.domain.like)
+        Y = self.sign * told
+        top = int(told.argmax()) if len(told) else None
+        return RunResult(
+            strategy=self.strategy,
+            ids=list(history.values),
+            X=X,
+            Y=Y,
+            best_x=None if top is None else X[top],
+            best_value=None if top is None else float(Y[top]),
+            failures=self.failures,
+            interrupted=self.interrupted,
+        )
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a simulation did, step by step; all tensors on the CPU.
+
+    Args:
+        strategy: The strategy, with all its state.
+        X: ``T x d``, the asked points.
+        values: ``T`` noiseless values.
+        observations: ``T`` noisy values.
+        delays: ``T`` delays in steps.
+        told_at: ``T``: the step before whose ask the observation arrived, or -1 if it came too
+            late.
+        regret: ``T``: the maximum minus the value, at each step.
+        seconds: The time the strategy took, in ask and tell together.
+    """
+
+    strategy: Strategy
+    X: Tensor
+    values: Tensor
+    observations: Tensor
+    delays: Tensor
+    told_at: Tensor
+    regret: Tensor
+    seconds: float
+
+    @property
+    def cumulative_regret(self) -> Tensor:
+        """``T`` running sums of the regret."""
+        return self.regret.cumsum(dim=0)
+
+    @property
+    def simple_regret(self) -> Tensor:
+        """``T``: the least regret of the steps so far."""
+        return self.regret.cummin(dim=0).values
+
+
+def simulate(
+    strategy: Strategy,
+    problem: Problem,
+    horizon: int,
+    *,
+    delay: Any = None,
+    seed: int = 0,
+    noise_std: float | None = None,
+    progress: bool = False,
+) -> Trace:
+    """Plays a known function for ``horizon`` steps, without a clock.
+
+    A point asked at step s with delay tau is told before the ask of step s + tau + 1. Observations
+    that arrive before the same ask are told in the order of asking. Noise and delays come from
+    independent streams of ``seed``, so the same seed gives every strategy the same noise and the
+    same delays.
+
+    Args:
+        strategy: What to ask; a fresh one.
+        problem: The function, with its maximum and its domain.
+        horizon: T, the number of steps.
+        delay: None, whole steps, a distribution of `botorch_ext.delays`, or a frozen scipy
+            distribution.
+        seed: Of noise and delays.
+        noise_std: Standard deviation of the Gaussian noise; None takes the problem's.
+        progress: Show a progress bar.
+
+    Returns:
+        A `Trace`.
+
+    Raises:
+        ValueError: An impossible argument, or a problem whose maximum is unknown.
+    """
+    if horizon < 1:
+        raise ValueError(f"horizon must be at least 1, got {horizon}")
+    if problem.optimal_value is None:
+        raise ValueError("problem must have a known optimal_value, got None")
+    noise_std = problem.noise_std if noise_std is None else noise_std
+    if not 0 <= noise_std < math.inf:
+        raise ValueError(f"noise_std must be non-negative and finite, got {noise_std}")
+    noise_stream, delay_stream = np.random.SeedSequence(seed).spawn(2)
+    noise = noise_std * np.random.default_rng(noise_stream).standard_normal(horizon)
+    delays = as_delay(delay).sample(horizon, np.random.default_rng(delay_stream))
+    # On a finite set all values at once, where the indices are known.
+    table = None
+    if isinstance(problem.domain, FiniteSet) and problem.domain is strategy.domain:
+        table = problem(problem.domain.points).tolist()
+    X, values, told_at = [], [], torch.full((horizon,), -1)
+    due: list[
+        tuple[int, int, int, float]
+    ] = []  # (step before whose ask it arrives, step, id, value)
+    seconds = 0.0
+    for step in tqdm(range(horizon), disable=not progress, unit="step"):
+        while due and due[0][0] <= step:
+            _, asked_at, id, observation = heapq.heappop(due)
+            start = time.perf_counter()
+            strategy.tell(id, observation)
+            seconds += time.perf_counter() - start
+            told_at[asked_at] = step
+        start = time.perf_counter()
+        trial = strategy.ask()
+        seconds += time.perf_counter() - start
+        if table is not None and "index" in trial.info:
+            value = table[trial.info["index"]]
+        else:
+            value = float(problem(trial.x))
+        X.append(trial.x)
+        values.append(value)
+        arrival = step + int(delays[step]) + 1
+        heapq.heappush(due, (arrival, step, trial.id, value + float(noise[step])))
+    f = torch.tensor(values, dtype=torch.float64)
+    return Trace(
+        strategy=strategy,
+        X=torch.stack(X).cpu(),
+        values=f,
+        observations=f + torch.from_numpy(noise),
+        delays=torch.from_numpy(delays),
+        told_at=told_at,
+        regret=problem.optimal_value - f,
+        seconds=seconds,
+    )

@@ -1,0 +1,15 @@
+"""Decisions over time: ask, tell, pending evaluations."""
+
+from botorch_ext.strategies.base import Abandoned, Asked, Event, History, Strategy, Told, Trial
+from botorch_ext.strategies.optimistic import OptimisticStrategy
+
+__all__ = [
+    "Abandoned",
+    "Asked",
+    "Event",
+    "History",
+    "OptimisticStrategy",
+    "Strategy",
+    "Told",
+    "Trial",
+]

@@ -1,0 +1,318 @@
+"""Ask and tell as a fold over events.
+
+A strategy's state is changed by applying events and by nothing else. So its events are a complete
+checkpoint: replaying them on a freshly made strategy costs no optimisation and gives the same next
+question bit for bit on the same machine.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.exceptions import NoObservationsError, UnknownTrialError
+from botorch_ext.models.kernel_gp import checked_values
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One question.
+
+    Args:
+        id: 0, 1, 2, ... in the order of asking.
+        x: The ``d``-dim point to evaluate.
+        context: The ``d_z``-dim context it was asked in, or None.
+        info: What was known when it was asked, plain numbers and strings.
+    """
+
+    id: int
+    x: Tensor
+    context: Tensor | None = None
+    info: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A trial was handed out."""
+
+    trial: Trial
+
+
+@dataclass(frozen=True)
+class Told:
+    """A trial was answered."""
+
+    id: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Abandoned:
+    """A trial will never be answered."""
+
+    id: int
+
+
+Event = Asked | Told | Abandoned
+
+
+class History:
+    """All events so far, and what follows from them alone."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.trials: list[Trial] = []
+        self.values: dict[int, float] = {}
+        self.abandoned: set[int] = set()
+        self._pending: dict[int, None] = {}
+
+    @property
+    def pending(self) -> list[int]:
+        """Ids asked and neither told nor abandoned, in the order of asking."""
+        return list(self._pending)
+
+    def apply(self, event: Event) -> None:
+        """Records an event that `check` has accepted."""
+        match event:
+            case Asked(trial):
+                self.trials.append(trial)
+                self._pending[trial.id] = None
+            case Told(id, value):
+                self.values[id] = value
+                del self._pending[id]
+            case Abandoned(id):
+                self.abandoned.add(id)
+                del self._pending[id]
+        self.events.append(event)
+
+    def check(self, event: Event) -> None:
+        """Raises unless the event can follow.
+
+        Raises:
+            UnknownTrialError: The trial is not pending.
+            ValueError: The value is NaN or infinite, or an asked trial has not the next id.
+        """
+        if isinstance(event, Asked):
+            if event.trial.id != len(self.trials):
+                raise ValueError(
+                    f"id must be {len(self.trials)}, the next one, got {event.trial.id}"
+                )
+            return
+        if event.id not in self._pending:
+            state = "unknown"
+            if event.id in self.values:
+                state = f"already told ({self.values[event.id]})"
+            elif event.id in self.abandoned:
+                state = "abandoned"
+            raise UnknownTrialError(
+                f"id must be one of the pending trials, got {event.id}: {state}"
+            )
+        if isinstance(event, Told) and not math.isfinite(event.value):
+            raise ValueError(f"value must be finite, got {event.value} for trial {event.id}")
+
+    def told_points(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """The told points ``n x d`` and their values ``n``, in the order of telling."""
+        if not self.values:
+            return like.new_zeros(0, like.shape[-1]), like.new_zeros(0)
+        X = torch.stack([self.trials[id].x for id in self.values])
+        return X, X.new_tensor(list(self.values.values()))
+
+
+class Strategy(ABC):
+    """Decides what to evaluate next.
+
+    A subclass implements `_decide` (what to ask, without changing anything), `_absorb` (how an
+    event changes its model) and `_evaluated_means`. Random choices draw from
+    ``self._seed_of(step)``, so that they depend on the seed and the step alone.
+
+    Args:
+        domain: Where actions live.
+        seed: Seeds every random choice.
+        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``; it counts as
+            steps.
+        num_initial: Sobol points (of a finite set: random members) asked first; they count as
+            steps.
+
+    Raises:
+        ValueError: Initial data of the wrong shape, not finite or outside the domain; a negative
+            count.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        seed: int = 0,
+        initial: tuple[Tensor, Tensor] | None = None,
+        num_initial: int = 0,
+    ) -> None:
+        if num_initial < 0:
+            raise ValueError(f"num_initial must be non-negative, got {num_initial}")
+        self.domain = domain
+        self.seed = seed
+        self.history = History()
+        self.warnings: list[str] = []
+        self.initial = None if initial is None else checked_data(domain, *initial)
+        if isinstance(domain, FiniteSet):
+            self._initial_rows = domain.sample_indices(num_initial, seed).tolist()
+            self._initial_points = domain.points[self._initial_rows]
+        else:
+            self._initial_rows = None
+            self._initial_points = domain.sample(num_initial, seed)
+
+    # --- asking and telling -----------------------------------------------------------------------
+
+    @overload
+    def ask(self) -> Trial: ...
+
+    @overload
+    def ask(self, num_trials: int) -> list[Trial]: ...
+
+    def ask(self, num_trials: int | None = None) -> Trial | list[Trial]:
+        """The next question, or a list of ``num_trials`` questions.
+
+        Args:
+            num_trials: None for one trial, or how many to hand out as a list.
+
+        Returns:
+            A `Trial`, or a list of them.
+
+        Raises:
+            ValueError: ``num_trials`` is less than 1.
+        """
+        if num_trials is None:
+            return self._ask_one()
+        if num_trials < 1:
+            raise ValueError(f"num_trials must be at least 1, got {num_trials}")
+        return [self._ask_one() for _ in range(num_trials)]
+
+    def tell(self, id: int, value: float) -> None:
+        """Answers a trial, in any order, at any time.
+
+        Args:
+            id: The id of the trial.
+            value: The observation; larger is better.
+
+        Raises:
+            UnknownTrialError: The trial was never asked, or is already told or abandoned.
+            ValueError: The value is NaN or infinite.
+        """
+        self._apply(Told(id, float(value)))
+
+    def abandon(self, id: int) -> None:
+        """Gives up on a trial: it leaves `pending` and is no data.
+
+        Raises:
+            UnknownTrialError: The trial was never asked, or is already told or abandoned.
+        """
+        self._apply(Abandoned(id))
+
+    def replay(self, events: Iterable[Event]) -> None:
+        """Applies recorded events: the state is then that of the strategy that recorded them.
+
+        Args:
+            events: `events` of a strategy that was made with the same arguments.
+
+        Raises:
+            ValueError: An event that cannot follow the ones before it.
+        """
+        for event in events:
+            self._apply(event)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Everything that happened, in order."""
+        return tuple(self.history.events)
+
+    @property
+    def pending(self) -> list[int]:
+        """Ids asked and neither told nor abandoned."""
+        return self.history.pending
+
+    def best(self) -> tuple[Tensor, float]:
+        """The evaluated point with the highest posterior mean, and that mean.
+
+        Raises:
+            NoObservationsError: Nothing was evaluated yet.
+        """
+        X, _ = self._evaluated()
+        if not len(X):
+            raise NoObservationsError("best needs at least one evaluated point, got none")
+        mean = self._evaluated_means()
+        top = int(mean.argmax())
+        return X[top].clone(), float(mean[top])
+
+    def report(self) -> dict[str, Any]:
+        """What the strategy did and knows, as plain numbers, strings and lists."""
+        X, Y = self._evaluated()
+        summary: dict[str, Any] = {
+            "strategy": type(self).__name__,
+            "num_asked": len(self.history.trials),
+            "num_told": len(self.history.values),
+            "num_initial": 0 if self.initial is None else len(self.initial[0]),
+            "pending": self.pending,
+            "abandoned": sorted(self.history.abandoned),
+            "best": None,
+            "best_observation": None,
+            "warnings": list(self.warnings),
+        }
+        if len(X):
+            x, mean = self.best()
+            summary["best"] = {"x": x.tolist(), "mean": mean}
+            summary["best_observation"] = float(Y.max())
+        return summary
+
+    # --- for subclasses ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def _decide(self) -> tuple[Tensor, dict[str, Any]]:
+        """The next point and what was known when it was chosen; changes nothing."""
+
+    @abstractmethod
+    def _absorb(self, event: Event) -> None:
+        """Updates the model for an event that was checked and is not yet in the history."""
+
+    @abstractmethod
+    def _evaluated_means(self) -> Tensor:
+        """The posterior mean at the points of `_evaluated`, in its order."""
+
+    def _ask_one(self) -> Trial:
+        step = len(self.history.trials)
+        if step < len(self._initial_points):
+            x, info = self._initial_points[step].clone(), {"initial": True}
+            if self._initial_rows is not None:
+                info["index"] = self._initial_rows[step]
+        else:
+            x, info = self._decide()
+        trial = Trial(step, x, None, info)
+        self._apply(Asked(trial))
+        return trial
+
+    def _apply(self, event: Event) -> None:
+        self.history.check(event)
+        self._absorb(event)
+        self.history.apply(event)
+
+    def _seed_of(self, step: int) -> int:
+        """A seed for one step: the same whether the steps before it were made or replayed."""
+        return (self.seed * 1_000_003 + step) % 2**31
+
+    def _evaluated(self) -> tuple[Tensor, Tensor]:
+        like = self._initial_points
+        X, Y = self.history.told_points(like)
+        if self.initial is None:
+            return X, Y
+        return torch.cat([self.initial[0], X]), torch.cat([self.initial[1], Y])
+
+
+def checked_data(domain: Domain, X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
+    """Data from before the study as ``n x d`` and ``n``, or a ValueError that names ``initial``."""
+    X = domain.require_contains(X, "initial X")
+    Y = torch.as_tensor(Y).to(X) if not isinstance(Y, Tensor) else Y
+    return X, checked_values(Y, len(X), X, "initial Y")

@@ -1,0 +1,244 @@
+"""Optimistic selection: the argmax of an upper confidence bound, with pending evaluations."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from copy import deepcopy
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains import Box, Domain, FiniteSet, require_same_kind
+from botorch_ext.exceptions import KernelBoundWarning
+from botorch_ext.models.finite import FinitePosterior
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.optimize import ConfidenceBound, maximize_on_box
+from botorch_ext.strategies.base import Abandoned, Asked, Event, Strategy, Told, Trial
+from botorch_ext.widths import Width, as_width
+
+Pending = Literal["ignore", "hallucinate", "censor"]
+
+# Evaluated points that join the screening of a box.
+_NUM_INCUMBENTS = 8
+
+
+class OptimisticStrategy(Strategy):
+    """x_t in argmax mean + w_t std: GP-UCB and its relatives, told apart by width and pending
+    policy.
+
+    Pending trials (asked, not yet told) are treated as ``pending`` says:
+
+    - "ignore": as if they had not been asked; the same point is then asked again until it is told.
+    - "hallucinate": they count in the standard deviation and in the width, and leave the mean alone
+      (GP-BUCB, Desautels et al. 2014). ``inflate=True`` multiplies the width by exp(information
+      gain of the pending points given the told ones), which is what makes the bound valid.
+    - "censor": they enter as the known ``minimum`` in mean, standard deviation and width until told
+      (GP-UCB-SDF, Verma et al. 2022); with ``timeout`` m a trial asked at step s and not told
+      before the ask of step s + m + 1 stays censored for ever.
+
+    Args:
+        domain: A `Box` or a `FiniteSet`.
+        model: A `KernelGP`; it is copied, and data it holds count as steps.
+        width: The confidence width, or a number.
+        pending: The policy above.
+        inflate: Whether "hallucinate" inflates the width.
+        minimum: The least value f can take ("censor" only).
+        timeout: Steps after which a pending trial stays censored ("censor" only); None for never.
+        seed: Seeds tie-breaking and the optimiser.
+        initial: ``(X, Y)`` the user already has.
+        num_initial: Sobol points asked first.
+
+    Raises:
+        ValueError: A batched model, mixed devices or dtypes, a model with transforms on a finite
+            set, or options that do not belong to the pending policy.
+
+    Warns:
+        KernelBoundWarning: k(x, x) exceeds 1 somewhere on the domain.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        model: KernelGP,
+        width: Width | float,
+        *,
+        pending: Pending = "hallucinate",
+        inflate: bool = False,
+        minimum: float | None = None,
+        timeout: int | None = None,
+        seed: int = 0,
+        initial: tuple[Tensor, Tensor] | None = None,
+        num_initial: int = 0,
+    ) -> None:
+        super().__init__(domain, seed, initial, num_initial)
+        _check_pending_options(pending, inflate, minimum, timeout)
+        if model.batch_shape:
+            raise ValueError(
+                f"model must not be batched, got batch shape {tuple(model.batch_shape)}"
+            )
+        require_same_kind(model.noise_variance, domain.like, "model")
+        self.width = as_width(width)
+        self.pending_policy: Pending = pending
+        self.inflate = inflate
+        self.minimum = minimum
+        self.timeout = timeout
+        if isinstance(domain, FiniteSet):
+            if model.has_transforms:
+                raise ValueError("model must not have input or outcome transforms on a FiniteSet")
+            self.posterior = FinitePosterior.from_model(model, domain.points)
+            # Ties go to the highest of these.
+            generator = torch.Generator().manual_seed(seed)
+            priority = torch.rand(domain.num_points, generator=generator, dtype=torch.float64)
+            self._priority = priority.to(domain.points)
+            self._initial_data_rows = (
+                [] if self.initial is None else domain.index(self.initial[0]).tolist()
+            )
+        else:
+            self.posterior = deepcopy(model)
+        self._warn_of_large_kernel()
+        if self.initial is not None:
+            self.posterior.add(*self.initial)
+        # The trial each row of the posterior belongs to; rows before the first ask have none.
+        self._row_ids: list[int | None] = [None] * self.posterior.num_observations
+        self._late: list[int] = []
+
+    def report(self) -> dict[str, Any]:
+        posterior = self.posterior
+        t = posterior.num_observations + 1
+        summary = super().report()
+        summary |= {
+            "t": t,
+            "width": repr(self.width),
+            "current_width": float(self._current_width()),
+            "information_gain": float(posterior.information_gain()),
+            "pending_policy": self.pending_policy,
+            "inflated": self.inflate,
+            "told_too_late": list(self._late),
+            "jittered_rows": int((posterior.factor.jitter > 0).sum()),
+        }
+        return summary
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def _decide(self) -> tuple[Tensor, dict[str, Any]]:
+        self._enter_pending()
+        width = self._current_width()
+        if isinstance(self.posterior, FinitePosterior):
+            index, mean, std = self._best_candidate(self.posterior, width)
+            mean, std, width = torch.stack([mean, std, width]).tolist()
+            x = self.posterior.candidates[index].clone()
+            return x, {"index": index, "mean": mean, "std": std, "width": width}
+        x, mean, std = self._best_in_box(self.posterior, width)
+        mean, std, width = torch.stack([mean, std, width]).tolist()
+        return x, {"mean": mean, "std": std, "width": width}
+
+    def _current_width(self) -> Tensor:
+        posterior = self.posterior
+        width = self.width(posterior.num_observations + 1, posterior)
+        width = torch.as_tensor(width).to(posterior.noise_variance)
+        if self.inflate:
+            width = width * posterior.factor.pending_information_gain().exp()
+        return width
+
+    def _best_candidate(
+        self, posterior: FinitePosterior, width: Tensor
+    ) -> tuple[int, Tensor, Tensor]:
+        mean, std = posterior.mean, posterior.std
+        scores = mean + width * std
+        index = int(torch.where(scores == scores.max(), self._priority, -1.0).argmax())
+        return index, mean[index], std[index]
+
+    def _best_in_box(self, model: KernelGP, width: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if not isinstance(self.domain, Box):
+            raise TypeError(f"domain must be a Box, got {type(self.domain).__name__}")
+        X, Y = self._evaluated()
+        incumbents = X[Y.topk(min(_NUM_INCUMBENTS, len(Y))).indices]
+        seed = self._seed_of(len(self.history.trials))
+        x, _ = maximize_on_box(ConfidenceBound(model, width), self.domain, seed, extra=incumbents)
+        with torch.no_grad():
+            mean, std = model.mean_and_std(x.unsqueeze(0))
+        return x, mean[0], std[0]
+
+    # --- the fold ---------------------------------------------------------------------------------
+
+    def _absorb(self, event: Event) -> None:
+        match event:
+            case Asked():
+                # Already done where this trial was decided here; when replaying it is done now.
+                self._enter_pending()
+            case Told(id, value):
+                if self._timed_out(id):
+                    self._late.append(id)
+                elif id in self._row_ids:
+                    self.posterior.set_targets([self._row_ids.index(id)], self._as_values(value))
+                else:
+                    self._add(self.history.trials[id], value)
+            case Abandoned(id):
+                if id in self._row_ids:
+                    self.posterior.remove(self._row_ids.index(id))
+                    self._row_ids.remove(id)
+
+    def _enter_pending(self) -> None:
+        """Gives every pending trial its row: done when the next trial is asked, not before, so that
+        a trial
+        that is told at once costs one update."""
+        if self.pending_policy == "ignore":
+            return
+        for id in self.history.pending:
+            if id not in self._row_ids:
+                self._add(self.history.trials[id], self.minimum)
+
+    def _add(self, trial: Trial, value: float | None) -> None:
+        if isinstance(self.posterior, FinitePosterior):
+            self.posterior.add_candidate(trial.info["index"], value)
+        else:
+            Y = None if value is None else self._as_values(value)
+            self.posterior.add(trial.x.unsqueeze(0), Y)
+        self._row_ids.append(trial.id)
+
+    def _as_values(self, value: float) -> Tensor:
+        return self.posterior.noise_variance.new_full((1,), value)
+
+    def _timed_out(self, id: int) -> bool:
+        if self.timeout is None:
+            return False
+        return len(self.history.trials) - id > self.timeout + 1
+
+    def _evaluated_means(self) -> Tensor:
+        if isinstance(self.posterior, FinitePosterior):
+            told = [self.history.trials[id].info["index"] for id in self.history.values]
+            return self.posterior.mean[self._initial_data_rows + told]
+        with torch.no_grad():
+            return self.posterior.mean_and_std(self._evaluated()[0])[0]
+
+    def _warn_of_large_kernel(self) -> None:
+        if isinstance(self.domain, FiniteSet):
+            X = self.domain.points
+        else:
+            X = torch.cat([self.domain.bounds, self.domain.sample(256, self.seed)])
+            if isinstance(self.posterior, KernelGP):
+                X = self.posterior.transform_inputs(X)
+        largest = float(self.posterior.kernel_function.diagonal(X).max())
+        if largest > 1 + 1e-6:
+            message = f"kernel must have k(x, x) <= 1 for the widths to be valid, got {largest:.6g}"
+            self.warnings.append(message)
+            warnings.warn(message, KernelBoundWarning, stacklevel=3)
+
+
+def _check_pending_options(
+    pending: str, inflate: bool, minimum: float | None, timeout: int | None
+) -> None:
+    if pending not in ("ignore", "hallucinate", "censor"):
+        raise ValueError(f'pending must be "ignore", "hallucinate" or "censor", got {pending!r}')
+    if inflate and pending != "hallucinate":
+        raise ValueError(f'inflate must be False unless pending is "hallucinate", got {pending!r}')
+    if (minimum is None) == (pending == "censor"):
+        raise ValueError(f'minimum must be given exactly when pending is "censor", got {minimum}')
+    if minimum is not None and not math.isfinite(minimum):
+        raise ValueError(f"minimum must be finite, got {minimum}")
+    if timeout is not None and (pending != "censor" or timeout < 0):
+        raise ValueError(
+            f'timeout must be a non-negative count, with pending "censor", got {timeout}'
+        )

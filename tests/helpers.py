@@ -1,0 +1,28 @@
+"""What the tests share: tolerances, and the devices to run on."""
+
+import torch
+
+# Machine epsilon times a condition number of about 1e7 in float64, 1e4 in float32.
+_TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-3}
+
+
+def tolerance(dtype: torch.dtype) -> dict[str, float]:
+    """``rtol`` and ``atol`` for `torch.testing.assert_close`, the only ones the tests use.
+
+    Args:
+        dtype: The dtype the compared numbers were computed in.
+
+    Returns:
+        Keyword arguments: ``assert_close(actual, expected, **tolerance(actual.dtype))``.
+
+    Raises:
+        ValueError: Not a dtype the library computes in.
+    """
+    if dtype not in _TOLERANCES:
+        raise ValueError(f"dtype must be one of {list(_TOLERANCES)}, got {dtype}")
+    return {"rtol": _TOLERANCES[dtype], "atol": _TOLERANCES[dtype]}
+
+
+def devices() -> list[str]:
+    """The devices each device-dependent test runs on: the CPU, and CUDA where there is one."""
+    return ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]

@@ -1,0 +1,101 @@
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from botorch_ext.exceptions import OutsideDomainError
+from botorch_ext.problems import SVCTuning, svc
+
+
+def direct(load, x: list[float], num_folds: int, seed: int) -> float:
+    inputs, labels = load(return_X_y=True)
+    classifier = Pipeline(
+        [("scale", StandardScaler()), ("svc", SVC(C=10 ** x[0], gamma=10 ** x[1]))]
+    )
+    folds = StratifiedKFold(n_splits=num_folds, shuffle=True, random_state=seed)
+    return float(np.mean(cross_val_score(classifier, inputs, labels, cv=folds)))
+
+
+@pytest.mark.parametrize(
+    ("dataset", "load", "num_folds", "seed", "points"),
+    [
+        ("breast_cancer", load_breast_cancer, 5, 0, [[1.0, -2.0], [-1.5, 0.5], [3.0, -5.5]]),
+        ("breast_cancer", load_breast_cancer, 3, 7, [[1.0, -2.0]]),
+        ("digits", load_digits, 5, 0, [[1.0, -2.0]]),
+    ],
+)
+def test_the_value_is_that_of_scikit_learn(dataset, load, num_folds, seed, points) -> None:
+    task = SVCTuning(dataset, num_folds=num_folds, seed=seed)
+    expected = [direct(load, x, num_folds, seed) for x in points]
+    assert task(points).tolist() == pytest.approx(expected, abs=1e-12)
+    assert task.evaluate(points[0]) == pytest.approx(expected[0], abs=1e-12)
+
+
+def test_shapes_and_domain() -> None:
+    task = SVCTuning()
+    assert task.domain.bounds.tolist() == [[-2.0, -6.0], [4.0, 1.0]]
+    assert task.optimal_value is None
+    assert task.optimizer is None
+    point = torch.tensor([1.0, -2.0], dtype=torch.float64)
+    assert task(point).shape == ()
+    assert task(point.unsqueeze(0)).shape == (1,)
+    assert isinstance(task.evaluate(point), float)
+
+
+def test_fixed_folds_are_deterministic_and_fold_noise_is_real_and_reproducible() -> None:
+    fixed, noisy = SVCTuning(), SVCTuning(fold_noise=True)
+    # Two settings so close that the classifiers agree: what differs is the folds.
+    points = [[1.0, -2.0 + 1e-9 * i] for i in range(12)]
+    assert len(set(fixed(points).tolist())) == 1
+    values = noisy(points)
+    assert torch.equal(values, noisy(points))
+    assert len(set(values.tolist())) > 3
+    assert 0.3 * noisy.noise_std < float(values.std()) < 3 * noisy.noise_std
+    assert not torch.equal(values, SVCTuning(seed=1, fold_noise=True)(points))
+
+
+def test_it_travels_without_its_data_and_agrees_in_another_process() -> None:
+    task = SVCTuning(fold_noise=True)
+    here = task.evaluate([1.0, -2.0])
+    assert len(pickle.dumps(task)) < 2000
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        assert executor.submit(task.evaluate, [1.0, -2.0]).result() == here
+
+
+def test_scikit_learn_is_imported_by_the_first_evaluation_only() -> None:
+    code = (
+        "import sys; from botorch_ext.problems import SVCTuning; task = SVCTuning(); "
+        "assert 'sklearn' not in sys.modules; task.evaluate([1.0, -2.0]); "
+        "assert 'sklearn' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    svc._load.cache_clear()
+    with pytest.raises(ImportError, match="pip install scikit-learn"):
+        SVCTuning()([1.0, -2.0])
+
+
+def test_bad_arguments_are_named() -> None:
+    with pytest.raises(ValueError, match=r"dataset must be one of \['breast_cancer', 'digits'\]"):
+        SVCTuning("iris")
+    with pytest.raises(ValueError, match="num_folds must be at least 2, got 1"):
+        SVCTuning(num_folds=1)
+    with pytest.raises(ValueError, match="seed must be at least 0 and below"):
+        SVCTuning(seed=-1)
+    with pytest.raises(OutsideDomainError, match="X must lie in the box"):
+        SVCTuning()([5.0, -2.0])
+    with pytest.raises(ValueError, match="x must be one point, got 2 points"):
+        SVCTuning().evaluate([[1.0, -2.0], [1.0, -2.0]])  # type: ignore[list-item]

@@ -1,0 +1,119 @@
+import math
+
+import pytest
+import torch
+from botorch.test_functions import synthetic
+from botorch.test_functions.multi_objective import BraninCurrin
+from scipy.optimize import minimize
+
+from botorch_ext.exceptions import OutsideDomainError
+from botorch_ext.problems import SyntheticProblem
+from tests.helpers import tolerance
+
+CLOSE = tolerance(torch.float64)
+NAMES = [
+    "Ackley",
+    "Beale",
+    "Branin",
+    "Bukin",
+    "Cosine8",
+    "DropWave",
+    "DixonPrice",
+    "EggHolder",
+    "Griewank",
+    "Hartmann",
+    "HolderTable",
+    "Levy",
+    "Michalewicz",
+    "Powell",
+    "Rastrigin",
+    "Rosenbrock",
+    "Shekel",
+    "SixHumpCamel",
+    "StyblinskiTang",
+    "ThreeHumpCamel",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_maximum_is_the_stated_optimum_up_to_its_rounding(name: str) -> None:
+    function = getattr(synthetic, name)()
+    problem = SyntheticProblem(function)
+    stated = function.optimal_value * (1 if name == "Cosine8" else -1)
+    assert problem.optimal_value == pytest.approx(stated, abs=1e-4)
+    assert problem.optimizer is not None
+    assert problem.optimal_value == float(problem(problem.optimizer))
+    X = problem.domain.sample(5000, seed=1)
+    assert problem.optimal_value >= float(problem(X).max())
+    sign = 1 if name == "Cosine8" else -1
+    torch.testing.assert_close(problem(X), sign * function.evaluate_true(X), **CLOSE)
+
+
+@pytest.mark.parametrize("name", ["Branin", "Cosine8"])
+def test_a_negated_function_is_not_negated_twice(name: str) -> None:
+    plain = SyntheticProblem(getattr(synthetic, name)())
+    negated = SyntheticProblem(getattr(synthetic, name)(negate=True))
+    X = plain.domain.sample(10, seed=0)
+    assert torch.equal(plain(X), negated(X))
+    assert plain.optimal_value == negated.optimal_value
+
+
+def test_the_optimum_is_more_exact_than_stated() -> None:
+    # Branin: 10 / (8 pi) in closed form. Hartmann: a search of its own from the stated optimum.
+    assert SyntheticProblem(synthetic.Branin()).optimal_value == pytest.approx(
+        -10 / (8 * math.pi), abs=1e-10
+    )
+    function = synthetic.Hartmann(6)
+    found = minimize(
+        lambda x: float(function.evaluate_true(torch.from_numpy(x))),
+        function.optimizers[0].numpy(),
+        method="Nelder-Mead",
+        options={"xatol": 1e-9, "fatol": 1e-13, "maxfev": 4000},
+    )
+    assert SyntheticProblem(function).optimal_value == pytest.approx(-found.fun, abs=1e-10)
+
+
+def test_values_are_noiseless_and_the_noise_is_taken_over() -> None:
+    problem = SyntheticProblem(synthetic.Branin(noise_std=0.3))
+    X = problem.domain.sample(10, seed=0)
+    assert torch.equal(problem(X), problem(X))
+    assert problem.noise_std == 0.3
+    assert SyntheticProblem(synthetic.Branin()).noise_std == 0.0
+    assert SyntheticProblem(synthetic.Branin(noise_std=0.3), noise_std=0.1).noise_std == 0.1
+
+
+def test_custom_bounds_leave_out_some_maximisers() -> None:
+    function = synthetic.Branin(bounds=[(-5.0, 0.0), (10.0, 15.0)])
+    problem = SyntheticProblem(function)
+    assert problem.domain.bounds.tolist() == [[-5.0, 10.0], [0.0, 15.0]]
+    assert problem.optimizer is not None
+    assert bool(problem.domain.contains(problem.optimizer))
+    assert problem.optimal_value == pytest.approx(-0.39788735772973816, abs=1e-10)
+
+
+def test_a_function_without_stated_maximiser_keeps_its_stated_optimum() -> None:
+    problem = SyntheticProblem(synthetic.TrajectoryPlanning())
+    assert problem.optimizer is None
+    assert problem.optimal_value == 0.0
+
+
+def test_one_point_gradients_and_the_box() -> None:
+    problem = SyntheticProblem(synthetic.Branin())
+    assert problem([1.0, 2.0]).shape == ()
+    X = problem.domain.sample(4, seed=1).requires_grad_(True)
+    assert torch.autograd.gradcheck(problem, (X,))
+    with pytest.raises(OutsideDomainError, match="X must lie in the box"):
+        problem([11.0, 2.0])
+
+
+def test_what_does_not_fit_is_named() -> None:
+    with pytest.raises(ValueError, match="without constraints, got ConstrainedHartmann"):
+        SyntheticProblem(synthetic.ConstrainedHartmann())
+    with pytest.raises(ValueError, match=r"SyntheticTestFunction.*got BraninCurrin"):
+        SyntheticProblem(BraninCurrin())  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="continuous in every coordinate, got AckleyMixed"):
+        SyntheticProblem(synthetic.AckleyMixed())
+    with pytest.raises(ValueError, match="known optimum, got Hartmann"):
+        SyntheticProblem(synthetic.Hartmann(4, bounds=[(0.0, 1.0)] * 4))
+    with pytest.raises(ValueError, match="noise_std must be finite and at least 0, got -1"):
+        SyntheticProblem(synthetic.Branin(), noise_std=-1)

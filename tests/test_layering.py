@@ -1,0 +1,220 @@
+"""Imports point one way, and importing the package stays light."""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "botorch_ext"
+ROOT = Path(__file__).parents[1]
+
+# A module imports only from those before it. A new module goes where its imports allow.
+ORDER = (
+    "exceptions",
+    "domains",
+    "kernel_functions",
+    "kernels",
+    "factors",
+    "models.kernel_gp",
+    "models.finite",
+    "models.candidates",
+    "models",
+    "widths",
+    "estimates",
+    "acquisition.confidence_bound",
+    "acquisition.optimistic",
+    "acquisition.variance",
+    "acquisition.stable",
+    "acquisition.input_constructors",
+    "acquisition",
+    "regions",
+    "optimize",
+    "information_gain",
+    "delays",
+    "rounds",
+    "strategies.base",
+    "strategies.optimistic",
+    "strategies.phased",
+    "strategies.hyperparameters",
+    "strategies.stable",
+    "strategies.balancing",
+    "strategies.breadthwise",
+    "strategies.reference",
+    "strategies",
+    "algorithms",
+    "problems.base",
+    "problems.rkhs",
+    "problems.perturbed",
+    "problems.lockout",
+    "problems.synthetic",
+    "problems.svc",
+    "problems",
+    "runner",
+    "journal",
+    "analysis",
+    "plotting",
+    "integrations.ax",
+    "integrations.optuna",
+    "integrations",
+    PACKAGE,
+)
+
+# Problems know nothing of the methods that solve them: besides each other, nothing after this.
+LAST_BEFORE_PROBLEMS = "optimize"
+
+OPTIONAL = {"ax", "dask", "distributed", "matplotlib", "optuna", "pandas"}
+
+
+def _modules() -> dict[str, Path]:
+    """The files of the package under their names in `ORDER`."""
+    modules = {}
+    for path in sorted((ROOT / PACKAGE).rglob("*.py")):
+        parts = path.relative_to(ROOT / PACKAGE).with_suffix("").parts
+        parts = parts[:-1] if parts[-1] == "__init__" else parts
+        modules[".".join(parts) or PACKAGE] = path
+    return modules
+
+
+def _imports(source: str, package: str, modules: set[str]) -> Iterator[tuple[int, str]]:
+    """Each import of a module of ours anywhere in ``source``, as line and name in `ORDER`.
+
+    Args:
+        source: The text of a module.
+        package: The full name of the package it is in, to resolve relative imports.
+        modules: The names of `ORDER` that exist.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")
+            start = parents[: len(parents) + 1 - node.level] if node.level else []
+            base = ".".join([*start, *([node.module] if node.module else [])])
+            targets = [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for target in targets:
+            first, *rest = target.split(".")
+            if first != PACKAGE:
+                continue
+            # The longest part of the dotted name that is a module; what follows is a name in it.
+            while rest and ".".join(rest) not in modules:
+                rest.pop()
+            yield node.lineno, ".".join(rest) or PACKAGE
+
+
+def _violations(module: str, source: str, package: str, modules: set[str]) -> list[str]:
+    allowed = set(ORDER[: ORDER.index(module)])
+    if module.startswith("problems"):
+        after = ORDER[ORDER.index(LAST_BEFORE_PROBLEMS) + 1 :]
+        allowed -= {name for name in after if not name.startswith("problems")}
+    return [
+        f"{module}, line {line}, imports {target}"
+        for line, target in _imports(source, package, modules)
+        if target not in allowed
+    ]
+
+
+MODULES = _modules()
+
+
+def test_every_module_has_a_place_in_the_order() -> None:
+    missing = MODULES.keys() - set(ORDER)
+    assert not missing, (
+        f"{sorted(missing)} not in ORDER of tests/test_layering.py: "
+        "insert each after everything it imports and before everything that imports it"
+    )
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_one_way(module: str) -> None:
+    if module not in ORDER:
+        pytest.fail(f"{module} is not in ORDER of tests/test_layering.py")
+    path = MODULES[module]
+    package = ".".join(path.relative_to(ROOT).parent.parts)
+    violations = _violations(module, path.read_text(), package, set(MODULES))
+    assert not violations, "a module imports only from those before it in ORDER:\n" + "\n".join(
+        violations
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "target"),
+    [
+        ("widths", "import botorch_ext", PACKAGE),
+        ("widths", "import botorch_ext.runner as r", "runner"),
+        ("widths", "from botorch_ext import runner", "runner"),
+        ("widths", "from . import runner", "runner"),
+        ("widths", "from botorch_ext.widths import Constant", "widths"),
+        (
+            "widths",
+            "def f():\n    from botorch_ext.strategies.base import Trial",
+            "strategies.base",
+        ),
+        ("models.finite", "from ..strategies.base import Trial", "strategies.base"),
+        ("models.finite", "from . import KernelGP", "models"),
+        ("models", "if TYPE_CHECKING:\n    from botorch_ext.runner import run", "runner"),
+        ("problems.base", "from botorch_ext.strategies.base import Trial", "strategies.base"),
+        ("problems.base", "from botorch_ext.rounds import Doubling", "rounds"),
+    ],
+)
+def test_a_wrong_import_is_found(module: str, source: str, target: str) -> None:
+    package = PACKAGE if module == "widths" else f"{PACKAGE}.{module.split('.')[0]}"
+    line = len(source.splitlines())
+    assert _violations(module, source, package, set(ORDER)) == [
+        f"{module}, line {line}, imports {target}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("runner", "import torch, botorch\nfrom botorch_extras import runner"),
+        ("runner", "from botorch_ext import algorithms\nfrom botorch_ext.strategies import base"),
+        ("models", "from .kernel_gp import KernelGP"),
+        ("problems", "from botorch_ext.problems.base import Problem"),
+        ("problems.rkhs", "from botorch_ext.optimize import maximize"),
+        (PACKAGE, "from botorch_ext.runner import run"),
+    ],
+)
+def test_a_right_import_passes(module: str, source: str) -> None:
+    package = PACKAGE if module in ("runner", PACKAGE) else f"{PACKAGE}.{module.split('.')[0]}"
+    assert _violations(module, source, package, set(ORDER)) == []
+
+
+def _third_party(statements: str) -> set[str]:
+    """The top-level packages outside the standard library that a fresh interpreter has loaded."""
+    # Compiled helpers of scipy and the like sit in sys.modules under names that are not their own.
+    report = """
+import json, sys
+names = {name.partition(".")[0] for name in sys.modules} - set(sys.stdlib_module_names)
+specs = {name: getattr(sys.modules.get(name), "__spec__", None) for name in names}
+print(json.dumps([name for name, spec in specs.items() if spec is not None and spec.name == name]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", statements + report],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    names = json.loads(done.stdout.splitlines()[-1])
+    return {name for name in names if not name.startswith("_")}
+
+
+def test_importing_the_package_stays_light() -> None:
+    loaded = _third_party("import botorch_ext")
+    assert not loaded & OPTIONAL
+    # `import botorch` alone loads its subpackages only when they are first used.
+    botorch = _third_party(
+        "import botorch, scipy\n"
+        "from botorch.acquisition import *\n"
+        "from botorch.models import *\n"
+        "from botorch.optim import *\n"
+    )
+    assert loaded - botorch <= {PACKAGE, "tqdm"}
