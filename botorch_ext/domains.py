@@ -154,6 +154,8 @@ class Box:
         Returns:
             A ``num_points x d``-dim tensor.
         """
+        if num_points == 0:  # which a SobolEngine refuses
+            return self.bounds.new_empty(0, self.dim)
         engine = SobolEngine(self.dim, scramble=True, seed=seed)
         unit = engine.draw(num_points, dtype=torch.float64).to(self.bounds)
         # In float32 rounding can carry the sum past the upper corner.

@@ -53,6 +53,11 @@ def as_width(width: Width | float) -> Width:
     return width if isinstance(width, Width) else Constant(width)
 
 
+def as_tensor_like(value: float | Tensor, like: Tensor) -> Tensor:
+    """A number or tensor in the dtype and on the device of ``like``, a number without rounding."""
+    return torch.as_tensor(value, dtype=like.dtype, device=like.device)
+
+
 def _require(condition: bool, name: str, value: float, allowed: str) -> None:
     if not condition:
         raise ValueError(f"{name} must be {allowed}, got {value}")
@@ -147,7 +152,7 @@ class ChowdhuryGopalan(Width):
         if self.max_information_gain is None:
             gain = model.information_gain()
         else:
-            gain = torch.as_tensor(self.max_information_gain(t - 1)).to(model.noise_variance)
+            gain = as_tensor_like(self.max_information_gain(t - 1), model.noise_variance)
         radius = self.noise_std * (2 * (gain + 1 + math.log(1 / self.delta))).sqrt()
         if not self.printed:
             radius = radius / model.noise_variance.sqrt()
@@ -181,7 +186,7 @@ class SrinivasRKHS(Width):
         if self.max_information_gain is None:
             gain = model.information_gain() + 0.5 * torch.log1p(1 / model.noise_variance)
         else:
-            gain = torch.as_tensor(self.max_information_gain(t)).to(model.noise_variance)
+            gain = as_tensor_like(self.max_information_gain(t), model.noise_variance)
         return (2 * self.rkhs_bound**2 + 300 * gain * math.log(t / self.delta) ** 3).sqrt()
 
 

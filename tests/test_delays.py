@@ -69,11 +69,11 @@ def test_any_frozen_scipy_distribution_rounded_up() -> None:
 
 
 def test_the_generator_given_is_the_only_randomness() -> None:
-    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    state = np.random.get_state()[1].copy()  # noqa: NPY002, RUF100
     for delay in (Poisson(5), Geometric(5), LogNormal(5, 1), stats.gamma(2.0)):
         assert (draws(delay, 100, seed=1) == draws(delay, 100, seed=1)).all()
         assert (draws(delay, 100, seed=1) != draws(delay, 100, seed=2)).any()
-    assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
+    assert (np.random.get_state()[1] == state).all()  # noqa: NPY002, RUF100
 
 
 def test_a_tail_beyond_the_integers_is_cut() -> None:

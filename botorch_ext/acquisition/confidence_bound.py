@@ -48,8 +48,10 @@ class _ConfidenceBound(AnalyticAcquisitionFunction):
             width, offset = width(t, self.model), width.offset(t, self.model)
         elif not isinstance(width, Tensor):
             as_width(width)  # refuses what is no width
-        self.register_buffer("width", torch.as_tensor(width))
-        self.register_buffer("offset", torch.as_tensor(offset))
+        # A Python number stays exact until the first evaluation moves all buffers to the dtype of X.
+        for name, value in (("width", width), ("offset", offset)):
+            value = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
+            self.register_buffer(name, value)
 
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:
         """Hallucinates pending points: the standard deviation counts them, the mean does not.
@@ -141,7 +143,7 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
             noise = _noise_variance(model, posterior_transform)
         else:
             like = self.width if self.width.is_floating_point() else torch.empty(())
-            noise = checked_noise_variance(noise_variance, like.dtype, like.device)
+            noise = checked_noise_variance(noise_variance, self.width.dtype, self.width.device)
         enlarged = self.width + enlargement(misspecification, num_observations + 1, noise)
         self.register_buffer("width", enlarged)
 

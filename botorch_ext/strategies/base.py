@@ -314,5 +314,4 @@ class Strategy(ABC):
 def checked_data(domain: Domain, X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
     """Data from before the study as ``n x d`` and ``n``, or a ValueError that names ``initial``."""
     X = domain.require_contains(X, "initial X")
-    Y = torch.as_tensor(Y).to(X) if not isinstance(Y, Tensor) else Y
     return X, checked_values(Y, len(X), X, "initial Y")

@@ -16,7 +16,7 @@ from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.optimize import ConfidenceBound, maximize_on_box
 from botorch_ext.strategies.base import Abandoned, Asked, Event, Strategy, Told, Trial
-from botorch_ext.widths import Width, as_width
+from botorch_ext.widths import Width, as_tensor_like, as_width
 
 Pending = Literal["ignore", "hallucinate", "censor"]
 
@@ -46,7 +46,7 @@ class OptimisticStrategy(Strategy):
         inflate: Whether "hallucinate" inflates the width.
         minimum: The least value f can take ("censor" only).
         timeout: Steps after which a pending trial stays censored ("censor" only); None for never.
-        seed: Seeds tie-breaking and the optimiser.
+        seed: Seeds the optimiser and the first points; on a finite set ties go to the first candidate.
         initial: ``(X, Y)`` the user already has.
         num_initial: Sobol points asked first.
 
@@ -88,10 +88,6 @@ class OptimisticStrategy(Strategy):
             if model.has_transforms:
                 raise ValueError("model must not have input or outcome transforms on a FiniteSet")
             self.posterior = FinitePosterior.from_model(model, domain.points)
-            # Ties go to the highest of these.
-            generator = torch.Generator().manual_seed(seed)
-            priority = torch.rand(domain.num_points, generator=generator, dtype=torch.float64)
-            self._priority = priority.to(domain.points)
             self._initial_data_rows = (
                 [] if self.initial is None else domain.index(self.initial[0]).tolist()
             )
@@ -137,7 +133,7 @@ class OptimisticStrategy(Strategy):
     def _current_width(self) -> Tensor:
         posterior = self.posterior
         width = self.width(posterior.num_observations + 1, posterior)
-        width = torch.as_tensor(width).to(posterior.noise_variance)
+        width = as_tensor_like(width, posterior.noise_variance)
         if self.inflate:
             width = width * posterior.factor.pending_information_gain().exp()
         return width
@@ -146,8 +142,7 @@ class OptimisticStrategy(Strategy):
         self, posterior: FinitePosterior, width: Tensor
     ) -> tuple[int, Tensor, Tensor]:
         mean, std = posterior.mean, posterior.std
-        scores = mean + width * std
-        index = int(torch.where(scores == scores.max(), self._priority, -1.0).argmax())
+        index = int((mean + width * std).argmax())  # of equal ones the first
         return index, mean[index], std[index]
 
     def _best_in_box(self, model: KernelGP, width: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,0 +1,205 @@
+import math
+
+import pytest
+import torch
+from botorch.acquisition import UpperConfidenceBound
+from botorch.acquisition.input_constructors import get_acqf_input_constructor
+from botorch.acquisition.objective import ScalarizedPosteriorTransform
+from botorch.models import SingleTaskGP
+from botorch.models.transforms import Normalize, Standardize
+from botorch.optim import optimize_acqf, optimize_acqf_discrete
+from gpytorch.kernels import RBFKernel
+from torch.testing import assert_close
+
+from botorch_ext import KernelGP, widths
+from botorch_ext.acquisition import EnlargedUpperConfidenceBound, LowerConfidenceBound
+from tests.helpers import tolerance
+from tests.oracles import dense_posterior
+
+BOUNDS = torch.tensor([[2.0, -3.0], [5.0, -1.0]], dtype=torch.float64)
+NOISE = 0.04
+
+
+def draw(n, seed):
+    g = torch.Generator().manual_seed(seed)
+    X = BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * torch.rand(n, 2, generator=g, dtype=torch.float64)
+    return X, 10 + 3 * torch.sin(2 * X[:, 0]) * X[:, 1]
+
+
+def fitted_gp(n=20, seed=0):
+    """A SingleTaskGP that transforms inputs and outcomes, with chosen hyperparameters."""
+    X, y = draw(n, seed)
+    gp = SingleTaskGP(
+        X, y[:, None], input_transform=Normalize(2, bounds=BOUNDS), outcome_transform=Standardize(1)
+    )
+    gp.covar_module.lengthscale = torch.tensor(0.4, dtype=torch.float64)
+    gp.likelihood.noise = torch.tensor(NOISE, dtype=torch.float64)
+    return gp.eval()
+
+
+def kernel_gp(n=20, seed=0):
+    kernel = RBFKernel().double()
+    kernel.lengthscale = torch.tensor(0.8, dtype=torch.float64)
+    model = KernelGP(kernel, NOISE)
+    X, y = draw(n, seed)
+    model.add(X, y - 10)
+    return model, kernel
+
+
+def test_without_misspecification_it_is_ucb():
+    gp, (Z, _) = fitted_gp(), draw(30, 1)
+    ours = EnlargedUpperConfidenceBound(gp, width=1.7)(Z[:, None])
+    assert_close(ours, UpperConfidenceBound(gp, beta=1.7**2)(Z[:, None]), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+def test_enlargement_by_hand(maximize):
+    model, kernel = kernel_gp()
+    Z, _ = draw(30, 1)
+    acqf = EnlargedUpperConfidenceBound(
+        model,
+        width=2.0,
+        misspecification=0.1,
+        noise_variance=0.01,
+        num_observations=20,
+        maximize=maximize,
+    )
+    X, y = draw(20, 0)
+    mean, covariance = dense_posterior(kernel, X, y - 10, Z, NOISE)
+    width = 2.0 + 0.1 * math.sqrt(20 + 1) / math.sqrt(0.01)
+    expected = (mean if maximize else -mean) + width * covariance.diagonal().sqrt()
+    assert_close(acqf(Z[:, None]), expected, **tolerance(torch.float64))
+    # The noise variance and the number of observations are those of the model unless given.
+    default = EnlargedUpperConfidenceBound(model, width=2.0, misspecification=0.1)
+    assert_close(default.width.item(), 2.0 + 0.1 * math.sqrt(21 / NOISE), rtol=1e-9, atol=0)
+
+
+def test_units_are_those_of_the_posterior():
+    # Outcomes are standardised inside the model. Its posterior is in raw units, and so are eps and lambda.
+    gp = fitted_gp()
+    scale = gp.outcome_transform.stdvs.item()
+    acqf = EnlargedUpperConfidenceBound(gp, width=0.0, misspecification=0.3)
+    assert_close(
+        acqf.width.item(), 0.3 * math.sqrt(21) / (math.sqrt(NOISE) * scale), rtol=1e-6, atol=0
+    )
+    # The worst case of lemma 2 in raw units: moving every observation by at most eps.
+    Z, _ = draw(25, 2)
+    X, y = draw(20, 0)
+    moved = fitted_gp()
+    signs = torch.sign(torch.randn(20, generator=torch.Generator().manual_seed(0)))
+    targets = gp.train_targets + 0.3 * signs / scale
+    moved.set_train_data(targets=targets, strict=False)
+    change = (moved.posterior(Z).mean - gp.posterior(Z).mean).abs().squeeze(-1)
+    assert bool((change <= acqf(Z[:, None]) - gp.posterior(Z).mean.squeeze(-1) + 1e-6).all())
+    assert change.max() > 0.05
+
+
+def test_posterior_transform_for_minimisation():
+    gp, (Z, _) = fitted_gp(), draw(30, 1)
+    weights = torch.tensor([-1.0], dtype=torch.float64)
+    transform = ScalarizedPosteriorTransform(weights)
+    args = {"width": 1.5, "misspecification": 0.2}
+    minimised = EnlargedUpperConfidenceBound(gp, posterior_transform=transform, **args)
+    by_flag = EnlargedUpperConfidenceBound(gp, maximize=False, **args)
+    assert_close(minimised(Z[:, None]), by_flag(Z[:, None]), rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("frozen", [False, True], ids=["SingleTaskGP", "KernelGP"])
+def test_pending_points_are_hallucinated(frozen):
+    gp = fitted_gp()
+    model = KernelGP.from_botorch(gp) if frozen else gp
+    pending, (Z, _) = draw(3, 3)[0], draw(30, 1)
+    acqf = EnlargedUpperConfidenceBound(model, width=2.0, misspecification=0.1)
+    before = acqf(Z[:, None])
+    acqf.set_X_pending(pending)
+    # The definition: standard deviation with the pending points, mean without them.
+    mean = gp.posterior(Z).mean.squeeze(-1)
+    conditioned = gp.condition_on_observations(pending, torch.zeros(3, 1, dtype=torch.float64))
+    std = conditioned.posterior(Z[:, None]).variance.sqrt().reshape(30)
+    assert_close(acqf(Z[:, None]), mean + acqf.width * std, rtol=1e-5, atol=1e-5)
+    assert bool((acqf(Z[:, None]) <= before + 1e-6).all())
+    acqf.set_X_pending(None)
+    assert_close(acqf(Z[:, None]), before)
+    at_once = EnlargedUpperConfidenceBound(model, 2.0, misspecification=0.1, X_pending=pending)
+    acqf.set_X_pending(pending)
+    assert_close(at_once(Z[:, None]), acqf(Z[:, None]))
+
+
+def test_sequential_batches_are_distinct():
+    gp = fitted_gp()
+    acqf = EnlargedUpperConfidenceBound(gp, width=2.0, misspecification=0.1)
+    X, _ = optimize_acqf(acqf, BOUNDS, q=3, num_restarts=3, raw_samples=32, sequential=True)
+    assert torch.pdist(X).min() > 1e-2
+    choices = draw(40, 5)[0]
+    X, _ = optimize_acqf_discrete(acqf, q=3, choices=choices)
+    assert len(X.unique(dim=0)) == 3
+
+
+def test_width_objects_with_a_kernel_gp():
+    model, _ = kernel_gp()
+    width = widths.Enlarged(widths.SelfNormalized(1.0, 0.2, 0.1), 0.1)
+    Z, _ = draw(10, 1)
+    acqf = EnlargedUpperConfidenceBound(model, width)
+    number = EnlargedUpperConfidenceBound(model, float(width(21, model)))
+    assert_close(acqf(Z[:, None]), number(Z[:, None]))
+    rigorous = widths.FixedDesignContinuous(1.0, 0.2, 0.1, 3)
+    lower = LowerConfidenceBound(model, rigorous)(Z[:, None])
+    mean, std = model.mean_and_std(Z)
+    w, offset = rigorous(21, model), rigorous.offset(21, model)
+    assert_close(lower, mean - w * std - offset)
+    with pytest.raises(ValueError, match="width objects need a KernelGP"):
+        EnlargedUpperConfidenceBound(fitted_gp(), width)
+
+
+def test_lower_and_upper_bound_are_symmetric():
+    gp, (Z, _) = fitted_gp(), draw(30, 1)
+    upper = EnlargedUpperConfidenceBound(gp, width=1.3)(Z[:, None])
+    lower = LowerConfidenceBound(gp, width=1.3)(Z[:, None])
+    mean = gp.posterior(Z[:, None]).mean.reshape(30)
+    assert_close((upper + lower) / 2, mean)
+    flipped = LowerConfidenceBound(gp, width=1.3, maximize=False)(Z[:, None])
+    assert_close(flipped, -upper)
+
+
+def test_batched_models_take_one_width_each():
+    kernel = RBFKernel(batch_shape=torch.Size([2])).double()
+    kernel.lengthscale = torch.tensor([0.5, 1.0], dtype=torch.float64).reshape(2, 1, 1)
+    model = KernelGP(kernel, NOISE)
+    model.add(*draw(10, 0))
+    Z = draw(5, 1)[0]
+    acqf = EnlargedUpperConfidenceBound(model, torch.tensor([1.0, 2.0], dtype=torch.float64))
+    got = acqf(Z.reshape(5, 1, 1, 2))
+    mean, std = model.mean_and_std(Z)
+    expected = mean + torch.tensor([[1.0], [2.0]], dtype=torch.float64) * std
+    assert_close(got, expected.mT)
+
+
+def test_input_constructor_takes_what_ax_sends():
+    gp, pending = fitted_gp(), draw(2, 3)[0]
+    for cls in (EnlargedUpperConfidenceBound, LowerConfidenceBound):
+        inputs = get_acqf_input_constructor(cls)(
+            model=gp,
+            training_data=None,
+            posterior_transform=None,
+            X_pending=pending,
+            X_baseline=pending,
+            width=1.5,
+        )
+        acqf = cls(**inputs)
+        assert_close(acqf.X_pending, pending)
+        assert float(acqf.width) == 1.5
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("misspecification", {"misspecification": -0.1}),
+        ("noise_variance", {"misspecification": 0.1, "noise_variance": 0.0}),
+        ("num_observations", {"misspecification": 0.1, "num_observations": -1}),
+        ("value", {"width": -1.0}),
+    ],
+)
+def test_bad_options_are_named(name, options):
+    model, _ = kernel_gp()
+    with pytest.raises(ValueError, match=name):
+        EnlargedUpperConfidenceBound(model, **options)
