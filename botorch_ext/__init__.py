@@ -4,7 +4,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from botorch_ext import algorithms, delays, widths
+from botorch_ext import algorithms, delays, strategies, widths
 from botorch_ext.domains import Box, FiniteSet
 from botorch_ext.models import FinitePosterior, KernelGP
 from botorch_ext.runner import run, simulate
@@ -30,6 +30,7 @@ __all__ = [
     "problems",
     "run",
     "simulate",
+    "strategies",
     "widths",
 ]
 

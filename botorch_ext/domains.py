@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,9 +30,10 @@ def as_points(
     Raises:
         ValueError: Wrong shape, dtype or device, or an entry that is not finite.
     """
-    if not isinstance(X, Tensor):
-        X = torch.tensor(X, dtype=like.dtype, device=like.device)
-    require_same_kind(X, like, name)
+    if isinstance(X, Tensor):
+        require_same_kind(X, like, name)
+    else:
+        X = checked_tensor(X, like.dtype, like.device, name)
     if X.ndim == 1:
         X = X.unsqueeze(0)
     if X.ndim != 2 or X.shape[-1] != dim:
@@ -49,13 +51,30 @@ def require_same_kind(X: Tensor, like: Tensor, name: str) -> None:
         )
 
 
+def checked_tensor(
+    values: Any, dtype: torch.dtype, device: torch.device | str | None, name: str
+) -> Tensor:
+    """Numbers as a tensor, or a ValueError that names the argument."""
+    if isinstance(values, Tensor):
+        return values.to(dtype=dtype, device=device)
+    try:
+        return torch.tensor(values, dtype=dtype, device=device)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be a tensor or nested numbers of one shape, got {values!r}"
+        ) from error
+
+
 def _as_floating(
     values: Tensor | Sequence[Sequence[float]],
     dtype: torch.dtype | None,
     device: torch.device | str | None,
+    name: str,
 ) -> Tensor:
+    if dtype is not None and not dtype.is_floating_point:
+        raise ValueError(f"dtype must be a floating-point dtype, got {dtype}")
     given = values.dtype if isinstance(values, Tensor) and values.is_floating_point() else None
-    return torch.as_tensor(values, dtype=dtype or given or torch.float64, device=device).clone()
+    return checked_tensor(values, dtype or given or torch.float64, device, name).detach().clone()
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -79,7 +98,7 @@ class Box:
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
     ) -> None:
-        bounds = _as_floating(bounds, dtype, device)
+        bounds = _as_floating(bounds, dtype, device, "bounds")
         if bounds.ndim != 2 or bounds.shape[0] != 2 or bounds.shape[1] == 0:
             raise ValueError(
                 f"bounds must have shape (2, d), lower then upper, got {tuple(bounds.shape)}"
@@ -186,7 +205,7 @@ class FiniteSet:
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
     ) -> None:
-        points = _as_floating(points, dtype, device)
+        points = _as_floating(points, dtype, device, "points")
         if points.ndim != 2 or 0 in points.shape:
             raise ValueError(
                 f"points must have shape (N, d) with N, d >= 1, got {tuple(points.shape)}"

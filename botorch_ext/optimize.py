@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 import torch
-from botorch.acquisition import AcquisitionFunction
 from torch import Tensor
 
 from botorch_ext.domains import Box
@@ -28,25 +28,29 @@ class Objective(Protocol):
         ...
 
 
-class AcquisitionObjective:
-    """Any BoTorch acquisition function with q = 1, through autograd.
+class FunctionObjective:
+    """Any function, through autograd.
 
     Args:
-        acqf: Takes ``m x 1 x d``, returns ``m`` values.
+        function: From ``m x d`` to ``m`` values, differentiable. A BoTorch acquisition function
+            ``acqf`` is ``lambda X: acqf(X.unsqueeze(-2))``.
     """
 
-    def __init__(self, acqf: AcquisitionFunction) -> None:
-        self.acqf = acqf
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        self.function = function
 
     @torch.no_grad()
     def value(self, X: Tensor) -> Tensor:
-        return self.acqf(X.unsqueeze(-2))
+        return self.function(X)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         X = X.detach().requires_grad_()
-        values = self.acqf(X.unsqueeze(-2))
+        values = self.function(X)
+        if not values.requires_grad:  # constant, such as the prior of a stationary kernel
+            return values, torch.zeros_like(X)
         (gradient,) = torch.autograd.grad(values.sum(), X)
-        return values.detach(), gradient
+        # At a cusp autograd may give NaN or infinity; a zero gradient ends that start there.
+        return values.detach(), gradient.nan_to_num(0.0, 0.0, 0.0)
 
 
 class ConfidenceBound:
@@ -64,25 +68,22 @@ class ConfidenceBound:
         self.model = model
         self.width = width
         self.mean_weight = mean_weight
+        self._through_autograd = FunctionObjective(self._evaluate)
 
-    @torch.no_grad()
     def value(self, X: Tensor) -> Tensor:
-        mean, std = self.model.mean_and_std(X)
-        return self.mean_weight * mean + self.width * std
+        return self._through_autograd.value(X)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        if self.model.has_closed_form_gradient and self.model.num_observations:
-            with torch.no_grad():
-                mean, std, dmean, dstd = self.model.mean_std_and_gradients(X)
-                value = self.mean_weight * mean + self.width * std
-                return value, self.mean_weight * dmean + self.width * dstd
-        X = X.detach().requires_grad_()
+        if not (self.model.has_closed_form_gradient and self.model.num_observations):
+            return self._through_autograd.value_and_gradient(X)
+        with torch.no_grad():
+            mean, std, mean_gradient, std_gradient = self.model.mean_std_and_gradients(X)
+            gradient = self.mean_weight * mean_gradient + self.width * std_gradient
+            return self.mean_weight * mean + self.width * std, gradient
+
+    def _evaluate(self, X: Tensor) -> Tensor:
         mean, std = self.model.mean_and_std(X)
-        values = self.mean_weight * mean + self.width * std
-        if not values.requires_grad:  # a constant: the prior of a stationary kernel
-            return values.detach(), torch.zeros_like(X)
-        (gradient,) = torch.autograd.grad(values.sum(), X)
-        return values.detach(), gradient
+        return self.mean_weight * mean + self.width * std
 
 
 def screening_points(box: Box, num_points: int, seed: int) -> Tensor:
@@ -118,6 +119,9 @@ def maximize_on_box(
 ) -> tuple[Tensor, Tensor]:
     """Screens many points in one batched call, then polishes the best by batched L-BFGS-B.
 
+    A polish ends when the gradient is below 1e-6, or a step gains less than 2e-12, of the spread of
+    the screened values over the box.
+
     Args:
         objective: What to maximise.
         box: Where.
@@ -140,11 +144,13 @@ def maximize_on_box(
     # Polishing works on the unit cube, where one step size fits all coordinates.
     side = box.upper - box.lower
     best, best_value = X[values.argmax()], values.max()
+    spread = best_value - values.min()
+    spread = torch.where(spread > 0, spread, 1.0)
 
     def negated(U: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         X = box.lower + side * torch.as_tensor(U).to(box.bounds)
         value, gradient = objective.value_and_gradient(X)
-        both = torch.cat([value.unsqueeze(-1), gradient * side], dim=-1)
+        both = torch.cat([(value - best_value).unsqueeze(-1), gradient * side], dim=-1) / spread
         both = -both.to(device="cpu", dtype=torch.float64).numpy()  # the solver runs on the host
         return both[:, 0], both[:, 1:]
 
@@ -164,7 +170,7 @@ def _spread_best(values: Tensor, X: Tensor, box: Box, num: int) -> Tensor:
     """The best points that have no better one near by, then the best of the others."""
     top = values.topk(min(8 * num, len(values))).indices
     U = (X[top] - box.lower) / (box.upper - box.lower)
-    near = torch.cdist(U, U) < 2 * len(X) ** (-1 / box.dim)
+    near = torch.cdist(U, U) < len(X) ** (-1 / box.dim)
     # `top` is sorted, so a better neighbour is an earlier one.
     shadowed = near.tril(diagonal=-1).any(dim=-1)
     return top[shadowed.to(torch.uint8).argsort(stable=True)[:num]]

@@ -135,7 +135,7 @@ def plot_posterior_1d(
 
     ax = _axes(ax)
     across = positions.numpy()
-    band = {"color": PALETTE[0], "alpha": 0.2, "linewidth": 0, "label": f"mean ± {width:g} std"}
+    band = {"color": PALETTE[0], "alpha": 0.2, "linewidth": 0, "label": f"mean ± {width:.3g} std"}
     ax.fill_between(across, mean - width * std, mean + width * std, **band)
     ax.plot(across, mean, color=PALETTE[0], linewidth=2, label="posterior mean")
     if truth is not None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import heapq
 import math
+import signal
+import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +144,23 @@ class _Inline(Executor):
         return future
 
 
+@contextmanager
+def _interrupt_later() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block: a strategy is never left half changed."""
+    main = threading.current_thread() is threading.main_thread()  # no other has signals
+    if not main or signal.getsignal(signal.SIGINT) is None:
+        yield
+        return
+    received = []
+    handler = signal.signal(signal.SIGINT, lambda *args: received.append(args))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if received and callable(handler):
+            handler(*received[0])
+
+
 @dataclass
 class _Study:
     strategy: Strategy
@@ -149,7 +169,7 @@ class _Study:
     sign: float
     max_retries: int
     failure_value: float | None
-    under_way: dict[Future, Trial] = field(default_factory=dict)
+    under_way: dict[Future, tuple[Trial, Executor]] = field(default_factory=dict)
     attempts: dict[int, int] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     interrupted: bool = False
@@ -171,16 +191,17 @@ class _Study:
                     if waiting:
                         self._submit(waiting.pop(0))
                     elif len(history.trials) < num_trials:
-                        self._submit(self.strategy.ask())
+                        with _interrupt_later():
+                            trial = self.strategy.ask()
+                        self._submit(trial)
                     else:
                         break
                 if not self.under_way:
                     return
+                self._show(bar)
                 finished, _ = wait(self.under_way, return_when=FIRST_COMPLETED)
-                # Equal results whatever order the set of futures has.
-                for future in sorted(finished, key=lambda f: self.under_way[f].id):
-                    if future in self.under_way:  # a broken pool takes others with it
-                        self._finish(future)
+                for future in sorted(finished, key=self._order):
+                    self._finish(future)
                 self._show(bar)
         except KeyboardInterrupt:
             self.interrupted = True
@@ -190,34 +211,42 @@ class _Study:
             if not isinstance(self.given, Executor):
                 self.executor.shutdown(wait=not self.interrupted, cancel_futures=True)
 
+    def _order(self, future: Future) -> tuple[bool, int]:
+        """Equal results whatever order a set of futures has; values before a break of the pool,
+        which may end the run."""
+        broken = not future.cancelled() and isinstance(future.exception(), BrokenExecutor)
+        return broken, self.under_way[future][0].id
+
     def _submit(self, trial: Trial) -> None:
         self.attempts[trial.id] = self.attempts.get(trial.id, 0) + 1
+        x = trial.x.clone()  # the objective may change it
         try:
-            future = self.executor.submit(self.objective, trial.x)
+            future = self.executor.submit(self.objective, x)
         except BrokenExecutor:
-            self._replace_executor()
-            future = self.executor.submit(self.objective, trial.x)
-        self.under_way[future] = trial
+            self._replace(self.executor)
+            future = self.executor.submit(self.objective, x)
+        self.under_way[future] = trial, self.executor
 
     def _finish(self, future: Future) -> None:
-        trial = self.under_way.pop(future)
+        trial, executor = self.under_way.pop(future)
         try:
             value = float(future.result())
             if not math.isfinite(value):
                 raise ValueError(f"objective must return a finite value, got {value}")
         except BrokenExecutor as error:
-            self._replace_executor()
-            # Nobody knows whose worker died: every trial under way has used up one attempt.
-            lost = [trial, *self.under_way.values()]
-            self.under_way.clear()
-            for trial in lost:
-                self._retry_or_give_up(trial, error)
+            # Every trial of a broken executor ends here, and nobody knows whose worker died: each
+            # has used up one attempt.
+            self._replace(executor)
+            self._retry_or_give_up(trial, error)
         except Exception as error:  # noqa: BLE001 - the study goes on whatever the objective raises
             self._retry_or_give_up(trial, error)
         else:
-            self.strategy.tell(trial.id, self.sign * value)
+            with _interrupt_later():
+                self.strategy.tell(trial.id, self.sign * value)
 
-    def _replace_executor(self) -> None:
+    def _replace(self, broken: Executor) -> None:
+        if broken is not self.executor:
+            return  # done already
         if isinstance(self.given, Executor):
             raise BrokenExecutor(
                 "the workers of the executor died and it cannot be used any more; pass a function "
@@ -231,11 +260,12 @@ class _Study:
         if self.attempts[trial.id] <= self.max_retries:
             self._submit(trial)
             return
-        self.failures.append(Failure(trial.id, trial.x, error))
-        if self.failure_value is None:
-            self.strategy.abandon(trial.id)
-        else:
-            self.strategy.tell(trial.id, self.sign * self.failure_value)
+        with _interrupt_later():
+            self.failures.append(Failure(trial.id, trial.x.clone(), error))
+            if self.failure_value is None:
+                self.strategy.abandon(trial.id)
+            else:
+                self.strategy.tell(trial.id, self.sign * self.failure_value)
         warnings.warn(
             f"trial {trial.id} at {trial.x.tolist()} failed {self.attempts[trial.id]} times "
             f"and was given up: {error!r}",

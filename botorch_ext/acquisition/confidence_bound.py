@@ -48,7 +48,7 @@ class _ConfidenceBound(AnalyticAcquisitionFunction):
             width, offset = width(t, self.model), width.offset(t, self.model)
         elif not isinstance(width, Tensor):
             as_width(width)  # refuses what is no width
-        # A Python number stays exact until the first evaluation moves all buffers to the dtype of X.
+        # A Python number stays exact until an evaluation moves all buffers to the dtype of X.
         for name, value in (("width", width), ("offset", offset)):
             value = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
             self.register_buffer(name, value)
@@ -142,7 +142,6 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
         if noise_variance is None:
             noise = _noise_variance(model, posterior_transform)
         else:
-            like = self.width if self.width.is_floating_point() else torch.empty(())
             noise = checked_noise_variance(noise_variance, self.width.dtype, self.width.device)
         enlarged = self.width + enlargement(misspecification, num_observations + 1, noise)
         self.register_buffer("width", enlarged)

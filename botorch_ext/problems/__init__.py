@@ -1,6 +1,6 @@
 """Test problems: RKHS functions, perturbed ones, BoTorch's test functions, a real tuning task."""
 
-from botorch_ext.problems.base import Problem, maximize_on_box
+from botorch_ext.problems.base import Problem, global_maximum
 from botorch_ext.problems.lockout import LockOut, lock_out
 from botorch_ext.problems.perturbed import Perturbed, adversarial, rough, tabulated
 from botorch_ext.problems.rkhs import RKHSFunction
@@ -15,8 +15,8 @@ __all__ = [
     "SVCTuning",
     "SyntheticProblem",
     "adversarial",
+    "global_maximum",
     "lock_out",
-    "maximize_on_box",
     "rough",
     "tabulated",
 ]

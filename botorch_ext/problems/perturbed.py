@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains import Box, Domain, FiniteSet
-from botorch_ext.problems.base import Problem, maximize_on_box, pointwise
+from botorch_ext.problems.base import Problem, global_maximum, pointwise
 
 Perturbation = Callable[[Tensor], Tensor]
 
@@ -108,7 +108,7 @@ class Perturbed:
         points = box.sample(4096, seed=1)
         nearby = [center + scale * (points - center) for scale in (0.3, 0.1, 0.03)]
         extra = torch.cat([center.unsqueeze(0), *nearby])
-        return maximize_on_box(
+        return global_maximum(
             self._evaluate,
             box,
             seed=0,

@@ -11,7 +11,8 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.domains import Box, Domain, as_points
-from botorch_ext.problems.base import maximize_on_box, pointwise, require_noise_std
+from botorch_ext.kernel_functions import KernelFunction, freeze
+from botorch_ext.problems.base import global_maximum, pointwise, require_noise_std
 
 
 class RKHSFunction:
@@ -36,10 +37,11 @@ class RKHSFunction:
         domain: Domain,
         noise_std: float = 0.0,
     ) -> None:
-        like = domain.bounds if isinstance(domain, Box) else domain.points
+        like = domain.like
         self.domain: Domain = domain
         self.noise_std: float = require_noise_std(noise_std)
-        self.kernel: Kernel = _frozen(kernel, like)
+        self._kernel_function = _unbatched(kernel, like)
+        self.kernel: Kernel = copy.deepcopy(kernel).to(like).requires_grad_(False)
         self.centers: Tensor = as_points(centers, domain.dim, like, "centers").detach().clone()
         weights = torch.as_tensor(weights, dtype=like.dtype, device=like.device).detach().clone()
         if weights.shape != (len(self.centers),) or not bool(torch.isfinite(weights).all()):
@@ -48,7 +50,7 @@ class RKHSFunction:
                 f"got shape {tuple(weights.shape)}: {weights.tolist()}"
             )
         self.weights: Tensor = weights
-        self.norm: float = _norm(self.kernel, self.centers, weights)
+        self.norm: float = _norm(self._kernel_function, self.centers, weights)
 
     @classmethod
     def random(
@@ -84,7 +86,7 @@ class RKHSFunction:
         center_seed = int(torch.randint(2**31, (), generator=generator))
         centers = domain.sample(num_centers, center_seed)
         weights = torch.randn(num_centers, dtype=torch.float64, generator=generator).to(centers)
-        present = _norm(_frozen(kernel, centers), centers, weights)
+        present = _norm(_unbatched(kernel, centers), centers, weights)
         if present == 0.0:
             raise ValueError("kernel must not vanish on the domain, got 0 at every center")
         return cls(kernel, centers, weights * (norm / present), domain, noise_std)
@@ -104,7 +106,7 @@ class RKHSFunction:
         return pointwise(self._evaluate, X, self.domain)
 
     def _evaluate(self, X: Tensor) -> Tensor:
-        return _kernel_matrix(self.kernel, X, self.centers) @ self.weights
+        return self._kernel_function(X, self.centers) @ self.weights
 
     @property
     def optimal_value(self) -> float:
@@ -121,7 +123,7 @@ class RKHSFunction:
         if isinstance(self.domain, Box):
             # With a rough kernel the maximum is a cusp, and cusps are at centers.
             inside = self.centers[self.domain.contains(self.centers)]
-            return maximize_on_box(self._evaluate, self.domain, seed=0, extra=inside)
+            return global_maximum(self._evaluate, self.domain, seed=0, extra=inside)
         values = self._evaluate(self.domain.points)
         row = int(values.argmax())
         return self.domain.points[row], float(values[row])
@@ -133,18 +135,14 @@ class RKHSFunction:
         )
 
 
-def _frozen(kernel: Kernel, like: Tensor) -> Kernel:
+def _unbatched(kernel: Kernel, like: Tensor) -> KernelFunction:
     if len(kernel.batch_shape) > 0:
         raise ValueError(
             f"kernel must have no batch dimensions, got batch_shape {tuple(kernel.batch_shape)}"
         )
-    return copy.deepcopy(kernel).to(like).eval().requires_grad_(False)
+    return freeze(kernel, like.dtype, like.device)
 
 
-def _kernel_matrix(kernel: Kernel, X1: Tensor, X2: Tensor) -> Tensor:
-    return kernel(X1, X2).to_dense()
-
-
-def _norm(kernel: Kernel, centers: Tensor, weights: Tensor) -> float:
+def _norm(kernel: KernelFunction, centers: Tensor, weights: Tensor) -> float:
     # Rounding can make the quadratic form of nearly dependent centers slightly negative.
-    return float((weights @ _kernel_matrix(kernel, centers, centers) @ weights).clamp_min(0).sqrt())
+    return float((weights @ kernel(centers, centers) @ weights).clamp_min(0).sqrt())

@@ -11,7 +11,7 @@ from botorch.test_functions.synthetic import SyntheticTestFunction
 from torch import Tensor
 
 from botorch_ext.domains import Box
-from botorch_ext.problems.base import maximize_on_box, pointwise, require_noise_std
+from botorch_ext.problems.base import global_maximum, pointwise, require_noise_std
 
 
 class SyntheticProblem:
@@ -91,7 +91,7 @@ class SyntheticProblem:
         stated = stated.to(self.domain.bounds)
         # With custom bounds some of them may lie outside.
         stated = stated[self.domain.contains(stated)]
-        return maximize_on_box(
+        return global_maximum(
             self._evaluate, self.domain, seed=0, num_raw=512, num_starts=8, extra=stated
         )
 

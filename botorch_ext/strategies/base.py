@@ -8,6 +8,7 @@ question bit for bit on the same machine.
 from __future__ import annotations
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from typing import Any, overload
 import torch
 from torch import Tensor
 
-from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains import Domain, FiniteSet, checked_tensor
 from botorch_ext.exceptions import NoObservationsError, UnknownTrialError
 from botorch_ext.models.kernel_gp import checked_values
 
@@ -78,6 +79,13 @@ class History:
         """Ids asked and neither told nor abandoned, in the order of asking."""
         return list(self._pending)
 
+    def copy(self) -> History:
+        """A history that goes its own way from here."""
+        new = History()
+        for name, value in vars(self).items():
+            setattr(new, name, value.copy())
+        return new
+
     def apply(self, event: Event) -> None:
         """Records an event that `check` has accepted."""
         match event:
@@ -99,6 +107,10 @@ class History:
             UnknownTrialError: The trial is not pending.
             ValueError: The value is NaN or infinite, or an asked trial has not the next id.
         """
+        if not isinstance(event, Event):
+            raise ValueError(
+                f"events must be Asked, Told or Abandoned, got a {type(event).__name__}"
+            )
         if isinstance(event, Asked):
             if event.trial.id != len(self.trials):
                 raise ValueError(
@@ -158,7 +170,7 @@ class Strategy(ABC):
         self.seed = seed
         self.history = History()
         self.warnings: list[str] = []
-        self.initial = None if initial is None else checked_data(domain, *initial)
+        self.initial = None if initial is None else checked_data(domain, initial)
         if isinstance(domain, FiniteSet):
             self._initial_rows = domain.sample_indices(num_initial, seed).tolist()
             self._initial_points = domain.points[self._initial_rows]
@@ -201,9 +213,9 @@ class Strategy(ABC):
 
         Raises:
             UnknownTrialError: The trial was never asked, or is already told or abandoned.
-            ValueError: The value is NaN or infinite.
+            ValueError: The value is no number, NaN or infinite.
         """
-        self._apply(Told(id, float(value)))
+        self._apply(Told(_plain_id(id), _plain_value(value, id)))
 
     def abandon(self, id: int) -> None:
         """Gives up on a trial: it leaves `pending` and is no data.
@@ -211,7 +223,7 @@ class Strategy(ABC):
         Raises:
             UnknownTrialError: The trial was never asked, or is already told or abandoned.
         """
-        self._apply(Abandoned(id))
+        self._apply(Abandoned(_plain_id(id)))
 
     def replay(self, events: Iterable[Event]) -> None:
         """Applies recorded events: the state is then that of the strategy that recorded them.
@@ -220,8 +232,16 @@ class Strategy(ABC):
             events: `events` of a strategy that was made with the same arguments.
 
         Raises:
-            ValueError: An event that cannot follow the ones before it.
+            ValueError: An event that cannot follow the ones before it, or a trial that does not
+                belong to the domain; none of the events is then applied.
         """
+        events = tuple(events)
+        history = self.history.copy()
+        for event in events:
+            if isinstance(event, Asked):
+                self._check_recorded(event.trial)
+            history.check(event)
+            history.apply(event)
         for event in events:
             self._apply(event)
 
@@ -255,7 +275,8 @@ class Strategy(ABC):
             "strategy": type(self).__name__,
             "num_asked": len(self.history.trials),
             "num_told": len(self.history.values),
-            "num_initial": 0 if self.initial is None else len(self.initial[0]),
+            "num_initial": len(self._initial_points),
+            "num_initial_data": 0 if self.initial is None else len(self.initial[0]),
             "pending": self.pending,
             "abandoned": sorted(self.history.abandoned),
             "best": None,
@@ -290,9 +311,20 @@ class Strategy(ABC):
                 info["index"] = self._initial_rows[step]
         else:
             x, info = self._decide()
-        trial = Trial(step, x, None, info)
-        self._apply(Asked(trial))
-        return trial
+        self._apply(Asked(Trial(step, x, None, info)))
+        # Whatever the caller does to the answer, the record stays as it is.
+        return Trial(step, x.clone(), None, dict(info))
+
+    def _check_recorded(self, trial: Trial) -> None:
+        name = f"x of trial {trial.id}"
+        x = self.domain.require_contains(trial.x, name)
+        if not isinstance(self.domain, FiniteSet):
+            return
+        row = trial.info.get("index")
+        if row not in range(self.domain.num_points) or not torch.equal(
+            self.domain.points[row : row + 1], x
+        ):
+            raise ValueError(f"{name} must be the point of its index, got index {row}")
 
     def _apply(self, event: Event) -> None:
         self.history.check(event)
@@ -311,7 +343,28 @@ class Strategy(ABC):
         return torch.cat([self.initial[0], X]), torch.cat([self.initial[1], Y])
 
 
-def checked_data(domain: Domain, X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
-    """Data from before the study as ``n x d`` and ``n``, or a ValueError that names ``initial``."""
+def checked_data(domain: Domain, data: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor] | None:
+    """A copy of data from before the study as ``n x d`` and ``n``, None where there is no row, or a
+    ValueError that names ``initial``."""
+    if not isinstance(data, tuple | list) or len(data) != 2:
+        raise ValueError(f"initial must be a pair (X, Y), got {type(data).__name__}")
+    X, Y = data
     X = domain.require_contains(X, "initial X")
-    return X, checked_values(Y, len(X), X, "initial Y")
+    if not isinstance(Y, Tensor):
+        Y = checked_tensor(Y, X.dtype, X.device, "initial Y")
+    Y = checked_values(Y, len(X), X, "initial Y")
+    return (X.clone(), Y.clone()) if len(X) else None
+
+
+def _plain_id(id: Any) -> int:
+    try:
+        return operator.index(id)
+    except TypeError:
+        raise UnknownTrialError(f"id must be the id of a pending trial, got {id!r}") from None
+
+
+def _plain_value(value: Any, id: int) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):  # torch's answer to several numbers
+        raise ValueError(f"value must be one number, got {value!r} for trial {id}") from None

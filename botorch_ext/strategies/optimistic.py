@@ -46,7 +46,7 @@ class OptimisticStrategy(Strategy):
         inflate: Whether "hallucinate" inflates the width.
         minimum: The least value f can take ("censor" only).
         timeout: Steps after which a pending trial stays censored ("censor" only); None for never.
-        seed: Seeds the optimiser and the first points; on a finite set ties go to the first candidate.
+        seed: Seeds the optimiser and the first points. On a finite set ties go to the first one.
         initial: ``(X, Y)`` the user already has.
         num_initial: Sobol points asked first.
 
@@ -79,6 +79,8 @@ class OptimisticStrategy(Strategy):
                 f"model must not be batched, got batch shape {tuple(model.batch_shape)}"
             )
         require_same_kind(model.noise_variance, domain.like, "model")
+        if model.num_observations and model.dim != domain.dim:
+            raise ValueError(f"model must have data of dimension {domain.dim}, got {model.dim}")
         self.width = as_width(width)
         self.pending_policy: Pending = pending
         self.inflate = inflate

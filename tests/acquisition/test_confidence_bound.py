@@ -75,7 +75,7 @@ def test_enlargement_by_hand(maximize):
 
 
 def test_units_are_those_of_the_posterior():
-    # Outcomes are standardised inside the model. Its posterior is in raw units, and so are eps and lambda.
+    # Outcomes are standardised inside the model. Its posterior is in raw units: so are eps, lambda.
     gp = fitted_gp()
     scale = gp.outcome_transform.stdvs.item()
     acqf = EnlargedUpperConfidenceBound(gp, width=0.0, misspecification=0.3)
@@ -84,7 +84,6 @@ def test_units_are_those_of_the_posterior():
     )
     # The worst case of lemma 2 in raw units: moving every observation by at most eps.
     Z, _ = draw(25, 2)
-    X, y = draw(20, 0)
     moved = fitted_gp()
     signs = torch.sign(torch.randn(20, generator=torch.Generator().manual_seed(0)))
     targets = gp.train_targets + 0.3 * signs / scale

@@ -13,7 +13,7 @@ from botorch_ext.problems import (
     RKHSFunction,
     SVCTuning,
     adversarial,
-    maximize_on_box,
+    global_maximum,
     rough,
     tabulated,
 )
@@ -119,7 +119,7 @@ def test_thousands_of_bumps_in_four_dimensions(seed: int) -> None:
     # A search of its own: many starts in the part of the box where f is high enough.
     X = f.optimizer + 0.3 * (box.sample(2**14, seed=5) - f.optimizer)
     X = X[f(X) > f.optimal_value - 2 * EPSILON]
-    _, value = maximize_on_box(p, box, seed=3, num_raw=0, num_starts=300, extra=X)
+    _, value = global_maximum(p, box, seed=3, num_raw=0, num_starts=300, extra=X)
     assert p.optimal_value == pytest.approx(value, abs=1e-9)
 
 

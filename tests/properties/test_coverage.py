@@ -1,7 +1,7 @@
 """Confidence bounds hold for all points and steps in at least a 1 - delta fraction of runs.
 
-200 runs; the test fails when so many runs violate a bound that a true failure probability of delta would
-produce them with probability at most 1e-4 (the false-alarm rate).
+200 runs; the test fails when so many runs violate a bound that a true failure probability of delta
+would produce them with probability at most 1e-4 (the false-alarm rate).
 """
 
 import math
@@ -60,7 +60,7 @@ class Adversary:
 
 
 def count_violations(make_width, kind, eps=0.0):
-    """In how many runs some bound fails: for the RKHS part, and for f with eps added on each side."""
+    """Runs in which a bound fails: for the RKHS part, and for f with eps added on each side."""
     kernel = make_kernel(kind)
     of_rkhs_part = of_function = 0
     for run in range(RUNS):
@@ -114,8 +114,8 @@ def test_enlarged_bounds_survive_an_adversary():
 
 
 def test_the_adversary_breaks_bounds_that_are_not_enlarged():
-    # Without this the test above would show nothing. A width without the slack of the self-normalised one
-    # (half of it) and the same width enlarged: only the second survives.
+    # Without this the test above would show nothing. A width without the slack of the
+    # self-normalised one (half of it) and the same width enlarged: only the second survives.
     def half():
         return widths.Scaled(WIDTHS["self_normalized"](), 0.5)
 

@@ -1,4 +1,4 @@
-"""Every pick on a finite set is a maximiser: histories replayed through the pseudo-code in dense algebra."""
+"""Every pick on a finite set is a maximiser: replay through the pseudo-code in dense algebra."""
 
 import math
 

@@ -8,7 +8,7 @@ from gpytorch.kernels import MaternKernel
 from torch import Tensor
 
 from botorch_ext.domains import Box
-from botorch_ext.problems import RKHSFunction, maximize_on_box
+from botorch_ext.problems import RKHSFunction, global_maximum
 
 BOX = Box([[2.0, -7.0, 100.0], [5.0, -6.2, 140.0]])
 
@@ -21,14 +21,14 @@ def bowl(peak: Tensor, height: float, scale: float):
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_a_smooth_maximum_inside_is_found_to_1e9_of_the_spread(scale: float) -> None:
     peak = torch.tensor([3.1, -6.51, 117.0], dtype=torch.float64)
-    x, value = maximize_on_box(bowl(peak, 3.0 * scale, scale), BOX, seed=3, num_raw=64)
+    x, value = global_maximum(bowl(peak, 3.0 * scale, scale), BOX, seed=3, num_raw=64)
     assert abs(value - 3.0 * scale) <= 1e-9 * scale
     torch.testing.assert_close(x, peak, rtol=1e-6, atol=0.0)
 
 
 def test_a_maximum_outside_is_clipped_to_the_face() -> None:
     peak = torch.tensor([3.1, -5.0, 117.0], dtype=torch.float64)
-    x, value = maximize_on_box(bowl(peak, 3.0, 1.0), BOX, seed=3, num_raw=64)
+    x, value = global_maximum(bowl(peak, 3.0, 1.0), BOX, seed=3, num_raw=64)
     face = torch.tensor([3.1, -6.2, 117.0], dtype=torch.float64)
     assert bool(BOX.contains(x))
     assert value == pytest.approx(3.0 - (1.2 / 0.8) ** 2, abs=1e-9)
@@ -43,16 +43,16 @@ def test_the_highest_of_many_bumps_is_found() -> None:
     grid = np.linspace(2.0, 5.0, 3_000_001)
     first = (np.cos(14.0 * grid) + 0.1 * grid).max()
     assert -7.0 < -40 * math.pi / 19.0 < -6.2  # where the second cosine is 1
-    _, value = maximize_on_box(bumps, box, seed=0)
+    _, value = global_maximum(bumps, box, seed=0)
     assert value == pytest.approx(first + 1.0, abs=1e-9)
 
 
 def test_extra_points_are_screened_and_may_be_all_there_is() -> None:
     peak = torch.tensor([3.1, -6.51, 117.0], dtype=torch.float64)
     narrow = lambda X: bowl(peak, 0.0, 1e10)(X).exp()  # noqa: E731
-    missed, _ = maximize_on_box(narrow, BOX, seed=0, num_raw=16, extra=BOX.bounds)
+    missed, _ = global_maximum(narrow, BOX, seed=0, num_raw=16, extra=BOX.bounds)
     assert not torch.allclose(missed, peak)
-    x, value = maximize_on_box(narrow, BOX, seed=0, num_raw=0, extra=peak.unsqueeze(0))
+    x, value = global_maximum(narrow, BOX, seed=0, num_raw=0, extra=peak.unsqueeze(0))
     torch.testing.assert_close(x, peak)
     assert value == 1.0
 
@@ -63,13 +63,13 @@ def test_a_cusp_with_no_gradient_ends_its_start_only() -> None:
     def cusp(X: Tensor) -> Tensor:
         return -(X - peak).abs().sqrt().sum(dim=-1)  # NaN gradient at the peak
 
-    x, value = maximize_on_box(cusp, BOX, seed=0, num_raw=32, extra=peak.unsqueeze(0))
+    x, value = global_maximum(cusp, BOX, seed=0, num_raw=32, extra=peak.unsqueeze(0))
     torch.testing.assert_close(x, peak)
     assert value == 0.0
 
 
 def test_a_constant_function_has_its_value_everywhere() -> None:
-    x, value = maximize_on_box(lambda X: 0.0 * X.sum(dim=-1) + 4.0, BOX, seed=0, num_raw=16)
+    x, value = global_maximum(lambda X: 0.0 * X.sum(dim=-1) + 4.0, BOX, seed=0, num_raw=16)
     assert value == 4.0
     assert bool(BOX.contains(x))
 
@@ -77,8 +77,8 @@ def test_a_constant_function_has_its_value_everywhere() -> None:
 def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_generator_alone() -> None:
     peak = torch.tensor([3.1, -6.51, 117.0], dtype=torch.float64)
     state = torch.get_rng_state()
-    first = maximize_on_box(bowl(peak, 3.0, 1.0), BOX, seed=5, num_raw=64)
-    second = maximize_on_box(bowl(peak, 3.0, 1.0), BOX, seed=5, num_raw=64)
+    first = global_maximum(bowl(peak, 3.0, 1.0), BOX, seed=5, num_raw=64)
+    second = global_maximum(bowl(peak, 3.0, 1.0), BOX, seed=5, num_raw=64)
     assert torch.equal(first[0], second[0])
     assert first[1] == second[1]
     assert torch.equal(state, torch.get_rng_state())
@@ -89,7 +89,7 @@ def test_a_curved_valley_is_followed_to_its_end() -> None:
         u, v = X[:, 0] - 4.0, X[:, 1] + 8.0
         return -100 * (v - u.square()).square() - (1 - u).square()
 
-    _, value = maximize_on_box(valley, Box([[2.0, -9.0], [5.5, -6.5]]), seed=0, num_raw=32)
+    _, value = global_maximum(valley, Box([[2.0, -9.0], [5.5, -6.5]]), seed=0, num_raw=32)
     assert value == pytest.approx(0.0, abs=1e-7)
 
 
@@ -97,7 +97,7 @@ def test_a_flat_top_is_climbed_to_1e9_of_the_spread() -> None:
     def flat(X: Tensor) -> Tensor:
         return 5.0 - (X[:, 0] - 3.7).pow(4) - 0.3 * (X[:, 0] - 3.7).pow(5)
 
-    _, value = maximize_on_box(flat, Box([[2.0], [5.0]]), seed=0, num_raw=5)
+    _, value = global_maximum(flat, Box([[2.0], [5.0]]), seed=0, num_raw=5)
     assert value == pytest.approx(5.0, rel=0.0, abs=1e-9)
 
 
@@ -108,8 +108,8 @@ def test_the_best_extra_points_are_refined_even_where_others_are_better() -> Non
 
     extra = torch.tensor([[4.51]], dtype=torch.float64)  # worth 0.73
     arguments = {"box": Box([[2.0], [5.0]]), "seed": 0, "num_raw": 9, "num_starts": 1}
-    assert maximize_on_box(hills, **arguments)[1] == pytest.approx(1.0, abs=1e-9)
-    assert maximize_on_box(hills, **arguments, extra=extra)[1] == pytest.approx(2.0, abs=1e-9)
+    assert global_maximum(hills, **arguments)[1] == pytest.approx(1.0, abs=1e-9)
+    assert global_maximum(hills, **arguments, extra=extra)[1] == pytest.approx(2.0, abs=1e-9)
 
 
 def test_warnings_of_the_optimiser_are_hidden_and_those_of_the_function_are_not() -> None:
@@ -117,7 +117,7 @@ def test_warnings_of_the_optimiser_are_hidden_and_those_of_the_function_are_not(
     cusps = RKHSFunction.random(Box([[2.0, -7.0], [5.0, -6.2]]), kernel, 2.0, seed=0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        maximize_on_box(cusps, cusps.domain, seed=0, extra=cusps.centers)
+        global_maximum(cusps, cusps.domain, seed=0, extra=cusps.centers)
     assert not caught
 
     def complaining(X: Tensor) -> Tensor:
@@ -127,17 +127,17 @@ def test_warnings_of_the_optimiser_are_hidden_and_those_of_the_function_are_not(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        maximize_on_box(complaining, BOX, seed=0, num_raw=8)
+        global_maximum(complaining, BOX, seed=0, num_raw=8)
     assert {str(w.message) for w in caught} == {"heard"}
 
 
 def test_bad_arguments_are_named() -> None:
     sums = lambda X: X.sum(dim=-1)  # noqa: E731
     with pytest.raises(ValueError, match="num_raw must be positive where extra"):
-        maximize_on_box(sums, BOX, seed=0, num_raw=0)
+        global_maximum(sums, BOX, seed=0, num_raw=0)
     with pytest.raises(ValueError, match=r"num_starts at least 1, got 8 and 0"):
-        maximize_on_box(sums, BOX, seed=0, num_raw=8, num_starts=0)
+        global_maximum(sums, BOX, seed=0, num_raw=8, num_starts=0)
     with pytest.raises(ValueError, match="extra must lie in the box"):
-        maximize_on_box(sums, BOX, seed=0, extra=BOX.bounds + 1.0)
+        global_maximum(sums, BOX, seed=0, extra=BOX.bounds + 1.0)
     with pytest.raises(ValueError, match="function must be finite on the box"):
-        maximize_on_box(lambda X: X[:, 0] / 0.0 - torch.inf, BOX, seed=0)
+        global_maximum(lambda X: X[:, 0] / 0.0 - torch.inf, BOX, seed=0)

@@ -1,0 +1,113 @@
+"""Sessions that strategies are driven through: scripted, so that they can be cut anywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from gpytorch.kernels import RBFKernel
+from torch import Tensor
+
+from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.models import FinitePosterior, KernelGP
+from botorch_ext.strategies import Asked, OptimisticStrategy, Strategy
+from botorch_ext.widths import Enlarged, SelfNormalized
+
+LAMBDA, MINIMUM = 0.02, -2.5
+# B, sigma, delta, and a misspecification, so that the width depends on t by itself.
+WIDTH = Enlarged(SelfNormalized(1.5, 0.1, 0.1), 0.05)
+
+POLICIES: dict[str, dict[str, Any]] = {
+    "ignore": {"pending": "ignore"},
+    "hallucinate": {"pending": "hallucinate"},
+    "inflate": {"pending": "hallucinate", "inflate": True},
+    "censor": {"pending": "censor", "minimum": MINIMUM},
+    "timeout": {"pending": "censor", "minimum": MINIMUM, "timeout": 3},
+}
+
+
+def kernel() -> RBFKernel:
+    k = RBFKernel(ard_num_dims=2).double()
+    k.lengthscale = torch.tensor([0.9, 0.5], dtype=torch.float64)
+    return k
+
+
+def box(**kind: Any) -> Box:
+    return Box([[2.0, -3.0], [5.0, -1.5]], **kind)
+
+
+def finite(**kind: Any) -> FiniteSet:
+    x = torch.linspace(2.0, 5.0, 9, dtype=torch.float64)
+    y = torch.linspace(-3.0, -1.5, 6, dtype=torch.float64)
+    return FiniteSet(torch.cartesian_prod(x, y), **kind)
+
+
+DOMAINS = {"finite": finite, "box": box}
+
+
+def f(x: Tensor) -> float:
+    return float(torch.sin(2 * x[..., 0]) * torch.cos(x[..., 1]) + 0.3 * x[..., 1])
+
+
+def data(domain: Domain, num_points: int, seed: int = 9) -> tuple[Tensor, Tensor]:
+    """Data from before the study: ``n x d`` and ``n``."""
+    X = domain.sample(num_points, seed)
+    return X, X.new_tensor([f(x) for x in X])
+
+
+def make(domain: Domain, policy: str = "hallucinate", **more: Any) -> OptimisticStrategy:
+    model = KernelGP(kernel(), LAMBDA, dtype=domain.dtype, device=domain.device)
+    return OptimisticStrategy(domain, model, WIDTH, **{"seed": 5, **POLICIES[policy], **more})
+
+
+Action = tuple[str, float, float]
+
+
+def script(num_actions: int, seed: int) -> list[Action]:
+    """Asks, tells and abandons: what, of which pending trial (a share of the list), the noise."""
+    g = torch.Generator().manual_seed(seed)
+    kinds = ("ask", "ask three", "tell", "abandon")
+    chances = torch.tensor([0.40, 0.04, 0.48, 0.08])
+    which = torch.multinomial(chances, num_actions, replacement=True, generator=g).tolist()
+    shares = torch.rand(num_actions, generator=g).tolist()
+    noise = (0.1 * torch.randn(num_actions, generator=g)).tolist()
+    return [(kinds[w], share, e) for w, share, e in zip(which, shares, noise, strict=True)]
+
+
+def play(strategy: Strategy, actions: list[Action]) -> None:
+    for kind, share, noise in actions:
+        if kind == "ask" or not strategy.pending:
+            strategy.ask()
+        elif kind == "ask three":
+            strategy.ask(3)
+        else:
+            id = strategy.pending[int(share * len(strategy.pending))]
+            if kind == "tell":
+                strategy.tell(id, f(strategy.history.trials[id].x) + noise)
+            else:
+                strategy.abandon(id)
+
+
+def plain(event: Any) -> Any:
+    """An event as something that `==` compares in full, the point bit for bit."""
+    if not isinstance(event, Asked):
+        return event
+    trial = event.trial
+    return "asked", trial.id, trial.x.tolist(), trial.context, trial.info
+
+
+def snapshot(strategy: OptimisticStrategy) -> Any:
+    """All state there is: events, report, and every number of the posterior in use."""
+    posterior, factor = strategy.posterior, strategy.posterior.factor
+    n = factor.num_points
+    numbers = [posterior._inputs[:n], factor.L[:n, :n]]
+    numbers += [vector[:n] for vector in (factor.z, factor.y, factor.gains, factor.jitter)]
+    if isinstance(posterior, FinitePosterior):
+        numbers += [posterior.mean, posterior.variance, posterior._V[:n]]
+    return (
+        [plain(event) for event in strategy.events],
+        strategy.report(),
+        strategy.pending,
+        [tensor.tolist() for tensor in numbers],
+        list(factor.pending),
+    )

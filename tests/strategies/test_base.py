@@ -1,0 +1,335 @@
+"""Ask, tell and abandon as a fold over events."""
+
+import json
+
+import pytest
+import torch
+
+from botorch_ext.exceptions import NoObservationsError, UnknownTrialError
+from botorch_ext.strategies import Abandoned, Asked, Told, Trial
+from tests.strategies.sessions import (
+    DOMAINS,
+    POLICIES,
+    box,
+    data,
+    f,
+    finite,
+    make,
+    plain,
+    play,
+    script,
+    snapshot,
+)
+
+both_domains = pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
+all_policies = pytest.mark.parametrize("policy", POLICIES)
+
+
+# --- asking and telling ---------------------------------------------------------------------------
+
+
+@both_domains
+def test_trials_are_numbered_answered_in_any_order_and_given_up(domain):
+    strategy = make(domain())
+    first = strategy.ask()
+    batch = strategy.ask(4)
+    assert isinstance(first, Trial)
+    assert [type(trial) for trial in batch] == [Trial] * 4
+    assert [first.id, *(trial.id for trial in batch)] == [0, 1, 2, 3, 4]
+    assert all(trial.context is None for trial in batch)
+    assert bool(strategy.domain.contains(torch.stack([t.x for t in batch])).all())
+    assert strategy.pending == [0, 1, 2, 3, 4]
+    strategy.tell(3, 0.5)
+    strategy.abandon(1)
+    strategy.tell(0, torch.tensor(-0.25, dtype=torch.float64))
+    assert strategy.pending == [2, 4]
+    assert [t.id for t in strategy.ask(1)] == [5]  # a list of one
+    strategy.tell(4, 1)
+    assert strategy.pending == [2, 5]
+    expected = [("asked", i) for i in range(5)]
+    expected += [Told(3, 0.5), Abandoned(1), Told(0, -0.25), ("asked", 5), Told(4, 1.0)]
+    assert [e if not isinstance(e, Asked) else ("asked", e.trial.id) for e in strategy.events] == (
+        expected
+    )
+    X, Y = strategy.history.told_points(strategy.domain.like)
+    trials = strategy.history.trials
+    assert torch.equal(X, torch.stack([trials[3].x, trials[0].x, trials[4].x]))
+    assert Y.tolist() == [0.5, -0.25, 1.0]
+
+
+@both_domains
+def test_asking_for_several_is_asking_one_after_another(domain):
+    one, many = make(domain()), make(domain())
+    for strategy in (one, many):
+        strategy.tell(strategy.ask().id, 0.3)
+    singles = [one.ask() for _ in range(5)]
+    for a, b in zip(singles, many.ask(5), strict=True):
+        assert torch.equal(a.x, b.x)
+        assert a.info == b.info
+    assert len({tuple(trial.x.tolist()) for trial in singles}) == 5  # hallucination spreads them
+
+
+def test_ids_may_come_from_elsewhere():
+    # A table of trials hands out numpy integers, some frameworks 0-dim tensors.
+    strategy = make(finite())
+    strategy.ask(3)
+    strategy.tell(torch.tensor([0, 1, 2]).numpy()[1], 0.5)
+    strategy.abandon(torch.tensor(2))
+    assert strategy.events[-2:] == (Told(1, 0.5), Abandoned(2))
+    json.dumps(strategy.report())
+
+
+# --- the record cannot be spoilt from outside -----------------------------------------------------
+
+
+@both_domains
+@pytest.mark.parametrize("num_initial", [0, 3])
+def test_changing_a_trial_changes_nothing_else(domain, num_initial):
+    spoilt, clean = make(domain(), num_initial=num_initial), make(domain(), num_initial=num_initial)
+    untouched = domain().like.clone()
+    for _ in range(6):
+        a, b = spoilt.ask(), clean.ask()
+        value = f(b.x)
+        assert torch.equal(a.x, b.x)
+        a.x.fill_(99.0)
+        a.info.clear()
+        spoilt.tell(a.id, value)
+        clean.tell(b.id, value)
+    best, _ = spoilt.best()
+    best.fill_(99.0)
+    assert torch.equal(spoilt.domain.like, untouched)
+    assert snapshot(spoilt) == snapshot(clean)
+
+
+@both_domains
+def test_given_data_is_copied(domain):
+    X, Y = data(domain(), 5)
+    kept, changed = make(domain(), initial=(X.clone(), Y.clone())), make(domain(), initial=(X, Y))
+    X.fill_(3.0)
+    Y.fill_(7.0)
+    assert kept.best()[0].tolist() == changed.best()[0].tolist()
+    assert plain(Asked(kept.ask())) == plain(Asked(changed.ask()))
+    assert snapshot(kept) == snapshot(changed)
+
+
+# --- replay ---------------------------------------------------------------------------------------
+
+
+def options(name, domain):
+    return {
+        "plain": {},
+        "initial points": {"num_initial": 4},
+        "data and initial points": {"initial": data(domain, 5), "num_initial": 3},
+    }[name]
+
+
+@both_domains
+@all_policies
+@pytest.mark.parametrize("start", ["plain", "data and initial points"])
+def test_replayed_events_give_the_same_state_and_the_same_question(domain, policy, start):
+    def fresh():
+        return make(domain(), policy, **options(start, domain()))
+
+    # On the finite set long enough for all buffers to have grown.
+    long = domain is finite
+    played = fresh()
+    play(played, script(220 if long else 60, seed=11))
+    assert len(played.pending) > 3
+    assert played.history.abandoned
+    assert len(played.history.trials) > (64 if long else 25)
+    if policy == "timeout":
+        assert played.report()["told_too_late"]
+    replayed = fresh()
+    replayed.replay(played.events)
+    assert snapshot(replayed) == snapshot(played)
+    for _ in range(3):
+        a, b = played.ask(), replayed.ask()
+        assert torch.equal(a.x, b.x)
+        assert (a.id, a.info) == (b.id, b.info)
+    assert snapshot(replayed) == snapshot(played)
+
+
+@both_domains
+@all_policies
+def test_a_session_resumed_from_any_prefix_ends_the_same(domain, policy):
+    actions = script(48, seed=12)
+    whole = make(domain(), policy, num_initial=3)
+    cuts = {}
+    for done, action in enumerate(actions):
+        if done in (5, 29):
+            cuts[done] = whole.events
+        play(whole, [action])
+    for done, events in cuts.items():
+        resumed = make(domain(), policy, num_initial=3)
+        resumed.replay(events[:3])  # in two parts, as a journal may hold them
+        resumed.replay(iter(events[3:]))
+        play(resumed, actions[done:])
+        assert snapshot(resumed) == snapshot(whole)
+
+
+def asked(id, x, **info):
+    return Asked(Trial(id, torch.tensor(x, dtype=torch.float64), None, info))
+
+
+@pytest.mark.parametrize(
+    ("domain", "event", "message"),
+    [
+        (box, Told(17, 1.0), "id must be one of the pending trials, got 17: unknown"),
+        (box, Told(0, 1.0), "got 0: already told"),
+        (box, Abandoned(0), "got 0: already told"),
+        (box, Told(1, 1.0), "got 1: abandoned"),
+        (box, Abandoned(1), "got 1: abandoned"),
+        (box, Told(2, float("nan")), "value must be finite, got nan for trial 2"),
+        (box, asked(2, [3.0, -2.0]), "id must be 3, the next one, got 2"),
+        (box, asked(5, [3.0, -2.0]), "id must be 3, the next one, got 5"),
+        (box, asked(3, [3.0, -1.0]), "x of trial 3 must lie in the box"),
+        (box, asked(3, [3.0]), r"x of trial 3 must have shape \(n, 2\)"),
+        (box, asked(3, [3.0, float("inf")]), "x of trial 3 must be finite"),
+        (finite, asked(3, [3.1, -2.0], index=0), "x of trial 3 must be one of the 54 points"),
+        (finite, asked(3, [2.0, -3.0], index=1), "x of trial 3 .*index, got index 1"),
+        (finite, asked(3, [2.0, -3.0], index=-54), "x of trial 3 .*index, got index -54"),
+        (finite, asked(3, [2.0, -3.0]), "x of trial 3 .*index, got index None"),
+        (finite, ("tell", 2, 1.0), "events must be .*got a tuple"),
+        (box, None, "events must be .*got a NoneType"),
+    ],
+)
+def test_bad_events_are_refused_before_any_is_applied(domain, event, message):
+    strategy = make(domain())
+    strategy.ask(3)
+    strategy.tell(0, 0.4)
+    strategy.abandon(1)
+    before = snapshot(strategy)
+    good = [Told(2, 0.2)] if not isinstance(event, Told) else []
+    with pytest.raises(ValueError, match=message):
+        strategy.replay([*good, event])
+    assert snapshot(strategy) == before
+
+
+def test_events_of_another_domain_are_refused():
+    recorded = make(box())
+    play(recorded, script(10, seed=1))
+    strategy = make(finite())
+    with pytest.raises(ValueError, match="x of trial 0 must be one of the 54 points"):
+        strategy.replay(recorded.events)
+    assert strategy.events == ()
+
+
+# --- refused calls change nothing -----------------------------------------------------------------
+
+
+@both_domains
+@all_policies
+def test_refused_calls_leave_the_state_alone(domain, policy):
+    strategy = make(domain(), policy, initial=data(domain(), 3))
+    twin = make(domain(), policy, initial=data(domain(), 3))
+    for s in (strategy, twin):
+        s.ask(3)
+        s.tell(1, 0.5)
+        s.abandon(0)
+    before = snapshot(strategy)
+    nan, inf = float("nan"), float("inf")
+    for call, error, message in [
+        (lambda: strategy.tell(2, nan), ValueError, "value must be finite, got nan for trial 2"),
+        (lambda: strategy.tell(2, -inf), ValueError, "value must be finite, got -inf"),
+        (lambda: strategy.tell(2, None), ValueError, "value must be one number, got None"),
+        (lambda: strategy.tell(2, "high"), ValueError, "value must be one number, got 'high'"),
+        (lambda: strategy.tell(2, torch.zeros(2)), ValueError, "value must be one number"),
+        (lambda: strategy.tell(9, 0.1), UnknownTrialError, "id must be .* got 9: unknown"),
+        (lambda: strategy.tell(-1, 0.1), UnknownTrialError, "id must be .* got -1: unknown"),
+        (lambda: strategy.tell(2.0, 0.1), UnknownTrialError, "id must be .* got 2.0"),
+        (lambda: strategy.tell(1, 0.1), UnknownTrialError, r"got 1: already told \(0.5\)"),
+        (lambda: strategy.tell(0, 0.1), UnknownTrialError, "got 0: abandoned"),
+        (lambda: strategy.tell(strategy.history.trials[2], 0.1), UnknownTrialError, "id must be"),
+        (lambda: strategy.abandon(1), UnknownTrialError, "got 1: already told"),
+        (lambda: strategy.abandon(0), UnknownTrialError, "got 0: abandoned"),
+        (lambda: strategy.abandon(7), UnknownTrialError, "got 7: unknown"),
+        (lambda: strategy.abandon([2]), UnknownTrialError, r"id must be .* got \[2\]"),
+        (lambda: strategy.ask(0), ValueError, "num_trials must be at least 1, got 0"),
+        (lambda: strategy.ask(-3), ValueError, "num_trials must be at least 1, got -3"),
+    ]:
+        with pytest.raises(error, match=message):
+            call()
+        assert snapshot(strategy) == before
+    # Not even hidden state: both go on alike.
+    for s in (strategy, twin):
+        s.tell(2, 0.1)
+        s.ask(2)
+    assert snapshot(strategy) == snapshot(twin)
+
+
+# --- report and best ------------------------------------------------------------------------------
+
+
+def test_report_says_what_happened_in_plain_numbers():
+    strategy = make(finite(), initial=data(finite(), 4), num_initial=2)
+    play(strategy, script(40, seed=3))
+    report = strategy.report()
+    history = strategy.history
+    assert report["strategy"] == "OptimisticStrategy"
+    assert report["num_asked"] == len(history.trials)
+    assert report["num_told"] == len(history.values)
+    assert report["num_asked"] == (
+        report["num_told"] + len(report["pending"]) + len(report["abandoned"])
+    )
+    assert report["num_initial"] == 2
+    assert report["num_initial_data"] == 4
+    assert report["pending"] == strategy.pending
+    assert report["abandoned"] == sorted(e.id for e in strategy.events if type(e) is Abandoned)
+    x, mean = strategy.best()
+    assert report["best"] == {"x": x.tolist(), "mean": mean}
+    told = [e.value for e in strategy.events if isinstance(e, Told)]
+    assert report["best_observation"] == max([*told, *strategy.initial[1].tolist()])
+    assert report["warnings"] == []
+    assert json.loads(json.dumps(report)) == report
+    report["pending"].append(99)
+    report["warnings"].append("mine")
+    assert 99 not in strategy.pending
+    assert strategy.report()["warnings"] == []
+
+
+@both_domains
+def test_nothing_is_best_before_the_first_observation(domain):
+    strategy = make(domain())
+    strategy.ask(2)
+    strategy.abandon(0)
+    with pytest.raises(NoObservationsError, match="best needs at least one evaluated point"):
+        strategy.best()
+    report = strategy.report()
+    assert (report["best"], report["best_observation"]) == (None, None)
+    strategy.tell(1, -0.5)
+    assert strategy.best()[0].tolist() == strategy.history.trials[1].x.tolist()
+
+
+@both_domains
+def test_initial_points_are_spread_numbered_and_reproducible(domain):
+    strategy = make(domain(), num_initial=6)
+    for step in range(3):  # told or not makes no difference
+        strategy.tell(strategy.ask().id, 5.0 - step)
+    strategy.ask(3)
+    X = torch.stack([trial.x for trial in strategy.history.trials])
+    assert torch.equal(X, domain().sample(6, 5))
+    assert len(X.unique(dim=0)) == 6
+    assert all(trial.info["initial"] for trial in strategy.history.trials)
+    chosen = strategy.ask()
+    assert "initial" not in chosen.info
+    assert chosen.info["width"] > 0
+    if domain is finite:
+        rows = [trial.info["index"] for trial in strategy.history.trials]
+        assert torch.equal(strategy.domain.points[rows[:6]], X)
+    other = make(domain(), num_initial=6, seed=6)
+    assert not torch.equal(torch.stack([trial.x for trial in other.ask(6)]), X)
+
+
+def test_more_initial_points_than_members_start_over():
+    domain = finite()
+    strategy = make(domain, num_initial=60)
+    rows = [trial.info["index"] for trial in strategy.ask(60)]
+    assert sorted(rows[:54]) == list(range(54))
+    assert len(set(rows[54:])) == 6
+
+
+@both_domains
+def test_data_without_rows_is_no_data(domain):
+    strategy, bare = make(domain(), initial=data(domain(), 0)), make(domain())
+    assert snapshot(strategy) == snapshot(bare)
+    assert plain(Asked(strategy.ask())) == plain(Asked(bare.ask()))
