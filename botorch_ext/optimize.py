@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from botorch_ext.ascent import projected_bfgs
 from botorch_ext.domains import Box
 from botorch_ext.models.kernel_gp import KernelGP
 
@@ -115,12 +115,10 @@ def maximize_on_box(
     num_raw: int = 1024,
     num_starts: int = 6,
     extra: Tensor | None = None,
-    max_iterations: int = 200,
+    tolerance: float = 1e-9,
 ) -> tuple[Tensor, Tensor]:
-    """Screens many points in one batched call, then polishes the best by batched L-BFGS-B.
-
-    A polish ends when the gradient is below 1e-6, or a step gains less than 2e-12, of the spread of
-    the screened values over the box.
+    """Screens many points in one batched call, then polishes the best by batched quasi-Newton
+    ascent.
 
     Args:
         objective: What to maximise.
@@ -129,37 +127,34 @@ def maximize_on_box(
         num_raw: Screening points.
         num_starts: How many of them are polished.
         extra: ``m x d`` more points to screen, such as the best so far.
-        max_iterations: Of each polish.
+        tolerance: A polish ends when a step gains less than this, relative to the spread of the
+            screened values.
 
     Returns:
         The ``d``-dim maximiser found and its value.
     """
-    from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched  # imports scipy.optimize
-
     X = screening_points(box, num_raw, seed)
     if extra is not None:
         X = torch.cat([extra, X])
     values = torch.cat([objective.value(chunk) for chunk in X.split(_CHUNK)])
     starts = X[_spread_best(values, X, box, num_starts)]
-    # Polishing works on the unit cube, where one step size fits all coordinates.
-    side = box.upper - box.lower
     best, best_value = X[values.argmax()], values.max()
     spread = best_value - values.min()
     spread = torch.where(spread > 0, spread, 1.0)
+    # Polishing works on the unit cube, where one step size fits all coordinates.
+    side = box.upper - box.lower
 
-    def negated(U: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        X = box.lower + side * torch.as_tensor(U).to(box.bounds)
-        value, gradient = objective.value_and_gradient(X)
-        both = torch.cat([(value - best_value).unsqueeze(-1), gradient * side], dim=-1) / spread
-        both = -both.to(device="cpu", dtype=torch.float64).numpy()  # the solver runs on the host
-        return both[:, 0], both[:, 1:]
+    def to_box(U: Tensor) -> Tensor:
+        return torch.minimum(box.lower + side * U, box.upper)
 
-    unit = ((starts - box.lower) / side).to(device="cpu", dtype=torch.float64).numpy()
-    polished, _, _ = fmin_l_bfgs_b_batched(
-        negated, unit, bounds=[(0.0, 1.0)] * box.dim, maxiter=max_iterations, pgtol=1e-6, factr=1e4
-    )
-    X = box.lower + side * torch.as_tensor(np.asarray(polished)).to(box.bounds)
-    X = X.clamp(box.lower, box.upper)
+    def scaled(U: Tensor) -> tuple[Tensor, Tensor]:
+        value, gradient = objective.value_and_gradient(to_box(U))
+        return (value - best_value) / spread, gradient * (side / spread)
+
+    # Where the gradient is g, the value is below the peak by about g^2.
+    unit = (starts - box.lower) / side
+    polished, _ = projected_bfgs(scaled, unit, 0.3 * tolerance**0.5, tolerance)
+    X = to_box(polished)
     values = objective.value(X)
     top = values.argmax()
     improved = values[top] > best_value

@@ -20,7 +20,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from botorch_ext.delays import as_delay
-from botorch_ext.domains import FiniteSet
+from botorch_ext.domains import FiniteSet, require_same_kind
 from botorch_ext.exceptions import TrialFailedWarning
 from botorch_ext.strategies.base import Strategy, Trial
 
@@ -119,6 +119,10 @@ def run(
     ):
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}")
+    if not (executor is None or isinstance(executor, Executor) or callable(executor)):
+        raise ValueError(
+            f"executor must be an Executor, a function that makes one, or None, got {executor!r}"
+        )
     if executor is None and max_pending > 1:
         raise ValueError(f"max_pending must be 1 without an executor, got {max_pending}")
     if failure_value is not None and not math.isfinite(failure_value):
@@ -368,6 +372,12 @@ def simulate(
     """
     if horizon < 1:
         raise ValueError(f"horizon must be at least 1, got {horizon}")
+    if problem.domain.dim != strategy.domain.dim:
+        raise ValueError(
+            f"problem must have a domain of dimension {strategy.domain.dim}, "
+            f"got {problem.domain.dim}"
+        )
+    require_same_kind(problem.domain.like, strategy.domain.like, "problem")
     if problem.optimal_value is None:
         raise ValueError("problem must have a known optimal_value, got None")
     noise_std = problem.noise_std if noise_std is None else noise_std

@@ -31,6 +31,7 @@ ORDER = (
     "acquisition.stable",
     "acquisition.input_constructors",
     "acquisition",
+    "ascent",
     "regions",
     "optimize",
     "information_gain",

@@ -14,7 +14,7 @@ def test_there_are_examples():
 
 
 @pytest.mark.parametrize("code", EXAMPLES, ids=range(len(EXAMPLES)))
-# SingleTaskGP's remark on unscaled data: the drop-in example leaves its model as a user would have it.
+# SingleTaskGP remarks on unscaled data; the example leaves its model as a user would.
 @pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.InputDataWarning")
 def test_example_runs(code):
     exec(compile(code, "README.md", "exec"), {})

@@ -116,10 +116,10 @@ def global_maximum(
 
     objective, found = FunctionObjective(checked), []
     if num_raw > 0:
-        x, _ = maximize_on_box(objective, box, seed, num_raw, num_starts)
+        x, _ = maximize_on_box(objective, box, seed, num_raw, num_starts, tolerance=1e-12)
         found.append(x)
     if len(given):  # on their own: they are refined even where screened points are better
-        x, _ = maximize_on_box(objective, box, seed, 0, num_starts, extra=given)
+        x, _ = maximize_on_box(objective, box, seed, 0, num_starts, given, tolerance=1e-12)
         found.append(x)
     with torch.no_grad():
         # One at a time: the rounding of many points evaluated together can differ.

@@ -113,7 +113,7 @@ class Perturbed:
             box,
             seed=0,
             num_raw=8192,
-            num_starts=256,
+            num_starts=1024,
             extra=torch.minimum(torch.maximum(extra, box.lower), box.upper),
         )
 

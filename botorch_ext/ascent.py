@@ -1,0 +1,133 @@
+"""Batched quasi-Newton ascent in a box: many starts at once, on the device of the starts.
+
+SciPy's L-BFGS-B, which BoTorch uses, runs on the host, one start at a time, and its BLAS threads
+fight with torch's. For the handful of coordinates of an experiment a dense BFGS matrix for each
+start is cheaper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+# Share of the predicted gain that a step must reach (Armijo).
+_SUFFICIENT = 1e-4
+_MAX_HALVINGS = 25
+
+
+def projected_bfgs(
+    value_and_gradient: Callable[[Tensor], tuple[Tensor, Tensor]],
+    starts: Tensor,
+    gradient_tolerance: float = 1e-6,
+    value_tolerance: float = 2e-12,
+    max_iterations: int = 200,
+) -> tuple[Tensor, Tensor]:
+    """Maximises a function on the unit cube from many starts at once.
+
+    Each start keeps its own dense approximation of the Hessian. Coordinates at a face whose
+    gradient points outwards are held; the others take a quasi-Newton step, projected on the cube
+    and shortened until it gains enough (Bertsekas 1982: projected Newton methods). A start ends
+    when its projected gradient is small, when a step gains next to nothing, or when no step gains
+    at all.
+
+    Args:
+        value_and_gradient: ``m x d`` to ``m`` values and ``m x d`` gradients.
+        starts: ``k x d``, in the unit cube.
+        gradient_tolerance: Largest coordinate of the projected gradient at the end.
+        value_tolerance: Least gain of a step, relative to max(|value|, 1).
+        max_iterations: Steps of each start.
+
+    Returns:
+        ``k x d`` points and their ``k`` values, none below its start.
+    """
+    d = starts.shape[-1]
+    # Results, and the rows of them that still move; everything below has one entry per moving
+    # start.
+    final_x, (final_f, g) = starts.clone(), value_and_gradient(starts)
+    rows = torch.arange(len(starts), device=starts.device)
+    x, f = final_x.clone(), final_f.clone()
+    eye = torch.eye(d, dtype=starts.dtype, device=starts.device)
+    B = _first_matrix(g, eye)
+    fresh = torch.ones_like(f, dtype=torch.bool)
+    for _ in range(max_iterations):
+        free = ~(((x <= 0) & (g < 0)) | ((x >= 1) & (g > 0)))
+        moving = (torch.where(free, g, 0).abs() > gradient_tolerance).any(dim=-1)
+        if not bool(moving.all()):
+            rows, x, f, g, B, fresh, free = (a[moving] for a in (rows, x, f, g, B, fresh, free))
+        if not len(rows):
+            break
+        reduced = torch.where(free, g, 0)
+        # The Newton system of the free coordinates alone; the identity for the others, which stay.
+        both = free.unsqueeze(-1) & free.unsqueeze(-2)
+        factor, _ = torch.linalg.cholesky_ex(torch.where(both, B, eye))
+        step = torch.cholesky_solve(reduced.unsqueeze(-1), factor).squeeze(-1)
+        # B is positive definite; this only catches rounding.
+        uphill = (step * reduced).sum(dim=-1) > 0
+        step = torch.where(uphill[:, None], step, reduced)
+        least = value_tolerance * f.abs().clamp_min(1)
+        new_x, new_f, new_g = _line_search(value_and_gradient, x, f, g, step, least)
+        gained = new_f - f
+        B, fresh = _update(B, fresh, new_x - x, g - new_g, eye)
+        x, f, g = new_x, new_f, new_g
+        final_x[rows], final_f[rows] = x, f
+        # Where nothing was gained the matrix may be to blame: start it afresh, once in a row.
+        stuck = gained <= least
+        B = torch.where((stuck & ~fresh)[:, None, None], _first_matrix(g, eye), B)
+        going = ~stuck | ~fresh
+        fresh = fresh | stuck
+        rows, x, f, g, B, fresh = (a[going] for a in (rows, x, f, g, B, fresh))
+        if not len(rows):
+            break
+    return final_x, final_f
+
+
+def _first_matrix(g: Tensor, eye: Tensor) -> Tensor:
+    """The first step is a tenth of the cube along the steepest coordinate."""
+    return 10 * eye * g.abs().amax(dim=-1).clamp_min(1e-300)[:, None, None]
+
+
+def _line_search(
+    value_and_gradient: Callable[[Tensor], tuple[Tensor, Tensor]],
+    x: Tensor,
+    f: Tensor,
+    g: Tensor,
+    step: Tensor,
+    least: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The first of the steps 1, 1/2, 1/4, ... that gains enough; no step where none can."""
+    new_x = (x + step).clamp(0, 1)
+    new_f, new_g = value_and_gradient(new_x)
+    for _ in range(_MAX_HALVINGS):
+        predicted = (g * (new_x - x)).sum(dim=-1)
+        short = ~(new_f - f >= _SUFFICIENT * predicted)  # NaN is short too
+        (bad,) = (short & (predicted > least)).nonzero(as_tuple=True)
+        if not len(bad):
+            break
+        step = step.clone()
+        step[bad] *= 0.5
+        new_x[bad] = (x[bad] + step[bad]).clamp(0, 1)
+        new_f[bad], new_g[bad] = value_and_gradient(new_x[bad])
+    short = ~(new_f > f)
+    keep = short[:, None]
+    return torch.where(keep, x, new_x), torch.where(short, f, new_f), torch.where(keep, g, new_g)
+
+
+def _update(B: Tensor, fresh: Tensor, s: Tensor, y: Tensor, eye: Tensor) -> tuple[Tensor, Tensor]:
+    """The BFGS update of the Hessian of minus f, where the curvature is positive."""
+    curvature = (s * y).sum(dim=-1)
+    squared = y.square().sum(dim=-1)
+    good = curvature > 1e-10 * (s.square().sum(dim=-1) * squared).sqrt()
+    curvature = torch.where(good, curvature, 1)[:, None, None]
+    # Before the first update: the scale of the curvature seen (Nocedal and Wright, eq. 6.20).
+    scale = torch.where(fresh & good, squared, 1)[:, None, None] / curvature
+    B = torch.where((fresh & good)[:, None, None], scale * eye, B)
+    Bs = (B @ s.unsqueeze(-1)).squeeze(-1)
+    quadratic = torch.where(good, (s * Bs).sum(dim=-1), 1)[:, None, None]
+    updated = (
+        B
+        - Bs.unsqueeze(-1) * Bs.unsqueeze(-2) / quadratic
+        + y.unsqueeze(-1) * y.unsqueeze(-2) / curvature
+    )
+    return torch.where(good[:, None, None], updated, B), fresh & ~good

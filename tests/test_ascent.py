@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+from torch.testing import assert_close
+
+from botorch_ext.ascent import projected_bfgs
+
+
+def with_gradient(function):
+    def value_and_gradient(X):
+        X = X.detach().requires_grad_()
+        values = function(X)
+        (gradient,) = torch.autograd.grad(values.sum(), X)
+        return values.detach(), gradient
+
+    return value_and_gradient
+
+
+def rosenbrock(X):
+    # The valley y = x^2, its peak at (0.8, 0.64), in the unit square.
+    return -((X[:, 0] - 0.8) ** 2) - 100 * (X[:, 1] - X[:, 0] ** 2) ** 2
+
+
+def concave_quadratic(seed, dim):
+    g = torch.Generator().manual_seed(seed)
+    A = torch.randn(dim, dim, generator=g, dtype=torch.float64)
+    A = A @ A.mT + 0.05 * torch.eye(dim, dtype=torch.float64)
+    # The unconstrained peak lies outside the cube in some coordinates.
+    peak = 0.5 + 0.8 * torch.randn(dim, generator=g, dtype=torch.float64)
+    return lambda X: -0.5 * ((X - peak) @ A * (X - peak)).sum(dim=-1)
+
+
+def starts(num, dim, seed=0):
+    g = torch.Generator().manual_seed(seed)
+    return torch.rand(num, dim, generator=g, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 6, 15])
+def test_constrained_quadratics_are_solved_like_scipy(dim):
+    for seed in range(10):
+        f = with_gradient(concave_quadratic(seed, dim))
+
+        def negated(u, f=f):
+            value, gradient = f(torch.from_numpy(u)[None])
+            return -value.item(), -gradient[0].numpy()
+
+        reference = minimize(
+            negated,
+            np.full(dim, 0.5),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, 1)] * dim,
+            options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2000},
+        )
+        X, values = projected_bfgs(f, starts(5, dim, seed), 1e-8, 1e-15)
+        assert bool(((X >= 0) & (X <= 1)).all())
+        # One concave function has one maximum: every start finds it.
+        assert_close(
+            values, torch.full((5,), -reference.fun, dtype=torch.float64), rtol=0, atol=1e-9
+        )
+
+
+def test_a_curved_valley_is_followed_in_few_evaluations():
+    count = 0
+    f = with_gradient(rosenbrock)
+
+    def counted(X):
+        nonlocal count
+        count += 1
+        return f(X)
+
+    X, values = projected_bfgs(counted, starts(8, 2), 1e-8, 1e-15)
+    assert_close(
+        X, torch.tensor([[0.8, 0.64]], dtype=torch.float64).expand(8, 2), rtol=0, atol=1e-5
+    )
+    assert values.max() > -1e-12
+    # Steepest ascent needs thousands.
+    assert count < 200
+
+
+def test_starts_do_not_influence_each_other():
+    f = with_gradient(rosenbrock)
+    U = starts(6, 2, seed=3)
+    together, values = projected_bfgs(f, U)
+    for i in range(6):
+        alone, value = projected_bfgs(f, U[i : i + 1])
+        assert_close(together[i], alone[0], rtol=0, atol=1e-12)
+        assert_close(values[i], value[0], rtol=0, atol=1e-12)
+
+
+def test_no_start_gets_worse_on_a_rough_function():
+    def rough(X):
+        return (30 * X).sin().sum(dim=-1) + (97 * X).cos().sum(dim=-1) - (X - 0.3).abs().sum(dim=-1)
+
+    f, U = with_gradient(rough), starts(200, 3, seed=1)
+    before = f(U)[0]
+    _, after = projected_bfgs(f, U)
+    assert bool((after >= before).all())
+    assert after.mean() > before.mean() + 1
+
+
+def test_nan_beside_a_cliff_is_stepped_back_from():
+    def cliff(X):
+        return torch.where(X[:, 0] < 0.7, X[:, 0], torch.nan)
+
+    X, values = projected_bfgs(
+        with_gradient(cliff), torch.tensor([[0.2], [0.6]], dtype=torch.float64)
+    )
+    assert bool(torch.isfinite(values).all())
+    assert values.min() > 0.65
