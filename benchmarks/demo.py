@@ -2,8 +2,8 @@
 
     python -m benchmarks.demo
 
-EC-GP-UCB with hallucinated pending points, against GP-UCB that ignores them and against random search. Prints a
-table and writes a picture.
+EC-GP-UCB with hallucinated pending points, against GP-UCB that ignores them and against random
+search. Prints a table and writes a picture.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,14 +23,14 @@ from torch import Tensor
 from tqdm import tqdm
 
 import botorch_ext as bx
-from botorch_ext.plotting import PALETTE, plot_best_value, plot_posterior_1d
+from botorch_ext.plotting import plot_best_value, plot_posterior_1d
 from botorch_ext.strategies import RandomSearch
 
 WORKERS = 4
-# In units of accuracy. The landscape is a ridge beside a plateau where every case is called benign, with a
-# step wherever a case changes sides: no smooth kernel expresses that, so half a percent of
-# misspecification is assumed. The ridge lambda is eps^2 T: it lets the enlargement eps sqrt(t / lambda) grow to
-# 1 by the end.
+# In units of accuracy. The landscape is a ridge beside a plateau where every case is called benign,
+# with a step wherever a case changes sides: no smooth kernel expresses that, so half a percent of
+# misspecification is assumed. The ridge lambda is eps^2 T: it lets the enlargement
+# eps sqrt(t / lambda) grow to 1 by the end.
 NUM_TRIALS = 40
 MISSPECIFICATION = 0.005
 NOISE_VARIANCE = MISSPECIFICATION**2 * NUM_TRIALS
@@ -46,12 +47,14 @@ def kernel() -> ScaleKernel:
 
 
 def prior_mean() -> ConstantMean:
+    """A typical accuracy."""
     mean = ConstantMean().double()
     mean.constant.data.fill_(PRIOR_MEAN)
     return mean
 
 
-def ec_gp_ucb(box: bx.Box, seed: int) -> bx.Strategy:
+def ec_gp_ucb(box: bx.Box, seed: int) -> bx.OptimisticStrategy:
+    """EC-GP-UCB that hallucinates pending points."""
     return bx.algorithms.ec_gp_ucb(
         box,
         kernel(),
@@ -66,6 +69,7 @@ def ec_gp_ucb(box: bx.Box, seed: int) -> bx.Strategy:
 
 
 def gp_ucb(box: bx.Box, seed: int) -> bx.Strategy:
+    """GP-UCB as if nothing were pending."""
     return bx.algorithms.gp_ucb(
         box,
         kernel(),
@@ -79,6 +83,7 @@ def gp_ucb(box: bx.Box, seed: int) -> bx.Strategy:
 
 
 def random_search(box: bx.Box, seed: int) -> bx.Strategy:
+    """Random points."""
     return RandomSearch(box, seed=seed)
 
 
@@ -106,7 +111,7 @@ class LateAccuracy:
 def picture(
     curves: dict[str, np.ndarray],
     strategy: bx.Strategy,
-    make: Callable[[], bx.Strategy],
+    make: Callable[[], bx.OptimisticStrategy],
     problem: bx.problems.SVCTuning,
     path: Path,
 ) -> None:
@@ -114,7 +119,8 @@ def picture(
     import matplotlib.pyplot as plt
 
     figure = plt.figure(figsize=(13, 8.5), layout="constrained")
-    top, bottom = figure.subfigures(2, 1, height_ratios=[1.15, 1])
+    panels: Any = figure.subfigures(2, 1, height_ratios=[1.15, 1])
+    top, bottom = panels
     ax = top.subplots()
     plot_best_value(curves, ax=ax)
     ax.set_ylabel("best accuracy so far")
@@ -134,7 +140,7 @@ def picture(
         events = strategy.events[: strategy.events.index(told[number - 1]) + 1]
         then = make()
         then.replay(events)
-        posterior = then.posterior
+        posterior: Any = then.posterior  # a KernelGP: the domain is a box
         width = float(then.width(posterior.num_observations + 1, posterior))
         plot_posterior_1d(
             posterior,
@@ -179,7 +185,8 @@ def table(curves: dict[str, np.ndarray], repeats: dict[str, list[int]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Runs all studies, prints the table and writes the picture."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--smoke", action="store_true", help="a few seconds, to see that it runs")
     parser.add_argument("--output", type=Path, default=Path("out"), help="folder of the picture")
     arguments = parser.parse_args()

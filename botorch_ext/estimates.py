@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from copy import deepcopy
 
 import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.domains import as_points
+from botorch_ext.kernel_functions import freeze, require_unbatched
 from botorch_ext.models.kernel_gp import KernelGP, checked_values
 
 
@@ -79,16 +79,16 @@ def noise_variance_by_likelihood(
         The noise variance, in squared units of the observations.
 
     Raises:
-        ValueError: The shapes do not match, or 0 < lower < upper does not hold.
+        ValueError: A batched kernel, shapes that do not match, or 0 < lower < upper does not hold.
     """
     from scipy.optimize import minimize_scalar  # slow to import, and needed here only
 
     if not 0 < lower < upper < math.inf:
         raise ValueError(f"lower and upper must satisfy 0 < lower < upper, got {lower} and {upper}")
+    require_unbatched(kernel)
     X = as_points(X, X.shape[-1], X)
     Y = checked_values(Y, len(X), X)
-    with torch.no_grad():
-        K = deepcopy(kernel).to(X)(X).to_dense()
+    K = freeze(kernel, X.dtype, X.device)(X, X)
     eigenvalues, vectors = torch.linalg.eigh(K)
     eigenvalues = eigenvalues.clamp_min(0)
     squares = (vectors.mT @ Y).square()

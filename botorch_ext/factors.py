@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn.functional import pad
 
 _GROWTH = 1.25
 _VECTORS = ("z", "y", "gains", "jitter")
 
 
-class GrowingCholesky(nn.Module):
+class GrowingCholesky:
     """L with L L' = K + diag(noise variance + jitter), and z = L^-1 y for the residual targets y.
 
     The buffers have room for more points than there are; the unused diagonal of ``L`` is 1, so the
@@ -25,23 +28,24 @@ class GrowingCholesky(nn.Module):
         capacity: Rows to allocate at first.
     """
 
-    L: Tensor
-    z: Tensor
-    y: Tensor
-    gains: Tensor
-    jitter: Tensor
-    noise_variance: Tensor
+    # No torch.nn.Module: setting one's attributes takes longer than the arithmetic of a step.
 
     def __init__(self, noise_variance: Tensor, capacity: int = 64) -> None:
-        super().__init__()
         self.num_points = 0
         self.pending: list[int] = []
         self._mean_weights: Tensor | None = None
-        self.register_buffer("noise_variance", noise_variance)
+        self.noise_variance = noise_variance
         batch = noise_variance.shape
-        self.register_buffer("L", _identity(noise_variance, batch, capacity))
-        for name in _VECTORS:
-            self.register_buffer(name, noise_variance.new_zeros(*batch, capacity))
+        self.L = _identity(noise_variance, batch, capacity)
+        self.z, self.y, self.gains, self.jitter = (
+            noise_variance.new_zeros(*batch, capacity) for _ in _VECTORS
+        )
+
+    def map_tensors(self, function: Callable[[Tensor], Tensor]) -> None:
+        """Replaces every tensor, such as when a model moves to another device or dtype."""
+        for name in ("noise_variance", "L", *_VECTORS):
+            setattr(self, name, function(getattr(self, name)))
+        self._mean_weights = None
 
     @property
     def batch_shape(self) -> torch.Size:
@@ -69,7 +73,7 @@ class GrowingCholesky(nn.Module):
 
     def solve(self, R: Tensor) -> Tensor:
         """L^-1 R: ``*batch x n x m`` to ``*batch x capacity x m``; rows beyond n are zero."""
-        R = nn.functional.pad(R, (0, 0, 0, self.capacity - R.shape[-2]))
+        R = pad(R, (0, 0, 0, self.capacity - R.shape[-2]))
         return torch.linalg.solve_triangular(self.L, R, upper=False)
 
     def solve_transposed(self, V: Tensor) -> Tensor:
@@ -160,7 +164,7 @@ class GrowingCholesky(nn.Module):
         z = _forward_solve(corner, y - self._predict(cross))
         new = GrowingCholesky(self.noise_variance, capacity=0)
         batch = corner.shape[:-2]
-        top = nn.functional.pad(self.L[..., :n, :n], (0, m)).expand(*batch, n, n + m)
+        top = pad(self.L[..., :n, :n], (0, m)).expand(*batch, n, n + m)
         new.L = torch.cat([top, torch.cat([cross.mT, corner], dim=-1)], dim=-2)
         for name, tail in (("z", z), ("y", y), ("gains", gains), ("jitter", jitter)):
             head = getattr(self, name)[..., :n]

@@ -11,6 +11,7 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.domains import Box, Domain
+from botorch_ext.kernel_functions import require_unbatched
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.optimize import ConfidenceBound, maximize_on_box, screening_points
@@ -37,10 +38,11 @@ def greedy_information_gain(
         A ``num_points``-dim tensor, increasing and concave: entry t - 1 is G_t.
 
     Raises:
-        ValueError: A count less than 1, or a noise variance that is not positive.
+        ValueError: A count less than 1, a noise variance that is not positive, or a batched kernel.
     """
     if num_points < 1:
         raise ValueError(f"num_points must be at least 1, got {num_points}")
+    require_unbatched(kernel)
     if isinstance(domain, Box):
         return _greedy_on_box(kernel, domain, num_points, noise_variance, seed)
     posterior = FinitePosterior(kernel, domain.points, noise_variance, capacity=num_points)
@@ -89,7 +91,7 @@ def max_information_gain(
         G_T, or its upper end.
 
     Raises:
-        ValueError: A count less than 1, or a noise variance that is not positive.
+        ValueError: A count less than 1, a noise variance that is not positive, or a batched kernel.
     """
     greedy = float(greedy_information_gain(kernel, domain, num_points, noise_variance, seed)[-1])
     return greedy / GREEDY_SHARE if upper else greedy

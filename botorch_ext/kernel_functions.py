@@ -194,6 +194,14 @@ def _compose(kernel: Kernel) -> KernelFunction:
     return GenericKernel(kernel)
 
 
+def require_unbatched(kernel: Kernel) -> None:
+    """Raises a ValueError if the kernel is a batch of kernels."""
+    if len(kernel.batch_shape) > 0:
+        raise ValueError(
+            f"kernel must have no batch dimensions, got batch_shape {tuple(kernel.batch_shape)}"
+        )
+
+
 def freeze(kernel: Kernel, dtype: torch.dtype, device: torch.device) -> KernelFunction:
     """A frozen copy of a GPyTorch kernel; later changes of the kernel do not reach it.
 

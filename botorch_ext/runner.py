@@ -175,6 +175,7 @@ class _Study:
     failure_value: float | None
     under_way: dict[Future, tuple[Trial, Executor]] = field(default_factory=dict)
     attempts: dict[int, int] = field(default_factory=dict)
+    suspects: list[Trial] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     interrupted: bool = False
 
@@ -192,6 +193,10 @@ class _Study:
             waiting = [history.trials[id] for id in self.strategy.pending]
             while True:
                 while len(self.under_way) < max_pending:
+                    if self.suspects:
+                        if not self.under_way:
+                            self._submit(self.suspects.pop(0))
+                        break
                     if waiting:
                         self._submit(waiting.pop(0))
                     elif len(history.trials) < num_trials:
@@ -238,10 +243,15 @@ class _Study:
             if not math.isfinite(value):
                 raise ValueError(f"objective must return a finite value, got {value}")
         except BrokenExecutor as error:
-            # Every trial of a broken executor ends here, and nobody knows whose worker died: each
-            # has used up one attempt.
+            alone = executor is self.executor and not self.under_way
             self._replace(executor)
-            self._retry_or_give_up(trial, error)
+            if alone:
+                self._retry_or_give_up(trial, error)
+            else:
+                # Every trial of a broken executor ends here, and nobody knows whose worker died.
+                # They are tried again one at a time: the next death has one cause.
+                self.attempts[trial.id] -= 1
+                self.suspects.append(trial)
         except Exception as error:  # noqa: BLE001 - the study goes on whatever the objective raises
             self._retry_or_give_up(trial, error)
         else:

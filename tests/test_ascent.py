@@ -104,7 +104,7 @@ def test_nan_beside_a_cliff_is_stepped_back_from():
     def cliff(X):
         return torch.where(X[:, 0] < 0.7, X[:, 0], torch.nan)
 
-    X, values = projected_bfgs(
+    _, values = projected_bfgs(
         with_gradient(cliff), torch.tensor([[0.2], [0.6]], dtype=torch.float64)
     )
     assert bool(torch.isfinite(values).all())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 from gpytorch.kernels import Kernel
-from torch import Tensor, nn
+from torch import Tensor
 
 from botorch_ext.domains import as_points
 from botorch_ext.factors import GrowingCholesky
@@ -12,7 +12,7 @@ from botorch_ext.kernel_functions import freeze
 from botorch_ext.models.kernel_gp import KernelGP, PriorMean, checked_noise_variance, checked_values
 
 
-class FinitePosterior(nn.Module):
+class FinitePosterior:
     """The posterior of a fixed-kernel GP on N candidates: O(N n) per added point, no N x N matrix.
 
     Keeps V = L^-1 K(data, candidates), one row for each observation. A new observation at a
@@ -32,13 +32,6 @@ class FinitePosterior(nn.Module):
         ValueError: A noise variance that is not positive and finite.
     """
 
-    candidates: Tensor
-    noise_variance: Tensor
-    mean: Tensor
-    variance: Tensor
-    _V: Tensor
-    _inputs: Tensor
-
     def __init__(
         self,
         kernel: Kernel,
@@ -47,20 +40,19 @@ class FinitePosterior(nn.Module):
         mean: PriorMean | None = None,
         capacity: int = 64,
     ) -> None:
-        super().__init__()
         noise = checked_noise_variance(noise_variance, candidates.dtype, candidates.device)
         self.kernel_function = freeze(kernel, candidates.dtype, candidates.device)
         batch = torch.broadcast_shapes(self.kernel_function.batch_shape, noise.shape)
         self.prior_mean = mean
-        self.register_buffer("candidates", candidates)
-        self.register_buffer("noise_variance", noise.expand(batch).clone())
+        self.candidates = candidates
+        self.noise_variance = noise.expand(batch).clone()
         self.factor = GrowingCholesky(self.noise_variance, capacity)
         shape = (*batch, len(candidates))
         prior = self.kernel_function.diagonal(candidates).expand(shape)
-        self.register_buffer("variance", prior.clone())
-        self.register_buffer("mean", self._prior_mean(candidates).expand(shape).clone())
-        self.register_buffer("_V", candidates.new_zeros(*batch, capacity, len(candidates)))
-        self.register_buffer("_inputs", candidates.new_zeros(capacity, candidates.shape[-1]))
+        self.variance = prior.clone()
+        self.mean = self._prior_mean(candidates).expand(shape).clone()
+        self._V = candidates.new_empty(*batch, capacity, len(candidates))
+        self._inputs = candidates.new_empty(capacity, candidates.shape[-1])
 
     @classmethod
     def from_model(cls, model: KernelGP, candidates: Tensor) -> FinitePosterior:
@@ -178,16 +170,20 @@ class FinitePosterior(nn.Module):
         if n:
             rows = rows - cross.mT @ self._V[..., :n, :]
         corner, start, change = self.factor.append(cross, covariance, y)
-        if m == 1:
+        self._reserve(self.factor.capacity, n)
+        if m == 1:  # vector operations
             rows = rows / corner
             self.variance.addcmul_(rows[..., 0, :], rows[..., 0, :], value=-1)
         else:
             rows = torch.linalg.solve_triangular(corner, rows, upper=False)
             self.variance -= rows.square().sum(dim=-2)
-        self._reserve(self.factor.capacity, n)
         self._V[..., n : n + m, :] = rows
         self._inputs[n : n + m] = X
-        if Y is not None:
+        if Y is None:
+            return
+        if start == n and m == 1:
+            self.mean.addcmul_(change, rows[..., 0, :])
+        else:
             self._move_mean(start, change)
 
     def _reserve(self, capacity: int, num_rows: int) -> None:

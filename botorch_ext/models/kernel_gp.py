@@ -152,6 +152,12 @@ class KernelGP(Model, FantasizeMixin):
         frozen._append(X, y)
         return frozen
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        # What `to`, `double`, `cuda`, ... go through.
+        super()._apply(fn, recurse)
+        self.factor.map_tensors(fn)
+        return self
+
     # Inputs are kept transformed: nothing to do when BoTorch switches between train and eval.
     def _set_transformed_inputs(self) -> None: ...
 

@@ -11,7 +11,7 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.domains import Box, Domain, as_points
-from botorch_ext.kernel_functions import KernelFunction, freeze
+from botorch_ext.kernel_functions import KernelFunction, freeze, require_unbatched
 from botorch_ext.problems.base import global_maximum, pointwise, require_noise_std
 
 
@@ -136,10 +136,7 @@ class RKHSFunction:
 
 
 def _unbatched(kernel: Kernel, like: Tensor) -> KernelFunction:
-    if len(kernel.batch_shape) > 0:
-        raise ValueError(
-            f"kernel must have no batch dimensions, got batch_shape {tuple(kernel.batch_shape)}"
-        )
+    require_unbatched(kernel)
     return freeze(kernel, like.dtype, like.device)
 
 

@@ -426,3 +426,15 @@ def test_bad_data_is_refused_and_changes_nothing(X, Y, match):
 def test_noise_variance_must_be_positive(noise):
     with pytest.raises(ValueError, match="noise_variance"):
         KernelGP(rbf(), noise_variance=noise)
+
+
+def test_moving_a_model_moves_all_of_it():
+    X, y = draw(10, 28)
+    model = KernelGP(KERNELS["matern52"], noise_variance=0.05)
+    model.add(X, y)
+    expected = model.posterior(X).mean
+    moved = model.to(torch.float32)
+    moved.add(X[:1].float() + 0.1, y[:1].float())
+    assert moved.posterior(X.float()).mean.dtype == torch.float32
+    moved.remove(10)
+    assert_close(moved.posterior(X.float()).mean.double(), expected, **tolerance(torch.float32))

@@ -61,12 +61,12 @@ def believed(events, policy, initial=None):
     if policy in ("censor", "timeout"):
         told = kept
         y = {id: y[id] if id in y and id not in late else MINIMUM for id in kept}
-    X0, Y0 = initial if initial is not None else (torch.empty(0, 2).double(), torch.empty(0))
+    X0, Y0 = data(box(), 0) if initial is None else initial
 
     def rows(ids):
         return torch.cat([X0, *(x[id][None] for id in ids)])
 
-    return rows(told), torch.cat([Y0.double(), torch.tensor([y[id] for id in told])]), rows(seen)
+    return rows(told), torch.cat([Y0, Y0.new_tensor([y[id] for id in told])]), rows(seen)
 
 
 def dense_upper_bound(events, policy, Z, initial=None):
@@ -96,7 +96,7 @@ def test_no_point_of_a_fine_grid_beats_a_pick_on_a_box(policy):
     initial = data(box(), 3)
     strategy = make(box(), policy, initial=initial)
     play(strategy, script(36, seed=21))
-    side = [torch.linspace(*side, 41, dtype=torch.float64) for side in box().bounds.T.tolist()]
+    side = [torch.linspace(*side, 21, dtype=torch.float64) for side in box().bounds.T.tolist()]
     grid = torch.cartesian_prod(*side)
     num_asked = 0
     for i, event in enumerate(strategy.events):
@@ -182,10 +182,10 @@ def test_best_is_the_evaluated_point_with_the_highest_mean(domain, policy, with_
     initial = data(domain(), 3) if with_data else None
     strategy = make(domain(), policy, initial=initial)
     compared = 0
-    for action in script(60, seed=31):
+    for action in script(40, seed=31):
         play(strategy, [action])
         told = [e.id for e in strategy.events if isinstance(e, Told)]
-        if not told or not strategy.pending or compared >= 12:
+        if not told or not strategy.pending or compared >= 6:
             continue
         X = torch.stack([strategy.history.trials[id].x for id in told])
         if initial is not None:
@@ -202,7 +202,7 @@ def test_best_is_the_evaluated_point_with_the_highest_mean(domain, policy, with_
         assert best == pytest.approx(mean.max().item(), rel=1e-7, abs=1e-7)
         assert mean[(X == x).all(dim=-1)].max().item() == pytest.approx(best, rel=1e-7, abs=1e-7)
         compared += 1
-    assert compared == 12
+    assert compared == 6
 
 
 @all_policies
@@ -229,7 +229,7 @@ def test_jittered_rows_are_counted():
     model = KernelGP(kernel(), 1e-16)
     X, Y = data(finite(), 1)
     strategy = OptimisticStrategy(finite(), model, 1.0, initial=(X.repeat(3, 1), Y.repeat(3)))
-    assert strategy.report()["jittered_rows"] == 3
+    assert strategy.report()["jittered_rows"] == 2
     assert math.isfinite(strategy.ask().info["std"])
 
 
@@ -268,26 +268,22 @@ def test_ignoring_pending_trials_asks_the_same_again():
 
 
 @both_domains
-@all_policies
+@pytest.mark.parametrize("policy", sorted(POLICIES.keys() - {"timeout"}))  # which censors for ever
 def test_giving_up_everything_that_pends_leaves_the_told_data(domain, policy):
-    if policy == "timeout":
-        return  # what was told too late stays censored
     strategy = make(domain(), policy)
-    play(strategy, script(60, seed=51))
+    play(strategy, script(40, seed=51))
     for id in strategy.pending:
         strategy.abandon(id)
     told = [e for e in strategy.events if isinstance(e, Told)]
     X = torch.stack([strategy.history.trials[e.id].x for e in told])
-    y = torch.tensor([e.value for e in told])
+    y = X.new_tensor([e.value for e in told])
     Z = finite().points
-    mean, covariance = dense_posterior(kernel(), X, y.double(), Z, LAMBDA)
+    mean, covariance = dense_posterior(kernel(), X, y, Z, LAMBDA)
     if domain is finite:
         got = strategy.posterior.mean, strategy.posterior.std
     else:
         got = strategy.posterior.mean_and_std(Z)
-    # y was told in float64; see that no digit was lost on the way.
-    exact = dense_posterior(kernel(), X, X.new_tensor([e.value for e in told]), Z, LAMBDA)[0]
-    assert_close(got[0], exact, **TOL)
+    assert_close(got[0], mean, **TOL)
     assert_close(got[1], covariance.diagonal().sqrt(), **TOL)
     assert strategy.report()["t"] == len(told) + 1
 
@@ -300,7 +296,7 @@ def test_giving_up_everything_that_pends_leaves_the_told_data(domain, policy):
 def test_the_seed_decides(domain, policy):
     def session(seed):
         strategy = make(domain(), policy, seed=seed, num_initial=2)
-        play(strategy, script(30, seed=61))
+        play(strategy, script(16, seed=61))
         return snapshot(strategy)
 
     torch.manual_seed(1)  # which nothing may depend on, nor change
@@ -342,7 +338,7 @@ def test_plateaus_of_a_finite_set_go_to_the_first_candidate():
 def test_trials_follow_dtype_and_device_of_the_domain(domain, policy, dtype, device):
     points = domain(device=device).to(dtype=dtype)
     strategy = make(points, policy, initial=data(points, 3), num_initial=2)
-    play(strategy, script(25, seed=71))
+    play(strategy, script(15, seed=71))
     for trial in strategy.history.trials:
         assert (trial.x.dtype, trial.x.device) == (points.dtype, points.device)
         assert bool(points.contains(trial.x).all())
@@ -357,10 +353,8 @@ def test_float32_agrees_with_float64(domain):
     points = domain().to(dtype=torch.float32)
     strategy = make(points, initial=data(points, 20))
     X, Y = (tensor.double() for tensor in data(points, 20))
-    expected = dense_posterior(kernel(), X, Y, X, LAMBDA)[0]
-    assert strategy.best()[1] == pytest.approx(
-        expected.max().item(), **{"rel": 1e-3, "abs": 1e-3}
-    )
+    expected = dense_posterior(kernel(), X, Y, X, LAMBDA)[0].max()
+    assert_close(strategy.best()[1], expected.item(), **tolerance(torch.float32))
 
 
 @both_domains
