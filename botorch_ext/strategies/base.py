@@ -321,9 +321,11 @@ class Strategy(ABC):
         if not isinstance(self.domain, FiniteSet):
             return
         row = trial.info.get("index")
-        if not isinstance(row, int) or not 0 <= row < self.domain.num_points:
-            raise ValueError(f"{name} must have an index of the set in its info, got {row}")
-        if not torch.equal(self.domain.points[row : row + 1], x):
+        if (
+            not isinstance(row, int)
+            or not 0 <= row < self.domain.num_points
+            or not torch.equal(self.domain.points[row : row + 1], x)
+        ):
             raise ValueError(f"{name} must be the point of its index, got index {row}")
 
     def _apply(self, event: Event) -> None:
