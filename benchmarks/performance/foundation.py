@@ -1,0 +1,92 @@
+"""The speed of the foundation, as ratios to BoTorch and to plain loops measured in the same run.
+
+    python -m benchmarks.performance.foundation [--smoke] [--device cuda]
+
+One thread, float64. Writes foundation.md and foundation.csv (foundation-cuda.* on a GPU).
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import warnings
+
+import torch
+from botorch.exceptions.warnings import InputDataWarning
+from tqdm import tqdm
+
+from benchmarks._harness import (
+    Options,
+    Row,
+    describe_machine,
+    markdown_table,
+    parse_options,
+    write_csv,
+)
+from benchmarks.performance._box import added_point, asked_point
+from benchmarks.performance._finite import finite_posterior
+from benchmarks.performance._rows import fact_row, ratio_row, readable
+
+_IMPORT = """
+import sys, time
+import botorch
+before = set(sys.modules)
+start = time.perf_counter()
+import botorch_ext
+print(time.perf_counter() - start)
+print(",".join({"matplotlib", "ax", "optuna", "dask", "distributed"} & set(sys.modules) - before))
+"""
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Measures everything, prints the table and writes it."""
+    options = parse_options(__doc__.splitlines()[0] if __doc__ else "", argv, device=True)
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", category=InputDataWarning)
+    parts = (finite_posterior, added_point, asked_point, imported)
+    rows: list[Row] = []
+    for part in tqdm(parts, unit="part"):
+        rows += part(options)
+    if options.smoke:  # what is required is required of the real sizes
+        rows = [row | {"required": "", "holds": ""} for row in rows]
+    name = "foundation" if options.device.type == "cpu" else f"foundation-{options.device.type}"
+    table = markdown_table([readable(row) for row in rows])
+    text = (
+        "# Speed of the foundation\n\n"
+        f"`python -m benchmarks.performance.foundation`{' (smoke)' if options.smoke else ''} on "
+        f"{describe_machine(options.device)}; float64. Each reference is measured in the same run; "
+        "times are medians. The ratio is ours/reference unless the requirement says otherwise.\n\n"
+        + table
+    )
+    print(text)
+    (options.output / f"{name}.md").write_text(text)
+    write_csv(options.output / f"{name}.csv", rows)
+
+
+def imported(options: Options) -> list[Row]:
+    """What `import botorch_ext` adds to `import botorch`, in fresh processes."""
+    times, loaded = [], set()
+    for _ in range(1 if options.smoke else 7):
+        command = [sys.executable, "-c", _IMPORT]
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        taken, modules, *_ = [*output.splitlines(), ""]
+        times.append(float(taken))
+        loaded |= set(modules.split(",")) - {""}
+    what = "import botorch_ext"
+    return [
+        ratio_row(
+            f"{what} after import botorch", "0.3 s", statistics.median(times), 0.3, at_most=1
+        ),
+        fact_row(
+            f"{what}: optional packages it loads ({', '.join(sorted(loaded)) or 'none'})",
+            "matplotlib, ax, optuna, dask, distributed",
+            len(loaded),
+            "0",
+            not loaded,
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    main()
