@@ -4,6 +4,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from torch.quasirandom import SobolEngine
 
 from botorch_ext.domains import Box, FiniteSet
 from botorch_ext.exceptions import OutsideDomainError
@@ -151,6 +152,13 @@ def test_float32_rounding_never_carries_a_sample_past_a_face():
     X = box.sample(4096, seed=0)
     assert bool(box.contains(X).all())
     assert len(X.unique()) == 3
+
+
+def test_the_far_end_of_the_unit_interval_is_the_upper_face(monkeypatch):
+    box = Box(torch.tensor([[-0.7], [0.1]]))
+    assert box.lower + (box.upper - box.lower) > box.upper  # in float32
+    monkeypatch.setattr(SobolEngine, "draw", lambda self, n, dtype: torch.ones(n, 1, dtype=dtype))
+    assert torch.equal(box.sample(1, seed=0)[0], box.upper)
 
 
 # --- finite sets ----------------------------------------------------------------------------------

@@ -537,7 +537,9 @@ def test_dask(tmp_path):
             processes=False,
             protocol="tcp://",
             host="127.0.0.1",
-            dashboard_address=None,
+            # None would be port 8787 of every interface.
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
             local_directory=str(tmp_path),
         ) as cluster,
         distributed.Client(cluster) as client,
