@@ -102,6 +102,7 @@ class OptimisticStrategy(Strategy):
             self.posterior.add(*self.initial)
         # The trial each row of the posterior belongs to; rows before the first ask have none.
         self._row_ids: list[int | None] = [None] * self.posterior.num_observations
+        self._ids_with_row: set[int] = set()
         self._late: list[int] = []
 
     def report(self) -> dict[str, Any]:
@@ -176,23 +177,23 @@ class OptimisticStrategy(Strategy):
             case Told(id, value):
                 if self._timed_out(id):
                     self._late.append(id)
-                elif id in self._row_ids:
+                elif id in self._ids_with_row:
                     self.posterior.set_targets([self._row_ids.index(id)], self._as_values(value))
                 else:
                     self._add(self.history.trials[id], value)
             case Abandoned(id):
-                if id in self._row_ids:
+                if id in self._ids_with_row:
                     self.posterior.remove(self._row_ids.index(id))
                     self._row_ids.remove(id)
+                    self._ids_with_row.remove(id)
 
     def _enter_pending(self) -> None:
         """Gives every pending trial its row: done when the next trial is asked, not before, so that
-        a trial
-        that is told at once costs one update."""
+        a trial that is told at once costs one update."""
         if self.pending_policy == "ignore":
             return
         for id in self.history.pending:
-            if id not in self._row_ids:
+            if id not in self._ids_with_row:
                 self._add(self.history.trials[id], self.minimum)
 
     def _add(self, trial: Trial, value: float | None) -> None:
@@ -202,6 +203,7 @@ class OptimisticStrategy(Strategy):
             Y = None if value is None else self._as_values(value)
             self.posterior.add(trial.x.unsqueeze(0), Y)
         self._row_ids.append(trial.id)
+        self._ids_with_row.add(trial.id)
 
     def _as_values(self, value: float) -> Tensor:
         return self.posterior.noise_variance.new_full((1,), value)

@@ -60,6 +60,20 @@ def make(domain: Domain, policy: str = "hallucinate", **more: Any) -> Optimistic
     return OptimisticStrategy(domain, model, WIDTH, **{"seed": 5, **POLICIES[policy], **more})
 
 
+class RowsInTurn(Strategy):
+    """Asks the rows of a finite set in turn."""
+
+    def _decide(self):
+        row = len(self.history.trials) % self.domain.num_points
+        return self.domain.points[row].clone(), {"index": row}
+
+    def _absorb(self, event):
+        pass
+
+    def _evaluated_means(self):
+        return self._evaluated()[1]
+
+
 Action = tuple[str, float, float]
 
 
