@@ -15,6 +15,8 @@ from torch import Tensor
 # Share of the predicted gain that a step must reach (Armijo).
 _SUFFICIENT = 1e-4
 _MAX_HALVINGS = 25
+# Step lengths `feasible_ascent` tries at once, relative to the last one taken.
+_LENGTHS = (2.0, 1.0, 0.5, 0.25)
 
 
 def projected_bfgs(
@@ -131,3 +133,52 @@ def _update(B: Tensor, fresh: Tensor, s: Tensor, y: Tensor, eye: Tensor) -> tupl
         + y.unsqueeze(-1) * y.unsqueeze(-2) / curvature
     )
     return torch.where(good[:, None, None], updated, B), fresh & ~good
+
+
+def feasible_ascent(
+    value_and_gradient: Callable[[Tensor], tuple[Tensor, Tensor]],
+    starts: Tensor,
+    feasible: Callable[[Tensor], Tensor] | None = None,
+    num_steps: int = 8,
+    first_step: float = 0.1,
+) -> tuple[Tensor, Tensor]:
+    """Climbs in the unit cube along normalised, projected gradients and never leaves a set.
+
+    Every step tries several lengths at once and moves to the best point that is feasible and an
+    improvement, so it needs no line search and works with any feasible set that can be tested.
+
+    Args:
+        value_and_gradient: ``m x d`` to ``m`` values and ``m x d`` gradients.
+        starts: ``k x d``, feasible points of the unit cube.
+        feasible: ``m x d`` to ``m`` booleans; None where every point of the cube is feasible.
+        num_steps: Steps of each start.
+        first_step: Length of the first step.
+
+    Returns:
+        ``k x d`` feasible points and their ``k`` values, none below its start.
+    """
+    x, (f, g) = starts, value_and_gradient(starts)
+    k, d = starts.shape
+    lengths = starts.new_tensor(_LENGTHS)
+    step = starts.new_full((k,), first_step)
+    rows = torch.arange(k, device=starts.device)
+    for _ in range(num_steps):
+        outward = ((x <= 0) & (g < 0)) | ((x >= 1) & (g > 0))
+        direction = torch.where(outward, 0, g)
+        direction = direction / direction.norm(dim=-1, keepdim=True).clamp_min(1e-300)
+        moves = (step[:, None] * lengths).unsqueeze(-1) * direction.unsqueeze(-2)  # k x s x d
+        trial = (x.unsqueeze(-2) + moves).clamp(0, 1).flatten(0, 1)
+        trial_f, trial_g = value_and_gradient(trial)
+        better = trial_f > f.repeat_interleave(len(lengths))
+        if feasible is not None:
+            (candidates,) = better.nonzero(as_tuple=True)
+            better[candidates] = feasible(trial[candidates])
+        score = torch.where(better, trial_f, -torch.inf).view(k, -1)
+        top, which = score.max(dim=-1)
+        moved = top > -torch.inf
+        pick = rows * len(lengths) + which
+        x = torch.where(moved[:, None], trial[pick], x)
+        f = torch.where(moved, top, f)
+        g = torch.where(moved[:, None], trial_g[pick], g)
+        step = step * torch.where(moved, lengths[which], lengths[-1])
+    return x, f
