@@ -176,9 +176,16 @@ class Box:
         if num_points == 0:  # which a SobolEngine refuses
             return self.bounds.new_empty(0, self.dim)
         engine = SobolEngine(self.dim, scramble=True, seed=seed)
-        unit = engine.draw(num_points, dtype=torch.float64).to(self.bounds)
-        # In float32 rounding can carry the sum past the upper corner.
-        return torch.minimum(self.lower + (self.upper - self.lower) * unit, self.upper)
+        return self.from_unit(engine.draw(num_points, dtype=torch.float64).to(self.bounds))
+
+    def from_unit(self, U: Tensor) -> Tensor:
+        """Points of the unit cube, ``... x d``, as points of the box."""
+        # Rounding can carry the sum past the upper corner.
+        return torch.minimum(self.lower + (self.upper - self.lower) * U, self.upper)
+
+    def to_unit(self, X: Tensor) -> Tensor:
+        """Points of the box, ``... x d``, as points of the unit cube."""
+        return (X - self.lower) / (self.upper - self.lower)
 
     def __repr__(self) -> str:
         return f"Box({self.bounds.tolist()}, dtype={self.dtype}, device='{self.device}')"

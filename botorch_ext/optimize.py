@@ -136,35 +136,65 @@ def maximize_on_box(
     X = screening_points(box, num_raw, seed)
     if extra is not None:
         X = torch.cat([extra, X])
-    values = torch.cat([objective.value(chunk) for chunk in X.split(_CHUNK)])
-    starts = X[_spread_best(values, X, box, num_starts)]
+    values = evaluate(objective, X)
+    starts = X[spread_best(values, X, box, num_starts)]
     best, best_value = X[values.argmax()], values.max()
-    spread = best_value - values.min()
-    spread = torch.where(spread > 0, spread, 1.0)
-    # Polishing works on the unit cube, where one step size fits all coordinates.
-    side = box.upper - box.lower
-
-    def to_box(U: Tensor) -> Tensor:
-        return torch.minimum(box.lower + side * U, box.upper)
-
-    def scaled(U: Tensor) -> tuple[Tensor, Tensor]:
-        value, gradient = objective.value_and_gradient(to_box(U))
-        return (value - best_value) / spread, gradient * (side / spread)
-
     # Where the gradient is g, the value is below the peak by about g^2.
-    unit = (starts - box.lower) / side
-    polished, _ = projected_bfgs(scaled, unit, 0.3 * tolerance**0.5, tolerance)
-    X = to_box(polished)
+    polished, _ = projected_bfgs(
+        on_unit_cube(objective, box, values), box.to_unit(starts), 0.3 * tolerance**0.5, tolerance
+    )
+    X = box.from_unit(polished)
     values = objective.value(X)
     top = values.argmax()
     improved = values[top] > best_value
     return torch.where(improved, X[top], best), torch.where(improved, values[top], best_value)
 
 
-def _spread_best(values: Tensor, X: Tensor, box: Box, num: int) -> Tensor:
-    """The best points that have no better one near by, then the best of the others."""
+def evaluate(objective: Objective, X: Tensor) -> Tensor:
+    """``m x d`` to ``m`` values, some thousand at a time."""
+    return torch.cat([objective.value(chunk) for chunk in X.split(_CHUNK)])
+
+
+def on_unit_cube(
+    objective: Objective, box: Box, values: Tensor
+) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    """The objective for the routines of `ascent`: on the unit cube, where one step size fits all
+    coordinates, shifted and scaled so that ``values`` lie in [-1, 0].
+
+    Args:
+        objective: What to maximise.
+        box: Where.
+        values: Some of its values.
+
+    Returns:
+        From ``m x d`` points of the unit cube to ``m`` values and ``m x d`` gradients.
+    """
+    best = values.max()
+    spread = best - values.min()
+    spread = torch.where(spread > 0, spread, 1.0)
+    side = box.upper - box.lower
+
+    def scaled(U: Tensor) -> tuple[Tensor, Tensor]:
+        value, gradient = objective.value_and_gradient(box.from_unit(U))
+        return (value - best) / spread, gradient * (side / spread)
+
+    return scaled
+
+
+def spread_best(values: Tensor, X: Tensor, box: Box, num: int) -> Tensor:
+    """The rows of the best points that have no better one near by, then of the best others.
+
+    Args:
+        values: ``m``.
+        X: ``m x d``.
+        box: Where the points lie.
+        num: How many.
+
+    Returns:
+        At most ``num`` rows.
+    """
     top = values.topk(min(8 * num, len(values))).indices
-    U = (X[top] - box.lower) / (box.upper - box.lower)
+    U = box.to_unit(X[top])
     near = torch.cdist(U, U) < len(X) ** (-1 / box.dim)
     # `top` is sorted, so a better neighbour is an earlier one.
     shadowed = near.tril(diagonal=-1).any(dim=-1)
