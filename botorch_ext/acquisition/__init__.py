@@ -5,5 +5,6 @@ from botorch_ext.acquisition.confidence_bound import (
     EnlargedUpperConfidenceBound,
     LowerConfidenceBound,
 )
+from botorch_ext.acquisition.variance import MaxVariance
 
-__all__ = ["EnlargedUpperConfidenceBound", "LowerConfidenceBound"]
+__all__ = ["EnlargedUpperConfidenceBound", "LowerConfidenceBound", "MaxVariance"]

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from botorch.acquisition import AnalyticAcquisitionFunction
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import Model
 from botorch.utils.transforms import average_over_ensemble_models, t_batch_mode_transform
 from torch import Tensor
 
+from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
 from botorch_ext.models.kernel_gp import KernelGP, checked_noise_variance
 from botorch_ext.widths import Width, as_width, check_misspecification, enlargement
 
 
-class _ConfidenceBound(AnalyticAcquisitionFunction):
-    """mean + sign * (width * std + offset), with pending points hallucinated."""
+class _ConfidenceBound(HallucinatingAcquisitionFunction):
+    """mean + sign * (width * std + offset)."""
 
     _sign: float
     width: Tensor
@@ -30,10 +28,9 @@ class _ConfidenceBound(AnalyticAcquisitionFunction):
         maximize: bool = True,
         X_pending: Tensor | None = None,
     ) -> None:
-        super().__init__(model=model, posterior_transform=posterior_transform)
+        super().__init__(model, posterior_transform)
         self.maximize = maximize
-        self._told_model = model
-        self._set_width(width)
+        self._set_width(width)  # of the model before any point is hallucinated
         self.set_X_pending(X_pending)
 
     def _set_width(self, width: float | Tensor | Width) -> None:
@@ -53,23 +50,6 @@ class _ConfidenceBound(AnalyticAcquisitionFunction):
             value = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
             self.register_buffer(name, value)
 
-    def set_X_pending(self, X_pending: Tensor | None = None) -> None:
-        """Hallucinates pending points: the standard deviation counts them, the mean does not.
-
-        Args:
-            X_pending: ``n x d`` points that are asked and not yet told, or None for no such points.
-        """
-        # AnalyticAcquisitionFunction refuses pending points; the version above it stores them.
-        super(AnalyticAcquisitionFunction, self).set_X_pending(X_pending)
-        self.model = self._told_model
-        if self.X_pending is None or not len(self.X_pending):
-            return
-        with torch.no_grad():
-            # One evaluation fills the caches that conditioning a GPyTorch model starts from.
-            posterior: Any = self.model.posterior(self.X_pending)
-            mean = posterior.mean
-            self.model = self.model.condition_on_observations(self.X_pending, mean)
-
     @t_batch_mode_transform(expected_q=1)
     @average_over_ensemble_models  # pyright: ignore[reportArgumentType]
     def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -81,10 +61,7 @@ class _ConfidenceBound(AnalyticAcquisitionFunction):
         Returns:
             ``(b1 x ... bk)`` values (or the batch shape of the model).
         """
-        mean, std = self._mean_and_sigma(X)  # (b1 x ... bk) x 1
-        if std is None:  # never: it was asked for
-            raise RuntimeError("the posterior has no standard deviation")
-        mean, std = mean.squeeze(-1), std.squeeze(-1)
+        mean, std = self._moments(X)
         return (mean if self.maximize else -mean) + self._sign * (self.width * std + self.offset)
 
 

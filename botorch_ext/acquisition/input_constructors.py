@@ -13,6 +13,7 @@ from botorch_ext.acquisition.confidence_bound import (
     EnlargedUpperConfidenceBound,
     LowerConfidenceBound,
 )
+from botorch_ext.acquisition.variance import MaxVariance
 
 
 @acqf_input_constructor(EnlargedUpperConfidenceBound)
@@ -60,3 +61,13 @@ def construct_inputs_lower_confidence_bound(
         "width": width,
         "maximize": maximize,
     }
+
+
+@acqf_input_constructor(MaxVariance)
+def construct_inputs_max_variance(
+    model: Model,
+    posterior_transform: PosteriorTransform | None = None,
+    X_pending: Tensor | None = None,
+) -> dict[str, Any]:
+    """Keyword arguments of `MaxVariance`."""
+    return {"model": model, "posterior_transform": posterior_transform, "X_pending": X_pending}
