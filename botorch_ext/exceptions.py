@@ -21,6 +21,10 @@ class TrialFailedWarning(BotorchExtWarning):
     """An objective kept failing and its trial was abandoned."""
 
 
+class HorizonWarning(BotorchExtWarning):
+    """The horizon is shorter than the first round, which is cut: nothing is ever eliminated."""
+
+
 class OutsideDomainError(ValueError):
     """A point lies outside the domain."""
 
@@ -31,3 +35,31 @@ class UnknownTrialError(ValueError):
 
 class NoObservationsError(ValueError):
     """An answer was requested that needs at least one observation."""
+
+
+class WaitingForObservations(ValueError):
+    """The method must be told something before it can ask as much as it was asked for.
+
+    Args:
+        message: What for.
+        ids: The pending trials it waits for.
+        available: How many trials it can ask before it must wait.
+    """
+
+    def __init__(self, message: str, ids: list[int], available: int) -> None:
+        super().__init__(message)
+        self.ids = ids
+        self.available = available
+
+
+class HorizonReached(ValueError):
+    """More trials were asked for than the horizon has left.
+
+    Args:
+        message: How many are left.
+        horizon: The horizon.
+    """
+
+    def __init__(self, message: str, horizon: int) -> None:
+        super().__init__(message)
+        self.horizon = horizon
