@@ -1,4 +1,4 @@
-"""How late observations arrive: distributions of delays, in steps, for simulations."""
+"""How late observations arrive: distributions of delays, in steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from scipy.stats.distributions import rv_frozen
 
-# scipy.stats takes 0.3 s to import and is needed by simulations only, so functions import it.
+# scipy.stats takes 0.3 s to import and most strategies do without, so functions import it.
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Poisson:
     mean: float
 
     def __post_init__(self) -> None:
-        _require("mean", self.mean, self.mean >= 0, "at least 0")
+        require("mean", self.mean, self.mean >= 0, "at least 0")
 
     @property
     def distribution(self) -> rv_frozen:
@@ -57,7 +57,7 @@ class Geometric:
     mean: float
 
     def __post_init__(self) -> None:
-        _require("mean", self.mean, self.mean >= 0, "at least 0")
+        require("mean", self.mean, self.mean >= 0, "at least 0")
 
     @property
     def distribution(self) -> rv_frozen:
@@ -88,8 +88,8 @@ class LogNormal:
     sigma: float
 
     def __post_init__(self) -> None:
-        _require("median", self.median, self.median > 0, "positive")
-        _require("sigma", self.sigma, self.sigma > 0, "positive")
+        require("median", self.median, self.median > 0, "positive")
+        require("sigma", self.sigma, self.sigma > 0, "positive")
 
     @property
     def distribution(self) -> rv_frozen:
@@ -117,7 +117,7 @@ class Fixed:
     steps: int
 
     def __post_init__(self) -> None:
-        _require("steps", self.steps, self.steps >= 0, "at least 0")
+        require("steps", self.steps, self.steps >= 0, "at least 0")
 
     @property
     def distribution(self) -> rv_frozen:
@@ -145,7 +145,7 @@ class FromScipy:
     distribution: rv_frozen
 
     def __post_init__(self) -> None:
-        if not _is_frozen_scipy(self.distribution):
+        if not is_frozen_scipy(self.distribution):
             raise ValueError(
                 f"delay must be a frozen scipy distribution, got {self.distribution!r}"
             )
@@ -191,9 +191,9 @@ def as_delay(delay: Any) -> Delay:
     """
     if delay is None:
         return Fixed(0)
-    if isinstance(delay, Poisson | Geometric | LogNormal | Fixed | FromScipy):
+    if isinstance(delay, Delay):
         return delay
-    if _is_frozen_scipy(delay):
+    if is_frozen_scipy(delay):
         return FromScipy(delay)
     allowed = (
         "None, a whole number of steps not below 0, one of botorch_ext.delays (Poisson, Geometric, "
@@ -208,7 +208,8 @@ def as_delay(delay: Any) -> Delay:
     return Fixed(steps)
 
 
-def _is_frozen_scipy(delay: Any) -> bool:
+def is_frozen_scipy(delay: Any) -> bool:
+    """Whether this is a scipy distribution with its parameters."""
     from scipy.stats.distributions import rv_frozen
 
     return isinstance(delay, rv_frozen)
@@ -220,7 +221,8 @@ def _draw(distribution: rv_frozen, num_delays: int, rng: np.random.Generator) ->
     return np.minimum(draws, 2.0**53).astype(np.int64)
 
 
-def _require(name: str, value: float, allowed: bool, description: str) -> None:
+def require(name: str, value: float, allowed: bool, description: str) -> None:
+    """A ValueError unless the parameter is finite and ``allowed``."""
     if not (allowed and math.isfinite(value)):
         raise ValueError(f"{name} must be finite and {description}, got {value}")
 
