@@ -4,8 +4,6 @@ Every error a caller can cause is a `ValueError` or a subclass of it, names the 
 it was and what is allowed, and is raised before any state changes.
 """
 
-from collections.abc import Sequence
-
 
 class BotorchExtWarning(UserWarning):
     """Base class of all warnings of this library."""
@@ -25,10 +23,6 @@ class TrialFailedWarning(BotorchExtWarning):
 
 class HorizonWarning(BotorchExtWarning):
     """The horizon is shorter than the first round, which is cut: nothing is ever eliminated."""
-
-
-class HorizonWarning(BotorchExtWarning):
-    """The horizon is shorter than the first round, which is cut to it."""
 
 
 class OutsideDomainError(ValueError):
@@ -53,9 +47,13 @@ class WaitingForObservations(ValueError):
     """
 
     def __init__(self, message: str, ids: list[int], available: int) -> None:
-        super().__init__(message)
+        # All of them, so that the error can be pickled.
+        super().__init__(message, ids, available)
         self.ids = ids
         self.available = available
+
+    def __str__(self) -> str:
+        return self.args[0]
 
 
 class HorizonReached(ValueError):
@@ -67,41 +65,8 @@ class HorizonReached(ValueError):
     """
 
     def __init__(self, message: str, horizon: int) -> None:
-        super().__init__(message)
-        self.horizon = horizon
-
-
-class WaitingForObservations(ValueError):
-    """More was asked than can be chosen before some pending trials are told or abandoned.
-
-    Args:
-        ids: The trials the method waits for.
-        available: How many trials can still be asked now.
-    """
-
-    def __init__(self, ids: Sequence[int], available: int) -> None:
-        super().__init__(ids, available)
-        self.ids = list(ids)
-        self.available = available
-
-    def __str__(self) -> str:
-        shown = ", ".join(map(str, self.ids[:10])) + (", ..." if len(self.ids) > 10 else "")
-        return (
-            f"num_trials must be at most {self.available} until {len(self.ids)} pending trials are "
-            f"told or abandoned: {shown}"
-        )
-
-
-class HorizonReached(ValueError):
-    """More was asked than the horizon holds.
-
-    Args:
-        horizon: How many trials there are in all.
-    """
-
-    def __init__(self, horizon: int) -> None:
-        super().__init__(horizon)
+        super().__init__(message, horizon)
         self.horizon = horizon
 
     def __str__(self) -> str:
-        return f"num_trials must stay within the horizon of {self.horizon} trials in all"
+        return self.args[0]
