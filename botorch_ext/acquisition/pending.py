@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from botorch.acquisition import AnalyticAcquisitionFunction
 from botorch.acquisition.objective import PosteriorTransform
-from botorch.models.model import Model
+from botorch.models.model import Model, ModelList
+from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from torch import Tensor
 
 
@@ -36,17 +37,15 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
 
         Args:
             X_pending: ``n x d`` points that are asked and not yet told, or None for no such points.
+
+        Raises:
+            ValueError: The model cannot be conditioned on more points.
         """
+        pends = X_pending is not None and len(X_pending) > 0
+        model = _hallucinated(self._told_model, X_pending) if pends else self._told_model
         # AnalyticAcquisitionFunction refuses pending points; the version above it stores them.
         super(AnalyticAcquisitionFunction, self).set_X_pending(X_pending)
-        self.model = self._told_model
-        if self.X_pending is None or not len(self.X_pending):
-            return
-        with torch.no_grad():
-            # One evaluation fills the caches that conditioning a GPyTorch model starts from.
-            posterior: Any = self.model.posterior(self.X_pending)
-            mean = posterior.mean
-            self.model = self.model.condition_on_observations(self.X_pending, mean)
+        self.model = model
 
     def _moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation at ``(b1 x ... bk) x 1 x d``: ``(b1 x ... bk)``."""
@@ -54,3 +53,47 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         if std is None:  # never: it was asked for
             raise RuntimeError("the posterior has no standard deviation")
         return mean.squeeze(-1), std.squeeze(-1)
+
+
+@torch.no_grad()
+def _hallucinated(model: Any, X: Tensor) -> Model:
+    """The model conditioned on its own mean at ``n x d`` points, or a ValueError."""
+    if isinstance(model, ModelList):
+        return type(model)(*(_hallucinated(part, X) for part in model.models))
+    # One evaluation fills the caches that conditioning a GPyTorch model starts from.
+    mean = model.posterior(X).mean
+    options = {}
+    if isinstance(getattr(model, "likelihood", None), FixedNoiseGaussianLikelihood):
+        # Like BoTorch, which takes the mean over the data too; already outcome-transformed.
+        noise = model.likelihood.noise_covar.noise.mean(dim=-1)
+        noise = noise.unsqueeze(-1) if model.num_outputs == 1 else noise
+        options["noise"] = noise.unsqueeze(-2).expand(mean.shape)
+    try:
+        return model.condition_on_observations(X, mean, **options)
+    except (AttributeError, NotImplementedError, RuntimeError) as error:
+        raise ValueError(
+            "X_pending must be None for a model that cannot be conditioned on more points, "
+            f"got a {type(model).__name__} ({error})"
+        ) from error
+
+
+@torch.no_grad()
+def _hallucinated(model: Any, X: Tensor) -> Model:
+    """The model conditioned on its own mean at ``n x d`` points, or a ValueError."""
+    if isinstance(model, ModelList):
+        return type(model)(*(_hallucinated(part, X) for part in model.models))
+    # One evaluation fills the caches that conditioning a GPyTorch model starts from.
+    mean = model.posterior(X).mean
+    options = {}
+    if isinstance(getattr(model, "likelihood", None), FixedNoiseGaussianLikelihood):
+        # Like BoTorch, which takes the mean over the data too; already outcome-transformed.
+        noise = model.likelihood.noise_covar.noise.mean(dim=-1)
+        noise = noise.unsqueeze(-1) if model.num_outputs == 1 else noise
+        options["noise"] = noise.unsqueeze(-2).expand(mean.shape)
+    try:
+        return model.condition_on_observations(X, mean, **options)
+    except (AttributeError, NotImplementedError, RuntimeError) as error:
+        raise ValueError(
+            "X_pending must be None for a model that cannot be conditioned on more points, "
+            f"got a {type(model).__name__} ({error})"
+        ) from error

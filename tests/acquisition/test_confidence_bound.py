@@ -5,7 +5,8 @@ import torch
 from botorch.acquisition import UpperConfidenceBound
 from botorch.acquisition.input_constructors import get_acqf_input_constructor
 from botorch.acquisition.objective import ScalarizedPosteriorTransform
-from botorch.models import SingleTaskGP
+from botorch.models import ModelListGP, MultiTaskGP, SingleTaskGP, SingleTaskVariationalGP
+from botorch.models.deterministic import GenericDeterministicModel
 from botorch.models.transforms import Normalize, Standardize
 from botorch.optim import optimize_acqf, optimize_acqf_discrete
 from gpytorch.kernels import RBFKernel
@@ -122,6 +123,88 @@ def test_pending_points_are_hallucinated(frozen):
     at_once = EnlargedUpperConfidenceBound(model, 2.0, misspecification=0.1, X_pending=pending)
     acqf.set_X_pending(pending)
     assert_close(at_once(Z[:, None]), acqf(Z[:, None]))
+
+
+def _dense_pending_std(gp, P, Z):
+    """Standard deviations at ``Z`` where points ``P`` with the mean noise variance joined the data;
+    in raw units."""
+    with torch.no_grad():
+        A, B, C = gp.train_inputs[0], *(gp.transform_inputs(X) for X in (P, Z))
+        noise = gp.likelihood.noise.expand(len(A))
+        noise = torch.cat([noise, noise.mean().expand(len(B))])
+        data = torch.cat([A, B])
+        k = gp.covar_module(data, C).to_dense()
+        K = gp.covar_module(data).to_dense() + noise.diag()
+        variance = gp.covar_module(C, diag=True) - (k * torch.linalg.solve(K, k)).sum(dim=0)
+    return variance.sqrt() * gp.outcome_transform.stdvs.item()
+
+
+def _gp(noise_seed=None, sign=1.0):
+    """A SingleTaskGP, with a known noise variance for each point if there is a seed."""
+    X, y = draw(20, 0)
+    yvar = None
+    if noise_seed is not None:
+        g = torch.Generator().manual_seed(noise_seed)
+        yvar = 0.05 + torch.rand(20, 1, generator=g, dtype=torch.float64)
+    transforms = {
+        "input_transform": Normalize(2, bounds=BOUNDS),
+        "outcome_transform": Standardize(1),
+    }
+    return SingleTaskGP(X, sign * y[:, None], yvar, **transforms).eval()
+
+
+def _two_outputs():
+    X, y = draw(20, 0)
+    yvar = torch.linspace(0.1, 0.9, 40, dtype=torch.float64).reshape(20, 2)
+    return SingleTaskGP(X, torch.stack([y, -y + X[:, 1]], -1), yvar).eval()
+
+
+@pytest.mark.parametrize("fixed_noise", [None, 3])
+def test_pending_points_have_the_mean_noise_of_the_model(fixed_noise):
+    gp, P, Z = _gp(fixed_noise), draw(3, 3)[0], draw(30, 1)[0]
+    acqf = EnlargedUpperConfidenceBound(gp, width=2.0, X_pending=P)
+    expected = gp.posterior(Z).mean.squeeze(-1) + 2.0 * _dense_pending_std(gp, P, Z)
+    assert_close(acqf(Z[:, None]), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:Data .* is not:botorch.exceptions.warnings.InputDataWarning")
+def test_pending_points_of_several_outputs():
+    weights = torch.tensor([0.7, -0.2], dtype=torch.float64)
+    transform = ScalarizedPosteriorTransform(weights)
+    P, Z = draw(3, 3)[0], draw(30, 1)[0]
+    parts = _gp(), _gp(4, sign=-1.0)
+    models = ModelListGP(*parts), _two_outputs()
+    for model in models:
+        acqf = EnlargedUpperConfidenceBound(model, 2.0, posterior_transform=transform)
+        mean = model.posterior(Z[:, None], posterior_transform=transform).mean.reshape(30)
+        before = (acqf(Z[:, None]) - mean) / 2
+        acqf.set_X_pending(P)
+        std = (acqf(Z[:, None]) - mean) / 2
+        assert bool((std < before).all())
+        if model is models[0]:
+            each = torch.stack([_dense_pending_std(gp, P, Z) for gp in parts])
+            expected = ((weights[:, None] * each).square().sum(dim=0)).sqrt()
+            assert_close(std, expected, rtol=1e-5, atol=1e-5)
+        X, _ = optimize_acqf(acqf, BOUNDS, q=2, num_restarts=2, raw_samples=16, sequential=True)
+        assert torch.pdist(X).min() > 1e-2
+
+
+@pytest.mark.filterwarnings("ignore:Data .* is not:botorch.exceptions.warnings.InputDataWarning")
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
+@pytest.mark.parametrize("name", ["MultiTaskGP", "SingleTaskVariationalGP", "GenericDeterministic"])
+def test_models_that_cannot_be_conditioned_are_named(name):
+    X, y = draw(10, 0)
+    if name == "MultiTaskGP":
+        task = torch.arange(10, dtype=torch.float64)[:, None] % 2
+        model = MultiTaskGP(torch.cat([X, task], -1), y[:, None], -1, output_tasks=[0])
+    elif name == "SingleTaskVariationalGP":
+        model = SingleTaskVariationalGP(X, y[:, None]).double()
+    else:
+        model = GenericDeterministicModel(lambda X: X[..., :1])
+    acqf = EnlargedUpperConfidenceBound(model)
+    with pytest.raises(ValueError, match=f"X_pending must be None .* got a {name}"):
+        acqf.set_X_pending(X[:2])
+    assert acqf.X_pending is None
 
 
 def test_sequential_batches_are_distinct():
