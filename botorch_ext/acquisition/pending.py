@@ -41,8 +41,9 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         Raises:
             ValueError: The model cannot be conditioned on more points.
         """
-        pends = X_pending is not None and len(X_pending) > 0
-        model = _hallucinated(self._told_model, X_pending) if pends else self._told_model
+        model = self._told_model
+        if X_pending is not None and len(X_pending):
+            model = _hallucinated(model, X_pending)
         # AnalyticAcquisitionFunction refuses pending points; the version above it stores them.
         super(AnalyticAcquisitionFunction, self).set_X_pending(X_pending)
         self.model = model
@@ -53,28 +54,6 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         if std is None:  # never: it was asked for
             raise RuntimeError("the posterior has no standard deviation")
         return mean.squeeze(-1), std.squeeze(-1)
-
-
-@torch.no_grad()
-def _hallucinated(model: Any, X: Tensor) -> Model:
-    """The model conditioned on its own mean at ``n x d`` points, or a ValueError."""
-    if isinstance(model, ModelList):
-        return type(model)(*(_hallucinated(part, X) for part in model.models))
-    # One evaluation fills the caches that conditioning a GPyTorch model starts from.
-    mean = model.posterior(X).mean
-    options = {}
-    if isinstance(getattr(model, "likelihood", None), FixedNoiseGaussianLikelihood):
-        # Like BoTorch, which takes the mean over the data too; already outcome-transformed.
-        noise = model.likelihood.noise_covar.noise.mean(dim=-1)
-        noise = noise.unsqueeze(-1) if model.num_outputs == 1 else noise
-        options["noise"] = noise.unsqueeze(-2).expand(mean.shape)
-    try:
-        return model.condition_on_observations(X, mean, **options)
-    except (AttributeError, NotImplementedError, RuntimeError) as error:
-        raise ValueError(
-            "X_pending must be None for a model that cannot be conditioned on more points, "
-            f"got a {type(model).__name__} ({error})"
-        ) from error
 
 
 @torch.no_grad()
