@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from botorch_ext.delays import as_delay
 from botorch_ext.domains import FiniteSet, require_same_kind
-from botorch_ext.exceptions import TrialFailedWarning
+from botorch_ext.exceptions import HorizonReached, TrialFailedWarning, WaitingForObservations
 from botorch_ext.strategies.base import Strategy, Trial
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ def run(
     """Runs a study until the strategy has ``num_trials`` trials, those of earlier runs included.
 
     Trials that are pending from an earlier run are evaluated first, so that the same call continues
-    an interrupted study. Ctrl-C stops asking and returns what there is.
+    an interrupted study. Ctrl-C stops asking and returns what there is. A strategy that waits is
+    asked again when one of the trials under way has come; the horizon of a strategy ends the study.
 
     Args:
         strategy: What to ask.
@@ -106,6 +107,7 @@ def run(
 
     Raises:
         ValueError: An impossible count, or several pending trials without an executor.
+        WaitingForObservations: The strategy waits and no trial is under way.
         BrokenExecutor: The workers of an executor died and ``executor`` is no function that makes a
             new one.
 
@@ -200,8 +202,16 @@ class _Study:
                     if waiting:
                         self._submit(waiting.pop(0))
                     elif len(history.trials) < num_trials:
-                        with _interrupt_later():
-                            trial = self.strategy.ask()
+                        try:
+                            with _interrupt_later():
+                                trial = self.strategy.ask()
+                        except WaitingForObservations:
+                            if not self.under_way:
+                                raise
+                            break
+                        except HorizonReached:
+                            num_trials = len(history.trials)
+                            break
                         self._submit(trial)
                     else:
                         break
@@ -321,9 +331,10 @@ class Trace:
         values: ``T`` noiseless values.
         observations: ``T`` noisy values.
         delays: ``T`` delays in steps.
-        told_at: ``T``: the step before whose ask the observation arrived, or -1 if it came too
-            late.
-        regret: ``T``: the maximum minus the value, at each step.
+        told_at: ``T``: the index of the ask before which the observation arrived, or -1 if it came
+            too late.
+        regret: ``T``: the maximum minus the value, for each evaluation. A strategy that waits pays
+            nothing for it.
         seconds: The time the strategy took, in ask and tell together.
     """
 
@@ -357,17 +368,17 @@ def simulate(
     noise_std: float | None = None,
     progress: bool = False,
 ) -> Trace:
-    """Plays a known function for ``horizon`` steps, without a clock.
+    """Plays a known function for ``horizon`` evaluations, without a real clock.
 
     A point asked at step s with delay tau is told before the ask of step s + tau + 1. Observations
-    that arrive before the same ask are told in the order of asking. Noise and delays come from
-    independent streams of ``seed``, so the same seed gives every strategy the same noise and the
-    same delays.
+    that arrive before the same ask are told in the order of asking. While a strategy waits for
+    observations the steps go by and nothing is evaluated. Noise and delays come from independent
+    streams of ``seed``, so the same seed gives every strategy the same noise and the same delays.
 
     Args:
         strategy: What to ask; a fresh one.
         problem: The function, with its maximum and its domain.
-        horizon: T, the number of steps.
+        horizon: T, the number of evaluations.
         delay: None, whole steps, a distribution of `botorch_ext.delays`, or a frozen scipy
             distribution.
         seed: Of noise and delays.
@@ -379,6 +390,8 @@ def simulate(
 
     Raises:
         ValueError: An impossible argument, or a problem whose maximum is unknown.
+        WaitingForObservations: The strategy waits and no observation is on its way.
+        HorizonReached: The strategy has a horizon, and it is shorter.
     """
     if horizon < 1:
         raise ValueError(f"horizon must be at least 1, got {horizon}")
@@ -401,19 +414,23 @@ def simulate(
     if isinstance(problem.domain, FiniteSet) and problem.domain is strategy.domain:
         table = problem(problem.domain.points).tolist()
     X, values, told_at = [], [], torch.full((horizon,), -1)
-    due: list[
-        tuple[int, int, int, float]
-    ] = []  # (step before whose ask it arrives, step, id, value)
-    seconds = 0.0
-    for step in tqdm(range(horizon), disable=not progress, unit="step"):
-        while due and due[0][0] <= step:
-            _, asked_at, id, observation = heapq.heappop(due)
-            start = time.perf_counter()
-            strategy.tell(id, observation)
-            seconds += time.perf_counter() - start
-            told_at[asked_at] = step
+    # (step before whose ask it arrives, index of its own ask, id, value)
+    due: list[tuple[int, int, int, float]] = []
+    seconds, step = 0.0, 0
+    for index in tqdm(range(horizon), disable=not progress, unit="evaluation"):
         start = time.perf_counter()
-        trial = strategy.ask()
+        trial = None
+        while trial is None:
+            while due and due[0][0] <= step:
+                _, asked_at, id, observation = heapq.heappop(due)
+                strategy.tell(id, observation)
+                told_at[asked_at] = index
+            try:
+                trial = strategy.ask()
+            except WaitingForObservations:
+                if not due:
+                    raise
+                step = due[0][0]
         seconds += time.perf_counter() - start
         if table is not None and "index" in trial.info:
             value = table[trial.info["index"]]
@@ -421,8 +438,9 @@ def simulate(
             value = float(problem(trial.x))
         X.append(trial.x)
         values.append(value)
-        arrival = step + int(delays[step]) + 1
-        heapq.heappush(due, (arrival, step, trial.id, value + float(noise[step])))
+        step += 1
+        arrival = step + int(delays[index])
+        heapq.heappush(due, (arrival, index, trial.id, value + float(noise[index])))
     f = torch.tensor(values, dtype=torch.float64)
     return Trace(
         strategy=strategy,

@@ -12,11 +12,21 @@ import pytest
 import torch
 
 from botorch_ext import run
-from botorch_ext.exceptions import TrialFailedWarning
+from botorch_ext.exceptions import TrialFailedWarning, WaitingForObservations
 from botorch_ext.factors import GrowingCholesky
 from botorch_ext.strategies import Abandoned, Asked, Told
 from tests.objectives import f, first_call_fails, first_worker_dies
-from tests.strategies.sessions import RowsInTurn, box, data, finite, make, plain, snapshot
+from tests.strategies.sessions import (
+    InRounds,
+    RowsInTurn,
+    Stuck,
+    box,
+    data,
+    finite,
+    make,
+    plain,
+    snapshot,
+)
 
 quiet = partial(run, progress=False)
 
@@ -99,6 +109,68 @@ def test_the_objective_may_return_a_tensor_and_change_its_argument():
     quiet(spoilt, objective, 5)
     quiet(clean, lambda x: torch.tensor(f(x)), 5)
     assert snapshot(spoilt) == snapshot(clean)
+
+
+# --- methods that wait, and methods that end ------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [None, 5])
+def test_a_strategy_that_waits_is_asked_again_when_something_was_told(threads):
+    strategy, counted = InRounds(finite()), Counted()
+    executor = None if threads is None else partial(Threads, threads)
+    result = quiet(strategy, counted, 11, executor=executor, max_pending=threads or 1)
+    assert sorted(result.ids) == list(range(11))
+    assert counted.most <= 3
+    pending = 0
+    for event in strategy.events:
+        if isinstance(event, Asked) and event.trial.id % 3 == 0:
+            assert pending == 0
+        pending += 1 if isinstance(event, Asked) else -1
+
+
+def test_a_waiting_round_closes_without_a_trial_that_is_given_up():
+    strategy = InRounds(finite())
+    strategy.ask(2)  # pending from before
+    with Threads(3) as pool, pytest.warns(TrialFailedWarning, match="trial 1 .*failed 1 times"):
+        result = quiet(strategy, fails_in_row(1), 6, executor=pool, max_pending=3, max_retries=0)
+    assert sorted(result.ids) == [0, 2, 3, 4, 5]
+    assert [failure.id for failure in result.failures] == [1]
+
+
+def fails_in_row(row):
+    def objective(x):
+        if torch.equal(x, finite().points[row]):
+            raise RuntimeError(f"row {row}")
+        return f(x)
+
+    return objective
+
+
+@pytest.mark.parametrize("threads", [None, 3])
+def test_a_study_ends_with_the_horizon_of_its_strategy(threads):
+    strategy = InRounds(finite(), horizon=8)
+    executor = None if threads is None else partial(Threads, threads)
+    result = quiet(strategy, f, 20, executor=executor, max_pending=threads or 1)
+    assert sorted(result.ids) == list(range(8))
+    assert strategy.pending == []
+    assert not result.interrupted
+    assert result.best_value == max(result.Y.tolist())
+    assert sorted(quiet(strategy, f, 20).ids) == list(range(8))
+
+
+def test_waiting_for_nothing_is_an_error():
+    made = []
+
+    def executor():
+        made.append(Threads(1))
+        return made[-1]
+
+    strategy = Stuck(finite())
+    with pytest.raises(WaitingForObservations, match="for ever"):
+        quiet(strategy, f, 4, executor=executor, max_pending=2)
+    assert strategy.events == ()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        made[0].submit(int)
 
 
 # --- failures -------------------------------------------------------------------------------------

@@ -9,9 +9,10 @@ from scipy import stats
 
 from botorch_ext import Box, run, simulate
 from botorch_ext.delays import Geometric, Poisson, as_delay
+from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.problems import RKHSFunction
 from botorch_ext.strategies import Asked
-from tests.strategies.sessions import RowsInTurn, box, finite, kernel, make, plain
+from tests.strategies.sessions import InRounds, RowsInTurn, Stuck, box, finite, kernel, make, plain
 
 
 def events(strategy):
@@ -63,6 +64,46 @@ def test_observations_arrive_when_the_definition_says(domain, delay):
     assert trace.simple_regret.tolist() == pytest.approx(least, abs=1e-9)
     assert trace.seconds > 0
     assert trace.strategy is strategy
+
+
+@pytest.mark.parametrize("delay", [None, 4, Poisson(3.5), Geometric(6.0)])
+def test_the_clock_jumps_while_a_strategy_waits(delay):
+    problem, horizon, size = rkhs(finite()), 14, 3
+    strategy = InRounds(problem.domain, size)
+    trace = simulate(strategy, problem, horizon, delay=delay, seed=3)
+    # By the definition: the clock ticks; at each tick arrivals are told and one point is asked, if
+    # that is possible.
+    due, expected, told_at, num_asked, now = {}, [], [-1] * horizon, 0, 0
+    while num_asked < horizon:
+        for id in sorted(id for id, arrival in due.items() if arrival == now):
+            expected.append(("told", id))
+            told_at[id] = num_asked
+            del due[id]
+        if num_asked % size or not due:
+            due[num_asked] = now + int(trace.delays[num_asked]) + 1
+            expected.append(("asked", num_asked))
+            num_asked += 1
+        now += 1
+    assert [
+        ("asked", event.trial.id) if isinstance(event, Asked) else ("told", event.id)
+        for event in strategy.events
+    ] == expected
+    assert trace.told_at.tolist() == told_at
+    assert len(trace.regret) == horizon  # one for each evaluation, none for waiting
+    told = {event.id: event.value for event in strategy.events if not isinstance(event, Asked)}
+    assert all(trace.observations[id].item() == value for id, value in told.items())
+
+
+def test_simulate_ends_with_an_error_at_the_horizon_of_a_strategy():
+    problem = rkhs(finite())
+    with pytest.raises(HorizonReached):
+        simulate(InRounds(problem.domain, horizon=8), problem, 9)
+
+
+def test_a_strategy_that_waits_for_nothing_is_not_simulated():
+    problem = rkhs(finite())
+    with pytest.raises(WaitingForObservations, match="for ever"):
+        simulate(Stuck(problem.domain), problem, 9)
 
 
 def noise_of(trace):

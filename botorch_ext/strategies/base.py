@@ -197,11 +197,15 @@ class Strategy(ABC):
 
         Raises:
             ValueError: ``num_trials`` is less than 1.
+            WaitingForObservations: The method must be told something first.
+            HorizonReached: The method has not that many trials left.
         """
         if num_trials is None:
+            self._require_askable(1)
             return self._ask_one()
         if num_trials < 1:
             raise ValueError(f"num_trials must be at least 1, got {num_trials}")
+        self._require_askable(num_trials)
         return [self._ask_one() for _ in range(num_trials)]
 
     def tell(self, id: int, value: float) -> None:
@@ -302,6 +306,10 @@ class Strategy(ABC):
     @abstractmethod
     def _evaluated_means(self) -> Tensor:
         """The posterior mean at the points of `_evaluated`, in its order."""
+
+    def _require_askable(self, num_trials: int) -> None:  # noqa: B027 - most methods always can
+        """Raises `WaitingForObservations` or `HorizonReached` where the method cannot ask that many
+        trials now; called before anything is asked, and changes nothing."""
 
     def _ask_one(self) -> Trial:
         step = len(self.history.trials)

@@ -9,6 +9,7 @@ from gpytorch.kernels import RBFKernel
 from torch import Tensor
 
 from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.models import FinitePosterior, KernelGP
 from botorch_ext.strategies import Asked, OptimisticStrategy, Strategy
 from botorch_ext.widths import Enlarged, SelfNormalized
@@ -72,6 +73,32 @@ class RowsInTurn(Strategy):
 
     def _evaluated_means(self):
         return self._evaluated()[1]
+
+
+class InRounds(RowsInTurn):
+    """Asks rounds of ``size`` trials: a round waits until none of the round before is pending."""
+
+    def __init__(self, domain: Domain, size: int = 3, horizon: int = 1000) -> None:
+        super().__init__(domain)
+        self.size, self.horizon = size, horizon
+
+    def _require_askable(self, num_trials):
+        num_asked = len(self.history.trials)
+        if num_asked + num_trials > self.horizon:
+            raise HorizonReached(f"{self.horizon - num_asked} trials are left", self.horizon)
+        available = self.size - num_asked % self.size
+        if available == self.size and self.pending:
+            available = 0
+        if num_trials > available:
+            message = f"{available} trials can be asked, got {num_trials}"
+            raise WaitingForObservations(message, self.pending, available)
+
+
+class Stuck(RowsInTurn):
+    """Waits, though nothing is pending."""
+
+    def _require_askable(self, num_trials):
+        raise WaitingForObservations("for ever", [], 0)
 
 
 Action = tuple[str, float, float]

@@ -5,11 +5,17 @@ import json
 import pytest
 import torch
 
-from botorch_ext.exceptions import NoObservationsError, UnknownTrialError
+from botorch_ext.exceptions import (
+    HorizonReached,
+    NoObservationsError,
+    UnknownTrialError,
+    WaitingForObservations,
+)
 from botorch_ext.strategies import Abandoned, Asked, Told, Trial
 from tests.strategies.sessions import (
     DOMAINS,
     POLICIES,
+    InRounds,
     box,
     data,
     f,
@@ -67,6 +73,27 @@ def test_asking_for_several_is_asking_one_after_another(domain):
         assert torch.equal(a.x, b.x)
         assert a.info == b.info
     assert len({tuple(trial.x.tolist()) for trial in singles}) == 5  # hallucination spreads them
+
+
+def test_a_method_that_waits_or_ends_refuses_a_batch_as_a_whole():
+    strategy = InRounds(finite(), size=3, horizon=5)
+    strategy.ask(2)
+    before = strategy.events
+    with pytest.raises(WaitingForObservations, match="1 trials can be asked, got 2") as waits:
+        strategy.ask(2)
+    assert (waits.value.ids, waits.value.available) == ([0, 1], 1)
+    assert [plain(e) for e in strategy.events] == [plain(e) for e in before]
+    assert strategy.ask().id == 2
+    with pytest.raises(WaitingForObservations):
+        strategy.ask()
+    for id in range(3):
+        strategy.tell(id, 0.1)
+    with pytest.raises(HorizonReached, match="2 trials are left") as ends:
+        strategy.ask(3)
+    assert ends.value.horizon == 5
+    assert [trial.id for trial in strategy.ask(2)] == [3, 4]
+    with pytest.raises(HorizonReached):
+        strategy.ask()
 
 
 def test_ids_may_come_from_elsewhere():
