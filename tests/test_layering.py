@@ -17,12 +17,18 @@ ORDER = (
     "exceptions",
     "domains",
     "kernel_functions",
+    "smoothness",
     "kernels",
     "factors",
     "models.kernel_gp",
     "models.finite",
     "models.candidates",
     "models",
+    "widths.base",
+    "widths.adaptive",
+    "widths.bayesian",
+    "widths.fixed_design",
+    "widths.composed",
     "widths",
     "estimates",
     "acquisition.pending",
@@ -149,13 +155,13 @@ def test_imports_point_one_way(module: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source", "target"),
     [
-        ("widths", "import botorch_ext", PACKAGE),
-        ("widths", "import botorch_ext.runner as r", "runner"),
-        ("widths", "from botorch_ext import runner", "runner"),
-        ("widths", "from . import runner", "runner"),
-        ("widths", "from botorch_ext.widths import Constant", "widths"),
+        ("domains", "import botorch_ext", PACKAGE),
+        ("domains", "import botorch_ext.runner as r", "runner"),
+        ("domains", "from botorch_ext import runner", "runner"),
+        ("domains", "from . import runner", "runner"),
+        ("domains", "from botorch_ext.domains import Box", "domains"),
         (
-            "widths",
+            "domains",
             "def f():\n    from botorch_ext.strategies.base import Trial",
             "strategies.base",
         ),
@@ -167,7 +173,7 @@ def test_imports_point_one_way(module: str) -> None:
     ],
 )
 def test_a_wrong_import_is_found(module: str, source: str, target: str) -> None:
-    package = PACKAGE if module == "widths" else f"{PACKAGE}.{module.split('.')[0]}"
+    package = PACKAGE if module == "domains" else f"{PACKAGE}.{module.split('.')[0]}"
     line = len(source.splitlines())
     assert _violations(module, source, package, set(ORDER)) == [
         f"{module}, line {line}, imports {target}"

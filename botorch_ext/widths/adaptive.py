@@ -1,0 +1,121 @@
+"""Widths for functions of the RKHS whose points were chosen adaptively."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from botorch_ext.widths.base import (
+    ConfidenceModel,
+    Width,
+    as_tensor_like,
+    check_delta,
+    check_noise_std,
+    check_rkhs_bound,
+)
+
+# gamma_t as a function of t: what a width uses in place of the realised information gain.
+InformationGainBound = Callable[[int], float]
+
+
+@dataclass(frozen=True)
+class SelfNormalized(Width):
+    """sigma/sqrt(lambda) sqrt(2 ln(1/delta) + 2 I_{t-1}) + B.
+
+    Valid for f in the RKHS with norm at most B, points chosen adaptively, any lambda > 0.
+    Source: Bogunovic and Krause 2021, lemma 1 (whose eq. 13 misprints s for s^2); Abbasi-Yadkori
+        2013.
+
+    Args:
+        rkhs_bound: B, at least the RKHS norm of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise.
+        delta: Failure probability, over all steps and points together.
+    """
+
+    rkhs_bound: float
+    noise_std: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        check_rkhs_bound(self.rkhs_bound)
+        check_noise_std(self.noise_std)
+        check_delta(self.delta)
+
+    def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
+        gain = model.information_gain()
+        radius = (2 * math.log(1 / self.delta) + 2 * gain).sqrt()
+        return self.noise_std / model.noise_variance.sqrt() * radius + self.rkhs_bound
+
+
+@dataclass(frozen=True)
+class ChowdhuryGopalan(Width):
+    """B + R/sqrt(lambda) sqrt(2 (gamma_{t-1} + 1 + ln(1/delta))).
+
+    Source: Chowdhury and Gopalan 2017, theorem 2; Ziomek et al. 2024, theorem 3.1, who print R
+    without the division by sqrt(lambda), which holds for lambda >= 1 only: ``printed=True`` is that
+    form.
+
+    Args:
+        rkhs_bound: B, at least the RKHS norm of f.
+        noise_std: R, the sub-Gaussian constant of the noise.
+        delta: Failure probability.
+        printed: The formula as printed.
+        max_information_gain: gamma_t as a function of t. None uses the realised I_{t-1}, which is
+            valid; a greedy value is not, only its upper end (see `max_information_gain`).
+    """
+
+    rkhs_bound: float
+    noise_std: float
+    delta: float
+    printed: bool = False
+    max_information_gain: InformationGainBound | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_rkhs_bound(self.rkhs_bound)
+        check_noise_std(self.noise_std)
+        check_delta(self.delta)
+
+    def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
+        if self.max_information_gain is None:
+            gain = model.information_gain()
+        else:
+            gain = as_tensor_like(self.max_information_gain(t - 1), model.noise_variance)
+        radius = self.noise_std * (2 * (gain + 1 + math.log(1 / self.delta))).sqrt()
+        if not self.printed:
+            radius = radius / model.noise_variance.sqrt()
+        return self.rkhs_bound + radius
+
+
+@dataclass(frozen=True)
+class SrinivasRKHS(Width):
+    """sqrt(2 B^2 + 300 gamma_t ln^3(t / delta)).
+
+    Valid for f in the RKHS and noise bounded by sqrt(lambda). Source: Krause and Ong 2011, theorem
+    1 (3).
+
+    Args:
+        rkhs_bound: B, at least the RKHS norm of f.
+        delta: Failure probability.
+        max_information_gain: gamma_t as a function of t. None uses the realised gain plus the most
+            that one more point can add, 1/2 ln(1 + 1/lambda): at most gamma_t plus that, and a
+            heuristic where it is less than gamma_t.
+    """
+
+    rkhs_bound: float
+    delta: float
+    max_information_gain: InformationGainBound | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_rkhs_bound(self.rkhs_bound)
+        check_delta(self.delta)
+
+    def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
+        if self.max_information_gain is None:
+            gain = model.information_gain() + 0.5 * torch.log1p(1 / model.noise_variance)
+        else:
+            gain = as_tensor_like(self.max_information_gain(t), model.noise_variance)
+        return (2 * self.rkhs_bound**2 + 300 * gain * math.log(t / self.delta) ** 3).sqrt()

@@ -1,0 +1,75 @@
+"""Widths for functions drawn from the Gaussian process."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from botorch_ext.widths.base import ConfidenceModel, Width, check_count, check_delta, require
+
+
+@dataclass(frozen=True)
+class BayesFinite(Width):
+    """sqrt(2 ln(N pi^2 t^2 / (6 delta))).
+
+    Valid for f drawn from the GP on a finite set. Source: Srinivas et al. 2010, theorem 1; Krause
+    and Ong 2011, theorem 1 (1).
+
+    Args:
+        num_points: N, the size of the set.
+        delta: Failure probability.
+    """
+
+    num_points: int
+    delta: float
+
+    def __post_init__(self) -> None:
+        check_count("num_points", self.num_points)
+        check_delta(self.delta)
+
+    def __call__(self, t: int, model: ConfidenceModel) -> float:
+        return math.sqrt(2 * math.log(self.num_points * math.pi**2 * t**2 / (6 * self.delta)))
+
+
+@dataclass(frozen=True)
+class BayesContinuous(Width):
+    """sqrt(2 ln(2 pi^2 t^2 / (3 delta)) + 2 d ln(t^2 d b r sqrt(ln(4 d a / delta)))).
+
+    Valid for f drawn from the GP on [0, r]^d, if sup |df/dx_j| > L has probability at most a
+    exp(-(L/b)^2). Holds at the nearest point of a grid with t^2 d b r sqrt(ln(4 d a / delta))
+    points per axis, plus 1/t^2. Source: Srinivas et al. 2010, theorem 2; Krause and Ong 2011,
+    theorem 1 (2).
+
+    Args:
+        dim: d.
+        a: Tail constant of the derivatives.
+        b: Tail scale of the derivatives, in units of f per unit of x.
+        r: Side of the cube.
+        delta: Failure probability.
+    """
+
+    dim: int
+    a: float
+    b: float
+    r: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        check_count("dim", self.dim)
+        check_delta(self.delta)
+        for name, value in (("a", self.a), ("b", self.b), ("r", self.r)):
+            require(0 < value < math.inf, name, value, "positive and finite")
+        # Otherwise the grid of the proof is empty and the logarithms below have no meaning.
+        require(4 * self.dim * self.a > self.delta, "a", self.a, "more than delta / (4 dim)")
+
+    def __call__(self, t: int, model: ConfidenceModel) -> float:
+        grid = (
+            t**2
+            * self.dim
+            * self.b
+            * self.r
+            * math.sqrt(math.log(4 * self.dim * self.a / self.delta))
+        )
+        union = 2 * math.log(2 * math.pi**2 * t**2 / (3 * self.delta))
+        # A grid of less than one point per axis still has one.
+        return math.sqrt(union + 2 * self.dim * math.log(max(grid, 1.0)))

@@ -1,0 +1,72 @@
+"""Widths made of other widths."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from botorch_ext.widths.base import (
+    ConfidenceModel,
+    Width,
+    as_width,
+    check_misspecification,
+    require,
+)
+
+
+@dataclass(frozen=True)
+class Scaled(Width):
+    """``factor`` times another width: the theory is conservative. Its offset is scaled as well.
+
+    Args:
+        width: The width to scale; a float is a `Constant`.
+        factor: Positive.
+    """
+
+    width: Width | float
+    factor: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", as_width(self.width))
+        require(0 < self.factor < math.inf, "factor", self.factor, "positive and finite")
+
+    def __call__(self, t: int, model: ConfidenceModel) -> float | Tensor:
+        return self.factor * as_width(self.width)(t, model)
+
+    def offset(self, t: int, model: ConfidenceModel) -> float | Tensor:
+        return self.factor * as_width(self.width).offset(t, model)
+
+
+@dataclass(frozen=True)
+class Enlarged(Width):
+    """w + eps sqrt(t)/sqrt(lambda): keeps a width valid when f is only within eps of the RKHS ball.
+
+    The bounds then hold for the RKHS part of f; for f itself add eps on each side.
+    Source: Bogunovic and Krause 2021, eq. 15 and lemma 2.
+
+    Args:
+        width: A width that is valid for functions of the RKHS; a float is a `Constant`.
+        misspecification: eps, the max-norm distance of f to the RKHS ball, in the units of f.
+    """
+
+    width: Width | float
+    misspecification: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", as_width(self.width))
+        check_misspecification(self.misspecification)
+
+    def __call__(self, t: int, model: ConfidenceModel) -> float | Tensor:
+        return as_width(self.width)(t, model) + enlargement(
+            self.misspecification, t, model.noise_variance
+        )
+
+    def offset(self, t: int, model: ConfidenceModel) -> float | Tensor:
+        return as_width(self.width).offset(t, model)
+
+
+def enlargement(misspecification: float, t: int, noise_variance: Tensor) -> Tensor:
+    """eps sqrt(t)/sqrt(lambda): Bogunovic and Krause 2021, eq. 15."""
+    return misspecification * math.sqrt(t) / noise_variance.sqrt()

@@ -1,0 +1,200 @@
+"""Widths for functions of the RKHS whose points were chosen without looking at observations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from gpytorch.kernels import Kernel
+from torch import Tensor
+
+from botorch_ext.domains import Box
+from botorch_ext.smoothness import holder_constants
+from botorch_ext.widths.base import (
+    ConfidenceModel,
+    Width,
+    check_count,
+    check_delta,
+    check_noise_std,
+    check_rkhs_bound,
+    require,
+)
+
+
+@dataclass(frozen=True)
+class FixedDesign(Width):
+    """B + sigma/sqrt(lambda) sqrt(2 ln(1/delta')) with delta' = delta / (4 R N).
+
+    Valid for f in the RKHS and points chosen without looking at the observations; the union is over
+    N points, R rounds and two sides. Source: Vakili et al. 2023, lemma 4.1 and theorem 6.1 (who
+    write lambda for our sqrt(lambda)).
+
+    Args:
+        rkhs_bound: B, at least the RKHS norm of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise.
+        delta: Failure probability.
+        num_points: N, the points the bound must hold at.
+        num_rounds: R, the rounds of the whole horizon.
+    """
+
+    rkhs_bound: float
+    noise_std: float
+    delta: float
+    num_points: int
+    num_rounds: int
+
+    def __post_init__(self) -> None:
+        check_rkhs_bound(self.rkhs_bound)
+        check_noise_std(self.noise_std)
+        check_delta(self.delta)
+        check_count("num_points", self.num_points)
+        check_count("num_rounds", self.num_rounds)
+
+    def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
+        share = self.delta / (4 * self.num_rounds * self.num_points)
+        radius = self.noise_std * math.sqrt(2 * math.log(1 / share))
+        return self.rkhs_bound + radius / model.noise_variance.sqrt()
+
+
+@dataclass(frozen=True)
+class FixedDesignContinuous(Width):
+    """U = mean + 2/q + w' (s + 2/sqrt(q)), L = mean - 2/q - w' (s + 2/sqrt(q)).
+
+    w' = B + sigma/sqrt(lambda) sqrt(2 ln(2 Gamma / delta')), Gamma = c C~^d q^d, C~ = B +
+    max(sigma, k_max) sqrt(q)/sqrt(lambda) sqrt(2 ln(4 q / delta')), delta' = delta / (4 R), and q
+    the number of observations of the round that arrived; the parts without s are the `offset`.
+    Rigorous on a box, and so wide that nothing is eliminated at practical horizons.
+    Source: Vakili et al. 2023, theorem 6.2 and eq. 26 (eq. 9 prints U twice and u_r for q_r).
+
+    Args:
+        rkhs_bound: B, at least the RKHS norm of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise.
+        delta: Failure probability.
+        num_rounds: R, the rounds of the whole horizon.
+        c: Discretisation constant.
+        max_kernel: k_max, the largest k(x, x).
+    """
+
+    rkhs_bound: float
+    noise_std: float
+    delta: float
+    num_rounds: int
+    c: float = 1.0
+    max_kernel: float = field(default=1.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_rkhs_bound(self.rkhs_bound)
+        check_noise_std(self.noise_std)
+        check_delta(self.delta)
+        check_count("num_rounds", self.num_rounds)
+        require(0 < self.c < math.inf, "c", self.c, "positive and finite")
+        require(
+            0 < self.max_kernel < math.inf, "max_kernel", self.max_kernel, "positive and finite"
+        )
+
+    def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
+        q = max(model.num_observations, 1)
+        share = self.delta / (4 * self.num_rounds)
+        ridge = model.noise_variance.sqrt()
+        amplitude = max(self.noise_std, self.max_kernel) * math.sqrt(q) / ridge
+        lipschitz = self.rkhs_bound + amplitude * math.sqrt(2 * math.log(4 * q / share))
+        log_points = math.log(self.c) + model.dim * (lipschitz.log() + math.log(q))
+        radius = (2 * (math.log(2 / share) + log_points)).sqrt()
+        return self.rkhs_bound + self.noise_std / ridge * radius
+
+    def offset(self, t: int, model: ConfidenceModel) -> Tensor:
+        q = max(model.num_observations, 1)
+        return 2 / q + self(t, model) * (2 / math.sqrt(q))
+
+
+@dataclass(frozen=True)
+class FixedDesignNet(Width):
+    """B + sigma/sqrt(lambda) sqrt(2 ln(4 R N / delta)) and offset 1/sqrt(q): for boxes.
+
+    `FixedDesign` on a net of N points on which f moves by at most 1/sqrt(q) from any point of the
+    box to the nearest of the net: N = prod_j ceil(side_j sqrt(d) / (2 rho)), rho = (B C_k
+    sqrt(q))^(-1/xi), and q the number of observations of the round that arrived. Off the net it is
+    a heuristic: the offset covers what f moves, but nothing covers how far the mean and the
+    standard deviation move. `FixedDesignContinuous` is rigorous and too wide to eliminate anything
+    at practical horizons.
+
+    Args:
+        rkhs_bound: B, at least the RKHS norm of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise.
+        delta: Failure probability.
+        num_rounds: R, the rounds of the whole horizon.
+        sides: The sides of the box, each in lengthscales of its column.
+        constant: C_k, the least with sqrt(2 (k(0) - k(r))) <= C_k r^xi, r in lengthscales; see
+            `botorch_ext.smoothness.holder_constants`.
+        exponent: xi.
+    """
+
+    rkhs_bound: float
+    noise_std: float
+    delta: float
+    num_rounds: int
+    sides: tuple[float, ...]
+    constant: float
+    exponent: float
+
+    def __post_init__(self) -> None:
+        check_rkhs_bound(self.rkhs_bound)
+        check_noise_std(self.noise_std)
+        check_delta(self.delta)
+        check_count("num_rounds", self.num_rounds)
+        possible = len(self.sides) > 0 and all(0 <= side < math.inf for side in self.sides)
+        if not possible:
+            raise ValueError(f"sides must be non-negative and finite, got {self.sides}")
+        require(0 < self.constant < math.inf, "constant", self.constant, "positive and finite")
+        require(0 < self.exponent <= 1, "exponent", self.exponent, "in (0, 1]")
+
+    @classmethod
+    def on_box(
+        cls,
+        rkhs_bound: float,
+        noise_std: float,
+        delta: float,
+        num_rounds: int,
+        box: Box,
+        kernel: Kernel,
+    ) -> FixedDesignNet:
+        """The width on a box for an RBF or Matern kernel, or sums and products of such kernels.
+
+        Raises:
+            ValueError: A kernel whose smoothness is not known, or a parameter out of its range.
+        """
+        holder = holder_constants(kernel, box.dim)
+        sides = zip((box.upper - box.lower).tolist(), holder.lengthscales, strict=True)
+        return cls(
+            rkhs_bound,
+            noise_std,
+            delta,
+            num_rounds,
+            tuple(side / lengthscale for side, lengthscale in sides),
+            holder.constant,
+            holder.exponent,
+        )
+
+    def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
+        log_union = math.log(4 * self.num_rounds / self.delta) + self._log_points(model)
+        radius = self.noise_std * math.sqrt(2 * log_union)
+        return self.rkhs_bound + radius / model.noise_variance.sqrt()
+
+    def offset(self, t: int, model: ConfidenceModel) -> float:
+        return 1 / math.sqrt(max(model.num_observations, 1))
+
+    def _log_points(self, model: ConfidenceModel) -> float:
+        """ln N, whose N may be beyond any float."""
+        if self.rkhs_bound == 0:
+            return 0.0
+        q = max(model.num_observations, 1)
+        log_change = math.log(self.rkhs_bound) + math.log(self.constant) + 0.5 * math.log(q)
+        log_scale = 0.5 * math.log(len(self.sides)) - math.log(2) + log_change / self.exponent
+        total = 0.0
+        for side in self.sides:
+            log_ratio = math.log(side) + log_scale if side > 0 else -math.inf
+            # From 2^53 on, rounding up changes nothing.
+            if log_ratio < 53 * math.log(2):
+                log_ratio = math.log(max(math.ceil(math.exp(log_ratio)), 1))
+            total += log_ratio
+        return total
