@@ -1,15 +1,19 @@
 """One function for each published algorithm, by its paper's name. Each returns a `Strategy`.
 
-The arguments mean the same everywhere, in the units of the observations:
+The arguments mean the same everywhere, in the units of the observations. The docstring of a
+function describes those that are its own; the others are:
 
 - ``domain``: a `Box` or a `FiniteSet`; ``kernel``: a GPyTorch kernel with k(x, x) <= 1.
 - ``noise_variance``: lambda, the ridge of the model; ``noise_std``: sigma, the sub-Gaussian
   constant of the noise; ``rkhs_bound``: B; ``delta``: failure probability.
-- ``width``: a width object or a number in place of the published one; the three above are then
-  optional.
+- ``width``: a width object or a number in place of the published one; ``noise_std``,
+  ``rkhs_bound`` and ``delta`` are then optional.
 - ``mean``: the prior mean of the model; zero if None.
-- ``pending``: what to do about trials that are asked and not told; ``seed``; ``initial``;
-  ``num_initial``: see `OptimisticStrategy`.
+- ``pending``: "ignore", "hallucinate" or "censor", what to do about trials that are asked and not
+  told; with its options ``inflate``, ``minimum`` and ``timeout``, see `OptimisticStrategy`.
+- ``seed``, ``initial``, ``num_initial``: see `OptimisticStrategy`.
+
+An impossible or missing argument is a ValueError that names it.
 """
 
 from __future__ import annotations
@@ -38,42 +42,36 @@ class _Common(TypedDict, total=False):
     num_initial: int
 
 
-_OF_THE_STRATEGY = ("pending", "seed", "initial", "num_initial")
+class _Optimistic(_Common, total=False):
+    inflate: bool
+    minimum: float | None
+    timeout: int | None
+
+
+_OF_THE_STRATEGY = ("pending", "inflate", "minimum", "timeout", "seed", "initial", "num_initial")
 
 
 def gp_ucb(
-    domain: Domain, kernel: Kernel, *, noise_variance: float, **options: Unpack[_Common]
+    domain: Domain, kernel: Kernel, *, noise_variance: float, **options: Unpack[_Optimistic]
 ) -> OptimisticStrategy:
     """GP-UCB with the `SelfNormalized` width (Srinivas et al. 2010; the width of Bogunovic and
     Krause 2021, lemma 1).
 
     Args:
-        domain: Where to maximise.
-        kernel: The kernel of the model.
-        noise_variance: lambda.
-        options: The common arguments, above.
-
-    Raises:
-        ValueError: Impossible or missing arguments; the message names them.
+        options: The arguments all methods share, described with this module.
     """
     width = _published(SelfNormalized, options)
     return _strategy(domain, kernel, noise_variance, width, options)
 
 
 def igp_ucb(
-    domain: Domain, kernel: Kernel, *, noise_variance: float, **options: Unpack[_Common]
+    domain: Domain, kernel: Kernel, *, noise_variance: float, **options: Unpack[_Optimistic]
 ) -> OptimisticStrategy:
     """IGP-UCB: GP-UCB with the `ChowdhuryGopalan` width at the realised information gain
     (Chowdhury and Gopalan 2017, algorithm 1).
 
     Args:
-        domain: Where to maximise.
-        kernel: The kernel of the model.
-        noise_variance: lambda.
-        options: The common arguments, above.
-
-    Raises:
-        ValueError: Impossible or missing arguments; the message names them.
+        options: The arguments all methods share, described with this module.
     """
     width = _published(ChowdhuryGopalan, options)
     return _strategy(domain, kernel, noise_variance, width, options)
@@ -85,20 +83,15 @@ def ec_gp_ucb(
     *,
     noise_variance: float,
     misspecification: float,
-    **options: Unpack[_Common],
+    **options: Unpack[_Optimistic],
 ) -> OptimisticStrategy:
     """EC-GP-UCB: GP-UCB with confidence bounds enlarged for a known misspecification
     (Bogunovic and Krause 2021, algorithm 1).
 
     Args:
-        domain: Where to maximise.
-        kernel: The kernel of the model.
-        noise_variance: lambda.
         misspecification: eps >= 0, the max-norm distance of f to the RKHS ball, in the units of f.
-        options: The common arguments, above; ``width`` is the width that is enlarged.
-
-    Raises:
-        ValueError: Impossible or missing arguments; the message names them.
+        options: The arguments all methods share, described with this module; ``width`` is the width
+            that is enlarged.
     """
     width = Enlarged(_published(SelfNormalized, options), misspecification)
     return _strategy(domain, kernel, noise_variance, width, options)
@@ -115,19 +108,14 @@ def gp_bucb(
     """GP-BUCB: GP-UCB that hallucinates pending evaluations (Desautels et al. 2014, algorithm 1).
 
     Args:
-        domain: Where to maximise.
-        kernel: The kernel of the model.
-        noise_variance: lambda.
         inflate: Multiply the width by exp(information gain of the pending points given the told
             ones). The bound is valid with it; practice does without.
-        options: The common arguments, above; ``pending`` can only be "hallucinate".
-
-    Raises:
-        ValueError: Impossible or missing arguments; the message names them.
+        options: The arguments all methods share, described with this module; ``pending`` can only
+            be "hallucinate".
     """
     _fix_pending(options, "hallucinate", "gp_bucb")
     width = _published(SelfNormalized, options)
-    return _strategy(domain, kernel, noise_variance, width, options, inflate=inflate)
+    return _strategy(domain, kernel, noise_variance, width, {**options, "inflate": inflate})
 
 
 def gp_ucb_sdf(
@@ -142,22 +130,16 @@ def gp_ucb_sdf(
     """GP-UCB-SDF: GP-UCB that censors pending evaluations at a known minimum (Verma et al. 2022).
 
     Args:
-        domain: Where to maximise.
-        kernel: The kernel of the model.
-        noise_variance: lambda.
         minimum: The least value f can take.
         timeout: m: a trial asked at step s and not told before the ask of step s + m + 1 stays
             censored for ever. None for no timeout.
-        options: The common arguments, above; ``pending`` can only be "censor".
-
-    Raises:
-        ValueError: Impossible or missing arguments; the message names them.
+        options: The arguments all methods share, described with this module; ``pending`` can only
+            be "censor".
     """
     _fix_pending(options, "censor", "gp_ucb_sdf")
     width = _published(SelfNormalized, options)
-    return _strategy(
-        domain, kernel, noise_variance, width, options, minimum=minimum, timeout=timeout
-    )
+    options_of_policy = {"minimum": minimum, "timeout": timeout}
+    return _strategy(domain, kernel, noise_variance, width, {**options, **options_of_policy})
 
 
 def _published(kind: type[SelfNormalized | ChowdhuryGopalan], options: _Common) -> Width | float:
@@ -184,13 +166,12 @@ def _strategy(
     noise_variance: float,
     width: Width | float,
     options: Mapping[str, Any],
-    **more: Any,
 ) -> OptimisticStrategy:
     model = KernelGP(
         kernel, noise_variance, mean=options.get("mean"), dtype=domain.dtype, device=domain.device
     )
-    unknown = sorted(options.keys() - _Common.__annotations__.keys())
+    unknown = sorted(options.keys() - _Optimistic.__optional_keys__)
     if unknown:  # Unpack is for type checkers; Python itself lets any keyword through
         raise TypeError(f"unexpected keyword arguments: {', '.join(unknown)}")
     kept = {name: value for name, value in options.items() if name in _OF_THE_STRATEGY}
-    return OptimisticStrategy(domain, model, width, **kept, **more)
+    return OptimisticStrategy(domain, model, width, **kept)

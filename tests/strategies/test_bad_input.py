@@ -12,7 +12,18 @@ from botorch_ext import Box, FiniteSet, KernelGP, OptimisticStrategy, algorithms
 from botorch_ext.exceptions import KernelBoundWarning, OutsideDomainError, UnknownTrialError
 from botorch_ext.problems import RKHSFunction
 from botorch_ext.strategies import Asked
-from tests.strategies.sessions import LAMBDA, box, data, finite, kernel, make, plain, snapshot
+from tests.strategies.sessions import (
+    LAMBDA,
+    box,
+    data,
+    finite,
+    kernel,
+    make,
+    plain,
+    play,
+    script,
+    snapshot,
+)
 
 NAN, INF = math.nan, math.inf
 METHODS = {
@@ -223,6 +234,44 @@ def test_unknown_keywords_are_refused(method):
         build(method, noise_sd=0.1)
     with pytest.raises(TypeError, match="noise_variance"):
         build(method, without=["noise_variance"])
+
+
+PENDING = {
+    "ignore": {},
+    "hallucinate": {"inflate": True},
+    "censor": {"minimum": -2.5, "timeout": 3},
+}
+
+
+@pytest.mark.parametrize("pending", PENDING)
+@pytest.mark.parametrize("method", ["gp_ucb", "igp_ucb", "ec_gp_ucb"])
+def test_every_optimistic_method_takes_every_pending_policy(method, pending):
+    options = {"pending": pending, **PENDING[pending]}
+    strategy = build(method, **options)
+    twin = OptimisticStrategy(finite(), KernelGP(kernel(), LAMBDA), strategy.width, **options)
+    for s in (strategy, twin):
+        play(s, script(30, seed=81))
+    assert snapshot(strategy) == snapshot(twin)
+    assert strategy.report()["inflated"] == ("inflate" in options)
+    assert bool(strategy.report()["told_too_late"]) == ("timeout" in options)
+
+
+@pytest.mark.parametrize(
+    ("methods", "options", "name"),
+    [
+        ("gp_ucb igp_ucb ec_gp_ucb", {"pending": "ignore", "inflate": True}, "inflate"),
+        ("gp_ucb igp_ucb ec_gp_ucb", {"pending": "ignore", "minimum": -2.5}, "minimum"),
+        ("gp_ucb igp_ucb ec_gp_ucb", {"pending": "censor"}, "minimum"),
+        ("gp_ucb igp_ucb ec_gp_ucb gp_bucb", {"minimum": -2.5}, "minimum"),
+        ("gp_ucb igp_ucb ec_gp_ucb gp_bucb", {"timeout": 3}, "timeout"),
+        ("gp_ucb_sdf", {"inflate": True}, "inflate"),
+        ("gp_ucb_sdf", {"minimum": None}, "minimum"),
+    ],
+)
+def test_a_method_takes_the_options_of_its_pending_policy_only(methods, options, name):
+    for method in methods.split():
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            build(method, **options)
 
 
 @pytest.mark.parametrize("value", [-0.1, INF, NAN])
