@@ -100,12 +100,26 @@ def screening_points(box: Box, num_points: int, seed: int) -> Tensor:
         ``num_points x d``.
     """
     X = box.sample(num_points, seed)
+    kept = num_points // 4
     generator = torch.Generator().manual_seed(seed)
-    share = torch.rand(num_points, 1, generator=generator)
-    share[: num_points // 4] = 0
-    pushed = (torch.rand(num_points, box.dim, generator=generator) < share).to(box.device)
+    return torch.cat([X[:kept], on_faces(X[kept:], box, generator)])
+
+
+def on_faces(X: Tensor, box: Box, generator: torch.Generator) -> Tensor:
+    """Each point with a random share of its coordinates moved to the nearest face of the box.
+
+    Args:
+        X: ``m x d``, in the box.
+        box: The box.
+        generator: On the CPU.
+
+    Returns:
+        ``m x d``.
+    """
+    share = torch.rand(len(X), 1, generator=generator)
+    moved = (torch.rand(len(X), box.dim, generator=generator) < share).to(box.device)
     nearest = torch.where(X < (box.lower + box.upper) / 2, box.lower, box.upper)
-    return torch.where(pushed, nearest, X)
+    return torch.where(moved, nearest, X)
 
 
 def maximize_on_box(
