@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from botorch_ext.hallucination import PendingColumns
+
 _GROWTH = 1.25
 _VECTORS = ("z", "y", "gains", "jitter")
 
@@ -21,7 +23,7 @@ class GrowingCholesky:
     A target may be unknown (*pending*). A pending row counts in L, hence in every variance, and its
     target is whatever leaves the posterior mean unmoved (hallucination: Desautels et al., 2014):
     the weights alpha = L^-T z of pending rows are zero, which makes z the part of L^-1 y orthogonal
-    to the columns of L^-1 that belong to pending rows.
+    to the columns of L^-1 that belong to pending rows (`PendingColumns`).
 
     Args:
         noise_variance: ``*batch``; the ridge lambda.
@@ -34,6 +36,9 @@ class GrowingCholesky:
         self.num_points = 0
         self.pending: list[int] = []
         self._mean_weights: Tensor | None = None
+        # Of the oldest pending rows; brought up to date by what changes z, so that looking at a
+        # factor never changes the next digits.
+        self._columns: PendingColumns | None = None
         self.noise_variance = noise_variance
         batch = noise_variance.shape
         self.L = _identity(noise_variance, batch, capacity)
@@ -45,7 +50,7 @@ class GrowingCholesky:
         """Replaces every tensor, such as when a model moves to another device or dtype."""
         for name in ("noise_variance", "L", *_VECTORS):
             setattr(self, name, function(getattr(self, name)))
-        self._mean_weights = None
+        self._mean_weights = self._columns = None
 
     @property
     def batch_shape(self) -> torch.Size:
@@ -127,10 +132,8 @@ class GrowingCholesky:
         n, m = cross.shape[-2:]
         corner, jitter, gains = self._extension(cross, covariance)
         predicted = self._predict(cross)
-        others_pend = bool(self.pending)
-        if y is None or others_pend:
+        if y is None:
             z, target = torch.zeros_like(predicted), predicted
-            self.pending.extend(range(n, n + m))
         else:
             z, target = _forward_solve(corner, y - predicted), y
         self.reserve(n + m)
@@ -141,9 +144,13 @@ class GrowingCholesky:
         self.gains[..., new], self.jitter[..., new] = gains, jitter
         self.num_points = n + m
         self._mean_weights = None
-        if y is not None and others_pend:
+        if y is None:
+            self.pending.extend(range(n, n + m))
+        elif self.pending:
             # What is now known moves the mean at the pending points, and with it their targets.
-            return corner, *self.set_targets(list(range(n, n + m)), y)
+            start, change = self._project()
+            change[..., n - start :] += z
+            return corner, start, change
         return corner, n, z
 
     def extended(self, cross: Tensor, covariance: Tensor, y: Tensor) -> GrowingCholesky:
@@ -175,6 +182,13 @@ class GrowingCholesky:
             setattr(new, name, torch.cat(parts, dim=-1))
         new.pending = list(self.pending)
         new.num_points = n + m
+        if self.pending:
+            old = self._current_columns()
+            columns = old.grown(cross.mT[..., old.start :], corner, [])
+            shift, change = columns.correction(new.z[..., columns.start :])
+            new.y = new.y.index_add(-1, torch.tensor(self.pending, device=new.y.device), shift)
+            new.z = new.z + pad(change, (columns.start, 0))
+            new._columns = columns
         return new
 
     def _tail_solve(self, start: int, R: Tensor) -> Tensor:
@@ -183,12 +197,26 @@ class GrowingCholesky:
         tail = self.L[..., start:n, start:n].contiguous()
         return torch.linalg.solve_triangular(tail, R, upper=False)
 
-    def _pending_columns(self, start: int) -> Tensor:
-        """The columns of L^-1 of the pending rows, from row ``start``: ``*batch x n' x p``."""
-        unit = self.L.new_zeros(self.num_points - start, len(self.pending))
-        for column, row in enumerate(self.pending):
-            unit[row - start, column] = 1
-        return self._tail_solve(start, unit.expand(*self.batch_shape, *unit.shape))
+    def _current_columns(self) -> PendingColumns:
+        """The columns of L^-1 of all pending rows, down to the last row."""
+        columns = self._columns
+        if columns is None:
+            columns = PendingColumns.empty(self.pending[0], self.L, self.L.shape[:-2])
+        new = slice(columns.stop, self.num_points)
+        if new.start == new.stop:
+            return columns
+        pending = [row - new.start for row in self.pending if row >= new.start]
+        left = self.L[..., new, columns.start : new.start]
+        return columns.grown(left, self.L[..., new, new], pending)
+
+    def _project(self) -> tuple[int, Tensor]:
+        """Takes z off the pending columns; returns its change and where that starts."""
+        self._columns = columns = self._current_columns()
+        z = self.z[..., columns.start : self.num_points]
+        shift, change = columns.correction(z)
+        z += change
+        self.y[..., self.pending] += shift
+        return columns.start, change
 
     def set_targets(self, rows: list[int], y: Tensor) -> tuple[int, Tensor]:
         """Gives rows new targets: pending ones become known, known ones are replaced.
@@ -201,41 +229,66 @@ class GrowingCholesky:
             The first row whose entry of z changed, and the change of z from there: ``*batch x n'``.
         """
         n = self.num_points
-        start = min([*rows, *self.pending])
-        self.pending = [row for row in self.pending if row not in rows]
-        change = self.y.new_zeros(*self.batch_shape, n - start)
-        change[..., [row - start for row in rows]] = y - self.y[..., rows]
+        start = min([*rows, *self.pending[:1]])
+        before = self.z[..., start:n].clone()
+        change = y - self.y[..., rows]
         self.y[..., rows] = y
-        z = self.z[..., start:n] + self._tail_solve(start, change.unsqueeze(-1)).squeeze(-1)
+        # z moves along the columns of L^-1 of these rows: some are at hand, the others solved for.
+        stop = 0 if self._columns is None else self._columns.stop
+        at_hand = {row: i for i, row in enumerate(self.pending) if row < stop}
+        solved = [i for i, row in enumerate(rows) if row not in at_hand]
+        if solved:
+            first = min(rows[i] for i in solved)
+            R = change.new_zeros(*self.batch_shape, n - first, 1)
+            R[..., [rows[i] - first for i in solved], 0] = change[..., solved]
+            self.z[..., first:n] += self._tail_solve(first, R).squeeze(-1)
+        told = [i for i, row in enumerate(rows) if row in at_hand]
+        self.pending = [row for row in self.pending if row in at_hand or row not in rows]
+        if told:
+            columns = self._current_columns()
+            moved = columns.columns[..., [at_hand[rows[i]] for i in told], :]
+            z = self.z[..., columns.start : n]
+            z += (change[..., None, told] @ moved).squeeze(-2)
+            kept = [i for i, row in enumerate(self.pending) if row not in rows]
+            self.pending = [self.pending[i] for i in kept]
+            self._columns = columns.kept(kept, self.pending[0]) if kept else None
         if self.pending:
-            S = self._pending_columns(start)
-            shift = -torch.cholesky_solve(S.mT @ z.unsqueeze(-1), torch.linalg.cholesky(S.mT @ S))
-            z = z + (S @ shift).squeeze(-1)
-            self.y[..., self.pending] += shift.squeeze(-1)
-        change_of_z = z - self.z[..., start:n]
-        self.z[..., start:n] = z
+            self._project()
         self._mean_weights = None
-        return start, change_of_z
+        return start, self.z[..., start:n] - before
 
     def pending_information_gain(self) -> Tensor:
         """I(pending points; f | known points), what GP-BUCB inflates by: ``*batch``."""
         if not self.pending:
             return torch.zeros_like(self.noise_variance)
-        S = self._pending_columns(self.pending[0])
-        precision = torch.linalg.cholesky(S.mT @ S).diagonal(dim1=-2, dim2=-1)
+        gram = self._current_columns().gram
+        precision = torch.linalg.cholesky(gram).diagonal(dim1=-2, dim2=-1)
         noise = self.noise_variance[..., None] + self.jitter[..., self.pending]
         return -(precision.log() + 0.5 * noise.log()).sum(dim=-1)
 
-    def truncate(self, num_points: int) -> None:
-        """Forgets all rows from ``num_points`` on."""
-        old = slice(num_points, self.num_points)
-        self.L[..., old, : self.num_points] = 0
+    def truncate(self, num_points: int) -> tuple[int, Tensor]:
+        """Forgets all rows from ``num_points`` on.
+
+        Returns:
+            The first row whose entry of z changed (pending targets forget those rows, too), and
+            the change of z from there: ``*batch x n'``.
+        """
+        n = self.num_points
+        columns = self._columns
+        old = slice(num_points, n)
+        self.L[..., old, :n] = 0
         self.L[..., old, old].diagonal(dim1=-2, dim2=-1).fill_(1)
         for name in _VECTORS:
             getattr(self, name)[..., old] = 0
         self.pending = [row for row in self.pending if row < num_points]
         self.num_points = num_points
         self._mean_weights = None
+        if not self.pending:
+            self._columns = None
+            return num_points, self.z[..., num_points:num_points]
+        if columns is not None and columns.stop > num_points:
+            self._columns = columns.truncated(num_points, len(self.pending))
+        return self._project()
 
 
 def _identity(like: Tensor, batch: torch.Size, size: int) -> Tensor:

@@ -19,6 +19,7 @@ ORDER = (
     "kernel_functions",
     "smoothness",
     "kernels",
+    "hallucination",
     "factors",
     "models.kernel_gp",
     "models.finite",

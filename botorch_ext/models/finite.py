@@ -56,11 +56,21 @@ class FinitePosterior:
 
     @classmethod
     def from_model(cls, model: KernelGP, candidates: Tensor) -> FinitePosterior:
-        """The posterior of a `KernelGP` (without transforms), data included, on candidates."""
+        """The posterior of a `KernelGP` (without transforms) on candidates, its data and pending
+        rows included."""
         finite = cls(model.kernel, candidates, model.noise_variance, model.mean)
         if model.num_observations:
-            finite.add(model.train_inputs[0], model.train_targets)
+            finite._adopt(model)
         return finite
+
+    @torch.no_grad()
+    def _adopt(self, model: KernelGP) -> None:
+        (X,) = model.train_inputs
+        self._append(X, self._cross(X), None)
+        pending = set(model.factor.pending)
+        known = [row for row in range(len(X)) if row not in pending]
+        if known:
+            self._set_residuals(known, model.factor.y[..., known])
 
     @property
     def std(self) -> Tensor:
@@ -136,7 +146,7 @@ class FinitePosterior:
         removed = self._V[..., row:n, :]
         self.variance += removed.square().sum(dim=-2)
         self.mean -= (self.factor.z[..., None, row:n] @ removed).squeeze(-2)
-        self.factor.truncate(row)
+        self._move_mean(*self.factor.truncate(row))
         if not later:
             return
         self._append(X, self._cross(X), None)
