@@ -4,11 +4,13 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from botorch_ext import algorithms, delays, strategies, widths
+from botorch_ext import algorithms, delays, rounds, strategies, widths
 from botorch_ext.domains import Box, FiniteSet
 from botorch_ext.models import FinitePosterior, KernelGP
+from botorch_ext.planning import Plan, plan
+from botorch_ext.regions import Region
 from botorch_ext.runner import run, simulate
-from botorch_ext.strategies import OptimisticStrategy, Strategy, Trial
+from botorch_ext.strategies import OptimisticStrategy, PhasedElimination, Strategy, Trial
 
 if TYPE_CHECKING:
     from botorch_ext import acquisition, estimates, information_gain, plotting, problems
@@ -19,6 +21,9 @@ __all__ = [
     "FiniteSet",
     "KernelGP",
     "OptimisticStrategy",
+    "PhasedElimination",
+    "Plan",
+    "Region",
     "Strategy",
     "Trial",
     "acquisition",
@@ -26,8 +31,10 @@ __all__ = [
     "delays",
     "estimates",
     "information_gain",
+    "plan",
     "plotting",
     "problems",
+    "rounds",
     "run",
     "simulate",
     "strategies",

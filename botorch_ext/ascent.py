@@ -158,7 +158,7 @@ def feasible_ascent(
         ``k x d`` feasible points and their ``k`` values, none below its start.
     """
     x, (f, g) = starts, value_and_gradient(starts)
-    k, d = starts.shape
+    k = len(starts)
     lengths = starts.new_tensor(_LENGTHS)
     step = starts.new_full((k,), first_step)
     rows = torch.arange(k, device=starts.device)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks._harness import Row
+from collections.abc import Callable, Sequence
+
+from tqdm import tqdm
+
+from benchmarks._harness import Options, Row, describe_machine, markdown_table, write_csv
 
 
 def ratio_row(
@@ -53,7 +57,7 @@ def fact_row(what: str, against: str, ours: float, required: str, holds: bool) -
     return row | {"required": required, "holds": holds}
 
 
-def readable(row: Row) -> Row:
+def _readable(row: Row) -> Row:
     """The row as it is shown: times with their units."""
 
     def with_unit(value: float | str) -> float | str:
@@ -66,3 +70,34 @@ def readable(row: Row) -> Row:
 
     shown = {name: value for name, value in row.items() if name != "unit"}
     return shown | {name: with_unit(row[name]) for name in ("ours", "reference")}
+
+
+def measure(
+    name: str, title: str, parts: Sequence[Callable[[Options], list[Row]]], options: Options
+) -> None:
+    """Measures all parts, prints the table and writes ``name``.md and .csv (``name``-cuda on a
+    GPU).
+
+    Args:
+        name: The module under ``benchmarks.performance``.
+        title: Of the table.
+        parts: What to measure.
+        options: The command line.
+    """
+    rows: list[Row] = []
+    for part in tqdm(parts, unit="part"):
+        rows += part(options)
+    if options.smoke:  # what is required is required of the real sizes
+        rows = [row | {"required": "", "holds": ""} for row in rows]
+    text = (
+        f"# {title}\n\n"
+        f"`python -m benchmarks.performance.{name}`{' (smoke)' if options.smoke else ''} on "
+        f"{describe_machine(options.device)}; float64. Each reference is measured in the same run; "
+        "times are medians. The ratio is ours/reference unless the requirement says otherwise.\n\n"
+        + markdown_table([_readable(row) for row in rows])
+    )
+    print(text)
+    if options.device.type != "cpu":
+        name = f"{name}-{options.device.type}"
+    (options.output / f"{name}.md").write_text(text)
+    write_csv(options.output / f"{name}.csv", rows)

@@ -14,19 +14,11 @@ import warnings
 
 import torch
 from botorch.exceptions.warnings import InputDataWarning
-from tqdm import tqdm
 
-from benchmarks._harness import (
-    Options,
-    Row,
-    describe_machine,
-    markdown_table,
-    parse_options,
-    write_csv,
-)
+from benchmarks._harness import Options, Row, parse_options
 from benchmarks.performance._box import added_point, asked_point
 from benchmarks.performance._finite import finite_posterior
-from benchmarks.performance._rows import fact_row, ratio_row, readable
+from benchmarks.performance._rows import fact_row, measure, ratio_row
 
 _IMPORT = """
 import sys, time
@@ -45,23 +37,7 @@ def main(argv: list[str] | None = None) -> None:
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", category=InputDataWarning)
     parts = (finite_posterior, added_point, asked_point, imported)
-    rows: list[Row] = []
-    for part in tqdm(parts, unit="part"):
-        rows += part(options)
-    if options.smoke:  # what is required is required of the real sizes
-        rows = [row | {"required": "", "holds": ""} for row in rows]
-    name = "foundation" if options.device.type == "cpu" else f"foundation-{options.device.type}"
-    table = markdown_table([readable(row) for row in rows])
-    text = (
-        "# Speed of the foundation\n\n"
-        f"`python -m benchmarks.performance.foundation`{' (smoke)' if options.smoke else ''} on "
-        f"{describe_machine(options.device)}; float64. Each reference is measured in the same run; "
-        "times are medians. The ratio is ours/reference unless the requirement says otherwise.\n\n"
-        + table
-    )
-    print(text)
-    (options.output / f"{name}.md").write_text(text)
-    write_csv(options.output / f"{name}.csv", rows)
+    measure("foundation", "Speed of the foundation", parts, options)
 
 
 def imported(options: Options) -> list[Row]:

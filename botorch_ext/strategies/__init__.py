@@ -2,6 +2,7 @@
 
 from botorch_ext.strategies.base import Abandoned, Asked, Event, History, Strategy, Told, Trial
 from botorch_ext.strategies.optimistic import OptimisticStrategy
+from botorch_ext.strategies.phased import PhasedElimination
 from botorch_ext.strategies.reference import RandomSearch
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Event",
     "History",
     "OptimisticStrategy",
+    "PhasedElimination",
     "RandomSearch",
     "Strategy",
     "Told",

@@ -1,0 +1,33 @@
+"""One function for each published algorithm, by its paper's name. Each returns a `Strategy`.
+
+The arguments mean the same everywhere, in the units of the observations. The docstring of a
+function describes those that are its own; the others are:
+
+- ``domain``: a `Box` or a `FiniteSet`; ``kernel``: a GPyTorch kernel with k(x, x) <= 1.
+- ``noise_variance``: lambda, the ridge of the model; ``noise_std``: sigma, the sub-Gaussian
+  constant of the noise; ``rkhs_bound``: B; ``delta``: failure probability.
+- ``width``: a width object or a number in place of the published one; ``noise_std``,
+  ``rkhs_bound`` and ``delta`` are then optional.
+- ``mean``: the prior mean of the model; zero if None.
+- ``pending``: "ignore", "hallucinate" or "censor", what to do about trials that are asked and not
+  told; with its options ``inflate``, ``minimum`` and ``timeout``, see `OptimisticStrategy`.
+  Phased methods take neither these nor initial data: their rounds start from the prior.
+- ``seed``, ``initial``, ``num_initial``: see `OptimisticStrategy`.
+- ``horizon``: T, the number of trials, for the methods that must know it.
+
+An impossible or missing argument is a ValueError that names it.
+"""
+
+from botorch_ext.algorithms.optimistic import ec_gp_ucb, gp_bucb, gp_ucb, gp_ucb_sdf, igp_ucb
+from botorch_ext.algorithms.phased import bpe, bpe_delay, phased_uncertainty_sampling
+
+__all__ = [
+    "bpe",
+    "bpe_delay",
+    "ec_gp_ucb",
+    "gp_bucb",
+    "gp_ucb",
+    "gp_ucb_sdf",
+    "igp_ucb",
+    "phased_uncertainty_sampling",
+]

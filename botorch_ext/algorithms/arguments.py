@@ -1,0 +1,58 @@
+"""The arguments that the functions of this package share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict
+
+from gpytorch.kernels import Kernel
+
+from botorch_ext.domains import Domain
+from botorch_ext.models.kernel_gp import KernelGP, PriorMean
+from botorch_ext.widths import Width
+
+DEFAULT_DELTA = 0.1
+
+
+class Common(TypedDict, total=False):
+    """What every method takes."""
+
+    noise_std: float | None
+    rkhs_bound: float | None
+    delta: float
+    width: Width | float | None
+    mean: PriorMean | None
+    seed: int
+
+
+def published_width(
+    published: Callable[[float, float, float], Width], options: Mapping[str, Any]
+) -> Width | float:
+    """The width the user gave, or the published one from rkhs_bound, noise_std and delta.
+
+    Raises:
+        ValueError: Neither the width nor what the published one needs.
+    """
+    if options.get("width") is not None:
+        return options["width"]
+    for name in ("rkhs_bound", "noise_std"):
+        if options.get(name) is None:
+            raise ValueError(f"{name} must be given unless width is, got None")
+    delta = options.get("delta", DEFAULT_DELTA)
+    return published(options["rkhs_bound"], options["noise_std"], delta)
+
+
+def make_model(
+    domain: Domain, kernel: Kernel, noise_variance: float, options: Mapping[str, Any]
+) -> KernelGP:
+    """The prior on the dtype and device of the domain."""
+    mean = options.get("mean")
+    return KernelGP(kernel, noise_variance, mean=mean, dtype=domain.dtype, device=domain.device)
+
+
+def refuse_unknown(options: Mapping[str, Any], known: Any) -> None:
+    """A TypeError for an option that is not in a TypedDict: `Unpack` is for type checkers, Python
+    itself lets any keyword through."""
+    unknown = sorted(options.keys() - known.__optional_keys__)
+    if unknown:
+        raise TypeError(f"unexpected keyword arguments: {', '.join(unknown)}")

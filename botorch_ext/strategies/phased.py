@@ -1,0 +1,434 @@
+"""Phased elimination: rounds of largest variance, after which what cannot be best is dropped."""
+
+from __future__ import annotations
+
+import warnings
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from botorch_ext.delays import SeenDelays
+from botorch_ext.domains import Box, Domain, FiniteSet, require_same_kind
+from botorch_ext.exceptions import HorizonReached, HorizonWarning, WaitingForObservations
+from botorch_ext.models.finite import FinitePosterior
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.optimize import ConfidenceBound
+from botorch_ext.planning import plan
+from botorch_ext.regions import Region
+from botorch_ext.rounds import Rounds
+from botorch_ext.strategies.base import Asked, Event, Strategy, Told
+from botorch_ext.widths import Width, as_width
+
+# Points of a region that stand for it when it is planned in and when it is maximised over.
+_POPULATION = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class Closing:
+    """What a round ended with.
+
+    Args:
+        arrived: The trials whose observations were in.
+        width: The multiplier of the standard deviation; None, like the others, where nothing had
+            arrived, so that nothing was eliminated.
+        offset: What the bounds add besides.
+        threshold: The largest lower bound, which the upper bounds of survivors reach.
+        argmax: The ``d`` coordinates where the lower bound is largest.
+    """
+
+    arrived: list[int]
+    width: float | None = None
+    offset: float | None = None
+    threshold: float | None = None
+    argmax: list[float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The plan of a round.
+
+    Args:
+        plan: Its ``t_r`` points in the order of asking: rows of the finite set, or coordinates.
+        std: ``t_r`` standard deviations, each given the points before it.
+        volume: The share of the domain that the points were chosen from.
+        volume_error: The standard error of that estimate.
+    """
+
+    plan: list[Any]
+    std: list[float]
+    volume: float
+    volume_error: float
+
+
+@dataclass(eq=False)
+class Round:
+    """One round, as far as it has come.
+
+    Args:
+        number: 1, 2, ...
+        first: The id of its first trial; the others follow.
+        survivors: Where its points were chosen: ascending rows of the finite set, or the region.
+        choice: Its plan.
+        points: ``t_r x d``, the planned points.
+        closing: What it ended with; None while it is open.
+    """
+
+    number: int
+    first: int
+    survivors: Tensor | Region
+    choice: Choice
+    points: Tensor
+    closing: Closing | None = None
+
+    @property
+    def ids(self) -> range:
+        """The ids of its trials, those still to be asked included."""
+        return range(self.first, self.first + len(self.points))
+
+
+@dataclass(frozen=True, eq=False)
+class _Opening:
+    """The end of a round and the start of the next, decided when the next is first asked for."""
+
+    closing: Closing | None
+    round: Round
+    # What the event must hold so that replaying it chooses nothing.
+    record: dict[str, Any]
+
+
+class PhasedElimination(Strategy):
+    """Rounds of max-variance points; between rounds, whatever has an upper confidence bound below
+    the largest lower one is eliminated.
+
+    Each round starts from the prior and is judged by its own observations alone. So no point
+    depends on an observation it is judged with, and widths for fixed designs apply. A round closes
+    at the first ask after its last point was asked; what is told later is recorded and not used.
+    The first trial of a round has the plan of the whole round in its ``info["opening"]``.
+
+    Source: Bogunovic and Krause 2021, algorithm 2; Li and Scarlett 2022 (BPE); Vakili et al. 2023,
+    algorithm 1 (BPE-Delay).
+
+    Args:
+        domain: Where to maximise. On a box the survivors are a `Region`, never a grid.
+        model: A `KernelGP` without data: kernel, noise variance and prior mean.
+        width: The confidence width, called with the observations of one round; a float is a
+            constant.
+        rounds: The round lengths.
+        horizon: T, the number of trials; the last round is cut to it.
+        waits: Whether a round closes only when all its trials are told or abandoned. Otherwise it
+            closes with what has arrived.
+        delta: Failure probability, for the delay allowance of ``rounds``.
+        seed: Seeds every random choice.
+
+    Raises:
+        ValueError: A horizon less than 1, or a model that has data, batch dimensions or transforms,
+            or another dtype or device than the domain.
+
+    Warns:
+        HorizonWarning: The first round is longer than the horizon.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        model: KernelGP,
+        width: Width | float,
+        rounds: Rounds,
+        horizon: int,
+        *,
+        waits: bool = True,
+        delta: float = 0.1,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(domain, seed)
+        if horizon < 1:
+            raise ValueError(f"horizon must be at least 1, got {horizon}")
+        _check_prior(model, domain)
+        self.model = model
+        self.width = as_width(width)
+        self.round_lengths = rounds
+        self.horizon = horizon
+        self.waits = waits
+        self.delta = delta
+        self.rounds: list[Round] = []
+        self._arena: _Arena = _BoxArena(domain) if isinstance(domain, Box) else _FiniteArena(domain)
+        self._delays: dict[int, int] = {}
+        self._opening: _Opening | None = None
+        first = self._length_of(1)
+        if first > horizon:
+            message = (
+                f"horizon must be at least the first round of {first}, got {horizon}; it is cut"
+            )
+            self.warnings.append(message)
+            warnings.warn(message, HorizonWarning, stacklevel=2)
+
+    def report(self) -> dict[str, Any]:
+        return super().report() | {
+            "horizon": self.horizon,
+            "width": repr(self.width),
+            "round_lengths": repr(self.round_lengths),
+            "waits": self.waits,
+            "rounds": [self._describe(round) for round in self.rounds],
+        }
+
+    def _describe(self, round: Round) -> dict[str, Any]:
+        std = self.model.noise_variance.new_tensor(round.choice.std)
+        summary: dict[str, Any] = {
+            "round": round.number,
+            "length": len(round.points),
+            "asked": min(len(self.history.trials) - round.first, len(round.points)),
+            "information_gain": float((std.square() / self.model.noise_variance).log1p().sum() / 2),
+            "volume": round.choice.volume,
+            "volume_standard_error": round.choice.volume_error,
+            "closed": round.closing is not None,
+        }
+        if isinstance(round.survivors, Tensor):
+            summary["num_candidates"] = len(round.survivors)
+        if round.closing is not None:
+            told = [id for id in round.ids if id in self.history.values]
+            summary |= {
+                "arrived": len(round.closing.arrived),
+                "told_too_late": sorted(set(told).difference(round.closing.arrived)),
+                "current_width": round.closing.width,
+                "offset": round.closing.offset,
+                "threshold": round.closing.threshold,
+            }
+        return summary
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def _require_askable(self, num_trials: int) -> None:
+        asked = len(self.history.trials)
+        if asked + num_trials > self.horizon:
+            raise HorizonReached(
+                f"num_trials must be at most {self.horizon - asked}, what the horizon of "
+                f"{self.horizon} has left, got {num_trials}",
+                self.horizon,
+            )
+        if not self.waits:
+            return
+        missing, available = [], 0
+        if self.rounds:
+            ids = self.rounds[-1].ids
+            missing, available = [id for id in self.pending if id in ids], ids.stop - asked
+        if not missing and not available:
+            available = self._length_of(len(self.rounds) + 1)
+        if num_trials > available:
+            raise WaitingForObservations(
+                f"num_trials must be at most {available} before the round closes, got "
+                f"{num_trials}: it waits until all its trials are told or abandoned, and of those "
+                f"asked these are not: {missing}",
+                missing,
+                available,
+            )
+
+    def _length_of(self, number: int) -> int:
+        """The length of a round that opens now, not cut to the horizon."""
+        asked = len(self.history.trials)
+        ages = tuple(asked - id - 1 for id in self.pending)
+        seen = SeenDelays(tuple(self._delays.values()), ages)
+        return self.round_lengths.length(number, self.horizon, self.delta, seen)
+
+    def _decide(self) -> tuple[Tensor, dict[str, Any]]:
+        step = len(self.history.trials)
+        if not self.rounds or step == self.rounds[-1].ids.stop:
+            self._opening = self._open(step)
+            round = self._opening.round
+            info: dict[str, Any] = {"opening": self._opening.record}
+        else:
+            round, info = self.rounds[-1], {}
+        k = step - round.first
+        info |= {"round": round.number, "std": round.choice.std[k]}
+        if isinstance(self.domain, FiniteSet):
+            info["index"] = round.choice.plan[k]
+        return round.points[k].clone(), info
+
+    def _open(self, step: int) -> _Opening:
+        number = len(self.rounds) + 1
+        length = min(self._length_of(number), self.horizon - step)
+        closing, survivors = self._close(None)
+        choice = self._arena.choose(survivors, self.model, length, self._seed_of(step))
+        record: dict[str, Any] = vars(choice).copy()
+        if closing is not None:
+            record |= {"threshold": closing.threshold, "argmax": closing.argmax}
+        return _Opening(closing, self._make_round(step, survivors, choice), record)
+
+    def _recorded_opening(self, step: int, record: dict[str, Any]) -> _Opening:
+        """What `_open` returned when the event was recorded, without choosing anything."""
+        closing, survivors = self._close(record)
+        choice = Choice(**{name: record[name] for name in Choice.__annotations__})
+        return _Opening(closing, self._make_round(step, survivors, choice), record)
+
+    def _make_round(self, first: int, survivors: Tensor | Region, choice: Choice) -> Round:
+        points = self._arena.points(choice)
+        return Round(len(self.rounds) + 1, first, survivors, choice, points)
+
+    def _close(self, record: dict[str, Any] | None) -> tuple[Closing | None, Tensor | Region]:
+        """The end of the last round, with the threshold of the record where there is one, and what
+        survives it."""
+        if not self.rounds:
+            return None, self._arena.whole
+        round = self.rounds[-1]
+        arrived = [id for id in round.ids if id in self.history.values]
+        if not arrived:
+            return Closing(arrived), round.survivors
+        X = round.points[[id - round.first for id in arrived]]
+        Y = X.new_tensor([self.history.values[id] for id in arrived])
+        known = None if record is None else (record["threshold"], record["argmax"])
+        bounds, survivors = self._arena.eliminate(
+            round.survivors, self.model, self.width, X, Y, known, self._seed_of(round.first)
+        )
+        return Closing(arrived, *bounds), survivors
+
+    # --- the fold ---------------------------------------------------------------------------------
+
+    def _absorb(self, event: Event) -> None:
+        match event:
+            case Asked(trial) if "opening" in trial.info:
+                record, opening = trial.info["opening"], self._opening
+                if opening is None or opening.record is not record:
+                    opening = self._recorded_opening(trial.id, record)
+                if self.rounds:
+                    self.rounds[-1].closing = opening.closing
+                self.rounds.append(opening.round)
+                self._opening = None
+            case Told(id):
+                self._delays[id] = len(self.history.trials) - id - 1
+
+    def _evaluated_means(self) -> Tensor:
+        """Of all observations, those that came too late for their round included."""
+        model = deepcopy(self.model)
+        model.add(*self._evaluated())
+        return model.fitted_means()
+
+
+def _check_prior(model: KernelGP, domain: Domain) -> None:
+    require_same_kind(model.noise_variance, domain.like, "model")
+    if model.num_observations:
+        raise ValueError(
+            f"model must have no data, since rounds start from the prior, got "
+            f"{model.num_observations} observations"
+        )
+    if model.batch_shape:
+        raise ValueError(f"model must have no batch dimensions, got {tuple(model.batch_shape)}")
+    if model.has_transforms:
+        raise ValueError("model must not have input or outcome transforms")
+
+
+# Width, offset, threshold and argmax of a `Closing`.
+_Bounds = tuple[float, float, float, list[float]]
+
+
+class _Arena(Protocol):
+    """What differs between finite sets and boxes."""
+
+    @property
+    def whole(self) -> Tensor | Region:
+        """What survives before anything is eliminated."""
+        ...
+
+    def choose(self, survivors: Any, model: KernelGP, length: int, seed: int) -> Choice:
+        """Plans a round among survivors."""
+        ...
+
+    def points(self, choice: Choice) -> Tensor:
+        """The planned points, ``t_r x d``."""
+        ...
+
+    def eliminate(
+        self,
+        survivors: Any,
+        model: KernelGP,
+        width: Width,
+        X: Tensor,
+        Y: Tensor,
+        known: tuple[float, list[float]] | None,
+        seed: int,
+    ) -> tuple[_Bounds, Tensor | Region]:
+        """The confidence bounds of observations and who survives them; ``known`` are the threshold
+        and the argmax where they were recorded."""
+        ...
+
+
+class _FiniteArena:
+    """Survivors are ascending rows of the set."""
+
+    def __init__(self, domain: FiniteSet) -> None:
+        self.candidates = domain.points
+        self.whole = torch.arange(domain.num_points, device=domain.device)
+
+    def choose(self, survivors: Tensor, model: KernelGP, length: int, seed: int) -> Choice:
+        batch = plan(FiniteSet(self.candidates[survivors]), model, length, seed=seed)
+        rows = survivors[batch.indices].tolist()
+        return Choice(rows, batch.std.tolist(), len(survivors) / len(self.candidates), 0.0)
+
+    def points(self, choice: Choice) -> Tensor:
+        return self.candidates[choice.plan]
+
+    def eliminate(
+        self,
+        survivors: Tensor,
+        model: KernelGP,
+        width: Width,
+        X: Tensor,
+        Y: Tensor,
+        known: tuple[float, list[float]] | None,
+        seed: int,
+    ) -> tuple[_Bounds, Tensor]:
+        candidates = self.candidates[survivors]
+        posterior = FinitePosterior.from_model(model, candidates)
+        posterior.add(X, Y)
+        w, offset = _evaluate(width, posterior)
+        half = w * posterior.std + offset
+        lower = posterior.mean - half
+        if known is None:
+            threshold, top = lower.max(dim=0)
+            known = float(threshold), candidates[top].tolist()
+        return (w, offset, *known), survivors[posterior.mean + half >= known[0]]
+
+
+class _BoxArena:
+    """Survivors are a region of the box."""
+
+    def __init__(self, domain: Box) -> None:
+        self.whole = Region(domain)
+
+    def choose(self, survivors: Region, model: KernelGP, length: int, seed: int) -> Choice:
+        population = survivors.population(_POPULATION, seed)
+        batch = plan(survivors, model, length, seed=seed, population=population.points)
+        X, std = batch.X.tolist(), batch.std.tolist()
+        return Choice(X, std, population.volume, population.volume_error)
+
+    def points(self, choice: Choice) -> Tensor:
+        return self.whole.like.new_tensor(choice.plan)
+
+    def eliminate(
+        self,
+        survivors: Region,
+        model: KernelGP,
+        width: Width,
+        X: Tensor,
+        Y: Tensor,
+        known: tuple[float, list[float]] | None,
+        seed: int,
+    ) -> tuple[_Bounds, Region]:
+        posterior = deepcopy(model)
+        posterior.add(X, Y)
+        w, offset = _evaluate(width, posterior)
+        if known is None:
+            lower = ConfidenceBound(posterior, -w)
+            population = survivors.population(_POPULATION, seed).points
+            x, value = survivors.maximize(lower, torch.cat([X, population]))
+            known = float(value) - offset, x.tolist()
+        best = X.new_tensor(known[1]).unsqueeze(0)
+        return (w, offset, *known), survivors.restricted(
+            posterior, w, offset, known[0], torch.cat([best, X])
+        )
+
+
+def _evaluate(width: Width, posterior: FinitePosterior | KernelGP) -> tuple[float, float]:
+    t = posterior.num_observations + 1
+    return float(width(t, posterior)), float(width.offset(t, posterior))
