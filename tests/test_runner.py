@@ -338,7 +338,7 @@ def test_ctrl_c_while_threads_work(made):
 def test_ctrl_c_never_leaves_a_strategy_half_changed(domain, moment, monkeypatch):
     strategy = make(domain(), initial=data(domain(), 3))
     if moment == "ask":
-        strategy.ask()  # pending, and enters the factor when the next trial is asked
+        strategy.ask()  # pending, and gets its row when the next trial is asked
     append, calls = GrowingCholesky.append, []
 
     def interrupted_append(self, *args):

@@ -140,7 +140,7 @@ class History:
 class Strategy(ABC):
     """Decides what to evaluate next.
 
-    A subclass implements `_decide` (what to ask, without changing anything), `_absorb` (how an
+    A subclass implements `_decide` (what to ask, changing nothing that shows), `_absorb` (how an
     event changes its model) and `_evaluated_means`. Random choices draw from
     ``self._seed_of(step)``, so that they depend on the seed and the step alone.
 
@@ -297,7 +297,8 @@ class Strategy(ABC):
 
     @abstractmethod
     def _decide(self) -> tuple[Tensor, dict[str, Any]]:
-        """The next point and what was known when it was chosen; changes nothing."""
+        """The next point and what was known when it was chosen. It may bring a model up to date
+        with the events, and changes nothing else: should it fail, nothing was asked."""
 
     @abstractmethod
     def _absorb(self, event: Event) -> None:

@@ -91,28 +91,41 @@ class OptimisticStrategy(Strategy):
         if isinstance(domain, FiniteSet):
             if model.has_transforms:
                 raise ValueError("model must not have input or outcome transforms on a FiniteSet")
-            self.posterior = FinitePosterior.from_model(model, domain.points)
+            self._posterior = FinitePosterior.from_model(model, domain.points)
             self._initial_data_rows = (
                 [] if self.initial is None else domain.index(self.initial[0]).tolist()
             )
         else:
-            self.posterior = deepcopy(model)
+            self._posterior = deepcopy(model)
         self._warn_of_large_kernel()
         if self.initial is not None:
-            self.posterior.add(*self.initial)
+            self._posterior.add(*self.initial)
         # The trial each row of the posterior belongs to; rows before the first ask have none.
-        self._row_ids: list[int | None] = [None] * self.posterior.num_observations
-        self._ids_with_row: set[int] = set()
+        self._row_ids: list[int | None] = [None] * self._posterior.num_observations
+        # The trial asked last, while it pends without a row: told at once it costs one update.
+        self._newest: Trial | None = None
         self._late: list[int] = []
+
+    @property
+    def posterior(self) -> KernelGP | FinitePosterior:
+        """What is known: the told data, and the pending trials as the policy says.
+
+        The trial asked last gets its row when the next event comes. Until then this is a copy that
+        has it already, so that reading changes nothing.
+        """
+        if self._newest is None:
+            return self._posterior
+        posterior = deepcopy(self._posterior)
+        _add_row(posterior, self._newest, self.minimum)
+        return posterior
 
     def report(self) -> dict[str, Any]:
         posterior = self.posterior
-        t = posterior.num_observations + 1
         summary = super().report()
         summary |= {
-            "t": t,
+            "t": posterior.num_observations + 1,
             "width": repr(self.width),
-            "current_width": float(self._current_width()),
+            "current_width": float(self._width_of(posterior)),
             "information_gain": float(posterior.information_gain()),
             "pending_policy": self.pending_policy,
             "inflated": self.inflate,
@@ -124,19 +137,20 @@ class OptimisticStrategy(Strategy):
     # --- decisions --------------------------------------------------------------------------------
 
     def _decide(self) -> tuple[Tensor, dict[str, Any]]:
-        self._enter_pending()
-        width = self._current_width()
-        if isinstance(self.posterior, FinitePosterior):
-            index, mean, std = self._best_candidate(self.posterior, width)
+        # Brings the model up to date with the events: `posterior` is the same before and after.
+        self._enter_newest()
+        posterior = self._posterior
+        width = self._width_of(posterior)
+        if isinstance(posterior, FinitePosterior):
+            index, mean, std = self._best_candidate(posterior, width)
             mean, std, width = torch.stack([mean, std, width]).tolist()
-            x = self.posterior.candidates[index].clone()
+            x = posterior.candidates[index].clone()
             return x, {"index": index, "mean": mean, "std": std, "width": width}
-        x, mean, std = self._best_in_box(self.posterior, width)
+        x, mean, std = self._best_in_box(posterior, width)
         mean, std, width = torch.stack([mean, std, width]).tolist()
         return x, {"mean": mean, "std": std, "width": width}
 
-    def _current_width(self) -> Tensor:
-        posterior = self.posterior
+    def _width_of(self, posterior: KernelGP | FinitePosterior) -> Tensor:
         width = self.width(posterior.num_observations + 1, posterior)
         width = as_tensor_like(width, posterior.noise_variance)
         if self.inflate:
@@ -170,43 +184,39 @@ class OptimisticStrategy(Strategy):
     # --- the fold ---------------------------------------------------------------------------------
 
     def _absorb(self, event: Event) -> None:
+        if isinstance(event, Asked):
+            self._enter_newest()
+            if self.pending_policy != "ignore":
+                self._newest = event.trial
+            return
+        at_once = self._newest is not None and self._newest.id == event.id
+        if at_once:
+            self._newest = None
+        else:
+            self._enter_newest()
+        has_row = not at_once and self.pending_policy != "ignore"
         match event:
-            case Asked():
-                # Already done where this trial was decided here; when replaying it is done now.
-                self._enter_pending()
             case Told(id, value):
                 if self._timed_out(id):
                     self._late.append(id)
-                elif id in self._ids_with_row:
-                    self.posterior.set_targets([self._row_ids.index(id)], self._as_values(value))
+                elif has_row:
+                    Y = _as_values(value, self._posterior)
+                    self._posterior.set_targets([self._row_ids.index(id)], Y)
                 else:
-                    self._add(self.history.trials[id], value)
+                    self._enter(self.history.trials[id], value)
             case Abandoned(id):
-                if id in self._ids_with_row:
-                    self.posterior.remove(self._row_ids.index(id))
+                if has_row:
+                    self._posterior.remove(self._row_ids.index(id))
                     self._row_ids.remove(id)
-                    self._ids_with_row.remove(id)
 
-    def _enter_pending(self) -> None:
-        """Gives every pending trial its row: done when the next trial is asked, not before, so that
-        a trial that is told at once costs one update."""
-        if self.pending_policy == "ignore":
-            return
-        for id in self.history.pending:
-            if id not in self._ids_with_row:
-                self._add(self.history.trials[id], self.minimum)
+    def _enter_newest(self) -> None:
+        if self._newest is not None:
+            self._enter(self._newest, self.minimum)
+            self._newest = None
 
-    def _add(self, trial: Trial, value: float | None) -> None:
-        if isinstance(self.posterior, FinitePosterior):
-            self.posterior.add_candidate(trial.info["index"], value)
-        else:
-            Y = None if value is None else self._as_values(value)
-            self.posterior.add(trial.x.unsqueeze(0), Y)
+    def _enter(self, trial: Trial, value: float | None) -> None:
+        _add_row(self._posterior, trial, value)
         self._row_ids.append(trial.id)
-        self._ids_with_row.add(trial.id)
-
-    def _as_values(self, value: float) -> Tensor:
-        return self.posterior.noise_variance.new_full((1,), value)
 
     def _timed_out(self, id: int) -> bool:
         if self.timeout is None:
@@ -214,24 +224,37 @@ class OptimisticStrategy(Strategy):
         return len(self.history.trials) - id > self.timeout + 1
 
     def _evaluated_means(self) -> Tensor:
-        if isinstance(self.posterior, FinitePosterior):
+        posterior = self.posterior
+        if isinstance(posterior, FinitePosterior):
             told = [self.history.trials[id].info["index"] for id in self.history.values]
-            return self.posterior.mean[self._initial_data_rows + told]
+            return posterior.mean[self._initial_data_rows + told]
         with torch.no_grad():
-            return self.posterior.mean_and_std(self._evaluated()[0])[0]
+            return posterior.mean_and_std(self._evaluated()[0])[0]
 
     def _warn_of_large_kernel(self) -> None:
         if isinstance(self.domain, FiniteSet):
             X = self.domain.points
         else:
             X = torch.cat([self.domain.bounds, self.domain.sample(256, self.seed)])
-            if isinstance(self.posterior, KernelGP):
-                X = self.posterior.transform_inputs(X)
-        largest = float(self.posterior.kernel_function.diagonal(X).max())
+            if isinstance(self._posterior, KernelGP):
+                X = self._posterior.transform_inputs(X)
+        largest = float(self._posterior.kernel_function.diagonal(X).max())
         if largest > 1 + 1e-6:
             message = f"kernel must have k(x, x) <= 1 for the widths to be valid, got {largest:.6g}"
             self.warnings.append(message)
             warnings.warn(message, KernelBoundWarning, stacklevel=3)
+
+
+def _add_row(posterior: KernelGP | FinitePosterior, trial: Trial, value: float | None) -> None:
+    if isinstance(posterior, FinitePosterior):
+        posterior.add_candidate(trial.info["index"], value)
+    else:
+        Y = None if value is None else _as_values(value, posterior)
+        posterior.add(trial.x.unsqueeze(0), Y)
+
+
+def _as_values(value: float, posterior: KernelGP | FinitePosterior) -> Tensor:
+    return posterior.noise_variance.new_full((1,), value)
 
 
 def _check_pending_options(

@@ -14,6 +14,7 @@ from botorch_ext.domains import FiniteSet
 from botorch_ext.exceptions import KernelBoundWarning
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Abandoned, Asked, OptimisticStrategy, Told
+from botorch_ext.widths import Width
 from tests.helpers import tolerance
 from tests.oracles import dense_information_gain, dense_posterior, self_normalized_width
 from tests.strategies.sessions import (
@@ -190,13 +191,7 @@ def test_best_is_the_evaluated_point_with_the_highest_mean(domain, policy, with_
         X = torch.stack([strategy.history.trials[id].x for id in told])
         if initial is not None:
             X = torch.cat([initial[0], X])
-        # A trial becomes a row when the next one is asked; only then is it censored.
-        events = list(strategy.events)
-        if POLICIES[policy]["pending"] == "censor":
-            last = strategy.history.trials[-1].id
-            if last in strategy.pending:
-                events = [e for e in events if not (isinstance(e, Asked) and e.trial.id == last)]
-        rows, y, _ = believed(events, policy, initial)
+        rows, y, _ = believed(strategy.events, policy, initial)
         mean = dense_posterior(kernel(), rows, y, X, LAMBDA)[0]
         x, best = strategy.best()
         assert best == pytest.approx(mean.max().item(), rel=1e-7, abs=1e-7)
@@ -209,12 +204,10 @@ def test_best_is_the_evaluated_point_with_the_highest_mean(domain, policy, with_
 def test_report_states_the_policy_and_the_width(policy):
     strategy = make(finite(), policy)
     play(strategy, script(50, seed=41))
-    # Once the next question is asked, every earlier pending trial has its row.
-    before = strategy.events
-    trial = strategy.ask()
+    strategy.ask()
     report = strategy.report()
-    _, _, seen = believed(before, policy)
-    _, _, width = dense_upper_bound(before, policy, trial.x[None])
+    _, _, seen = believed(strategy.events, policy)
+    _, _, width = dense_upper_bound(strategy.events, policy, finite().points[:1])
     assert report["t"] == len(seen) + 1
     assert report["current_width"] == pytest.approx(width, rel=1e-8)
     gain = dense_information_gain(kernel(), seen, LAMBDA)
@@ -223,6 +216,42 @@ def test_report_states_the_policy_and_the_width(policy):
     assert report["inflated"] == (policy == "inflate")
     assert report["width"] == repr(WIDTH)
     assert report["jittered_rows"] == 0
+
+
+@both_domains
+@all_policies
+def test_a_report_and_the_next_question_agree(domain, policy):
+    strategy = make(domain(), policy)
+    assert strategy.report()["t"] == 1
+    for num_pending in range(3):
+        report = strategy.report()
+        assert report["t"] == (1 if policy == "ignore" else num_pending + 1)
+        assert strategy.ask().info["width"] == report["current_width"]
+
+
+@both_domains
+@all_policies
+def test_a_failed_question_changes_nothing(domain, policy):
+    strategy, twin = (make(domain(), policy, initial=data(domain(), 3)) for _ in range(2))
+    for s in (strategy, twin):
+        s.ask(3)
+        s.tell(1, 0.4)
+    before = snapshot(strategy)
+    strategy.width = Fails()
+    with pytest.raises(RuntimeError, match="on purpose"):
+        strategy.ask()
+    strategy.width = twin.width
+    assert snapshot(strategy) == before
+    for s in (strategy, twin):
+        s.tell(0, 0.1)
+        s.tell(2, -0.3)
+        s.ask()
+    assert snapshot(strategy) == snapshot(twin)
+
+
+class Fails(Width):
+    def __call__(self, t, model):
+        raise RuntimeError("on purpose")
 
 
 def test_jittered_rows_are_counted():
