@@ -9,7 +9,13 @@ from torch import Tensor
 from botorch_ext.domains import as_points
 from botorch_ext.factors import GrowingCholesky
 from botorch_ext.kernel_functions import freeze
-from botorch_ext.models.kernel_gp import KernelGP, PriorMean, checked_noise_variance, checked_values
+from botorch_ext.models.kernel_gp import (
+    KernelGP,
+    PriorMean,
+    checked_noise_variance,
+    checked_values,
+    frozen_mean,
+)
 
 
 class FinitePosterior:
@@ -32,6 +38,7 @@ class FinitePosterior:
         ValueError: A noise variance that is not positive and finite.
     """
 
+    @torch.no_grad()
     def __init__(
         self,
         kernel: Kernel,
@@ -43,7 +50,7 @@ class FinitePosterior:
         noise = checked_noise_variance(noise_variance, candidates.dtype, candidates.device)
         self.kernel_function = freeze(kernel, candidates.dtype, candidates.device)
         batch = torch.broadcast_shapes(self.kernel_function.batch_shape, noise.shape)
-        self.prior_mean = mean
+        self.prior_mean = frozen_mean(mean, noise)
         self.candidates = candidates
         self.noise_variance = noise.expand(batch).clone()
         self.factor = GrowingCholesky(self.noise_variance, capacity)

@@ -37,6 +37,14 @@ PriorMean = Mean | Callable[[Tensor], Tensor]
 _LAZY_COVARIANCE = 512
 
 
+def frozen_mean(mean: PriorMean | None, like: Tensor) -> PriorMean | None:
+    """A copy of a GPyTorch `Mean` without gradients, of the dtype and on the device of ``like``;
+    anything else as it is."""
+    if not isinstance(mean, torch.nn.Module):
+        return mean
+    return deepcopy(mean).to(like).requires_grad_(False)
+
+
 def checked_noise_variance(
     noise_variance: float | Tensor, dtype: torch.dtype, device: torch.device | str
 ) -> Tensor:
@@ -107,7 +115,7 @@ class KernelGP(Model, FantasizeMixin):
         self.likelihood = GaussianLikelihood(batch_shape=batch, noise_constraint=Positive())
         self.likelihood = self.likelihood.to(noise).requires_grad_(False)
         self.likelihood.noise = self.noise_variance.unsqueeze(-1)
-        self.mean = deepcopy(mean).to(noise) if isinstance(mean, torch.nn.Module) else mean
+        self.mean = frozen_mean(mean, noise)
         if input_transform is not None:
             self.input_transform = input_transform
         if outcome_transform is not None:
@@ -143,7 +151,7 @@ class KernelGP(Model, FantasizeMixin):
         frozen = cls(
             model.covar_module,  # pyright: ignore
             noise[0].clone(),
-            mean=deepcopy(model.mean_module).requires_grad_(False),  # pyright: ignore
+            mean=model.mean_module,  # pyright: ignore
             input_transform=deepcopy(getattr(model, "input_transform", None)),
             outcome_transform=deepcopy(getattr(model, "outcome_transform", None)),
             dtype=X.dtype,
