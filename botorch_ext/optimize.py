@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Protocol
 
@@ -48,7 +49,8 @@ class FunctionObjective:
         values = self.function(X)
         if not values.requires_grad:  # constant, such as the prior of a stationary kernel
             return values, torch.zeros_like(X)
-        (gradient,) = torch.autograd.grad(values.sum(), X)
+        # Zeros where the function does not look at X, such as a constant with parameters.
+        (gradient,) = torch.autograd.grad(values.sum(), X, materialize_grads=True)
         # At a cusp autograd may give NaN or infinity; a zero gradient ends that start there.
         return values.detach(), gradient.nan_to_num(0.0, 0.0, 0.0)
 
@@ -152,21 +154,23 @@ def maximize_on_box(
         X = torch.cat([extra, X])
     values = evaluate(objective, X)
     starts = X[spread_best(values, X, box, num_starts)]
-    best, best_value = X[values.argmax()], values.max()
+    best = X[values.argmax()]
     # Where the gradient is g, the value is below the peak by about g^2.
     polished, _ = projected_bfgs(
         on_unit_cube(objective, box, values), box.to_unit(starts), 0.3 * tolerance**0.5, tolerance
     )
-    X = box.from_unit(polished)
-    values = objective.value(X)
+    X = torch.cat([best.unsqueeze(0), box.from_unit(polished)])
+    values = evaluate(objective, X)
     top = values.argmax()
-    improved = values[top] > best_value
-    return torch.where(improved, X[top], best), torch.where(improved, values[top], best_value)
+    return X[top], values[top]
 
 
 def evaluate(objective: Objective, X: Tensor) -> Tensor:
-    """``m x d`` to ``m`` values, some thousand at a time."""
-    return torch.cat([objective.value(chunk) for chunk in X.split(_CHUNK)])
+    """``m x d`` to ``m`` values, some thousand at a time; where they are not finite, the lowest
+    that is."""
+    values = torch.cat([objective.value(chunk) for chunk in X.split(_CHUNK)])
+    finite = values.isfinite()
+    return torch.where(finite, values, torch.where(finite, values, math.inf).min())
 
 
 def on_unit_cube(

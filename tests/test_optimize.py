@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 from botorch.acquisition import UpperConfidenceBound
@@ -82,6 +84,26 @@ def test_accuracy_does_not_depend_on_units(scale):
     bowl = FunctionObjective(lambda X: -scale * (X - peak).square().sum(dim=-1))
     x, _ = maximize_on_box(bowl, BOX, seed=0, num_raw=64)
     assert_close(x, peak, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("bad", [math.nan, -math.inf, math.inf])
+def test_values_that_are_not_finite_rank_lowest(bad):
+    peak = torch.tensor([3.1, -2.2, 0.61], dtype=torch.float64)
+
+    def function(X):
+        return torch.where(X[:, 0] > 3.3, bad, -(X - peak).square().sum(dim=-1))
+
+    x, value = maximize_on_box(FunctionObjective(function), BOX, seed=0, num_raw=64)
+    assert_close(x, peak, rtol=0, atol=1e-5)
+    assert_close(value, function(x[None])[0])
+
+
+def test_a_function_that_does_not_look_at_the_points_has_zero_gradients():
+    weight = torch.ones((), dtype=torch.float64, requires_grad=True)
+    objective = FunctionObjective(lambda X: weight.expand(len(X)))
+    values, gradients = objective.value_and_gradient(BOX.sample(3, 0))
+    assert_close(values, torch.ones(3, dtype=torch.float64))
+    assert_close(gradients, torch.zeros(3, 3, dtype=torch.float64))
 
 
 def test_extra_points_are_screened():
