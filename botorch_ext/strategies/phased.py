@@ -19,7 +19,7 @@ from botorch_ext.optimize import ConfidenceBound
 from botorch_ext.planning import plan
 from botorch_ext.regions import Region
 from botorch_ext.rounds import Rounds
-from botorch_ext.strategies.base import Asked, Event, Strategy, Told
+from botorch_ext.strategies.base import Asked, Event, History, Strategy, Told
 from botorch_ext.widths import Width, as_width
 
 # Points of a region that stand for it when it is planned in and when it is maximised over.
@@ -87,6 +87,13 @@ class Round:
     def ids(self) -> range:
         """The ids of its trials, those still to be asked included."""
         return range(self.first, self.first + len(self.points))
+
+    def told_too_late(self, history: History) -> list[int]:
+        """The trials that were told after the round had closed."""
+        if self.closing is None:
+            return []
+        arrived = set(self.closing.arrived)
+        return [id for id in self.ids if id in history.values and id not in arrived]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,10 +195,9 @@ class PhasedElimination(Strategy):
         if isinstance(round.survivors, Tensor):
             summary["num_candidates"] = len(round.survivors)
         if round.closing is not None:
-            told = [id for id in round.ids if id in self.history.values]
             summary |= {
                 "arrived": len(round.closing.arrived),
-                "told_too_late": sorted(set(told).difference(round.closing.arrived)),
+                "told_too_late": round.told_too_late(self.history),
                 "current_width": round.closing.width,
                 "offset": round.closing.offset,
                 "threshold": round.closing.threshold,

@@ -1,11 +1,8 @@
-"""Pictures: regret and best-value curves, posteriors with confidence bands and asked points.
-
-Matplotlib is imported by the functions, not with the module: ``pip install 'botorch-ext[plot]'``.
-"""
+"""The posterior: a slice with its confidence band, and heat maps with asked points."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,76 +11,14 @@ from botorch.models.model import Model
 from torch import Tensor
 
 from botorch_ext.domains import Box
+from botorch_ext.plotting.style import PALETTE, axes_or_new, to_numpy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's palette, told apart by colour-blind readers; their yellow is too pale for a line.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_LINE_STYLES = ("-", "--", "-.", ":")
 _CHUNK = 256
 
-Center = Literal["mean", "median"]
 Quantity = Literal["mean", "std", "upper"]
-Curves = Mapping[str, Any]
-
-
-def plot_regret(
-    curves: Curves,
-    ax: Axes | None = None,
-    *,
-    cumulative: bool = True,
-    center: Center = "mean",
-) -> Axes:
-    """Regret against the number of evaluations, one line with a band for each method.
-
-    Args:
-        curves: From the name of a method to its regret per step, ``seeds x T`` (or ``T``), in units
-            of the objective; NumPy arrays, tensors or nested lists.
-        ax: Where to draw; a new figure unless given.
-        cumulative: Whether to add up the steps.
-        center: "mean" (band: plus and minus one standard error) or "median" (band: quartiles); the
-            axis label says which. One seed has no band.
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: No curve, one of the wrong shape, or an unknown center.
-    """
-    arrays = _as_arrays(curves)
-    if cumulative:
-        arrays = {name: values.cumsum(axis=1) for name, values in arrays.items()}
-    label = "cumulative regret" if cumulative else "regret per step"
-    return _plot_curves(arrays, ax, label, center)
-
-
-def plot_best_value(
-    curves: Curves,
-    ax: Axes | None = None,
-    *,
-    minimize: bool = False,
-    center: Center = "mean",
-) -> Axes:
-    """Best value so far against the number of evaluations, one line with a band for each method.
-
-    Args:
-        curves: From the name of a method to its values in order of evaluation, ``seeds x T`` (or
-            ``T``), in units of the objective; NaN where an evaluation failed.
-        ax: Where to draw; a new figure unless given.
-        minimize: Whether the best value is the smallest.
-        center: "mean" (band: plus and minus one standard error) or "median" (band: quartiles); the
-            axis label says which. One seed has no band.
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: No curve, one of the wrong shape, or an unknown center.
-    """
-    better = np.fmin if minimize else np.fmax
-    arrays = {name: better.accumulate(v, axis=1) for name, v in _as_arrays(curves).items()}
-    return _plot_curves(arrays, ax, "best value so far", center)
 
 
 def plot_posterior_1d(
@@ -133,14 +68,14 @@ def plot_posterior_1d(
     grid[:, dim] = positions.to(grid)
     mean, std = _mean_and_std(model, grid)
 
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     across = positions.numpy()
     band = {"color": PALETTE[0], "alpha": 0.2, "linewidth": 0, "label": f"mean ± {width:.3g} std"}
     ax.fill_between(across, mean - width * std, mean + width * std, **band)
     ax.plot(across, mean, color=PALETTE[0], linewidth=2, label="posterior mean")
     if truth is not None:
         with torch.no_grad():
-            true_values = _to_numpy(truth(grid)).reshape(-1)
+            true_values = to_numpy(truth(grid)).reshape(-1)
         ax.plot(across, true_values, color=PALETTE[6], linestyle="--", label="true function")
     if observations is not None:
         points, values = observations
@@ -214,7 +149,7 @@ def plot_posterior_2d(
     shown = {"mean": mean, "std": std, "upper": mean + width * std}[quantity]
     across, up = (side.numpy() for side in sides)
 
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     heights = shown.reshape(num_points, num_points).T
     mesh = ax.pcolormesh(across, up, heights, shading="gouraud", cmap="viridis", rasterized=True)
     figure = ax.get_figure(root=True)
@@ -248,62 +183,6 @@ def _scatter_in_order(ax: Axes, points: np.ndarray) -> None:
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize="small")
 
 
-def _plot_curves(
-    arrays: dict[str, np.ndarray], ax: Axes | None, label: str, center: Center
-) -> Axes:
-    if center not in ("mean", "median"):
-        raise ValueError(f"center must be 'mean' or 'median', got {center!r}")
-    ax = _axes(ax)
-    for i, (name, values) in enumerate(arrays.items()):
-        color = PALETTE[i % len(PALETTE)]
-        style = _LINE_STYLES[i // len(PALETTE) % len(_LINE_STYLES)]
-        steps = np.arange(1, values.shape[1] + 1)
-        middle, lower, upper = _summary(values, center)
-        ax.plot(steps, middle, color=color, linestyle=style, linewidth=2, label=name)
-        if len(values) > 1:
-            ax.fill_between(steps, lower, upper, color=color, alpha=0.2, linewidth=0)
-    ax.set_xlim(1, max(2, *(values.shape[1] for values in arrays.values())))
-    ax.set_xlabel("evaluations")
-    ax.set_ylabel(f"{label}\n({_describe_band(arrays, center)})")
-    ax.grid(alpha=0.3)
-    ax.legend(fontsize="small")
-    return ax
-
-
-def _summary(values: np.ndarray, center: Center) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    if center == "median":
-        lower, middle, upper = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
-        return middle, lower, upper
-    middle = values.mean(axis=0)
-    if len(values) == 1:
-        return middle, middle, middle
-    error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-    return middle, middle - error, middle + error
-
-
-def _describe_band(arrays: dict[str, np.ndarray], center: Center) -> str:
-    seeds = sorted({len(values) for values in arrays.values()})
-    count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-    if seeds == [1]:
-        return "1 seed"
-    band = "mean ± standard error" if center == "mean" else "median and quartiles"
-    return f"{band}, {count} seeds"
-
-
-def _as_arrays(curves: Curves) -> dict[str, np.ndarray]:
-    if len(curves) == 0:
-        raise ValueError("curves must hold at least one method, got none")
-    arrays = {}
-    for name, values in curves.items():
-        array = np.atleast_2d(_to_numpy(values))
-        if array.ndim != 2 or 0 in array.shape:
-            raise ValueError(
-                f"curves[{name!r}] must have shape (seeds, T) or (T,), got {array.shape}"
-            )
-        arrays[name] = array
-    return arrays
-
-
 def _mean_and_std(model: Model, grid: Tensor) -> tuple[np.ndarray, np.ndarray]:
     means, stds = [], []
     with torch.no_grad():
@@ -314,8 +193,8 @@ def _mean_and_std(model: Model, grid: Tensor) -> tuple[np.ndarray, np.ndarray]:
                     "model must have one output and no batch dimensions, got a posterior mean of "
                     f"shape {tuple(posterior.mean.shape)} at {len(chunk)} points"
                 )
-            means.append(_to_numpy(posterior.mean).reshape(-1))
-            stds.append(_to_numpy(posterior.variance.clamp_min(0).sqrt()).reshape(-1))
+            means.append(to_numpy(posterior.mean).reshape(-1))
+            stds.append(to_numpy(posterior.variance.clamp_min(0).sqrt()).reshape(-1))
     return np.concatenate(means), np.concatenate(stds)
 
 
@@ -352,7 +231,7 @@ def _observations(
     if Y is None:
         raise ValueError("Y must be given where X is, got None")
     points = _as_rows(X, num_dims)
-    values = _to_numpy(Y)
+    values = to_numpy(Y)
     if values.shape not in ((len(points),), (len(points), 1)):
         raise ValueError(
             f"Y must have shape ({len(points)},) or ({len(points)}, 1), got {values.shape}"
@@ -361,7 +240,7 @@ def _observations(
 
 
 def _as_rows(X: Tensor, num_dims: int) -> np.ndarray:
-    rows = _to_numpy(X)
+    rows = to_numpy(X)
     if rows.ndim != 2 or rows.shape[1] != num_dims:
         raise ValueError(f"X must have shape (n, {num_dims}), got {rows.shape}")
     return rows
@@ -370,19 +249,3 @@ def _as_rows(X: Tensor, num_dims: int) -> np.ndarray:
 def _require_width(width: float) -> None:
     if not 0.0 <= width < float("inf"):
         raise ValueError(f"width must be finite and at least 0, got {width}")
-
-
-def _to_numpy(values: Any) -> np.ndarray:
-    if isinstance(values, Tensor):
-        values = values.detach().cpu().numpy()
-    return np.asarray(values, dtype=float)
-
-
-def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("plotting needs matplotlib: pip install 'botorch-ext[plot]'") from error
-    return plt.subplots(figsize=(6.4, 4.4), layout="constrained")[1]

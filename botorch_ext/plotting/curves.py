@@ -1,0 +1,132 @@
+"""Curves over the steps of a study: regret, best value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from botorch_ext.plotting.style import PALETTE, axes_or_new, to_numpy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LINE_STYLES = ("-", "--", "-.", ":")
+
+Center = Literal["mean", "median"]
+Curves = Mapping[str, Any]
+
+
+def plot_regret(
+    curves: Curves,
+    ax: Axes | None = None,
+    *,
+    cumulative: bool = True,
+    center: Center = "mean",
+) -> Axes:
+    """Regret against the number of evaluations, one line with a band for each method.
+
+    Args:
+        curves: From the name of a method to its regret per step, ``seeds x T`` (or ``T``), in units
+            of the objective; NumPy arrays, tensors or nested lists.
+        ax: Where to draw; a new figure unless given.
+        cumulative: Whether to add up the steps.
+        center: "mean" (band: plus and minus one standard error) or "median" (band: quartiles); the
+            axis label says which. One seed has no band.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: No curve, one of the wrong shape, or an unknown center.
+    """
+    arrays = _as_arrays(curves)
+    if cumulative:
+        arrays = {name: values.cumsum(axis=1) for name, values in arrays.items()}
+    label = "cumulative regret" if cumulative else "regret per step"
+    return _plot_curves(arrays, ax, label, center)
+
+
+def plot_best_value(
+    curves: Curves,
+    ax: Axes | None = None,
+    *,
+    minimize: bool = False,
+    center: Center = "mean",
+) -> Axes:
+    """Best value so far against the number of evaluations, one line with a band for each method.
+
+    Args:
+        curves: From the name of a method to its values in order of evaluation, ``seeds x T`` (or
+            ``T``), in units of the objective; NaN where an evaluation failed.
+        ax: Where to draw; a new figure unless given.
+        minimize: Whether the best value is the smallest.
+        center: "mean" (band: plus and minus one standard error) or "median" (band: quartiles); the
+            axis label says which. One seed has no band.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: No curve, one of the wrong shape, or an unknown center.
+    """
+    better = np.fmin if minimize else np.fmax
+    arrays = {name: better.accumulate(v, axis=1) for name, v in _as_arrays(curves).items()}
+    return _plot_curves(arrays, ax, "best value so far", center)
+
+
+def _plot_curves(
+    arrays: dict[str, np.ndarray], ax: Axes | None, label: str, center: Center
+) -> Axes:
+    if center not in ("mean", "median"):
+        raise ValueError(f"center must be 'mean' or 'median', got {center!r}")
+    ax = axes_or_new(ax)
+    for i, (name, values) in enumerate(arrays.items()):
+        color = PALETTE[i % len(PALETTE)]
+        style = _LINE_STYLES[i // len(PALETTE) % len(_LINE_STYLES)]
+        steps = np.arange(1, values.shape[1] + 1)
+        middle, lower, upper = _summary(values, center)
+        ax.plot(steps, middle, color=color, linestyle=style, linewidth=2, label=name)
+        if len(values) > 1:
+            ax.fill_between(steps, lower, upper, color=color, alpha=0.2, linewidth=0)
+    ax.set_xlim(1, max(2, *(values.shape[1] for values in arrays.values())))
+    ax.set_xlabel("evaluations")
+    ax.set_ylabel(f"{label}\n({_describe_band(arrays, center)})")
+    ax.grid(alpha=0.3)
+    ax.legend(fontsize="small")
+    return ax
+
+
+def _summary(values: np.ndarray, center: Center) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if center == "median":
+        lower, middle, upper = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
+        return middle, lower, upper
+    middle = values.mean(axis=0)
+    if len(values) == 1:
+        return middle, middle, middle
+    error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    return middle, middle - error, middle + error
+
+
+def _describe_band(arrays: dict[str, np.ndarray], center: Center) -> str:
+    seeds = sorted({len(values) for values in arrays.values()})
+    count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    if seeds == [1]:
+        return "1 seed"
+    band = "mean ± standard error" if center == "mean" else "median and quartiles"
+    return f"{band}, {count} seeds"
+
+
+def _as_arrays(curves: Curves) -> dict[str, np.ndarray]:
+    if len(curves) == 0:
+        raise ValueError("curves must hold at least one method, got none")
+    arrays = {}
+    for name, values in curves.items():
+        array = np.atleast_2d(to_numpy(values))
+        if array.ndim != 2 or 0 in array.shape:
+            raise ValueError(
+                f"curves[{name!r}] must have shape (seeds, T) or (T,), got {array.shape}"
+            )
+        arrays[name] = array
+    return arrays

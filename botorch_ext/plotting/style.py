@@ -1,0 +1,32 @@
+"""What the pictures share: colours, axes, numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's palette, told apart by colour-blind readers; their yellow is too pale for a line.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+
+def to_numpy(values: Any) -> np.ndarray:
+    """Numbers, a tensor of any device included, as an array of floats."""
+    if isinstance(values, Tensor):
+        values = values.detach().cpu().numpy()
+    return np.asarray(values, dtype=float)
+
+
+def axes_or_new(ax: Axes | None) -> Axes:
+    """The axes, or those of a new figure."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("plotting needs matplotlib: pip install 'botorch-ext[plot]'") from error
+    return plt.subplots(figsize=(6.4, 4.4), layout="constrained")[1]
