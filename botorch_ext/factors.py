@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,6 +12,8 @@ from torch.nn.functional import pad
 from botorch_ext.hallucination import PendingColumns
 
 _GROWTH = 1.25
+# A pivot of less than this many units in the last place is rounding, not information.
+_ROUNDING = 100
 _VECTORS = ("z", "y", "gains", "jitter")
 
 
@@ -51,6 +54,22 @@ class GrowingCholesky:
         for name in ("noise_variance", "L", *_VECTORS):
             setattr(self, name, function(getattr(self, name)))
         self._mean_weights = self._columns = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Copies of the rows in use and which of them pend: all but the noise variance."""
+        n = self.num_points
+        state: dict[str, Any] = {name: getattr(self, name)[..., :n].clone() for name in _VECTORS}
+        return state | {"L": self.L[..., :n, :n].clone(), "pending": list(self.pending)}
+
+    @classmethod
+    def from_state_dict(cls, noise_variance: Tensor, state: dict[str, Any]) -> GrowingCholesky:
+        """The factor of a `state_dict`, in the dtype and on the device of ``noise_variance``."""
+        factor = cls(noise_variance, capacity=0)
+        for name in ("L", *_VECTORS):
+            setattr(factor, name, state[name].to(noise_variance, copy=True))
+        factor.pending = list(state["pending"])
+        factor.num_points = factor.z.shape[-1]
+        return factor
 
     @property
     def batch_shape(self) -> torch.Size:
@@ -111,7 +130,11 @@ class GrowingCholesky:
             added to each new diagonal entry and the information gain of each, both ``*batch x m``.
         """
         conditional = covariance - cross.mT @ cross
-        corner, jitter = _cholesky_with_jitter(conditional, self.noise_variance)
+        # Rounding is relative to the prior variance.
+        floor = (
+            _ROUNDING * torch.finfo(covariance.dtype).eps * covariance.diagonal(dim1=-2, dim2=-1)
+        )
+        corner, jitter = _cholesky_with_jitter(conditional, self.noise_variance, floor)
         pivot = corner.diagonal(dim1=-2, dim2=-1).square()
         return corner, jitter, 0.5 * (pivot / (self.noise_variance[..., None] + jitter)).log()
 
@@ -304,36 +327,35 @@ def _forward_solve(corner: Tensor, residual: Tensor) -> Tensor:
     return torch.linalg.solve_triangular(corner, residual.unsqueeze(-1), upper=False).squeeze(-1)
 
 
-def _cholesky_with_jitter(conditional: Tensor, noise_variance: Tensor) -> tuple[Tensor, Tensor]:
+def _cholesky_with_jitter(
+    conditional: Tensor, noise_variance: Tensor, floor: Tensor
+) -> tuple[Tensor, Tensor]:
     """Cholesky of ``conditional + noise I`` with jitter on those diagonal entries that need it.
 
-    A pivot of less than 100 units in the last place of the largest variance is rounding, not
-    information: it is raised to that floor, in its own diagonal entry only.
+    A pivot below its ``... x m`` floor is raised to it, in its own diagonal entry only.
     """
     noise = noise_variance[..., None]
     variance = conditional.diagonal(dim1=-2, dim2=-1)
-    # The prior variance is at most about 1 in this library; rounding is relative to that.
-    floor = 100 * torch.finfo(conditional.dtype).eps
     m = conditional.shape[-1]
     if m == 1:
         pivot = variance.clamp_min(0) + noise
-        raised = pivot.clamp_min(floor)
+        raised = torch.maximum(pivot, floor)
         return raised.sqrt().unsqueeze(-1), raised - pivot
     eye = torch.eye(m, dtype=conditional.dtype, device=conditional.device)
     corner, info = torch.linalg.cholesky_ex(conditional + noise.unsqueeze(-1) * eye)
-    smallest = corner.diagonal(dim1=-2, dim2=-1).square().amin()
-    if not bool((info != 0).any()) and bool(smallest >= floor):
+    high_enough = corner.diagonal(dim1=-2, dim2=-1).square() >= floor
+    if bool(((info == 0) & high_enough.all(dim=-1)).all()):
         return corner, torch.zeros_like(variance)
     return _cholesky_by_columns(conditional, noise_variance, floor)
 
 
 def _cholesky_by_columns(
-    conditional: Tensor, noise_variance: Tensor, floor: float
+    conditional: Tensor, noise_variance: Tensor, floor: Tensor
 ) -> tuple[Tensor, Tensor]:
     S, columns, jitter = conditional, [], []
     for i in range(conditional.shape[-1]):
         pivot = S[..., i, i].clamp_min(0) + noise_variance
-        raised = pivot.clamp_min(floor)
+        raised = torch.maximum(pivot, floor[..., i])
         column = S[..., :, i] / raised.sqrt()[..., None]
         column = torch.cat(
             [torch.zeros_like(column[..., :i]), raised.sqrt()[..., None], column[..., i + 1 :]],

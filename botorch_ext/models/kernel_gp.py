@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import torch
 from botorch.acquisition.objective import PosteriorTransform
-from botorch.models.gpytorch import GPyTorchModel
+from botorch.models.gpytorch import GPyTorchModel, MultiTaskGPyTorchModel
 from botorch.models.model import FantasizeMixin, Model
 from botorch.models.transforms.input import InputTransform
 from botorch.models.transforms.outcome import OutcomeTransform
@@ -21,6 +21,7 @@ from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import Kernel
 from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.means import Mean
+from gpytorch.models import ExactGP
 from linear_operator import to_linear_operator
 from linear_operator.operators import DiagLinearOperator, MatmulLinearOperator
 from torch import Tensor
@@ -121,7 +122,9 @@ class KernelGP(Model, FantasizeMixin):
         if outcome_transform is not None:
             self.outcome_transform = outcome_transform
         self.factor = GrowingCholesky(self.noise_variance)
-        self.register_buffer("_inputs", noise.new_zeros(0, 0))
+        # In the extra state, with the factor: their number is no part of the model.
+        self.register_buffer("_inputs", noise.new_zeros(0, 0), persistent=False)
+        self._shares_modules = False
         self.eval()
 
     @classmethod
@@ -136,13 +139,19 @@ class KernelGP(Model, FantasizeMixin):
             A `KernelGP` with the data of ``model``.
 
         Raises:
-            ValueError: Several outputs, batched training data, or noise that differs between
-                points.
+            ValueError: No exact GP, several outputs or tasks, batched training data, or noise that
+                differs between points.
         """
+        if not isinstance(model, ExactGP) or isinstance(model, MultiTaskGPyTorchModel):
+            raise ValueError(
+                f"model must be an exact GP of a single task, got a {type(model).__name__}"
+            )
         if model.num_outputs != 1:
             raise ValueError(f"model must have one output, got {model.num_outputs}")
-        model.eval()
+        was_training = model.training
+        model.eval()  # which transforms the inputs
         X, y = model.train_inputs[0].detach(), model.train_targets.detach()  # pyright: ignore
+        model.train(was_training)
         if X.ndim != 2:
             raise ValueError(f"model must have unbatched training data, got shape {tuple(X.shape)}")
         noise = model.likelihood.noise.detach().reshape(-1)  # pyright: ignore
@@ -161,10 +170,23 @@ class KernelGP(Model, FantasizeMixin):
         return frozen
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        # What `to`, `double`, `cuda`, ... go through.
+        # What `to`, `double`, `cuda`, ... go through. They change modules in place.
+        if self._shares_modules and fn(self.noise_variance) is not self.noise_variance:
+            for name, module in self._modules.items():
+                self._modules[name] = deepcopy(module)
+            self._shares_modules = False
         super()._apply(fn, recurse)
         self.factor.map_tensors(fn)
         return self
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """The data and their factor, for `state_dict`."""
+        return {"inputs": self.train_inputs[0].clone(), "factor": self.factor.state_dict()}
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Takes over the data of another model, however many there are."""
+        self._inputs = state["inputs"].to(self.noise_variance, copy=True)
+        self.factor = GrowingCholesky.from_state_dict(self.noise_variance, state["factor"])
 
     # Inputs are kept transformed: nothing to do when BoTorch switches between train and eval.
     def _set_transformed_inputs(self) -> None: ...
@@ -244,6 +266,8 @@ class KernelGP(Model, FantasizeMixin):
         """
         self._check_rows(rows)
         X = self._inputs[rows]
+        # Outcome transforms that look at X look at a task, which input transforms leave alone: that
+        # these inputs are transformed makes no difference.
         y = self._transform_values(checked_values(Y, len(rows), self.noise_variance), X)
         with torch.no_grad():
             self.factor.set_targets(rows, y - self._prior_mean(X))
@@ -300,6 +324,7 @@ class KernelGP(Model, FantasizeMixin):
         return new
 
     def _shallow_copy(self) -> Self:
+        self._shares_modules = True
         new = type(self).__new__(type(self))
         vars(new).update(vars(self))
         for name in ("_buffers", "_modules", "_parameters"):
@@ -345,7 +370,8 @@ class KernelGP(Model, FantasizeMixin):
         """L^-1 K(data, X) without padding: ``*batch x n x m``."""
         n = self.num_observations
         if n == 0:
-            return X.new_zeros(*self.factor.L.shape[:-2], 0, X.shape[-2])
+            batch = torch.broadcast_shapes(self.factor.L.shape[:-2], X.shape[:-2])
+            return X.new_zeros(*batch, 0, X.shape[-2])
         return self._solved_cross(X)[..., :n, :]
 
     def _solved_cross(self, X: Tensor) -> Tensor:

@@ -1,4 +1,5 @@
 import math
+import pickle
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from botorch.acquisition import (
     qKnowledgeGradient,
     qLogNoisyExpectedImprovement,
 )
-from botorch.models import SingleTaskGP
+from botorch.models import MultiTaskGP, SingleTaskGP, SingleTaskVariationalGP
 from botorch.models.transforms import Normalize, Standardize
 from botorch.optim import optimize_acqf
 from botorch.sampling import SobolQMCNormalSampler
@@ -310,6 +311,23 @@ def test_from_botorch_refuses_what_it_cannot_keep():
     uneven = SingleTaskGP(X, y[:, None], yvar, outcome_transform=None)
     with pytest.raises(ValueError, match="same noise variance"):
         KernelGP.from_botorch(uneven)
+    task = torch.arange(6, dtype=torch.float64)[:, None] % 2
+    several_tasks = MultiTaskGP(torch.cat([X, task], -1), y[:, None], -1, output_tasks=[0])
+    for model in (several_tasks, SingleTaskVariationalGP(X, y[:, None])):
+        with pytest.raises(ValueError, match="exact GP of a single task"):
+            KernelGP.from_botorch(model)
+
+
+@unscaled_data
+@pytest.mark.parametrize("training", [True, False])
+def test_from_botorch_leaves_its_model_in_the_mode_it_was_in(training):
+    X, y = draw(6, 0)
+    gp = SingleTaskGP(X, y[:, None], input_transform=Normalize(2, bounds=BOUNDS)).train(training)
+    inputs = gp.train_inputs[0].clone()
+    frozen = KernelGP.from_botorch(gp)
+    assert gp.training == training
+    assert_close(gp.train_inputs[0], inputs)
+    assert_close(frozen.train_inputs[0], Normalize(2, bounds=BOUNDS)(X))
 
 
 def test_condition_on_observations_and_fantasies():
@@ -334,6 +352,38 @@ def test_condition_on_observations_and_fantasies():
     assert model.num_observations == 12 and model.batch_shape == ()
     sampler = SobolQMCNormalSampler(torch.Size([3]), seed=0)
     assert model.fantasize(Xf.detach(), sampler).posterior(Z).mean.shape == (3, 2, 5, 1)
+
+
+def test_an_empty_model_is_conditioned_and_fantasized():
+    X = torch.stack([draw(3, s)[0] for s in (1, 2)])
+    Y = torch.randn(2, 3, 1, generator=torch.Generator().manual_seed(0)).double()
+    Z, _ = draw(5, 3)
+    for kernel, batch in ((rbf(), ()), (rbf(batch_shape=torch.Size([2])), (2,))):
+        model = KernelGP(kernel, noise_variance=0.05)
+        conditioned = model.condition_on_observations(X, Y)
+        mean, std = conditioned.mean_and_std(Z)
+        for i in range(2):
+            expected = dense_posterior(rbf(), X[i], Y[i, :, 0], Z, 0.05)
+            assert_close(mean[i], expected[0], **tolerance(torch.float64))
+            assert_close(std[i], expected[1].diagonal().sqrt(), **tolerance(torch.float64))
+        sampler = SobolQMCNormalSampler(torch.Size([4]), seed=0)
+        fantasies = model.fantasize(X[:, None] if batch else X, sampler)
+        assert fantasies.posterior(Z[:2]).mean.shape == (4, 2, *batch, 2, 1)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_moving_a_conditioned_model_leaves_the_others_as_they_were(first):
+    X, y = draw(10, 0)
+    parent = KernelGP(scaled(matern(1.5)), 0.05, mean=ConstantMean())
+    parent.add(X, y)
+    models = [parent, parent.condition_on_observations(X[:2] + 0.1, y[:2, None])]
+    expected = [model.mean_and_std(X)[0] for model in models]
+    models[first].float()
+    models[first].condition_on_observations(X[:1].float(), y[:1, None].float())
+    got = models[first].mean_and_std(X.float())[0]
+    assert_close(got.double(), expected[first], **tolerance(torch.float32))
+    assert torch.equal(models[1 - first].mean_and_std(X)[0], expected[1 - first])
+    assert models[1 - first].kernel.outputscale.dtype == torch.float64
 
 
 ACQUISITIONS = {
@@ -394,6 +444,26 @@ def test_a_duplicate_at_tiny_noise_gets_jitter_on_its_own_entry():
         assert bool(torch.isfinite(std).all())
 
 
+@pytest.mark.parametrize("outputscale", [1e-12, 1e12])
+def test_jitter_is_relative_to_the_prior_variance(outputscale):
+    X, y = draw(6, 26)
+    noise = 1e-12 * outputscale
+    models = []
+    for scale in (1.0, outputscale):
+        for block in (False, True):
+            model = KernelGP(scaled(rbf(), scale), noise * scale / outputscale)
+            for part in [slice(0, 6)] if block else [slice(i, i + 1) for i in range(6)]:
+                model.add(X[part], y[part])
+            model.add(X[:1], y[:1])
+            models.append(model)
+    assert not any(bool((model.factor.jitter > 0).any()) for model in models)
+    tiny = KernelGP(scaled(rbf(), outputscale), 1e-17 * outputscale)
+    tiny.add(X, y)
+    tiny.add(X[:1], y[:1])
+    assert tiny.factor.jitter[6] > 1e-15 * outputscale
+    assert not bool((tiny.factor.jitter[:6] > 0).any())
+
+
 def test_float32_warns_when_it_loses_positive_definiteness():
     X, y = draw(5, 27, dtype=torch.float32)
     model = KernelGP(rbf(), noise_variance=1e-9, dtype=torch.float32)
@@ -426,6 +496,49 @@ def test_bad_data_is_refused_and_changes_nothing(X, Y, match):
 def test_noise_variance_must_be_positive(noise):
     with pytest.raises(ValueError, match="noise_variance"):
         KernelGP(rbf(), noise_variance=noise)
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_no_rows_change_nothing(batch):
+    X, y = draw(3, 0)
+    kernel = rbf(batch_shape=torch.Size(batch))
+    models = KernelGP(kernel, 0.1), FinitePosterior(kernel, X, 0.1)
+    for model in models:
+        model.add(X[:0], y[:0])
+        model.add(X, y)
+        model.add(X[:0], None)
+        model.add(X[:0], y[:0])
+        assert model.num_observations == 3
+    assert_close(models[0].mean_and_std(X)[0], models[1].mean)
+
+
+@pytest.mark.parametrize("how", ["state_dict", "saved", "pickle"])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_a_stored_model_comes_back_whole(how, batch, device, tmp_path):
+    X, y = (a.to(device) for a in draw(90, 0))
+    kernel = scaled(rbf(batch_shape=torch.Size(batch)))
+    model = KernelGP(kernel, 0.05, mean=ConstantMean(), device=device)
+    model.add(X[:80], y[:80])
+    model.add(X[80:82], None)
+    if how == "pickle":
+        copy = pickle.loads(pickle.dumps(model))
+    else:
+        other = scaled(rbf(2.0, batch_shape=torch.Size(batch)), 0.1)
+        copy = KernelGP(other, 0.2, mean=ConstantMean(), device=device)
+        copy.add(X[:3], y[:3])  # to be forgotten
+        state = model.state_dict()
+        if how == "saved":
+            torch.save(state, tmp_path / "model.pt")
+            state = torch.load(tmp_path / "model.pt", weights_only=True)
+        copy.load_state_dict(state)
+    for grown in (copy, model):
+        grown.set_targets([81], y[:1])
+        grown.add(X[82:], y[82:])
+        assert grown.factor.pending == [80]
+    for a, b in zip(copy.mean_and_std(X), model.mean_and_std(X), strict=True):
+        assert_close(a, b, **tolerance(torch.float64))
+    assert_close(copy.train_targets, model.train_targets, **tolerance(torch.float64))
+    assert_close(copy.posterior(X[:5]).covariance_matrix, model.posterior(X[:5]).covariance_matrix)
 
 
 def test_moving_a_model_moves_all_of_it():
