@@ -22,7 +22,7 @@ from tqdm import tqdm
 from botorch_ext.delays import as_delay
 from botorch_ext.domains import FiniteSet, require_same_kind
 from botorch_ext.exceptions import HorizonReached, TrialFailedWarning, WaitingForObservations
-from botorch_ext.strategies.base import Strategy, Trial
+from botorch_ext.strategies.base import Strategy, Trial, whole_number
 
 if TYPE_CHECKING:
     from botorch_ext.problems.base import Problem
@@ -119,8 +119,7 @@ def run(
         ("max_pending", max_pending, 1),
         ("max_retries", max_retries, 0),
     ):
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
+        whole_number(value, name, least)
     if not (executor is None or isinstance(executor, Executor) or callable(executor)):
         raise ValueError(
             f"executor must be an Executor, a function that makes one, or None, got {executor!r}"
@@ -393,8 +392,7 @@ def simulate(
         WaitingForObservations: The strategy waits and no observation is on its way.
         HorizonReached: The strategy has a horizon, and it is shorter.
     """
-    if horizon < 1:
-        raise ValueError(f"horizon must be at least 1, got {horizon}")
+    horizon = whole_number(horizon, "horizon", least=1)
     if problem.domain.dim != strategy.domain.dim:
         raise ValueError(
             f"problem must have a domain of dimension {strategy.domain.dim}, "

@@ -9,6 +9,7 @@ from gpytorch.kernels import Kernel
 
 from botorch_ext.domains import Domain
 from botorch_ext.models.kernel_gp import KernelGP, PriorMean
+from botorch_ext.strategies.base import one_number
 from botorch_ext.widths import Width
 
 DEFAULT_DELTA = 0.1
@@ -45,9 +46,14 @@ def published_width(
 def make_model(
     domain: Domain, kernel: Kernel, noise_variance: float, options: Mapping[str, Any]
 ) -> KernelGP:
-    """The prior on the dtype and device of the domain."""
+    """The prior on the dtype and device of the domain.
+
+    Raises:
+        ValueError: A noise variance that is not positive and finite.
+    """
+    ridge = one_number(noise_variance, "noise_variance")
     mean = options.get("mean")
-    return KernelGP(kernel, noise_variance, mean=mean, dtype=domain.dtype, device=domain.device)
+    return KernelGP(kernel, ridge, mean=mean, dtype=domain.dtype, device=domain.device)
 
 
 def refuse_unknown(options: Mapping[str, Any], known: Any) -> None:

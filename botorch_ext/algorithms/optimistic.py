@@ -15,6 +15,7 @@ from botorch_ext.algorithms.arguments import (
     refuse_unknown,
 )
 from botorch_ext.domains import Domain
+from botorch_ext.strategies.base import one_number
 from botorch_ext.strategies.optimistic import OptimisticStrategy, Pending
 from botorch_ext.widths import ChowdhuryGopalan, Enlarged, SelfNormalized, Width
 
@@ -76,6 +77,7 @@ def ec_gp_ucb(
         options: The arguments all methods share, described with the package; ``width`` is the width
             that is enlarged.
     """
+    misspecification = one_number(misspecification, "misspecification")
     width = Enlarged(published_width(SelfNormalized, options), misspecification)
     return _strategy(domain, kernel, noise_variance, width, options)
 

@@ -11,6 +11,7 @@ import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -20,6 +21,32 @@ from torch import Tensor
 from botorch_ext.domains import Domain, FiniteSet, checked_tensor
 from botorch_ext.exceptions import NoObservationsError, UnknownTrialError
 from botorch_ext.models.kernel_gp import checked_values
+
+
+def whole_number(
+    value: Any, name: str, least: int | None = None, error: type[ValueError] = ValueError
+) -> int:
+    """A whole number of any library as an int, or an error that names the argument."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise error(f"{name} must be a whole number, got {value!r}")
+    if least is not None and number < least:
+        raise error(f"{name} must be at least {least}, got {value}")
+    return number
+
+
+def one_number(value: Any, name: str, whose: str = "") -> float:
+    """A number of any library as a float, or a ValueError that names the argument (and, after the
+    value, ``whose`` it is)."""
+    try:
+        if not isinstance(value, str | bytes):
+            return float(value)
+    except (TypeError, ValueError, RuntimeError):  # torch's answer to several numbers
+        pass
+    raise ValueError(f"{name} must be one number, got {value!r}{whose}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +64,11 @@ class Trial:
     x: Tensor
     context: Tensor | None = None
     info: dict[str, Any] = field(default_factory=dict)
+
+    def copy(self) -> Trial:
+        """A trial that shares nothing with this one."""
+        context = None if self.context is None else self.context.clone()
+        return Trial(self.id, self.x.clone(), context, deepcopy(self.info))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +139,6 @@ class History:
             UnknownTrialError: The trial is not pending.
             ValueError: The value is NaN or infinite, or an asked trial has not the next id.
         """
-        if not isinstance(event, Event):
-            raise ValueError(
-                f"events must be Asked, Told or Abandoned, got a {type(event).__name__}"
-            )
         if isinstance(event, Asked):
             if event.trial.id != len(self.trials):
                 raise ValueError(
@@ -153,8 +181,8 @@ class Strategy(ABC):
             steps.
 
     Raises:
-        ValueError: Initial data of the wrong shape, not finite or outside the domain; a negative
-            count.
+        ValueError: Initial data of the wrong shape, not finite or outside the domain; a seed that
+            is no whole number; a negative count.
     """
 
     def __init__(
@@ -164,47 +192,49 @@ class Strategy(ABC):
         initial: tuple[Tensor, Tensor] | None = None,
         num_initial: int = 0,
     ) -> None:
-        if num_initial < 0:
-            raise ValueError(f"num_initial must be non-negative, got {num_initial}")
+        num_initial = whole_number(num_initial, "num_initial", least=0)
         self.domain = domain
-        self.seed = seed
+        self.seed = whole_number(seed, "seed")
         self.history = History()
         self.warnings: list[str] = []
         self.initial = None if initial is None else checked_data(domain, initial)
         if isinstance(domain, FiniteSet):
-            self._initial_rows = domain.sample_indices(num_initial, seed).tolist()
+            self._initial_rows = domain.sample_indices(num_initial, self.seed).tolist()
             self._initial_points = domain.points[self._initial_rows]
         else:
             self._initial_rows = None
-            self._initial_points = domain.sample(num_initial, seed)
+            self._initial_points = domain.sample(num_initial, self.seed)
 
     # --- asking and telling -----------------------------------------------------------------------
 
     @overload
-    def ask(self) -> Trial: ...
+    def ask(self, num_trials: None = None, *, context: Tensor | None = None) -> Trial: ...
 
     @overload
-    def ask(self, num_trials: int) -> list[Trial]: ...
+    def ask(self, num_trials: int, *, context: Tensor | None = None) -> list[Trial]: ...
 
-    def ask(self, num_trials: int | None = None) -> Trial | list[Trial]:
+    def ask(
+        self, num_trials: int | None = None, *, context: Tensor | None = None
+    ) -> Trial | list[Trial]:
         """The next question, or a list of ``num_trials`` questions.
 
         Args:
             num_trials: None for one trial, or how many to hand out as a list.
+            context: None: what is asked depends on no context.
 
         Returns:
             A `Trial`, or a list of them.
 
         Raises:
-            ValueError: ``num_trials`` is less than 1.
+            ValueError: ``num_trials`` is less than 1, or a context is given.
             WaitingForObservations: The method must be told something first.
             HorizonReached: The method has not that many trials left.
         """
+        self._check_context(context)
         if num_trials is None:
             self._require_askable(1)
             return self._ask_one()
-        if num_trials < 1:
-            raise ValueError(f"num_trials must be at least 1, got {num_trials}")
+        num_trials = whole_number(num_trials, "num_trials", least=1)
         self._require_askable(num_trials)
         return [self._ask_one() for _ in range(num_trials)]
 
@@ -219,7 +249,7 @@ class Strategy(ABC):
             UnknownTrialError: The trial was never asked, or is already told or abandoned.
             ValueError: The value is no number, NaN or infinite.
         """
-        self._apply(Told(_plain_id(id), _plain_value(value, id)))
+        self._apply(_told(id, value))
 
     def abandon(self, id: int) -> None:
         """Gives up on a trial: it leaves `pending` and is no data.
@@ -239,11 +269,9 @@ class Strategy(ABC):
             ValueError: An event that cannot follow the ones before it, or a trial that does not
                 belong to the domain; none of the events is then applied.
         """
-        events = tuple(events)
+        events = [self._checked(event) for event in events]
         history = self.history.copy()
         for event in events:
-            if isinstance(event, Asked):
-                self._check_recorded(event.trial)
             history.check(event)
             history.apply(event)
         for event in events:
@@ -251,8 +279,11 @@ class Strategy(ABC):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """Everything that happened, in order."""
-        return tuple(self.history.events)
+        """Everything that happened, in order; a copy."""
+        return tuple(
+            Asked(event.trial.copy()) if isinstance(event, Asked) else event
+            for event in self.history.events
+        )
 
     @property
     def pending(self) -> list[int]:
@@ -322,18 +353,44 @@ class Strategy(ABC):
             x, info = self._decide()
         self._apply(Asked(Trial(step, x, None, info)))
         # Whatever the caller does to the answer, the record stays as it is.
-        return Trial(step, x.clone(), None, dict(info))
+        return self.history.trials[step].copy()
+
+    def _check_context(self, context: Tensor | None) -> None:
+        if context is not None:
+            raise ValueError(f"context must be None for {type(self).__name__}, got {context!r}")
+
+    def _checked(self, event: Event) -> Event:
+        """A copy of an event from elsewhere, or a ValueError where it can follow no events."""
+        match event:
+            case Asked(trial):
+                self._check_recorded(trial)
+                return Asked(trial.copy())
+            case Told(id, value):
+                return _told(id, value)
+            case Abandoned(id):
+                return Abandoned(_plain_id(id))
+        raise ValueError(f"events must be Asked, Told or Abandoned, got a {type(event).__name__}")
 
     def _check_recorded(self, trial: Trial) -> None:
+        if not isinstance(trial, Trial):
+            raise ValueError(f"trial must be a Trial, got a {type(trial).__name__}")
+        self._check_context(trial.context)
+        if not isinstance(trial.info, dict):
+            raise ValueError(f"info of trial {trial.id} must be a dict, got {trial.info!r}")
         name = f"x of trial {trial.id}"
-        x = self.domain.require_contains(trial.x, name)
+        if not isinstance(trial.x, Tensor):
+            raise ValueError(f"{name} must be a tensor, got a {type(trial.x).__name__}")
+        X = self.domain.require_contains(trial.x, name)
+        if trial.x.ndim != 1:
+            shape = f"({self.domain.dim},)"
+            raise ValueError(f"{name} must have shape {shape}, got {tuple(trial.x.shape)}")
         if not isinstance(self.domain, FiniteSet):
             return
         row = trial.info.get("index")
         if (
             not isinstance(row, int)
             or not 0 <= row < self.domain.num_points
-            or not torch.equal(self.domain.points[row : row + 1], x)
+            or not torch.equal(self.domain.points[row : row + 1], X)
         ):
             raise ValueError(f"{name} must be the point of its index, got index {row}")
 
@@ -368,14 +425,9 @@ def checked_data(domain: Domain, data: tuple[Tensor, Tensor]) -> tuple[Tensor, T
 
 
 def _plain_id(id: Any) -> int:
-    try:
-        return operator.index(id)
-    except TypeError:
-        raise UnknownTrialError(f"id must be the id of a pending trial, got {id!r}") from None
+    return whole_number(id, "id", error=UnknownTrialError)
 
 
-def _plain_value(value: Any, id: int) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, RuntimeError):  # torch's answer to several numbers
-        raise ValueError(f"value must be one number, got {value!r} for trial {id}") from None
+def _told(id: Any, value: Any) -> Told:
+    id = _plain_id(id)
+    return Told(id, one_number(value, "value", f" for trial {id}"))

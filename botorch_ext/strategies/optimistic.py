@@ -15,7 +15,16 @@ from botorch_ext.exceptions import KernelBoundWarning
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.optimize import ConfidenceBound, maximize_on_box
-from botorch_ext.strategies.base import Abandoned, Asked, Event, Strategy, Told, Trial
+from botorch_ext.strategies.base import (
+    Abandoned,
+    Asked,
+    Event,
+    Strategy,
+    Told,
+    Trial,
+    one_number,
+    whole_number,
+)
 from botorch_ext.widths import Width, as_tensor_like, as_width
 
 Pending = Literal["ignore", "hallucinate", "censor"]
@@ -266,9 +275,9 @@ def _check_pending_options(
         raise ValueError(f'inflate must be False unless pending is "hallucinate", got {pending!r}')
     if (minimum is None) == (pending == "censor"):
         raise ValueError(f'minimum must be given exactly when pending is "censor", got {minimum}')
-    if minimum is not None and not math.isfinite(minimum):
+    if minimum is not None and not math.isfinite(one_number(minimum, "minimum")):
         raise ValueError(f"minimum must be finite, got {minimum}")
-    if timeout is not None and (pending != "censor" or timeout < 0):
+    if timeout is not None and (pending != "censor" or whole_number(timeout, "timeout") < 0):
         raise ValueError(
             f'timeout must be a non-negative count, with pending "censor", got {timeout}'
         )

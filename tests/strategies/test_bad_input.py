@@ -92,6 +92,14 @@ CALLS = {
         lambda s: s.tell(None, 0.1),
         "id must be .*got None",
     ),
+    "run with a fraction of a trial": (
+        lambda s: run(s, lambda x: 0.0, 9.5, progress=False),
+        "num_trials must be a whole number, got 9.5",
+    ),
+    "simulate for a fraction of a step": (
+        lambda s: simulate(s, problem(s.domain), "5"),
+        "horizon must be a whole number, got '5'",
+    ),
     "no questions": (
         lambda s: s.ask(0),
         "num_trials must be at least 1, got 0",
@@ -204,7 +212,13 @@ def test_a_refused_call_changes_nothing(case, domain):
         ("delta", 1.0, r"in \(0, 1\), got 1.0"),
         ("delta", -0.5, r"in \(0, 1\), got -0.5"),
         ("delta", NAN, r"in \(0, 1\), got nan"),
-        ("num_initial", -1, "non-negative, got -1"),
+        ("num_initial", -1, "at least 0, got -1"),
+        ("num_initial", "2", "a whole number, got '2'"),
+        ("num_initial", 1.5, "a whole number, got 1.5"),
+        ("seed", "2", "a whole number, got '2'"),
+        ("seed", None, "a whole number, got None"),
+        ("noise_variance", "2", "one number, got '2'"),
+        ("noise_variance", None, "one number, got None"),
         ("pending", "wait", "got 'wait'"),
     ],
 )
@@ -274,9 +288,9 @@ def test_a_method_takes_the_options_of_its_pending_policy_only(methods, options,
             build(method, **options)
 
 
-@pytest.mark.parametrize("value", [-0.1, INF, NAN])
+@pytest.mark.parametrize("value", [-0.1, INF, NAN, None, "2"])
 def test_a_misspecification_is_not_negative(value):
-    with pytest.raises(ValueError, match="misspecification must be non-negative and finite, got"):
+    with pytest.raises(ValueError, match=r"misspecification must be .*, got"):
         build("ec_gp_ucb", misspecification=value)
 
 
@@ -295,7 +309,11 @@ def test_a_misspecification_is_not_negative(value):
         ({"pending": "censor", "minimum": 0.0, "timeout": -1}, "timeout must be .*got -1"),
         ({"timeout": 3}, 'timeout must be .*with pending "censor", got 3'),
         ({"pending": "ignore", "timeout": 0}, "timeout must be .*got 0"),
-        ({"num_initial": -2}, "num_initial must be non-negative, got -2"),
+        ({"num_initial": -2}, "num_initial must be at least 0, got -2"),
+        ({"num_initial": "2"}, "num_initial must be a whole number, got '2'"),
+        ({"seed": None}, "seed must be a whole number, got None"),
+        ({"pending": "censor", "minimum": "low"}, "minimum must be one number, got 'low'"),
+        ({"pending": "censor", "minimum": 0.0, "timeout": 1.5}, "timeout must be .*got 1.5"),
     ],
 )
 @pytest.mark.parametrize("domain", [finite, box])

@@ -106,6 +106,12 @@ def test_ids_may_come_from_elsewhere():
     json.dumps(strategy.report())
 
 
+def test_no_context_is_no_context():
+    one, other = make(finite()), make(finite())
+    assert plain(Asked(one.ask(context=None))) == plain(Asked(other.ask()))
+    assert [trial.id for trial in one.ask(2, context=None)] == [1, 2]
+
+
 # --- the record cannot be spoilt from outside -----------------------------------------------------
 
 
@@ -126,6 +132,27 @@ def test_changing_a_trial_changes_nothing_else(domain, num_initial):
     best.fill_(99.0)
     assert torch.equal(spoilt.domain.like, untouched)
     assert snapshot(spoilt) == snapshot(clean)
+
+
+@both_domains
+def test_events_given_out_or_replayed_are_copies(domain):
+    strategy = make(domain(), num_initial=2)
+    play(strategy, script(12, seed=13))
+    strategy.history.trials[0].info["nested"] = {"plan": [1, 2]}
+    before = snapshot(strategy)
+
+    def spoil(events):
+        for event in events:
+            if isinstance(event, Asked):
+                event.trial.x.fill_(9.0)
+                event.trial.info.get("nested", {}).clear()
+                event.trial.info.clear()
+
+    events = strategy.events
+    resumed = make(domain(), num_initial=2)
+    resumed.replay(events)
+    spoil(events)
+    assert snapshot(resumed) == snapshot(strategy) == before
 
 
 @both_domains
@@ -209,6 +236,18 @@ def asked(id, x, **info):
         (finite, asked(3, [2.0, -3.0], index=1), "x of trial 3 .*index, got index 1"),
         (finite, asked(3, [2.0, -3.0], index=-54), "x of trial 3 .*index, got index -54"),
         (finite, asked(3, [2.0, -3.0]), "x of trial 3 .*index, got index None"),
+        (box, asked(3, [[3.0, -2.0]]), r"x of trial 3 must have shape \(2,\), got \(1, 2\)"),
+        (finite, asked(3, [[2.0, -3.0]], index=0), r"x of trial 3 must have shape \(2,\), got"),
+        (box, Asked(Trial(3, [3.0, -2.0])), "x of trial 3 must be a tensor, got a list"),
+        (box, Asked(Trial(3, None)), "x of trial 3 must be a tensor, got a NoneType"),
+        (box, Asked(None), "trial must be a Trial, got a NoneType"),
+        (finite, Asked(Trial(3, finite().points[0], None, None)), "info of trial 3 must be a dict"),
+        (box, Asked(Trial(3, box().lower, box().lower)), "context must be None"),
+        (box, Told(2, "high"), "value must be one number, got 'high' for trial 2"),
+        (box, Told(2, "1.5"), "value must be one number, got '1.5' for trial 2"),
+        (box, Told(2, torch.zeros(2)), "value must be one number, got .* for trial 2"),
+        (box, Told("2", 1.0), "id must be a whole number, got '2'"),
+        (box, Abandoned(None), "id must be a whole number, got None"),
         (finite, ("tell", 2, 1.0), "events must be .*got a tuple"),
         (box, None, "events must be .*got a NoneType"),
     ],
@@ -222,6 +261,17 @@ def test_bad_events_are_refused_before_any_is_applied(domain, event, message):
     good = [Told(2, 0.2)] if not isinstance(event, Told) else []
     with pytest.raises(ValueError, match=message):
         strategy.replay([*good, event])
+    assert snapshot(strategy) == before
+
+
+@both_domains
+def test_the_first_of_several_events_is_not_applied_when_the_last_is_bad(domain):
+    strategy = make(domain())
+    before = snapshot(strategy)
+    x = domain().sample(1, seed=0)
+    info = {"index": 0} if domain is finite else {}
+    with pytest.raises(ValueError, match="x of trial 0 must have shape"):
+        strategy.replay([Asked(Trial(0, x, None, info)), Told(0, 1.0)])
     assert snapshot(strategy) == before
 
 
@@ -264,6 +314,16 @@ def test_refused_calls_leave_the_state_alone(domain, policy):
         (lambda: strategy.abandon(0), UnknownTrialError, "got 0: abandoned"),
         (lambda: strategy.abandon(7), UnknownTrialError, "got 7: unknown"),
         (lambda: strategy.abandon([2]), UnknownTrialError, r"id must be .* got \[2\]"),
+        (lambda: strategy.tell(True, 0.1), UnknownTrialError, "id must be .* got True"),
+        (lambda: strategy.tell("2", 0.1), UnknownTrialError, "id must be .* got '2'"),
+        (lambda: strategy.tell(2, "1.5"), ValueError, "value must be one number, got '1.5'"),
+        (lambda: strategy.tell(2, b"1.5"), ValueError, "value must be one number, got b'1.5'"),
+        (lambda: strategy.abandon(True), UnknownTrialError, "id must be .* got True"),
+        (lambda: strategy.ask(2.5), ValueError, "num_trials must be a whole number, got 2.5"),
+        (lambda: strategy.ask("3"), ValueError, "num_trials must be a whole number, got '3'"),
+        (lambda: strategy.ask(True), ValueError, "num_trials must be a whole number, got True"),
+        (lambda: strategy.ask(context=torch.ones(2)), ValueError, "context must be None"),
+        (lambda: strategy.ask(2, context=[0.5]), ValueError, r"context must be None.*got \[0.5\]"),
         (lambda: strategy.ask(0), ValueError, "num_trials must be at least 1, got 0"),
         (lambda: strategy.ask(-3), ValueError, "num_trials must be at least 1, got -3"),
     ]:
