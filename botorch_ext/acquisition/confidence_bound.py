@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from botorch.acquisition.objective import PosteriorTransform
-from botorch.models.model import Model
+from botorch.models.model import Model, ModelList
 from botorch.utils.transforms import average_over_ensemble_models, t_batch_mode_transform
 from torch import Tensor
 
@@ -40,6 +42,11 @@ class _ConfidenceBound(HallucinatingAcquisitionFunction):
                 raise ValueError(
                     f"width must be a number or a tensor for a {type(self.model).__name__}; "
                     "width objects need a KernelGP (see KernelGP.from_botorch)"
+                )
+            if hasattr(self.model, "outcome_transform"):
+                raise ValueError(
+                    "width must be a number or a tensor for a model with an outcome transform: "
+                    "width objects compare noise_std and rkhs_bound with its transformed noise"
                 )
             t = self.model.num_observations + 1
             width, offset = width(t, self.model), width.offset(t, self.model)
@@ -80,19 +87,22 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
     Args:
         model: A fitted single-output model.
         width: The width w of the well-specified bound: a number, a tensor that broadcasts to the
-            batch shape of the model or, for a `KernelGP`, a width object.
+            batch shape of the model or, for a `KernelGP` without an outcome transform, a width
+            object.
         misspecification: eps >= 0, the max-norm distance of f to what the model can express.
         noise_variance: lambda. None takes it from the model: what ``observation_noise=True`` adds
             to the posterior variance.
-        num_observations: t - 1. None takes the number of training points of the model. Pending
-            points are not counted: BoTorch and Ax re-order and de-duplicate them.
+        num_observations: t - 1. None takes the number of training points of the model (of a list,
+            the largest). Pending points are not counted: BoTorch and Ax re-order and de-duplicate
+            them.
         posterior_transform: As in BoTorch.
         maximize: False evaluates the bound for minimisation, ``-mean + width * std``.
         X_pending: ``n x d`` points that are asked and not yet told.
 
     Raises:
-        ValueError: ``misspecification`` negative, ``noise_variance`` not positive, or a width
-            object with a model that is no `KernelGP`.
+        ValueError: ``misspecification`` negative, ``noise_variance`` not positive, one of the
+            defaults with a model that has no training data, or a width object with a model that is
+            no `KernelGP` or has an outcome transform.
     """
 
     _sign = 1.0
@@ -113,7 +123,7 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
         if misspecification == 0:
             return
         if num_observations is None:
-            num_observations = _training_inputs(model).shape[-2]
+            num_observations = _num_observations(model)
         if num_observations < 0:
             raise ValueError(f"num_observations must be non-negative, got {num_observations}")
         if noise_variance is None:
@@ -130,33 +140,43 @@ class LowerConfidenceBound(_ConfidenceBound):
     Args:
         model: A fitted single-output model.
         width: A number, a tensor that broadcasts to the batch shape of the model or, for a
-            `KernelGP`, a width object (whose offset is taken off as well).
+            `KernelGP` without an outcome transform, a width object (whose offset is taken off as
+            well).
         posterior_transform: As in BoTorch.
         maximize: False evaluates the bound for minimisation, ``-mean - width * std``.
         X_pending: ``n x d`` points that are asked and not yet told; they are hallucinated.
 
     Raises:
-        ValueError: A width object with a model that is no `KernelGP`.
+        ValueError: A width object with a model that is no `KernelGP` or has an outcome transform.
     """
 
     _sign = -1.0
 
 
-def _training_inputs(model: Model) -> Tensor:
-    inputs = getattr(model, "train_inputs", None)
-    if not inputs:
-        raise ValueError(
-            f"num_observations must be given: a {type(model).__name__} has no train_inputs"
-        )
-    return inputs[0]
+def _training_inputs(model: Model, argument: str) -> list[Tensor]:
+    """The inputs of a model, or of each model of a list; a ValueError that asks for ``argument``
+    where there are none."""
+    inputs: Any = getattr(model, "train_inputs", None) or []
+    parts = inputs if isinstance(model, ModelList) else [inputs]
+    firsts = [part[0] for part in parts if part and part[0].numel()]
+    if not firsts:
+        raise ValueError(f"{argument} must be given: a {type(model).__name__} has no training data")
+    return firsts
+
+
+def _num_observations(model: Model) -> int:
+    if isinstance(model, KernelGP):
+        return model.num_observations
+    return max(X.shape[-2] for X in _training_inputs(model, "num_observations"))
 
 
 def _noise_variance(model: Model, posterior_transform: PosteriorTransform | None) -> Tensor:
     """What observation noise adds to the posterior variance, hence in the posterior's own units."""
-    inputs = _training_inputs(model)
-    X = inputs.reshape(-1, inputs.shape[-1])[
-        :1
-    ]  # any point will do: the noise is the same everywhere
+    if isinstance(model, KernelGP) and not model.has_transforms and posterior_transform is None:
+        return model.noise_variance
+    inputs = _training_inputs(model, "noise_variance")[0]
+    # Any point will do: the noise is the same everywhere.
+    X = inputs.reshape(-1, inputs.shape[-1])[:1]
     with torch.no_grad():
         noisy, plain = (
             model.posterior(X, observation_noise=noise, posterior_transform=posterior_transform)

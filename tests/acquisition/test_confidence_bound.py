@@ -233,6 +233,42 @@ def test_width_objects_with_a_kernel_gp():
         EnlargedUpperConfidenceBound(fitted_gp(), width)
 
 
+def test_width_objects_are_refused_where_units_would_mix():
+    frozen = KernelGP.from_botorch(fitted_gp())  # standardises outcomes
+    for cls in (EnlargedUpperConfidenceBound, LowerConfidenceBound):
+        with pytest.raises(ValueError, match=r"width must be .* outcome transform"):
+            cls(frozen, widths.SelfNormalized(1.0, 0.2, 0.1))
+
+
+def test_defaults_of_a_list_of_models():
+    parts = _gp(), _gp(4, sign=-1.0)
+    weights = torch.tensor([0.7, -0.2], dtype=torch.float64)
+    transform = ScalarizedPosteriorTransform(weights)
+    model = ModelListGP(*parts)
+    acqf = EnlargedUpperConfidenceBound(model, 2.0, 0.1, posterior_transform=transform)
+    noise = sum(
+        weight**2 * gp.likelihood.noise.mean() * gp.outcome_transform.stdvs.squeeze() ** 2
+        for weight, gp in zip(weights, parts, strict=True)
+    )
+    assert_close(acqf.width, (2.0 + 0.1 * math.sqrt(21) / noise.sqrt()).detach())
+
+
+def test_defaults_of_a_model_without_data():
+    model = KernelGP(RBFKernel().double(), NOISE)
+    acqf = EnlargedUpperConfidenceBound(model, 2.0, misspecification=0.1)
+    assert_close(acqf.width.item(), 2.0 + 0.1 / math.sqrt(NOISE), rtol=1e-9, atol=0)
+    transformed = KernelGP(RBFKernel().double(), NOISE, input_transform=Normalize(2, bounds=BOUNDS))
+    with pytest.raises(ValueError, match="noise_variance must be given: a KernelGP"):
+        EnlargedUpperConfidenceBound(transformed, 2.0, misspecification=0.1)
+    acqf = EnlargedUpperConfidenceBound(transformed, 2.0, 0.1, noise_variance=0.01)
+    assert_close(acqf.width.item(), 3.0, rtol=1e-9, atol=0)
+    deterministic = GenericDeterministicModel(lambda X: X[..., :1])
+    with pytest.raises(ValueError, match="num_observations must be given"):
+        EnlargedUpperConfidenceBound(deterministic, misspecification=0.1)
+    with pytest.raises(ValueError, match="noise_variance must be given"):
+        EnlargedUpperConfidenceBound(deterministic, misspecification=0.1, num_observations=3)
+
+
 def test_lower_and_upper_bound_are_symmetric():
     gp, (Z, _) = fitted_gp(), draw(30, 1)
     upper = EnlargedUpperConfidenceBound(gp, width=1.3)(Z[:, None])
