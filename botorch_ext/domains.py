@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -75,6 +76,18 @@ def _as_floating(
         raise ValueError(f"dtype must be a floating-point dtype, got {dtype}")
     given = values.dtype if isinstance(values, Tensor) and values.is_floating_point() else None
     return checked_tensor(values, dtype or given or torch.float64, device, name).detach().clone()
+
+
+def _row_keys(X: Tensor) -> Tensor:
+    """An integer for each row of ``n x d`` floating-point numbers; equal rows have equal ones."""
+    bits = (X + 0.0).to(torch.float64).view(torch.int64)  # -0.0 + 0.0 is 0.0
+    keys = torch.zeros_like(bits[:, 0])
+    for column in bits.T:  # the mixing steps of splitmix64 (Steele et al. 2014); int64 wraps around
+        keys = keys + column
+        keys = (keys ^ (keys >> 30)) * -4658895280553007687
+        keys = (keys ^ (keys >> 27)) * -7723592293110705685
+        keys = keys ^ (keys >> 31)
+    return keys
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -258,12 +271,22 @@ class FiniteSet:
             An integer tensor of ``n`` entries (the first row where rows repeat).
         """
         X = as_points(X, self.dim, self.points)
-        rows = torch.full((len(X),), -1, dtype=torch.long, device=self.device)
-        # One point after another: never n x N x d at once.
-        for i, x in enumerate(X):
-            match = (self.points == x).all(dim=-1)
-            rows[i] = torch.where(match.any(), match.to(torch.uint8).argmax(), rows[i])
+        keys, order = self._sorted_keys
+        wanted = _row_keys(X)
+        place = torch.searchsorted(keys, wanted).clamp_max(len(keys) - 1)
+        rows = order[place]  # of equal keys the first row
+        found = (self.points[rows] == X).all(dim=-1)
+        rows = torch.where(found, rows, -1)
+        # Other points may have the same key.
+        for i in ((keys[place] == wanted) & ~found).nonzero().flatten().tolist():
+            match = (self.points == X[i]).all(dim=-1)
+            rows[i] = torch.where(match.any(), match.to(torch.uint8).argmax(), -1)
         return rows
+
+    @cached_property
+    def _sorted_keys(self) -> tuple[Tensor, Tensor]:
+        keys = _row_keys(self.points).sort(stable=True)
+        return keys.values, keys.indices
 
     def contains(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
         """Which points are members, compared exactly.

@@ -1,11 +1,13 @@
 import math
 import pickle
+import time
 
 import numpy as np
 import pytest
 import torch
 from torch.quasirandom import SobolEngine
 
+from botorch_ext import domains
 from botorch_ext.domains import Box, FiniteSet
 from botorch_ext.exceptions import OutsideDomainError
 
@@ -178,6 +180,29 @@ def test_index_is_the_first_equal_row(device):
     almost[0, 0] = torch.nextafter(almost[0, 0], torch.tensor(9.0).to(almost))
     assert domain.index(almost).tolist() == [-1]
     assert domain.index(torch.empty(0, 2).to(X)).tolist() == []
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("collide", [False, True])
+def test_index_of_many_points_is_the_definition(dtype, collide, device, monkeypatch):
+    if collide:  # every second key is that of other points as well
+        monkeypatch.setattr(domains, "_row_keys", lambda X: X[:, 0].long() % 2)
+    g = torch.Generator().manual_seed(0)
+    points = torch.randint(-3, 4, (60, 3), generator=g).to(dtype) * 0.7
+    X = torch.randint(-3, 4, (80, 3), generator=g).to(dtype) * 0.7
+    X = torch.cat([X, -points, points.roll(1, 0)])
+    rows = [next((i for i, p in enumerate(points.tolist()) if p == x), -1) for x in X.tolist()]
+    assert len({*rows}) > 40
+    got = FiniteSet(points, device=device).index(X.to(device))
+    assert got.tolist() == rows
+
+
+def test_index_of_all_points_of_a_large_set_is_fast():
+    points = torch.rand(200_000, 3, generator=torch.Generator().manual_seed(0)).double()
+    domain = FiniteSet(points)
+    start = time.perf_counter()
+    assert torch.equal(domain.index(points), torch.arange(len(points)))
+    assert time.perf_counter() - start < 5  # 0.1 s; point after point it was a minute
 
 
 def test_samples_of_a_set_repeat_only_when_they_must(device):

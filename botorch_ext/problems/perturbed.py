@@ -247,7 +247,10 @@ class _Table:
     values: Tensor  # (N,)
 
     def __call__(self, X: Tensor) -> Tensor:
-        return self.values[self.domain.index(self.domain.require_contains(X))]
+        rows = self.domain.index(X)
+        if bool((rows < 0).any()):
+            self.domain.require_contains(X)  # raises, naming the point
+        return self.values[rows]
 
 
 @dataclass(frozen=True, eq=False)
