@@ -53,11 +53,12 @@ class RunResult:
         strategy: The strategy, with all its state; it can be run on.
         ids: The told trials, in the order of telling.
         X: ``n x d``, their points.
-        Y: ``n``, their values as the objective returned them.
-        best_x: The ``d``-dim point with the best observed value, or None.
+        Y: ``n``, what they were told: the values the objective returned, and ``failure_value`` for
+            the trials in ``failures``.
+        best_x: The ``d``-dim point with the best value the objective returned, or None.
         best_value: That value, or None.
-        failures: Trials that were given up.
-        interrupted: Whether Ctrl-C ended the run. Trials under way stay pending.
+        failures: Trials that were given up in this run.
+        interrupted: Whether Ctrl-C ended the run. Trials that had not come are pending.
     """
 
     strategy: Strategy
@@ -85,8 +86,12 @@ def run(
     """Runs a study until the strategy has ``num_trials`` trials, those of earlier runs included.
 
     Trials that are pending from an earlier run are evaluated first, so that the same call continues
-    an interrupted study. Ctrl-C stops asking and returns what there is. A strategy that waits is
-    asked again when one of the trials under way has come; the horizon of a strategy ends the study.
+    an interrupted study. A strategy that waits is asked again when one of the trials under way has
+    come; the horizon of a strategy ends the study.
+
+    Ctrl-C stops asking, tells what has come and returns. A trial that a worker is still evaluating
+    stays pending; its result is lost, and continuing the study evaluates it again. A second Ctrl-C
+    is raised, and leaves the strategy whole as well.
 
     Args:
         strategy: What to ask.
@@ -95,12 +100,13 @@ def run(
         executor: Any `concurrent.futures.Executor`, or a function that makes one, which is then
             remade when its workers die and shut down at the end. None evaluates in this thread.
         max_pending: How many trials may be under way at once.
-        minimize: The objective is a cost. The strategy is told its negative.
+        minimize: The objective is a cost. The strategy is told its negative, and keeps no note of
+            it: say the same in every call that continues a study.
         progress: Show a progress bar with the best value and the number of pending trials.
         max_retries: How often a failing trial is tried again before it is given up.
         failure_value: What the strategy is told for a trial that is given up, in the sign of the
-            objective. None abandons it: it is no data, and a deterministic strategy may well ask it
-            again.
+            objective; it is never the best value of this run. None abandons the trial: it is no
+            data, and a deterministic strategy may well ask it again.
 
     Returns:
         A `RunResult`.
@@ -166,6 +172,13 @@ def _interrupt_later() -> Iterator[None]:
             handler(*received[0])
 
 
+def _value_of(future: Future) -> float:
+    value = float(future.result())
+    if not math.isfinite(value):
+        raise ValueError(f"objective must return a finite value, got {value}")
+    return value
+
+
 @dataclass
 class _Study:
     strategy: Strategy
@@ -223,8 +236,10 @@ class _Study:
                 self._show(bar)
         except KeyboardInterrupt:
             self.interrupted = True
-            for future in self.under_way:
-                future.cancel()
+            with _interrupt_later():
+                for future in self.under_way:
+                    future.cancel()
+                self._keep_finished()
         finally:
             if not isinstance(self.given, Executor):
                 self.executor.shutdown(wait=not self.interrupted, cancel_futures=True)
@@ -246,12 +261,11 @@ class _Study:
         self.under_way[future] = trial, self.executor
 
     def _finish(self, future: Future) -> None:
-        trial, executor = self.under_way.pop(future)
+        trial, executor = self.under_way[future]
         try:
-            value = float(future.result())
-            if not math.isfinite(value):
-                raise ValueError(f"objective must return a finite value, got {value}")
+            value = _value_of(future)
         except BrokenExecutor as error:
+            del self.under_way[future]
             alone = executor is self.executor and not self.under_way
             self._replace(executor)
             if alone:
@@ -262,10 +276,21 @@ class _Study:
                 self.attempts[trial.id] -= 1
                 self.suspects.append(trial)
         except Exception as error:  # noqa: BLE001 - the study goes on whatever the objective raises
+            del self.under_way[future]
             self._retry_or_give_up(trial, error)
         else:
             with _interrupt_later():
                 self.strategy.tell(trial.id, self.sign * value)
+                del self.under_way[future]
+
+    def _keep_finished(self) -> None:
+        """Tells the values that have come; whatever failed stays pending, to be tried again."""
+        for future in sorted(filter(Future.done, self.under_way), key=self._order):
+            try:
+                value = _value_of(future)
+            except Exception:  # noqa: BLE001 - whatever the objective raised
+                continue
+            self.strategy.tell(self.under_way[future][0].id, self.sign * value)
 
     def _replace(self, broken: Executor) -> None:
         if broken is not self.executor:
@@ -299,18 +324,24 @@ class _Study:
     def _show(self, bar: tqdm) -> None:
         history = self.strategy.history
         bar.n = len(history.trials) - len(self.strategy.pending)
-        values = [self.sign * value for value in history.values.values()]
-        best = (max if self.sign > 0 else min)(values, default=math.nan)
+        id = self._best_id()
+        best = math.nan if id is None else self.sign * history.values[id]
         bar.set_postfix(best=f"{best:.6g}", pending=len(self.strategy.pending))
+
+    def _best_id(self) -> int | None:
+        values = self.strategy.history.values
+        failed = {failure.id for failure in self.failures}
+        return max((id for id in values if id not in failed), key=values.__getitem__, default=None)
 
     def result(self) -> RunResult:
         history = self.strategy.history
         X, told = history.told_points(self.strategy.domain.like)
         Y = self.sign * told
-        top = int(told.argmax()) if len(told) else None
+        ids, best = list(history.values), self._best_id()
+        top = None if best is None else ids.index(best)
         return RunResult(
             strategy=self.strategy,
-            ids=list(history.values),
+            ids=ids,
             X=X,
             Y=Y,
             best_x=None if top is None else X[top],

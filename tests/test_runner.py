@@ -227,9 +227,28 @@ def test_a_failure_may_be_told_as_a_value_instead(minimize):
         result = quiet(strategy, Flaky(1, 2), 4, failure_value=-3.0, minimize=minimize)
     assert Told(1, 3.0 if minimize else -3.0) in strategy.events
     assert result.ids == [0, 1, 2, 3]
+    assert result.best_value == (min if minimize else max)(result.Y[[0, 2, 3]].tolist())
     assert result.Y[1] == -3.0
     assert [failure.id for failure in result.failures] == [1]
     assert strategy.report()["abandoned"] == []
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_a_value_told_for_a_failure_is_never_the_best(minimize, capsys):
+    strategy = make(finite())
+    best = -99.0 if minimize else 99.0
+    with pytest.warns(TrialFailedWarning, match="trial 1"):
+        result = run(strategy, Flaky(1, 2), 4, failure_value=best, minimize=minimize)
+    assert result.ids == [0, 1, 2, 3]
+    assert result.Y[1] == best
+    told = {0: result.Y[0], 2: result.Y[2], 3: result.Y[3]}
+    top = (min if minimize else max)(told, key=told.get)
+    assert result.best_value == told[top].item()
+    assert torch.equal(result.best_x, result.X[top])
+    assert f"best={best:.6g}" not in capsys.readouterr().err
+    with pytest.warns(TrialFailedWarning, match="trial 0"):
+        result = quiet(make(finite()), Flaky(0, 1), 1, failure_value=best)
+    assert (result.ids, result.best_x, result.best_value) == ([0], None, None)
 
 
 @pytest.mark.parametrize(
@@ -333,6 +352,76 @@ def test_ctrl_c_while_threads_work(made):
     assert sorted(again.ids) == list(range(9))
 
 
+class ByHand(Executor):
+    """An executor whose futures the test completes."""
+
+    def __init__(self):
+        self.futures = []
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        self.futures.append((future, fn, args))
+        return future
+
+
+class Interrupts(ByHand):
+    """Ctrl-C when the fourth trial is handed out: two have come by then, one has failed."""
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = super().submit(fn, *args, **kwargs)
+        if len(self.futures) == 4:
+            for i in (2, 0):
+                done, fn, args = self.futures[i]
+                done.set_result(fn(*args))
+            self.futures[1][0].set_exception(RuntimeError("failed"))
+            raise KeyboardInterrupt
+        return future
+
+
+def test_ctrl_c_keeps_what_has_come():
+    strategy = make(finite())
+    result = quiet(strategy, f, 9, executor=Interrupts(), max_pending=4)
+    assert result.interrupted
+    assert result.ids == [0, 2]
+    assert result.Y.tolist() == [f(x) for x in result.X]
+    assert strategy.pending == [1, 3]  # the failed one may be tried again
+    assert result.failures == []
+    assert sorted(quiet(strategy, f, 9).ids) == list(range(9))
+
+
+def test_a_second_ctrl_c_while_results_are_told_loses_none(monkeypatch):
+    strategy, twin = make(finite()), make(finite())
+    tell = type(strategy).tell
+
+    def interrupted_tell(self, id, value):
+        signal.raise_signal(signal.SIGINT)
+        tell(self, id, value)
+
+    monkeypatch.setattr(type(strategy), "tell", interrupted_tell)
+    with pytest.raises(KeyboardInterrupt):
+        quiet(strategy, f, 9, executor=Interrupts(), max_pending=4)
+    monkeypatch.undo()
+    assert sorted(strategy.history.values) == [0, 2]
+    assert strategy.pending == [1, 3]
+    twin.replay(strategy.events)
+    assert snapshot(strategy) == snapshot(twin)
+
+
+def test_ctrl_c_between_the_arrival_of_a_result_and_its_telling_loses_nothing(monkeypatch):
+    strategy = make(finite())
+    result_of = Future.result
+
+    def interrupted_result(self, *args):
+        monkeypatch.undo()
+        result_of(self, *args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Future, "result", interrupted_result)
+    result = quiet(strategy, f, 3)
+    assert result.interrupted
+    assert result.ids == [0]
+
+
 @pytest.mark.parametrize("moment", ["ask", "tell"])
 @pytest.mark.parametrize("domain", [finite, box])
 def test_ctrl_c_never_leaves_a_strategy_half_changed(domain, moment, monkeypatch):
@@ -406,18 +495,6 @@ def test_a_made_executor_is_shut_down():
     (pool,) = made
     with pytest.raises(RuntimeError, match="after shutdown"):
         pool.submit(int)
-
-
-class ByHand(Executor):
-    """An executor whose futures the test completes."""
-
-    def __init__(self):
-        self.futures = []
-
-    def submit(self, fn, /, *args, **kwargs):
-        future = Future()
-        self.futures.append((future, fn, args))
-        return future
 
 
 def test_values_that_come_together_are_told_in_the_order_of_asking():
