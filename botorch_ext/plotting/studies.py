@@ -21,7 +21,7 @@ _IN_TIME, _LATE, _PENDING, _ABANDONED = "in time", "too late", "pending", "aband
 _COLORS = {
     _IN_TIME: PALETTE[0],
     _LATE: PALETTE[1],
-    _PENDING: PALETTE[4],
+    _PENDING: PALETTE[3],
     _ABANDONED: PALETTE[6],
 }
 _SURVIVING = PALETTE[2]
@@ -129,7 +129,8 @@ def plot_feedback(strategy: Strategy, ax: Axes | None = None) -> Axes:
     ax.set_ylim(len(states), 0)
     ax.set_xlabel("trials asked so far (steps)")
     ax.set_ylabel("trial")
-    ax.legend(fontsize="small", loc="lower left")
+    for line in ax.legend(fontsize="small", loc="lower left").get_lines():
+        line.set_linewidth(2.0)
     return ax
 
 
@@ -196,8 +197,9 @@ def _legend_above(axes: Sequence[Axes]) -> None:
     handles = {}
     for ax in axes:
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+    labels = [label for label in handles if label != "maximiser"]
+    labels += [label for label in handles if label == "maximiser"]
     figure = axes[0].get_figure(root=True)
     if figure is not None:
-        figure.legend(
-            handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles)
-        )
+        look: dict[str, Any] = {"loc": "outside upper center", "ncols": len(labels)}
+        figure.legend([handles[label] for label in labels], labels, **look)
