@@ -20,7 +20,7 @@ from torch import Tensor
 
 from botorch_ext.domains import Domain, FiniteSet, checked_tensor
 from botorch_ext.exceptions import NoObservationsError, UnknownTrialError
-from botorch_ext.models.kernel_gp import checked_values
+from botorch_ext.models.kernel_gp import KernelGP, checked_values
 
 
 def whole_number(
@@ -422,6 +422,25 @@ def checked_data(domain: Domain, data: tuple[Tensor, Tensor]) -> tuple[Tensor, T
         Y = checked_tensor(Y, X.dtype, X.device, "initial Y")
     Y = checked_values(Y, len(X), X, "initial Y")
     return (X.clone(), Y.clone()) if len(X) else None
+
+
+@torch.no_grad()
+def require_points_of(domain: Domain, model: KernelGP) -> None:
+    """A ValueError unless kernel and prior mean of an unbatched model take points of the domain."""
+    X = model.transform_inputs(domain.like[:1].repeat(2, 1))
+    for name, function, shape in (
+        ("kernel", lambda: model.kernel_function(X, X), (2, 2)),
+        ("mean", lambda: X.new_zeros(2) if model.mean is None else model.mean(X), (2,)),
+    ):
+        try:
+            values = function()
+        except Exception as error:
+            raise ValueError(
+                f"{name} must take points of dimension {domain.dim}, got {error!r}"
+            ) from error
+        got = tuple(values.shape) if isinstance(values, Tensor) else f"a {type(values).__name__}"
+        if got != shape:
+            raise ValueError(f"{name} must return shape {shape} at 2 points, got {got}")
 
 
 def _plain_id(id: Any) -> int:

@@ -23,6 +23,7 @@ from botorch_ext.strategies.base import (
     Told,
     Trial,
     one_number,
+    require_points_of,
     whole_number,
 )
 from botorch_ext.widths import Width, as_tensor_like, as_width
@@ -62,8 +63,9 @@ class OptimisticStrategy(Strategy):
         num_initial: Sobol points asked first.
 
     Raises:
-        ValueError: A batched model, mixed devices or dtypes, a model with transforms on a finite
-            set, or options that do not belong to the pending policy.
+        ValueError: A batched model, a kernel or prior mean for points of another dimension, mixed
+            devices or dtypes, a model with transforms on a finite set, or options that do not
+            belong to the pending policy.
 
     Warns:
         KernelBoundWarning: k(x, x) exceeds 1 somewhere on the domain.
@@ -92,6 +94,7 @@ class OptimisticStrategy(Strategy):
         require_same_kind(model.noise_variance, domain.like, "model")
         if model.num_observations and model.dim != domain.dim:
             raise ValueError(f"model must have data of dimension {domain.dim}, got {model.dim}")
+        require_points_of(domain, model)
         self.width = as_width(width)
         self.pending_policy: Pending = pending
         self.inflate = inflate

@@ -447,6 +447,31 @@ def test_a_model_elsewhere_is_refused(domain):
         OptimisticStrategy(domain(device="cuda"), model(), 2.0)
 
 
+def column_mean(X):
+    return X[..., :1]
+
+
+def linear_mean(X):
+    return X @ X.new_tensor([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("domain", [finite, box])
+@pytest.mark.parametrize(
+    ("k", "mean", "message"),
+    [
+        (RBFKernel(active_dims=[2]), None, "kernel must take points of dimension 2, got .*Error"),
+        (RBFKernel(ard_num_dims=3), None, "kernel must take points of dimension 2, got .*Error"),
+        (ScaleKernel(RBFKernel(active_dims=[0, 4])), None, "kernel must take .*dimension 2"),
+        (kernel(), column_mean, r"mean must return shape \(2,\) at 2 points, got \(2, 1\)"),
+        (kernel(), linear_mean, "mean must take points of dimension 2, got .*Error"),
+        (kernel(), lambda X: 0.5, "mean must return shape .* got a float"),
+    ],
+)
+def test_a_kernel_or_mean_for_other_points_is_refused(domain, k, mean, message):
+    with pytest.raises(ValueError, match=message):
+        OptimisticStrategy(domain(), model(k.double(), mean=mean), 2.0)
+
+
 @pytest.mark.parametrize("kind", ["input", "outcome"])
 def test_transforms_are_refused_on_a_finite_set(kind):
     if kind == "input":
