@@ -252,7 +252,7 @@ class GrowingCholesky:
             The first row whose entry of z changed, and the change of z from there: ``*batch x n'``.
         """
         n = self.num_points
-        start = min([*rows, *self.pending[:1]])
+        start = min([*rows, *self.pending[:1]], default=n)
         before = self.z[..., start:n].clone()
         change = y - self.y[..., rows]
         self.y[..., rows] = y

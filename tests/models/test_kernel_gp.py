@@ -508,6 +508,7 @@ def test_no_rows_change_nothing(batch):
         model.add(X, y)
         model.add(X[:0], None)
         model.add(X[:0], y[:0])
+        model.set_targets([], y[:0])
         assert model.num_observations == 3
     assert_close(models[0].mean_and_std(X)[0], models[1].mean)
 
