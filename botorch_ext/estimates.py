@@ -24,7 +24,8 @@ def rkhs_norm_lower_estimate(model: KernelGP) -> Tensor:
         model: A `KernelGP` with data; its prior mean is taken off first.
 
     Returns:
-        One number for each batched model, in the units of the observations.
+        One number for each batched model, in the units the model sees: of the observations, after
+        its outcome transform where it has one.
 
     Raises:
         ValueError: The model has no observations.

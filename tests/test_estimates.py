@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from botorch.models.transforms import Standardize
 from gpytorch.kernels import MaternKernel, RBFKernel
 from gpytorch.means import ConstantMean
 from torch.testing import assert_close
@@ -54,6 +55,16 @@ def test_the_norm_estimate_is_its_formula(kernel, device):
         model.add(X[rows].to(device), y[rows].to(device))
         n = rows.stop
         assert_close(rkhs_norm_lower_estimate(model).cpu(), norm(kernel, X[:n], y[:n], 0.05), **TOL)
+
+
+def test_the_norm_is_in_the_units_of_an_outcome_transform():
+    X, y = draw(20, 1)
+    standardize = Standardize(1)
+    standardize(y[:, None])
+    model = KernelGP(rbf(), 0.05, outcome_transform=standardize.eval())
+    model.add(X, y)
+    expected = norm(rbf(), X, (y - y.mean()) / y.std(), 0.05)
+    assert_close(rkhs_norm_lower_estimate(model), expected, **TOL)
 
 
 def test_the_prior_mean_is_taken_off_and_pending_rows_do_not_count():

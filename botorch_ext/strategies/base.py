@@ -291,7 +291,7 @@ class Strategy(ABC):
         return self.history.pending
 
     def best(self) -> tuple[Tensor, float]:
-        """The evaluated point with the highest posterior mean, and that mean.
+        """The told or initial point with the highest posterior mean, and that mean.
 
         Raises:
             NoObservationsError: Nothing was evaluated yet.

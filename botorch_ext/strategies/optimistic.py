@@ -52,7 +52,8 @@ class OptimisticStrategy(Strategy):
 
     Args:
         domain: A `Box` or a `FiniteSet`.
-        model: A `KernelGP`; it is copied, and data it holds count as steps.
+        model: A `KernelGP`; it is copied, and data it holds count as steps. They may lie outside
+            the domain, so `best` chooses among the points of the study and of ``initial`` alone.
         width: The confidence width, or a number.
         pending: The policy above.
         inflate: Whether "hallucinate" inflates the width.

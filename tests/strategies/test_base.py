@@ -11,15 +11,18 @@ from botorch_ext.exceptions import (
     UnknownTrialError,
     WaitingForObservations,
 )
-from botorch_ext.strategies import Abandoned, Asked, Told, Trial
+from botorch_ext.models import KernelGP
+from botorch_ext.strategies import Abandoned, Asked, OptimisticStrategy, Told, Trial
 from tests.strategies.sessions import (
     DOMAINS,
+    LAMBDA,
     POLICIES,
     InRounds,
     box,
     data,
     f,
     finite,
+    kernel,
     make,
     plain,
     play,
@@ -378,6 +381,20 @@ def test_nothing_is_best_before_the_first_observation(domain):
     assert (report["best"], report["best_observation"]) == (None, None)
     strategy.tell(1, -0.5)
     assert strategy.best()[0].tolist() == strategy.history.trials[1].x.tolist()
+
+
+@both_domains
+def test_data_in_the_model_is_never_best(domain):
+    model = KernelGP(kernel(), LAMBDA)
+    X, Y = data(domain(), 4)
+    model.add(X + 10.0, Y + 5.0)  # nor need it lie in the domain
+    strategy = OptimisticStrategy(domain(), model, 2.0)
+    with pytest.raises(NoObservationsError, match="best needs at least one evaluated point"):
+        strategy.best()
+    assert strategy.report()["best"] is None
+    trial = strategy.ask()
+    strategy.tell(trial.id, -3.0)
+    assert torch.equal(strategy.best()[0], trial.x)
 
 
 @both_domains
