@@ -9,7 +9,8 @@ from botorch_ext.domains import Box, FiniteSet
 from botorch_ext.models import FinitePosterior, KernelGP
 from botorch_ext.planning import Plan, plan
 from botorch_ext.regions import Region
-from botorch_ext.runner import run, simulate
+from botorch_ext.runner import run
+from botorch_ext.simulation import simulate
 from botorch_ext.strategies import OptimisticStrategy, PhasedElimination, Strategy, Trial
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 # A module imports only from those before it. A new module goes where its imports allow.
 ORDER = (
     "exceptions",
+    "checks",
     "domains",
     "kernel_functions",
     "smoothness",
@@ -49,6 +50,7 @@ ORDER = (
     "delays.allowances",
     "delays",
     "rounds",
+    "strategies.events",
     "strategies.base",
     "strategies.optimistic",
     "strategies.phased",
@@ -70,6 +72,7 @@ ORDER = (
     "problems.svc",
     "problems",
     "runner",
+    "simulation",
     "journal",
     "analysis",
     "plotting.style",

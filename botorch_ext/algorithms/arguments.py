@@ -7,9 +7,9 @@ from typing import Any, TypedDict
 
 from gpytorch.kernels import Kernel
 
+from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.models.kernel_gp import KernelGP, PriorMean
-from botorch_ext.strategies.base import one_number
 from botorch_ext.widths import Width
 
 DEFAULT_DELTA = 0.1

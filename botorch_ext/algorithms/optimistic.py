@@ -14,8 +14,8 @@ from botorch_ext.algorithms.arguments import (
     published_width,
     refuse_unknown,
 )
+from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
-from botorch_ext.strategies.base import one_number
 from botorch_ext.strategies.optimistic import OptimisticStrategy, Pending
 from botorch_ext.widths import ChowdhuryGopalan, Enlarged, SelfNormalized, Width
 

@@ -1,6 +1,7 @@
 """Decisions over time: ask, tell, pending evaluations."""
 
-from botorch_ext.strategies.base import Abandoned, Asked, Event, History, Strategy, Told, Trial
+from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
 from botorch_ext.strategies.optimistic import OptimisticStrategy
 from botorch_ext.strategies.phased import PhasedElimination
 from botorch_ext.strategies.reference import RandomSearch

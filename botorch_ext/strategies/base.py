@@ -7,162 +7,19 @@ question bit for bit on the same machine.
 
 from __future__ import annotations
 
-import math
-import operator
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any, overload
 
 import torch
 from torch import Tensor
 
-from botorch_ext.domains import Domain, FiniteSet, checked_tensor
-from botorch_ext.exceptions import NoObservationsError, UnknownTrialError
+from botorch_ext.checks import one_number, whole_number
+from botorch_ext.domains import Domain, FiniteSet, checked_tensor, require_same_kind
+from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError, UnknownTrialError
 from botorch_ext.models.kernel_gp import KernelGP, checked_values
-
-
-def whole_number(
-    value: Any, name: str, least: int | None = None, error: type[ValueError] = ValueError
-) -> int:
-    """A whole number of any library as an int, or an error that names the argument."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool):
-        raise error(f"{name} must be a whole number, got {value!r}")
-    if least is not None and number < least:
-        raise error(f"{name} must be at least {least}, got {value}")
-    return number
-
-
-def one_number(value: Any, name: str, whose: str = "") -> float:
-    """A number of any library as a float, or a ValueError that names the argument (and, after the
-    value, ``whose`` it is)."""
-    try:
-        if not isinstance(value, str | bytes):
-            return float(value)
-    except (TypeError, ValueError, RuntimeError):  # torch's answer to several numbers
-        pass
-    raise ValueError(f"{name} must be one number, got {value!r}{whose}")
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """One question.
-
-    Args:
-        id: 0, 1, 2, ... in the order of asking.
-        x: The ``d``-dim point to evaluate.
-        context: The ``d_z``-dim context it was asked in, or None.
-        info: What was known when it was asked, plain numbers and strings.
-    """
-
-    id: int
-    x: Tensor
-    context: Tensor | None = None
-    info: dict[str, Any] = field(default_factory=dict)
-
-    def copy(self) -> Trial:
-        """A trial that shares nothing with this one."""
-        context = None if self.context is None else self.context.clone()
-        return Trial(self.id, self.x.clone(), context, deepcopy(self.info))
-
-
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """A trial was handed out."""
-
-    trial: Trial
-
-
-@dataclass(frozen=True)
-class Told:
-    """A trial was answered."""
-
-    id: int
-    value: float
-
-
-@dataclass(frozen=True)
-class Abandoned:
-    """A trial will never be answered."""
-
-    id: int
-
-
-Event = Asked | Told | Abandoned
-
-
-class History:
-    """All events so far, and what follows from them alone."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.trials: list[Trial] = []
-        self.values: dict[int, float] = {}
-        self.abandoned: set[int] = set()
-        self._pending: dict[int, None] = {}
-
-    @property
-    def pending(self) -> list[int]:
-        """Ids asked and neither told nor abandoned, in the order of asking."""
-        return list(self._pending)
-
-    def copy(self) -> History:
-        """A history that goes its own way from here."""
-        new = History()
-        for name, value in vars(self).items():
-            setattr(new, name, value.copy())
-        return new
-
-    def apply(self, event: Event) -> None:
-        """Records an event that `check` has accepted."""
-        match event:
-            case Asked(trial):
-                self.trials.append(trial)
-                self._pending[trial.id] = None
-            case Told(id, value):
-                self.values[id] = value
-                del self._pending[id]
-            case Abandoned(id):
-                self.abandoned.add(id)
-                del self._pending[id]
-        self.events.append(event)
-
-    def check(self, event: Event) -> None:
-        """Raises unless the event can follow.
-
-        Raises:
-            UnknownTrialError: The trial is not pending.
-            ValueError: The value is NaN or infinite, or an asked trial has not the next id.
-        """
-        if isinstance(event, Asked):
-            if event.trial.id != len(self.trials):
-                raise ValueError(
-                    f"id must be {len(self.trials)}, the next one, got {event.trial.id}"
-                )
-            return
-        if event.id not in self._pending:
-            state = "unknown"
-            if event.id in self.values:
-                state = f"already told ({self.values[event.id]})"
-            elif event.id in self.abandoned:
-                state = "abandoned"
-            raise UnknownTrialError(
-                f"id must be one of the pending trials, got {event.id}: {state}"
-            )
-        if isinstance(event, Told) and not math.isfinite(event.value):
-            raise ValueError(f"value must be finite, got {event.value} for trial {event.id}")
-
-    def told_points(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """The told points ``n x d`` and their values ``n``, in the order of telling."""
-        if not self.values:
-            return like.new_zeros(0, like.shape[-1]), like.new_zeros(0)
-        X = torch.stack([self.trials[id].x for id in self.values])
-        return X, X.new_tensor(list(self.values.values()))
+from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
 
 
 class Strategy(ABC):
@@ -355,6 +212,17 @@ class Strategy(ABC):
         # Whatever the caller does to the answer, the record stays as it is.
         return self.history.trials[step].copy()
 
+    def _warn_of_large_kernel(self, model: KernelGP) -> None:
+        if isinstance(self.domain, FiniteSet):
+            X = self.domain.points
+        else:
+            X = torch.cat([self.domain.bounds, self.domain.sample(256, self.seed)])
+        largest = float(model.kernel_function.diagonal(model.transform_inputs(X)).max())
+        if largest > 1 + 1e-6:
+            message = f"kernel must have k(x, x) <= 1 for the widths to be valid, got {largest:.6g}"
+            self.warnings.append(message)
+            warnings.warn(message, KernelBoundWarning, stacklevel=4)
+
     def _check_context(self, context: Tensor | None) -> None:
         if context is not None:
             raise ValueError(f"context must be None for {type(self).__name__}, got {context!r}")
@@ -424,8 +292,27 @@ def checked_data(domain: Domain, data: tuple[Tensor, Tensor]) -> tuple[Tensor, T
     return (X.clone(), Y.clone()) if len(X) else None
 
 
+def _plain_id(id: Any) -> int:
+    return whole_number(id, "id", error=UnknownTrialError)
+
+
+def _told(id: Any, value: Any) -> Told:
+    id = _plain_id(id)
+    return Told(id, one_number(value, "value", f" for trial {id}"))
+
+
+def check_model(domain: Domain, model: KernelGP) -> None:
+    """A ValueError unless the model is a single one that takes points of the domain."""
+    require_same_kind(model.noise_variance, domain.like, "model")
+    if model.batch_shape:
+        raise ValueError(f"model must not be batched, got batch shape {tuple(model.batch_shape)}")
+    if model.num_observations and model.dim != domain.dim:
+        raise ValueError(f"model must have data of dimension {domain.dim}, got {model.dim}")
+    _require_points_of(domain, model)
+
+
 @torch.no_grad()
-def require_points_of(domain: Domain, model: KernelGP) -> None:
+def _require_points_of(domain: Domain, model: KernelGP) -> None:
     """A ValueError unless kernel and prior mean of an unbatched model take points of the domain."""
     X = model.transform_inputs(domain.like[:1].repeat(2, 1))
     for name, function, shape in (
@@ -441,12 +328,3 @@ def require_points_of(domain: Domain, model: KernelGP) -> None:
         got = tuple(values.shape) if isinstance(values, Tensor) else f"a {type(values).__name__}"
         if got != shape:
             raise ValueError(f"{name} must return shape {shape} at 2 points, got {got}")
-
-
-def _plain_id(id: Any) -> int:
-    return whole_number(id, "id", error=UnknownTrialError)
-
-
-def _told(id: Any, value: Any) -> Told:
-    id = _plain_id(id)
-    return Told(id, one_number(value, "value", f" for trial {id}"))

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import math
-import warnings
 from copy import deepcopy
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from botorch_ext.domains import Box, Domain, FiniteSet, require_same_kind
-from botorch_ext.exceptions import KernelBoundWarning
+from botorch_ext.checks import one_number, whole_number
+from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.optimize import ConfidenceBound, maximize_on_box
-from botorch_ext.strategies.base import (
-    Abandoned,
-    Asked,
-    Event,
-    Strategy,
-    Told,
-    Trial,
-    one_number,
-    require_points_of,
-    whole_number,
-)
+from botorch_ext.strategies.base import Strategy, check_model
+from botorch_ext.strategies.events import Abandoned, Asked, Event, Told, Trial
 from botorch_ext.widths import Width, as_tensor_like, as_width
 
 Pending = Literal["ignore", "hallucinate", "censor"]
@@ -88,14 +78,7 @@ class OptimisticStrategy(Strategy):
     ) -> None:
         super().__init__(domain, seed, initial, num_initial)
         _check_pending_options(pending, inflate, minimum, timeout)
-        if model.batch_shape:
-            raise ValueError(
-                f"model must not be batched, got batch shape {tuple(model.batch_shape)}"
-            )
-        require_same_kind(model.noise_variance, domain.like, "model")
-        if model.num_observations and model.dim != domain.dim:
-            raise ValueError(f"model must have data of dimension {domain.dim}, got {model.dim}")
-        require_points_of(domain, model)
+        check_model(domain, model)
         self.width = as_width(width)
         self.pending_policy: Pending = pending
         self.inflate = inflate
@@ -110,7 +93,7 @@ class OptimisticStrategy(Strategy):
             )
         else:
             self._posterior = deepcopy(model)
-        self._warn_of_large_kernel()
+        self._warn_of_large_kernel(model)
         if self.initial is not None:
             self._posterior.add(*self.initial)
         # The trial each row of the posterior belongs to; rows before the first ask have none.
@@ -243,19 +226,6 @@ class OptimisticStrategy(Strategy):
             return posterior.mean[self._initial_data_rows + told]
         with torch.no_grad():
             return posterior.mean_and_std(self._evaluated()[0])[0]
-
-    def _warn_of_large_kernel(self) -> None:
-        if isinstance(self.domain, FiniteSet):
-            X = self.domain.points
-        else:
-            X = torch.cat([self.domain.bounds, self.domain.sample(256, self.seed)])
-            if isinstance(self._posterior, KernelGP):
-                X = self._posterior.transform_inputs(X)
-        largest = float(self._posterior.kernel_function.diagonal(X).max())
-        if largest > 1 + 1e-6:
-            message = f"kernel must have k(x, x) <= 1 for the widths to be valid, got {largest:.6g}"
-            self.warnings.append(message)
-            warnings.warn(message, KernelBoundWarning, stacklevel=3)
 
 
 def _add_row(posterior: KernelGP | FinitePosterior, trial: Trial, value: float | None) -> None:

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import whole_number
 from botorch_ext.delays import SeenDelays
-from botorch_ext.domains import Box, Domain, FiniteSet, require_same_kind
+from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.exceptions import HorizonReached, HorizonWarning, WaitingForObservations
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
@@ -19,8 +20,10 @@ from botorch_ext.optimize import ConfidenceBound
 from botorch_ext.planning import plan
 from botorch_ext.regions import Region
 from botorch_ext.rounds import Rounds
-from botorch_ext.strategies.base import Asked, Event, History, Strategy, Told
+from botorch_ext.strategies.base import Strategy, check_model
+from botorch_ext.strategies.events import Asked, Event, History, Told
 from botorch_ext.widths import Width, as_width
+from botorch_ext.widths.base import check_delta
 
 # Points of a region that stand for it when it is planned in and when it is maximised over.
 _POPULATION = 2048
@@ -131,7 +134,7 @@ class PhasedElimination(Strategy):
         seed: Seeds every random choice.
 
     Raises:
-        ValueError: A horizon less than 1, or a model that has data, batch dimensions or transforms,
+        ValueError: A horizon less than 1, delta not in (0, 1), or a model that has data, batch dimensions or transforms,
             or another dtype or device than the domain.
 
     Warns:
@@ -151,9 +154,17 @@ class PhasedElimination(Strategy):
         seed: int = 0,
     ) -> None:
         super().__init__(domain, seed)
-        if horizon < 1:
-            raise ValueError(f"horizon must be at least 1, got {horizon}")
-        _check_prior(model, domain)
+        horizon = whole_number(horizon, "horizon", least=1)
+        check_delta(delta)
+        check_model(domain, model)
+        if model.num_observations:
+            raise ValueError(
+                "model must have no data, since rounds start from the prior, got "
+                f"{model.num_observations} observations"
+            )
+        if model.has_transforms:
+            raise ValueError("model must not have input or outcome transforms")
+        self._warn_of_large_kernel(model)
         self.model = model
         self.width = as_width(width)
         self.round_lengths = rounds
@@ -170,7 +181,7 @@ class PhasedElimination(Strategy):
                 f"horizon must be at least the first round of {first}, got {horizon}; it is cut"
             )
             self.warnings.append(message)
-            warnings.warn(message, HorizonWarning, stacklevel=2)
+            warnings.warn(message, HorizonWarning, stacklevel=4)
 
     def report(self) -> dict[str, Any]:
         return super().report() | {
@@ -309,19 +320,6 @@ class PhasedElimination(Strategy):
         model = deepcopy(self.model)
         model.add(*self._evaluated())
         return model.fitted_means()
-
-
-def _check_prior(model: KernelGP, domain: Domain) -> None:
-    require_same_kind(model.noise_variance, domain.like, "model")
-    if model.num_observations:
-        raise ValueError(
-            f"model must have no data, since rounds start from the prior, got "
-            f"{model.num_observations} observations"
-        )
-    if model.batch_shape:
-        raise ValueError(f"model must have no batch dimensions, got {tuple(model.batch_shape)}")
-    if model.has_transforms:
-        raise ValueError("model must not have input or outcome transforms")
 
 
 # Width, offset, threshold and argmax of a `Closing`.

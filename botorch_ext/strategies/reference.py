@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains import Box
-from botorch_ext.strategies.base import Event, Strategy
+from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.events import Event
 
 
 class RandomSearch(Strategy):

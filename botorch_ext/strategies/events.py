@@ -1,0 +1,129 @@
+"""What can happen in a study, and the record of all that did."""
+
+from __future__ import annotations
+
+import math
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from botorch_ext.exceptions import UnknownTrialError
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One question.
+
+    Args:
+        id: 0, 1, 2, ... in the order of asking.
+        x: The ``d``-dim point to evaluate.
+        context: The ``d_z``-dim context it was asked in, or None.
+        info: What was known when it was asked, plain numbers and strings.
+    """
+
+    id: int
+    x: Tensor
+    context: Tensor | None = None
+    info: dict[str, Any] = field(default_factory=dict)
+
+    def copy(self) -> Trial:
+        """A trial that shares nothing with this one."""
+        context = None if self.context is None else self.context.clone()
+        return Trial(self.id, self.x.clone(), context, deepcopy(self.info))
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A trial was handed out."""
+
+    trial: Trial
+
+
+@dataclass(frozen=True)
+class Told:
+    """A trial was answered."""
+
+    id: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Abandoned:
+    """A trial will never be answered."""
+
+    id: int
+
+
+Event = Asked | Told | Abandoned
+
+
+class History:
+    """All events so far, and what follows from them alone."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.trials: list[Trial] = []
+        self.values: dict[int, float] = {}
+        self.abandoned: set[int] = set()
+        self._pending: dict[int, None] = {}
+
+    @property
+    def pending(self) -> list[int]:
+        """Ids asked and neither told nor abandoned, in the order of asking."""
+        return list(self._pending)
+
+    def copy(self) -> History:
+        """A history that goes its own way from here."""
+        new = History()
+        for name, value in vars(self).items():
+            setattr(new, name, value.copy())
+        return new
+
+    def apply(self, event: Event) -> None:
+        """Records an event that `check` has accepted."""
+        match event:
+            case Asked(trial):
+                self.trials.append(trial)
+                self._pending[trial.id] = None
+            case Told(id, value):
+                self.values[id] = value
+                del self._pending[id]
+            case Abandoned(id):
+                self.abandoned.add(id)
+                del self._pending[id]
+        self.events.append(event)
+
+    def check(self, event: Event) -> None:
+        """Raises unless the event can follow.
+
+        Raises:
+            UnknownTrialError: The trial is not pending.
+            ValueError: The value is NaN or infinite, or an asked trial has not the next id.
+        """
+        if isinstance(event, Asked):
+            if event.trial.id != len(self.trials):
+                raise ValueError(
+                    f"id must be {len(self.trials)}, the next one, got {event.trial.id}"
+                )
+            return
+        if event.id not in self._pending:
+            state = "unknown"
+            if event.id in self.values:
+                state = f"already told ({self.values[event.id]})"
+            elif event.id in self.abandoned:
+                state = "abandoned"
+            raise UnknownTrialError(
+                f"id must be one of the pending trials, got {event.id}: {state}"
+            )
+        if isinstance(event, Told) and not math.isfinite(event.value):
+            raise ValueError(f"value must be finite, got {event.value} for trial {event.id}")
+
+    def told_points(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """The told points ``n x d`` and their values ``n``, in the order of telling."""
+        if not self.values:
+            return like.new_zeros(0, like.shape[-1]), like.new_zeros(0)
+        X = torch.stack([self.trials[id].x for id in self.values])
+        return X, X.new_tensor(list(self.values.values()))
