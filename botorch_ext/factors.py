@@ -130,10 +130,7 @@ class GrowingCholesky:
             added to each new diagonal entry and the information gain of each, both ``*batch x m``.
         """
         conditional = covariance - cross.mT @ cross
-        # Rounding is relative to the prior variance.
-        floor = (
-            _ROUNDING * torch.finfo(covariance.dtype).eps * covariance.diagonal(dim1=-2, dim2=-1)
-        )
+        floor = least_pivot(covariance.diagonal(dim1=-2, dim2=-1))
         corner, jitter = _cholesky_with_jitter(conditional, self.noise_variance, floor)
         pivot = corner.diagonal(dim1=-2, dim2=-1).square()
         return corner, jitter, 0.5 * (pivot / (self.noise_variance[..., None] + jitter)).log()
@@ -312,6 +309,11 @@ class GrowingCholesky:
         if columns is not None and columns.stop > num_points:
             self._columns = columns.truncated(num_points, len(self.pending))
         return self._project()
+
+
+def least_pivot(prior_variance: Tensor) -> Tensor:
+    """The least pivot of a factorisation at points of this prior variance: less is rounding."""
+    return _ROUNDING * torch.finfo(prior_variance.dtype).eps * prior_variance
 
 
 def _identity(like: Tensor, batch: torch.Size, size: int) -> Tensor:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from botorch_ext.ascent import feasible_ascent
 from botorch_ext.domains import Box, FiniteSet, as_points
+from botorch_ext.factors import least_pivot
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.optimize import FunctionObjective
 from botorch_ext.regions import Region
@@ -114,7 +115,7 @@ def _plan_on_set(domain: FiniteSet, model: KernelGP, q: int, seed: int) -> Plan:
     kernel, Z = model.kernel_function, model.transform_inputs(domain.points)
     V, variance = _screened(model, Z, q)
     ranks = torch.randperm(len(Z), generator=torch.Generator().manual_seed(seed)).to(Z.device)
-    floor = 100 * torch.finfo(Z.dtype).eps
+    floor = least_pivot(kernel.diagonal(Z))
     indices = ranks.new_empty(q)
     chosen = Z.new_empty(q)
     for i, n in enumerate(range(model.num_observations, len(V))):
@@ -122,7 +123,7 @@ def _plan_on_set(domain: FiniteSet, model: KernelGP, q: int, seed: int) -> Plan:
         index = torch.where(variance == variance.max(), ranks, -1).argmax(dim=0, keepdim=True)
         indices[i], chosen[i] = index[0], variance[index][0]
         row = kernel(Z[index], Z)[0] - V[:n].index_select(1, index)[:, 0] @ V[:n]
-        pivot = (chosen[i].clamp_min(0) + model.noise_variance).clamp_min(floor)
+        pivot = torch.maximum(chosen[i].clamp_min(0) + model.noise_variance, floor[index][0])
         V[n] = row / pivot.sqrt()
         variance.addcmul_(V[n], V[n], value=-1)
     std = chosen.clamp_min(0).sqrt()
@@ -218,9 +219,9 @@ class _ConditionalVariance:
         z = self.model.transform_inputs(x)
         inverse = self.inverse[:n, :n]
         v = (inverse @ kernel(self.Z[:n], z))[:, 0]
-        variance = (kernel.diagonal(z)[0] - v.square().sum()).clamp_min(0)
-        pivot = (variance + self.model.noise_variance).clamp_min(100 * torch.finfo(z.dtype).eps)
-        pivot = pivot.sqrt()
+        prior = kernel.diagonal(z)[0]
+        variance = (prior - v.square().sum()).clamp_min(0)
+        pivot = torch.maximum(variance + self.model.noise_variance, least_pivot(prior)).sqrt()
         self.inverse[n, :n] = -(v @ inverse) / pivot
         self.inverse[n, n] = 1 / pivot
         self.Z[n] = z[0]
