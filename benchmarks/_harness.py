@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import argparse
 import csv
+import multiprocessing
 import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import botorch
 import gpytorch
 import torch
+from tqdm import tqdm
 
 _BENCHMARKS = Path(__file__).parent
 
 Row = dict[str, Any]
+_Case = TypeVar("_Case")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,8 @@ class Options:
         seed: Of everything random.
         output: The folder for the files.
         device: Where the tensors live.
+        data: The folder with the data files.
+        processes: How many run at once.
     """
 
     smoke: bool
@@ -38,6 +45,8 @@ class Options:
     seed: int
     output: Path
     device: torch.device
+    data: Path
+    processes: int
 
 
 def parse_options(
@@ -46,6 +55,8 @@ def parse_options(
     *,
     full: str | None = None,
     device: bool = False,
+    data: bool = False,
+    processes: bool = False,
 ) -> Options:
     """Reads the command line.
 
@@ -56,6 +67,8 @@ def parse_options(
         argv: The arguments; None takes those of the process.
         full: What ``--full`` does; None leaves it out.
         device: Whether there is ``--device``.
+        data: Whether there is ``--data``.
+        processes: Whether there is ``--processes``.
 
     Returns:
         The options; the output folder exists.
@@ -73,6 +86,18 @@ def parse_options(
     )
     if device:
         parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
+    data_folder = _BENCHMARKS.parent.parent / "shared" / "data"
+    if data:
+        parser.add_argument(
+            "--data",
+            type=Path,
+            default=data_folder,
+            help="folder of the data files (default: ../shared/data, beside the repository)",
+        )
+    if processes:
+        parser.add_argument(
+            "--processes", type=int, default=2, help="that run at once, one thread each (default 2)"
+        )
     given = parser.parse_args(argv)
     output = given.output
     if output is None:
@@ -85,7 +110,31 @@ def parse_options(
         seed=given.seed,
         output=output,
         device=torch.device(getattr(given, "device", "cpu")),
+        data=getattr(given, "data", data_folder),
+        processes=getattr(given, "processes", 1),
     )
+
+
+def in_processes(
+    function: Callable[[_Case], _Result], cases: Sequence[_Case], processes: int, description: str
+) -> list[_Result]:
+    """The results of all cases, in their order, with a progress bar.
+
+    Args:
+        function: Of one case; it and the cases must be picklable.
+        cases: What to run.
+        processes: How many at once, with one thread each; 1 runs them in this process.
+        description: Of the progress bar.
+
+    Returns:
+        A result for each case.
+    """
+    bar: dict[str, Any] = {"total": len(cases), "desc": description, "unit": "run"}
+    if processes == 1:
+        return list(tqdm(map(function, cases), **bar))
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, context, torch.set_num_threads, (1,)) as pool:
+        return list(tqdm(pool.map(function, cases), **bar))
 
 
 def seconds(function: Callable[[], Any], device: torch.device) -> float:
