@@ -198,20 +198,22 @@ class _ConditionalVariance:
     def __call__(self, U: Tensor) -> tuple[Tensor, Tensor]:
         """``m x d`` to ``m`` variances and ``m x d`` gradients."""
         kernel, n = self.model.kernel_function, self.num_points
+        X, side = self.box.from_unit(U), self.box.upper - self.box.lower
         if not kernel.has_closed_form_gradient or hasattr(self.model, "input_transform"):
-            return self._through_autograd.value_and_gradient(U)
-        X, Z, inverse = self.box.from_unit(U), self.Z[:n], self.inverse[:n, :n]
+            with torch.enable_grad():
+                variance, gradient = self._through_autograd.value_and_gradient(X)
+            return variance, side * gradient
+        Z, inverse = self.Z[:n], self.inverse[:n, :n]
         k, slope = kernel.value_and_slope(Z, X)
         v = inverse @ k
         gradient = kernel.contract_gradient((inverse.mT @ v) * slope, Z, X)
-        side = self.box.upper - self.box.lower
         return kernel.diagonal(X) - v.square().sum(dim=0), -2 * side * gradient
 
-    def _evaluate(self, U: Tensor) -> Tensor:
+    def _evaluate(self, X: Tensor) -> Tensor:
         kernel, n = self.model.kernel_function, self.num_points
-        X = self.model.transform_inputs(self.box.from_unit(U))
-        v = self.inverse[:n, :n] @ kernel(self.Z[:n], X)
-        return kernel.diagonal(X) - v.square().sum(dim=0)
+        Z = self.model.transform_inputs(X)
+        v = self.inverse[:n, :n] @ kernel(self.Z[:n], Z)
+        return kernel.diagonal(Z) - v.square().sum(dim=0)
 
     def add(self, x: Tensor) -> Tensor:
         """Conditions on one more point ``1 x d``; returns its new row of the Cholesky factor."""

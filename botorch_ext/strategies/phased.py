@@ -134,8 +134,8 @@ class PhasedElimination(Strategy):
         seed: Seeds every random choice.
 
     Raises:
-        ValueError: A horizon less than 1, delta not in (0, 1), or a model that has data, batch dimensions or transforms,
-            or another dtype or device than the domain.
+        ValueError: A horizon less than 1, delta not in (0, 1), or a model that has data, batch
+            dimensions or transforms, or another dtype or device than the domain.
 
     Warns:
         HorizonWarning: The first round is longer than the horizon.

@@ -1,0 +1,125 @@
+"""Phased elimination keeps the maximiser, its bounds hold, and grids tend to the box.
+
+Invariants 3, 4 and 7 of the specification. As in test_coverage.py: 200 runs; a test fails when so
+many runs go wrong that a true failure probability of delta would produce them with probability at
+most 1e-4 (the false-alarm rate).
+"""
+
+import pytest
+import torch
+from gpytorch.kernels import MaternKernel, RBFKernel
+from scipy.stats import binom
+
+from botorch_ext import Box, FiniteSet, KernelGP, algorithms, delays, simulate
+from botorch_ext.problems import RKHSFunction
+
+RUNS, HORIZON, DELTA, NORM, SIGMA, LAMBDA = 200, 32, 0.1, 1.5, 0.1, 0.02
+MOST_VIOLATIONS = int(binom.isf(1e-4, RUNS, DELTA))
+
+
+def make_kernel(kind="rbf"):
+    kernel = (RBFKernel() if kind == "rbf" else MaternKernel(nu=1.5)).double()
+    kernel.lengthscale = torch.tensor(0.6, dtype=torch.float64)
+    return kernel
+
+
+def make_problem(kernel, seed):
+    g = torch.Generator().manual_seed(1000 + seed)
+    x = 2.0 + 3.0 * torch.rand(30, 1, generator=g, dtype=torch.float64)
+    return RKHSFunction.random(
+        FiniteSet(x), kernel, norm=NORM, num_centers=12, noise_std=SIGMA, seed=seed
+    )
+
+
+POISSON = delays.Poisson(4.0)
+NUMBERS = {"noise_variance": LAMBDA, "rkhs_bound": NORM, "noise_std": SIGMA, "delta": DELTA}
+# name: the method, its options, the delays
+METHODS = {
+    "bpe": ("bpe", {}, None),
+    "phased_uncertainty_sampling": ("phased_uncertainty_sampling", {}, POISSON),
+    "bpe_delay": ("bpe_delay", {"delay": POISSON}, POISSON),
+    # Half of the feedback comes too late and is never used.
+    "bpe_delay without allowance": ("bpe_delay", {"delay": 0}, POISSON),
+    "bpe_delay that learns": ("bpe_delay", {"delay": delays.Observed(0.9)}, delays.LogNormal(2, 1)),
+}
+
+
+def failures(name, kind="rbf", **more):
+    """Runs in which the maximiser is eliminated; in which a bound fails at any point when a round
+    closes; and the rounds that eliminated something."""
+    method, options, delay = METHODS[name]
+    kernel = make_kernel(kind)
+    lost = uncovered = effective = 0
+    for run in range(RUNS):
+        problem = make_problem(kernel, run)
+        f = problem(problem.domain.points)
+        strategy = getattr(algorithms, method)(
+            problem.domain, kernel, horizon=HORIZON, seed=run, **{**NUMBERS, **options, **more}
+        )
+        simulate(strategy, problem, HORIZON, delay=delay, seed=run)
+        best = int(f.argmax())
+        lost += best not in strategy.rounds[-1].survivors
+        excess = []
+        for round in strategy.rounds[:-1]:
+            closing = round.closing
+            if not closing.arrived:
+                continue
+            model = KernelGP(kernel, LAMBDA)
+            rows = [id - round.first for id in closing.arrived]
+            values = [strategy.history.values[id] for id in closing.arrived]
+            model.add(round.points[rows], f.new_tensor(values))
+            mean, std = model.mean_and_std(problem.domain.points)
+            excess.append(((f - mean).abs() - closing.width * std).max().item())
+            after = strategy.rounds[round.number].survivors
+            effective += len(after) < len(round.survivors)
+        uncovered += max(excess, default=0.0) > 1e-9
+    return lost, uncovered, effective
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_maximiser_stays_and_the_bounds_hold(name):
+    lost, uncovered, effective = failures(name, "matern" if name == "bpe" else "rbf")
+    assert lost <= MOST_VIOLATIONS
+    assert uncovered <= MOST_VIOLATIONS
+    assert effective > 0.5 * RUNS  # eliminating nothing would keep the maximiser too
+
+
+def test_a_width_that_is_too_small_loses_it():
+    # Without this the test above would show nothing.
+    lost, uncovered, _ = failures("bpe", width=0.1)
+    assert lost > MOST_VIOLATIONS
+    assert uncovered > MOST_VIOLATIONS
+
+
+def regret_on(num_per_axis, seeds, horizon):
+    """Running regrets of bpe on a grid in a box, or on the box itself: ``seeds x horizon``."""
+    box = Box([[2.0, -3.0], [5.0, -1.5]])
+    kernel = RBFKernel(ard_num_dims=2).double()
+    kernel.lengthscale = torch.tensor([0.9, 0.5], dtype=torch.float64)
+    domain = box
+    if num_per_axis is not None:
+        axes = zip(box.lower, box.upper, strict=True)
+        grid = [torch.linspace(a, b, num_per_axis, dtype=torch.float64) for a, b in axes]
+        domain = FiniteSet(torch.cartesian_prod(*grid))
+    rows = []
+    for seed in range(seeds):
+        problem = RKHSFunction.random(box, kernel, 2.0, 15, noise_std=0.1, seed=seed)
+        strategy = algorithms.bpe(
+            domain, kernel, noise_variance=0.01, horizon=horizon, width=1.0, seed=seed
+        )
+        rows.append(simulate(strategy, problem, horizon, seed=seed).cumulative_regret)
+    return torch.stack(rows)
+
+
+def test_finer_grids_tend_to_the_box():
+    # Invariant 7, for the same Constant width. The runs are not paired (other points, other noise
+    # at each): the difference of two means of 8 runs has a standard error of 4 to 5 % of the
+    # regret. The tolerance is 2.5 of those.
+    horizon = 80
+    curves = {n: regret_on(n, 8, horizon).mean(dim=0) for n in (20, 40, None)}
+    scale = curves[None][-1]
+    assert (curves[40] - curves[None]).abs().max() <= 0.12 * scale
+    assert (curves[20] - curves[None]).abs().max() <= 0.12 * scale
+    # Something was eliminated: regret grows four times more slowly at the end than at first.
+    slopes = curves[None].diff()
+    assert slopes[-10:].mean() <= 0.25 * slopes[:10].mean()
