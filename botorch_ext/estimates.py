@@ -10,7 +10,8 @@ from torch import Tensor
 
 from botorch_ext.domains import as_points
 from botorch_ext.kernel_functions import freeze, require_unbatched
-from botorch_ext.models.kernel_gp import KernelGP, checked_values
+from botorch_ext.models.arguments import checked_values
+from botorch_ext.models.kernel_gp import KernelGP
 
 
 def rkhs_norm_lower_estimate(model: KernelGP) -> Tensor:

@@ -19,7 +19,8 @@ Margin = Callable[[Tensor, Tensor | float], Tensor]
 _KEPT = 0.2
 # The chains run in so many groups, whose estimates are compared for the standard error.
 NUM_GROUPS = 16
-_MAX_LEVELS = 100
+# Smaller than 0.2 to this power of the cube, a set counts as empty.
+_MAX_LEVELS = 24
 _MAX_SHRINKS = 40
 
 

@@ -44,6 +44,7 @@ class FunctionObjective:
     def value(self, X: Tensor) -> Tensor:
         return self.function(X)
 
+    @torch.enable_grad()  # also where the caller has switched it off
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         X = X.detach().requires_grad_()
         values = self.function(X)

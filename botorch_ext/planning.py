@@ -15,6 +15,7 @@ from botorch.models.gpytorch import GPyTorchModel
 from torch import Tensor
 
 from botorch_ext.ascent import feasible_ascent
+from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box, FiniteSet, as_points
 from botorch_ext.factors import least_pivot
 from botorch_ext.models.kernel_gp import KernelGP
@@ -89,14 +90,11 @@ def plan(
         ValueError: ``q`` less than 1, a model with batch dimensions, or a model whose inputs have
             another dimension, dtype or device than the domain.
     """
-    if q < 1:
-        raise ValueError(f"q must be at least 1, got {q}")
+    q = whole_number(q, "q", least=1)
     if not isinstance(model, KernelGP):
         model = KernelGP.from_botorch(model)
-    if model.batch_shape:
-        raise ValueError(f"model must have no batch dimensions, got {tuple(model.batch_shape)}")
     like = domain.like
-    as_points(like[:1], model.dim or like.shape[-1], model.noise_variance, "domain")
+    model.require_takes(like)
     if X_pending is not None:
         model = deepcopy(model)
         model.add(as_points(X_pending, like.shape[-1], like, "X_pending"), None)
@@ -200,8 +198,7 @@ class _ConditionalVariance:
         kernel, n = self.model.kernel_function, self.num_points
         X, side = self.box.from_unit(U), self.box.upper - self.box.lower
         if not kernel.has_closed_form_gradient or hasattr(self.model, "input_transform"):
-            with torch.enable_grad():
-                variance, gradient = self._through_autograd.value_and_gradient(X)
+            variance, gradient = self._through_autograd.value_and_gradient(X)
             return variance, side * gradient
         Z, inverse = self.Z[:n], self.inverse[:n, :n]
         k, slope = kernel.value_and_slope(Z, X)

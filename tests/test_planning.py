@@ -363,15 +363,15 @@ BAD = {
     "q": (lambda: plan(box(), model_with(), 0), "q must be at least 1, got 0"),
     "batch": (
         lambda: plan(finite(), KernelGP(kernel(), torch.tensor([0.1, 0.2]).double()), 2),
-        r"model must have no batch dimensions, got \(2,\)",
+        r"model must not be batched, got batch shape \(2,\)",
     ),
     "dim": (
         lambda: plan(Box([[0.0], [1.0]]), model_with(), 2),
-        r"domain must have shape \(n, 2\) .*got \(1, 1\)",
+        "model must have data of dimension 1, got 2",
     ),
     "dtype": (
         lambda: plan(finite(dtype=torch.float32), model_with(), 2),
-        "domain must be torch.float64 .*got torch.float32",
+        "model must be torch.float32 .*got torch.float64",
     ),
     "population": (
         lambda: plan(box(), model_with(), 2, population=torch.tensor([[9.0, -2.0]]).double()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 from gpytorch.kernels import Kernel
@@ -114,8 +114,14 @@ def _strategy(
     rounds: Rounds,
     published: Callable[[float, float, float], Width],
     waits: bool,
-    options: Common,
+    options: Mapping[str, Any],
 ) -> PhasedElimination:
+    for name in ("initial", "num_initial", "pending"):
+        if name in options:
+            raise ValueError(
+                f"{name} must not be given: rounds start from the prior and decide without what is "
+                f"pending, got {options[name]!r}"
+            )
     refuse_unknown(options, Common)
     return PhasedElimination(
         domain,

@@ -9,13 +9,13 @@ from torch import Tensor
 from botorch_ext.domains import as_points
 from botorch_ext.factors import GrowingCholesky
 from botorch_ext.kernel_functions import freeze
-from botorch_ext.models.kernel_gp import (
-    KernelGP,
+from botorch_ext.models.arguments import (
     PriorMean,
     checked_noise_variance,
     checked_values,
     frozen_mean,
 )
+from botorch_ext.models.kernel_gp import KernelGP
 
 
 class FinitePosterior:

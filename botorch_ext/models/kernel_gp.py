@@ -20,7 +20,6 @@ from gpytorch.constraints import Positive
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import Kernel
 from gpytorch.likelihoods import GaussianLikelihood
-from gpytorch.means import Mean
 from gpytorch.models import ExactGP
 from linear_operator import to_linear_operator
 from linear_operator.operators import DiagLinearOperator, MatmulLinearOperator
@@ -30,42 +29,15 @@ from botorch_ext.domains import as_points, require_same_kind
 from botorch_ext.exceptions import JitterWarning
 from botorch_ext.factors import GrowingCholesky
 from botorch_ext.kernel_functions import freeze
-
-PriorMean = Mean | Callable[[Tensor], Tensor]
-
+from botorch_ext.models.arguments import (
+    PriorMean,
+    checked_noise_variance,
+    checked_values,
+    frozen_mean,
+)
 
 # A joint posterior over more points than this keeps its covariance unevaluated.
 _LAZY_COVARIANCE = 512
-
-
-def frozen_mean(mean: PriorMean | None, like: Tensor) -> PriorMean | None:
-    """A copy of a GPyTorch `Mean` without gradients, of the dtype and on the device of ``like``;
-    anything else as it is."""
-    if not isinstance(mean, torch.nn.Module):
-        return mean
-    return deepcopy(mean).to(like).requires_grad_(False)
-
-
-def checked_noise_variance(
-    noise_variance: float | Tensor, dtype: torch.dtype, device: torch.device | str
-) -> Tensor:
-    """``noise_variance`` as a tensor, or a ValueError if it is not positive and finite."""
-    noise = torch.as_tensor(noise_variance, dtype=dtype, device=device)
-    if not bool((torch.isfinite(noise) & (noise > 0)).all()):
-        raise ValueError(f"noise_variance must be positive and finite, got {noise_variance}")
-    return noise
-
-
-def checked_values(Y: Tensor, num_points: int, like: Tensor, name: str = "Y") -> Tensor:
-    """``n x 1`` or ``n`` observations as a ``n``-dim tensor, or a ValueError."""
-    require_same_kind(Y, like, name)
-    if Y.shape not in ((num_points,), (num_points, 1)):
-        raise ValueError(
-            f"{name} must have shape ({num_points}, 1) or ({num_points},), got {tuple(Y.shape)}"
-        )
-    if not bool(torch.isfinite(Y).all()):
-        raise ValueError(f"{name} must be finite, got NaN or infinite entries")
-    return Y.reshape(num_points)
 
 
 class KernelGP(Model, FantasizeMixin):
@@ -233,6 +205,35 @@ class KernelGP(Model, FantasizeMixin):
     def information_gain(self) -> Tensor:
         """1/2 log det(I + K / lambda) of all rows, ``*batch``; from the factor, no new solve."""
         return self.factor.information_gain()
+
+    @torch.no_grad()
+    def require_takes(self, like: Tensor) -> None:
+        """A ValueError unless this is a single model that takes points like these, ``n x d``."""
+        require_same_kind(self.noise_variance, like, "model")
+        if self.batch_shape:
+            raise ValueError(
+                f"model must not be batched, got batch shape {tuple(self.batch_shape)}"
+            )
+        dim = like.shape[-1]
+        X = like[:1].repeat(2, 1)
+        Z = self.transform_inputs(X)
+        if self.num_observations and self.dim != Z.shape[-1]:
+            raise ValueError(f"model must have data of dimension {dim}, got {self.dim}")
+        for name, function, shape in (
+            ("kernel", lambda: self.kernel_function(Z, Z), (2, 2)),
+            ("mean", lambda: Z.new_zeros(2) if self.mean is None else self.mean(Z), (2,)),
+        ):
+            try:
+                values = function()
+            except Exception as error:
+                raise ValueError(
+                    f"{name} must take points of dimension {dim}, got {error!r}"
+                ) from error
+            got = (
+                tuple(values.shape) if isinstance(values, Tensor) else f"a {type(values).__name__}"
+            )
+            if got != shape:
+                raise ValueError(f"{name} must return shape {shape} at 2 points, got {got}")
 
     # --- data -----------------------------------------------------------------------------------
 

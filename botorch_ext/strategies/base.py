@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number, whole_number
-from botorch_ext.domains import Domain, FiniteSet, checked_tensor, require_same_kind
+from botorch_ext.domains import Domain, FiniteSet, checked_tensor
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError, UnknownTrialError
-from botorch_ext.models.kernel_gp import KernelGP, checked_values
+from botorch_ext.models.arguments import checked_values
+from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
 
 
@@ -299,32 +300,3 @@ def _plain_id(id: Any) -> int:
 def _told(id: Any, value: Any) -> Told:
     id = _plain_id(id)
     return Told(id, one_number(value, "value", f" for trial {id}"))
-
-
-def check_model(domain: Domain, model: KernelGP) -> None:
-    """A ValueError unless the model is a single one that takes points of the domain."""
-    require_same_kind(model.noise_variance, domain.like, "model")
-    if model.batch_shape:
-        raise ValueError(f"model must not be batched, got batch shape {tuple(model.batch_shape)}")
-    if model.num_observations and model.dim != domain.dim:
-        raise ValueError(f"model must have data of dimension {domain.dim}, got {model.dim}")
-    _require_points_of(domain, model)
-
-
-@torch.no_grad()
-def _require_points_of(domain: Domain, model: KernelGP) -> None:
-    """A ValueError unless kernel and prior mean of an unbatched model take points of the domain."""
-    X = model.transform_inputs(domain.like[:1].repeat(2, 1))
-    for name, function, shape in (
-        ("kernel", lambda: model.kernel_function(X, X), (2, 2)),
-        ("mean", lambda: X.new_zeros(2) if model.mean is None else model.mean(X), (2,)),
-    ):
-        try:
-            values = function()
-        except Exception as error:
-            raise ValueError(
-                f"{name} must take points of dimension {domain.dim}, got {error!r}"
-            ) from error
-        got = tuple(values.shape) if isinstance(values, Tensor) else f"a {type(values).__name__}"
-        if got != shape:
-            raise ValueError(f"{name} must return shape {shape} at 2 points, got {got}")

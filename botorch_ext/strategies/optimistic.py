@@ -14,7 +14,7 @@ from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.optimize import ConfidenceBound, maximize_on_box
-from botorch_ext.strategies.base import Strategy, check_model
+from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Abandoned, Asked, Event, Told, Trial
 from botorch_ext.widths import Width, as_tensor_like, as_width
 
@@ -78,7 +78,7 @@ class OptimisticStrategy(Strategy):
     ) -> None:
         super().__init__(domain, seed, initial, num_initial)
         _check_pending_options(pending, inflate, minimum, timeout)
-        check_model(domain, model)
+        model.require_takes(domain.like)
         self.width = as_width(width)
         self.pending_policy: Pending = pending
         self.inflate = inflate

@@ -31,7 +31,7 @@ from botorch_ext.exceptions import (
     UnknownTrialError,
     WaitingForObservations,
 )
-from botorch_ext.strategies import Asked, Told, Trial, phased
+from botorch_ext.strategies import Asked, Told, Trial, survivors
 from botorch_ext.widths import Width
 from tests.helpers import tolerance
 from tests.oracles import dense_posterior
@@ -78,7 +78,7 @@ def no_planning(monkeypatch):
         if not on:
             monkeypatch.undo()
             return
-        monkeypatch.setattr(phased, "plan", forbidden)
+        monkeypatch.setattr(survivors, "plan", forbidden)
         monkeypatch.setattr(Region, "population", forbidden)
         monkeypatch.setattr(Region, "maximize", forbidden)
 
@@ -474,7 +474,7 @@ def test_bad_input_is_refused(case):
 )
 @all_methods
 def test_rounds_start_from_the_prior(method, options):
-    with pytest.raises(TypeError, match=f"unexpected keyword arguments: {next(iter(options))}"):
+    with pytest.raises(ValueError, match=f"{next(iter(options))} must not be given"):
         make(method, finite(), 20, **options)
 
 
