@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import statistics
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from benchmarks._harness import Row, markdown_table
+from benchmarks._statistics import column, draw_means, mean_and_error
 from botorch_ext.plotting import PALETTE, plot_regret
 
 EPSILONS = (0.0, 0.05, 0.1, 0.2)
-NAMES = {"gp_ucb": "GP-UCB", "ec_gp_ucb": "EC-GP-UCB"}
+NAMES = {
+    "gp_ucb": "GP-UCB",
+    "ec_gp_ucb": "EC-GP-UCB",
+    "phased": "Phased GP Uncertainty Sampling",
+}
 # Regret of the lock-out instance in independent runs, before this benchmark was written.
-_BEFOREHAND = {"gp_ucb": 218, "ec_gp_ucb": 16}
+_BEFOREHAND = {"gp_ucb": 218, "ec_gp_ucb": 16, "phased": 4}
 
 
 def report(locked: list[Row], generic: list[Row]) -> str:
@@ -27,17 +32,23 @@ def report(locked: list[Row], generic: list[Row]) -> str:
         The text.
     """
     parts = [
-        "# Misspecification: GP-UCB and EC-GP-UCB",
-        "Theoretical widths everywhere. ± is one standard error.",
+        "# Misspecification: GP-UCB, EC-GP-UCB and Phased GP Uncertainty Sampling",
+        "Theoretical widths everywhere. EC-GP-UCB is told eps, the other two are not. ± is one "
+        "standard error.",
         markdown_table(_claims(locked, generic)),
         "## Lock-out: three arms, made to defeat GP-UCB",
         markdown_table([_lock_out_row(locked, method) for method in NAMES]),
+        "Phased sampling takes one of two courses, by which of two equally uncertain arms it asks "
+        "first; over 200 seeds each about as often.",
         "## Generic perturbations: regret per step",
         "Functions of norm 2 with an RBF kernel, plus fast cosines or a dent at the maximiser of "
-        "size eps; EC-GP-UCB is told eps. *Uniform* is what random play loses.",
+        "size eps. *Uniform* is what random play loses.",
         markdown_table(
             [_generic_row(generic, dim, eps) for dim in _dims(generic) for eps in EPSILONS]
         ),
+        "Phased sampling cannot cost more than asking everywhere does. Where its regret is that of "
+        "random play (d = 4) it has eliminated next to nothing within the horizon, and the ratio "
+        "is limited by how little GP-UCB has learnt.",
         "Growth of the regret per step with eps (least squares):",
         markdown_table([_slope_row(generic, dim) for dim in _dims(generic)]),
         "## The price of caution: the model is right, EC-GP-UCB is told eps all the same",
@@ -47,44 +58,66 @@ def report(locked: list[Row], generic: list[Row]) -> str:
 
 
 def _claims(locked: list[Row], generic: list[Row]) -> list[Row]:
-    plays = {
-        method: [row["best_arm_played"] for row in locked if row["method"] == method]
-        for method in NAMES
-    }
-    regrets = {method: _of(locked, "cumulative_regret", method=method) for method in NAMES}
-    never = max(plays["gp_ucb"]) == 0
-    always = min(plays["ec_gp_ucb"]) > locked[0]["horizon"] / 2
+    plays = {method: column(locked, "best_arm_played", method=method) for method in NAMES}
+    regrets = {method: column(locked, "cumulative_regret", method=method) for method in NAMES}
+    least, most = min(plays["ec_gp_ucb"]), locked[0]["horizon"] / 2
+    found = min(plays["phased"])
     as_before = all(
-        abs(statistics.fmean(regrets[method]) - before) < 1
-        for method, before in _BEFOREHAND.items()
+        abs(statistics.fmean(regrets[method]) - _BEFOREHAND[method]) < 1
+        for method in ("gp_ucb", "ec_gp_ucb")
     )
+    # Which of two equally uncertain arms is asked first decides between two courses.
+    courses = Counter(f"{regret:.1f}" for regret in regrets["phased"])
     cells = [(dim, eps) for dim in _dims(generic) for eps in EPSILONS[1:]]
-    won = [_ratio(generic, dim, eps) > 1 for dim, eps in cells]
     same = all(
-        _of(generic, "cumulative_regret", method="gp_ucb", dim=dim, misspecification=0.0)
-        == _enlarged(generic, dim, 0.0, 0.0, "cumulative_regret")
+        _regret(generic, "gp_ucb", dim, 0.0) == _regret(generic, "ec_gp_ucb", dim, 0.0)
         for dim in _dims(generic)
     )
+    price = {dim: _ratio(generic, "phased", dim, 0.0) for dim in _dims(generic)}
     claims = [
         (
             "lock-out: GP-UCB never plays the best arm",
             f"at most {max(plays['gp_ucb'])} times",
-            never,
+            max(plays["gp_ucb"]) == 0,
         ),
         (
             "lock-out: EC-GP-UCB finds it and stays there",
-            f"played {min(plays['ec_gp_ucb'])} times of {locked[0]['horizon']} at least",
-            always,
+            f"played {least} times of {locked[0]['horizon']} at least",
+            least > most,
+        ),
+        (
+            "lock-out: phased sampling finds it and stays there",
+            f"played {found} times of {locked[0]['horizon']} at least",
+            found > most,
         ),
         (
             "lock-out: regret 218 and 16 in independent runs",
-            " and ".join(f"{statistics.fmean(values):.1f}" for values in regrets.values()),
+            ", ".join(
+                f"{statistics.fmean(regrets[method]):.1f}" for method in ("gp_ucb", "ec_gp_ucb")
+            ),
             as_before,
         ),
         (
-            "generic perturbations: GP-UCB is the better method",
-            f"in {sum(won)} of {len(cells)} cells of d and eps > 0",
-            all(won),
+            "lock-out: phased sampling, regret 4 in independent runs (at most 5; ties decide)",
+            ", ".join(
+                f"{regret} ({count} of {len(regrets['phased'])} seeds)"
+                for regret, count in sorted(courses.items())
+            ),
+            max(regrets["phased"]) <= 5,
+        ),
+        *(
+            (
+                f"generic perturbations: GP-UCB is better than {NAMES[method]}",
+                f"in {sum(_ratio(generic, method, *cell) > 1 for cell in cells)} of {len(cells)} "
+                "cells of d and eps > 0",
+                all(_ratio(generic, method, *cell) > 1 for cell in cells),
+            )
+            for method in ("ec_gp_ucb", "phased")
+        ),
+        (
+            "eps = 0: phased sampling pays several times GP-UCB's regret (twice or more)",
+            ", ".join(f"{ratio:.1f} (d = {dim})" for dim, ratio in price.items()),
+            min(price.values()) >= 2,
         ),
         (
             "told eps = 0, EC-GP-UCB is GP-UCB",
@@ -96,8 +129,8 @@ def _claims(locked: list[Row], generic: list[Row]) -> list[Row]:
 
 
 def _lock_out_row(rows: list[Row], method: str) -> Row:
-    regret = _of(rows, "cumulative_regret", method=method)
-    plays = _of(rows, "best_arm_played", method=method)
+    regret = column(rows, "cumulative_regret", method=method)
+    plays = column(rows, "best_arm_played", method=method)
     return {
         "method": NAMES[method],
         "seeds": len(regret),
@@ -110,68 +143,52 @@ def _lock_out_row(rows: list[Row], method: str) -> Row:
 
 
 def _generic_row(rows: list[Row], dim: int, epsilon: float) -> Row:
-    plain = _of(rows, method="gp_ucb", dim=dim, misspecification=epsilon)
-    enlarged = _enlarged(rows, dim, epsilon, epsilon)
-    better = sum(a < b for a, b in zip(plain, enlarged, strict=True))
-    uniform = _of(
-        rows, "uniform_regret_per_step", method="gp_ucb", dim=dim, misspecification=epsilon
-    )
-    return {
-        "d": dim,
-        "eps": epsilon,
-        "GP-UCB": _mean_and_error(plain),
-        "EC-GP-UCB": _mean_and_error(enlarged),
-        "EC-GP-UCB / GP-UCB": _ratio(rows, dim, epsilon),
-        "GP-UCB better": f"{better} of {len(plain)}",
-        "uniform": f"{statistics.fmean(uniform):.2f}",
-    }
+    cells = {method: _regret(rows, method, dim, epsilon) for method in NAMES}
+    row: Row = {"d": dim, "eps": epsilon}
+    row |= {NAMES[method]: mean_and_error(cell) for method, cell in cells.items()}
+    for method in ("ec_gp_ucb", "phased"):
+        better = sum(a < b for a, b in zip(cells["gp_ucb"], cells[method], strict=True))
+        ratio = _ratio(rows, method, dim, epsilon)
+        name = NAMES[method].split()[0]
+        row[f"{name} / GP-UCB (GP-UCB better)"] = f"{ratio:.2f} ({better} of {len(cells[method])})"
+    where: dict[str, Any] = {"method": "gp_ucb", "dim": dim, "misspecification": epsilon}
+    uniform = column(rows, "uniform_regret_per_step", **where)
+    return row | {"uniform": f"{statistics.fmean(uniform):.2f}"}
 
 
 def _price_row(rows: list[Row], dim: int) -> Row:
-    told = {f"told {eps:g}": _mean_and_error(_enlarged(rows, dim, 0.0, eps)) for eps in EPSILONS}
-    return {"d": dim} | told
+    told = {f"told {eps:g}": mean_and_error(_cautious(rows, dim, eps)) for eps in EPSILONS}
+    return {"d": dim} | told | {NAMES["phased"]: mean_and_error(_regret(rows, "phased", dim, 0.0))}
 
 
 def _slope_row(rows: list[Row], dim: int) -> Row:
     row: Row = {"d": dim}
     for method, name in NAMES.items():
-        row[name] = statistics.linear_regression(EPSILONS, _means(rows, method, dim)).slope
+        means = [statistics.fmean(_regret(rows, method, dim, eps)) for eps in EPSILONS]
+        row[name] = statistics.linear_regression(EPSILONS, means).slope
     return row
 
 
-def _ratio(rows: list[Row], dim: int, epsilon: float) -> float:
-    plain = _of(rows, method="gp_ucb", dim=dim, misspecification=epsilon)
-    return statistics.fmean(_enlarged(rows, dim, epsilon, epsilon)) / statistics.fmean(plain)
+def _ratio(rows: list[Row], method: str, dim: int, epsilon: float) -> float:
+    ours, plain = (_regret(rows, name, dim, epsilon) for name in (method, "gp_ucb"))
+    return statistics.fmean(ours) / statistics.fmean(plain)
 
 
-def _means(rows: list[Row], method: str, dim: int) -> list[float]:
-    """The mean regret per step at each eps; EC-GP-UCB is told it."""
-    if method == "gp_ucb":
-        cells = [_of(rows, method=method, dim=dim, misspecification=eps) for eps in EPSILONS]
-    else:
-        cells = [_enlarged(rows, dim, eps, eps) for eps in EPSILONS]
-    return [statistics.fmean(cell) for cell in cells]
+def _regret(rows: list[Row], method: str, dim: int, epsilon: float) -> list[float]:
+    """Per step; EC-GP-UCB is told eps."""
+    told = epsilon if method == "ec_gp_ucb" else 0.0
+    where: dict[str, Any] = {"dim": dim, "misspecification": epsilon, "told": told}
+    return column(rows, "regret_per_step", method=method, **where)
 
 
-def _enlarged(
-    rows: list[Row], dim: int, epsilon: float, told: float, column: str = "regret_per_step"
-) -> list[float]:
-    return _of(rows, column, method="ec_gp_ucb", dim=dim, misspecification=epsilon, told=told)
-
-
-def _of(rows: list[Row], column: str = "regret_per_step", **where: Any) -> list[float]:
-    """One column of the rows whose other columns have these values, in the order of the seeds."""
-    kept = [row for row in rows if all(row[name] == value for name, value in where.items())]
-    return [row[column] for row in sorted(kept, key=lambda row: row["seed"])]
+def _cautious(rows: list[Row], dim: int, told: float) -> list[float]:
+    """EC-GP-UCB told eps while the truth is 0."""
+    where: dict[str, Any] = {"dim": dim, "misspecification": 0.0, "told": told}
+    return column(rows, "regret_per_step", method="ec_gp_ucb", **where)
 
 
 def _dims(rows: list[Row]) -> list[int]:
     return sorted({row["dim"] for row in rows})
-
-
-def _mean_and_error(values: list[float]) -> str:
-    error = statistics.stdev(values) / math.sqrt(len(values))
-    return f"{statistics.fmean(values):.3f} ± {error:.3f}"
 
 
 def draw(curves: dict[str, list[list[float]]], generic: list[Row], path: Path) -> None:
@@ -185,29 +202,22 @@ def draw(curves: dict[str, list[list[float]]], generic: list[Row], path: Path) -
     import matplotlib.pyplot as plt
     from matplotlib.lines import Line2D
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12.5, 4.4), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(13.5, 4.6), layout="constrained")
     plot_regret(curves, left)
     left.set_title("Lock-out instance")
 
-    def plain(dim: int, eps: float) -> list[float]:
-        return _of(generic, method="gp_ucb", dim=dim, misspecification=eps)
-
     lines = {
-        "GP-UCB": plain,
-        "EC-GP-UCB, told eps": lambda dim, eps: _enlarged(generic, dim, eps, eps),
-        "EC-GP-UCB, told eps\nwhile the truth is 0": lambda dim, eps: _enlarged(
-            generic, dim, 0.0, eps
-        ),
+        "GP-UCB": lambda dim, eps: _regret(generic, "gp_ucb", dim, eps),
+        "EC-GP-UCB, told eps": lambda dim, eps: _regret(generic, "ec_gp_ucb", dim, eps),
+        "Phased GP\nUncertainty Sampling": lambda dim, eps: _regret(generic, "phased", dim, eps),
+        "EC-GP-UCB, told eps\nwhile the truth is 0": lambda dim, eps: _cautious(generic, dim, eps),
     }
     styles: list[Any] = ["-", "--", ":", "-."]
     markers, dims = "os^D", _dims(generic)
     for color, values in zip(PALETTE, lines.values(), strict=False):
         for dim, style, marker in zip(dims, styles, markers, strict=False):
             cells = [values(dim, eps) for eps in EPSILONS]
-            means = [statistics.fmean(cell) for cell in cells]
-            errors = [statistics.stdev(cell) / math.sqrt(len(cell)) for cell in cells]
-            look = {"color": color, "linestyle": style, "marker": marker}
-            right.errorbar(EPSILONS, means, errors, capsize=2, **look)
+            draw_means(right, EPSILONS, cells, color=color, linestyle=style, marker=marker)
     handles = [
         Line2D([], [], color=color, label=name) for color, name in zip(PALETTE, lines, strict=False)
     ]
@@ -216,7 +226,7 @@ def draw(curves: dict[str, list[list[float]]], generic: list[Row], path: Path) -
         for dim, style, marker in zip(dims, styles, markers, strict=False)
     ]
     right.legend(handles=handles, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
-    num_instances = len(plain(dims[0], 0.0))
+    num_instances = len(_regret(generic, "gp_ucb", dims[0], 0.0))
     right.set_xlabel("misspecification eps")
     right.set_ylabel(f"regret per step\n(mean ± standard error, {num_instances} instances)")
     right.set_title("Generic perturbations")
