@@ -118,7 +118,7 @@ class DelayAware(Rounds):
     allowance: Allowance | Any
 
     def __post_init__(self) -> None:
-        if not isinstance(self.rounds, Rounds):
+        if not isinstance(self.rounds, Rounds) or isinstance(self.rounds, DelayAware):
             raise ValueError(f"rounds must be Doubling or SquareRoot, got {self.rounds!r}")
         object.__setattr__(self, "allowance", as_allowance(self.allowance))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor
 from tqdm import tqdm
@@ -18,9 +18,6 @@ from tqdm import tqdm
 from botorch_ext.checks import whole_number
 from botorch_ext.exceptions import HorizonReached, TrialFailedWarning, WaitingForObservations
 from botorch_ext.strategies import Strategy, Trial
-
-if TYPE_CHECKING:
-    pass
 
 Objective = Callable[[Tensor], float | Tensor]
 
@@ -190,6 +187,17 @@ class _Study:
 
     def __post_init__(self) -> None:
         self.executor = self._make_executor()
+        # In the sign of the strategy; kept up to date, since the progress bar shows it.
+        self.best_id = max(self.values, key=self.values.__getitem__, default=None)
+
+    @property
+    def values(self) -> dict[int, float]:
+        return self.strategy.history.values
+
+    def _tell(self, trial: Trial, value: float) -> None:
+        self.strategy.tell(trial.id, self.sign * value)
+        if self.best_id is None or self.values[trial.id] > self.values[self.best_id]:
+            self.best_id = trial.id
 
     def _make_executor(self) -> Executor:
         if self.given is None:
@@ -275,7 +283,7 @@ class _Study:
             self._retry_or_give_up(trial, error)
         else:
             with _interrupt_later():
-                self.strategy.tell(trial.id, self.sign * value)
+                self._tell(trial, value)
                 del self.under_way[future]
 
     def _keep_finished(self) -> None:
@@ -285,7 +293,7 @@ class _Study:
                 value = _value_of(future)
             except Exception:  # noqa: BLE001 - whatever the objective raised
                 continue
-            self.strategy.tell(self.under_way[future][0].id, self.sign * value)
+            self._tell(self.under_way[future][0], value)
 
     def _replace(self, broken: Executor) -> None:
         if broken is not self.executor:
@@ -317,23 +325,19 @@ class _Study:
         )
 
     def _show(self, bar: tqdm) -> None:
-        history = self.strategy.history
-        bar.n = len(history.trials) - len(self.strategy.pending)
-        id = self._best_id()
-        best = math.nan if id is None else self.sign * history.values[id]
-        bar.set_postfix(best=f"{best:.6g}", pending=len(self.strategy.pending))
-
-    def _best_id(self) -> int | None:
-        values = self.strategy.history.values
-        failed = {failure.id for failure in self.failures}
-        return max((id for id in values if id not in failed), key=values.__getitem__, default=None)
+        if bar.disable:
+            return
+        pending = len(self.strategy.pending)
+        bar.n = len(self.strategy.history.trials) - pending
+        best = math.nan if self.best_id is None else self.sign * self.values[self.best_id]
+        bar.set_postfix(best=f"{best:.6g}", pending=pending)
 
     def result(self) -> RunResult:
         history = self.strategy.history
         X, told = history.told_points(self.strategy.domain.like)
         Y = self.sign * told
-        ids, best = list(history.values), self._best_id()
-        top = None if best is None else ids.index(best)
+        ids = list(history.values)
+        top = None if self.best_id is None else ids.index(self.best_id)
         return RunResult(
             strategy=self.strategy,
             ids=ids,

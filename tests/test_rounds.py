@@ -122,6 +122,10 @@ def test_rounds_compare_and_print() -> None:
         (lambda: DelayAware(SquareRoot(10), -1), "delay must be"),
         (lambda: DelayAware(SquareRoot(10), "long"), "delay must be"),
         (lambda: DelayAware(10, 3), "rounds must be Doubling or SquareRoot, got 10"),
+        (
+            lambda: DelayAware(DelayAware(SquareRoot(10), 1), 3),
+            "rounds must be Doubling or SquareRoot, got DelayAware",
+        ),
         (lambda: Doubling().design_length(0), "r must be a whole number, at least 1, got 0"),
         (lambda: SquareRoot(9).design_length(0), "r must be a whole number, at least 1, got 0"),
         (lambda: Doubling().count(0, 0.1), "horizon must be a whole number, at least 1, got 0"),
