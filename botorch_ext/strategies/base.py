@@ -10,7 +10,8 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, overload
+from copy import deepcopy
+from typing import Any, ClassVar, overload
 
 import torch
 from torch import Tensor
@@ -42,6 +43,9 @@ class Strategy(ABC):
         ValueError: Initial data of the wrong shape, not finite or outside the domain; a seed that
             is no whole number; a negative count.
     """
+
+    # Attributes that no event changes, and that may be large or impossible to copy.
+    _fixed: ClassVar[frozenset[str]] = frozenset({"domain", "width"})
 
     def __init__(
         self,
@@ -125,15 +129,21 @@ class Strategy(ABC):
 
         Raises:
             ValueError: An event that cannot follow the ones before it, or a trial that does not
-                belong to the domain; none of the events is then applied.
+                belong to the domain or that the method would not have asked. Whatever is raised,
+                none of the events is then applied.
         """
         events = [self._checked(event) for event in events]
         history = self.history.copy()
         for event in events:
             history.check(event)
             history.apply(event)
-        for event in events:
-            self._apply(event)
+        before = self._copied_state()
+        try:
+            for event in events:
+                self._apply(event)
+        except BaseException:
+            vars(self).update(before)
+            raise
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -191,7 +201,8 @@ class Strategy(ABC):
 
     @abstractmethod
     def _absorb(self, event: Event) -> None:
-        """Updates the model for an event that was checked and is not yet in the history."""
+        """Updates the model for an event that was checked and is not yet in the history. A
+        ValueError, and no change, where a recorded trial is none that the method asks now."""
 
     @abstractmethod
     def _evaluated_means(self) -> Tensor:
@@ -267,6 +278,12 @@ class Strategy(ABC):
         self.history.check(event)
         self._absorb(event)
         self.history.apply(event)
+
+    def _copied_state(self) -> dict[str, Any]:
+        """All that events can change."""
+        kept = self._fixed | {"history"}
+        state = {name: value for name, value in vars(self).items() if name not in kept}
+        return deepcopy(state) | {"history": self.history.copy()}
 
     def _seed_of(self, step: int) -> int:
         """A seed for one step: the same whether the steps before it were made or replayed."""

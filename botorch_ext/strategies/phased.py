@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import math
+import reprlib
 import warnings
-from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from botorch_ext.checks import whole_number
 from botorch_ext.delays import SeenDelays
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.exceptions import HorizonReached, HorizonWarning, WaitingForObservations
+from botorch_ext.factors import GrowingCholesky
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions import Region
-from botorch_ext.rounds import Rounds
+from botorch_ext.rounds import DelayAware, Rounds
 from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.events import Asked, Event, History, Told
+from botorch_ext.strategies.events import Asked, Event, History, Told, Trial
 from botorch_ext.strategies.survivors import Choice, arena_of
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_delta
@@ -111,12 +114,15 @@ class PhasedElimination(Strategy):
         seed: Seeds every random choice.
 
     Raises:
-        ValueError: A horizon less than 1, delta not in (0, 1), or a model that has data, batch
-            dimensions or transforms, or another dtype or device than the domain.
+        ValueError: A horizon less than 1, delta not in (0, 1), no `Rounds`, ``waits`` that is no
+            bool, or a model that has data, batch dimensions or transforms, or another dtype or
+            device than the domain.
 
     Warns:
         HorizonWarning: The first round is longer than the horizon.
     """
+
+    _fixed: ClassVar[frozenset[str]] = Strategy._fixed | {"model", "round_lengths", "_arena"}
 
     def __init__(
         self,
@@ -133,6 +139,10 @@ class PhasedElimination(Strategy):
         super().__init__(domain, seed)
         horizon = whole_number(horizon, "horizon", least=1)
         check_delta(delta)
+        if not isinstance(rounds, Rounds):
+            raise ValueError(f"rounds must be Rounds, such as Doubling(), got {rounds!r}")
+        if not isinstance(waits, bool):
+            raise ValueError(f"waits must be True or False, got {waits!r}")
         model.require_takes(domain.like)
         if model.num_observations:
             raise ValueError(
@@ -152,6 +162,8 @@ class PhasedElimination(Strategy):
         self._arena = arena_of(domain)
         self._delays: dict[int, int] = {}
         self._opening: _Opening | None = None
+        # How many trials were told, and the means then.
+        self._means: tuple[int, Tensor] = (0, domain.like.new_zeros(0))
         first = self._length_of(1)
         if first > horizon:
             message = (
@@ -204,13 +216,11 @@ class PhasedElimination(Strategy):
             )
         if not self.waits:
             return
-        missing, available = [], 0
-        if self.rounds:
-            ids = self.rounds[-1].ids
-            missing, available = [id for id in self.pending if id in ids], ids.stop - asked
-        if not missing and not available:
+        available = self.rounds[-1].ids.stop - asked if self.rounds else 0
+        if not available and not self._missing():
             available = self._length_of(len(self.rounds) + 1)
         if num_trials > available:
+            missing = self._missing()
             raise WaitingForObservations(
                 f"num_trials must be at most {available} before the round closes, got "
                 f"{num_trials}: it waits until all its trials are told or abandoned, and of those "
@@ -218,6 +228,11 @@ class PhasedElimination(Strategy):
                 missing,
                 available,
             )
+
+    def _missing(self) -> list[int]:
+        """The trials of the last round that are asked, and neither told nor abandoned."""
+        ids = self.rounds[-1].ids if self.rounds else ()
+        return [id for id in self.pending if id in ids]
 
     def _length_of(self, number: int) -> int:
         """The length of a round that opens now, not cut to the horizon."""
@@ -228,17 +243,25 @@ class PhasedElimination(Strategy):
 
     def _decide(self) -> tuple[Tensor, dict[str, Any]]:
         step = len(self.history.trials)
-        if not self.rounds or step == self.rounds[-1].ids.stop:
+        info: dict[str, Any] = {}
+        if self._opens(step):
             self._opening = self._open(step)
             round = self._opening.round
-            info: dict[str, Any] = {"opening": self._opening.record}
+            info["opening"] = self._opening.record
         else:
-            round, info = self.rounds[-1], {}
+            round = self.rounds[-1]
+        return round.points[step - round.first].clone(), info | self._info(round, step)
+
+    def _opens(self, step: int) -> bool:
+        """Whether a round starts with this trial."""
+        return not self.rounds or step == self.rounds[-1].ids.stop
+
+    def _info(self, round: Round, step: int) -> dict[str, Any]:
         k = step - round.first
-        info |= {"round": round.number, "std": round.choice.std[k]}
+        info: dict[str, Any] = {"round": round.number, "std": round.choice.std[k]}
         if isinstance(self.domain, FiniteSet):
             info["index"] = round.choice.plan[k]
-        return round.points[k].clone(), info
+        return info
 
     def _open(self, step: int) -> _Opening:
         number = len(self.rounds) + 1
@@ -252,7 +275,17 @@ class PhasedElimination(Strategy):
 
     def _recorded_opening(self, step: int, record: dict[str, Any]) -> _Opening:
         """What `_open` returned when the event was recorded, without choosing anything."""
-        closing, survivors = self._close(record)
+        self._check_opening(step, record)
+        try:
+            closing, survivors = self._close(record)
+            if isinstance(survivors, Tensor) and not len(survivors):
+                raise ValueError("nothing survives")
+        except ValueError as error:
+            known = {name: record[name] for name in ("threshold", "argmax")}
+            raise ValueError(
+                f"opening of trial {step} must have the threshold and the argmax of the round "
+                f"before, got {known}: {error}"
+            ) from error
         choice = Choice(**{name: record[name] for name in Choice.__annotations__})
         return _Opening(closing, self._make_round(step, survivors, choice), record)
 
@@ -281,19 +314,141 @@ class PhasedElimination(Strategy):
 
     def _absorb(self, event: Event) -> None:
         match event:
-            case Asked(trial) if "opening" in trial.info:
-                record, opening = trial.info["opening"], self._opening
-                if opening is None or opening.record is not record:
-                    opening = self._recorded_opening(trial.id, record)
-                if self.rounds:
-                    self.rounds[-1].closing = opening.closing
-                self.rounds.append(opening.round)
+            case Asked(trial):
+                opening = self._opening_of(trial)
+                round = self.rounds[-1] if opening is None else opening.round
+                self._check_planned(trial, round)
+                if opening is not None:
+                    if self.rounds:
+                        self.rounds[-1].closing = opening.closing
+                    self.rounds.append(round)
                 self._opening = None
             case Told(id):
                 self._delays[id] = len(self.history.trials) - id - 1
 
+    def _opening_of(self, trial: Trial) -> _Opening | None:
+        """What a trial opens: decided just now, or recorded; None within a round."""
+        opens = self._opens(trial.id)
+        if opens != ("opening" in trial.info):
+            raise ValueError(
+                f"info of trial {trial.id} must have "
+                + ("an opening: a round starts there" if opens else "no opening within a round")
+                + f", got {list(trial.info)}"
+            )
+        if not opens:
+            return None
+        record = trial.info["opening"]
+        if self._opening is not None and self._opening.record is record:
+            return self._opening
+        return self._recorded_opening(trial.id, record)
+
+    def _check_planned(self, trial: Trial, round: Round) -> None:
+        k = trial.id - round.first
+        if not torch.equal(trial.x, round.points[k]):
+            raise ValueError(
+                f"x of trial {trial.id} must be the planned {round.points[k].tolist()}, got "
+                f"{trial.x.tolist()}"
+            )
+        planned = self._info(round, trial.id)
+        recorded = {name: trial.info.get(name) for name in planned}
+        if recorded != planned:
+            raise ValueError(f"info of trial {trial.id} must have {planned}, got {recorded}")
+
+    def _check_opening(self, step: int, record: Any) -> None:
+        """A ValueError unless a round can start with this trial and this record."""
+        name = f"opening of trial {step}"
+        if step >= self.horizon:
+            raise ValueError(f"id must be less than the horizon of {self.horizon}, got {step}")
+        if self.waits and (missing := self._missing()):
+            raise ValueError(
+                f"{name} must come after the round before, of which these pend: {missing}"
+            )
+        required = set(Choice.__annotations__)
+        if self.rounds:
+            required |= {"threshold", "argmax"}
+        if not isinstance(record, dict) or not required <= record.keys():
+            got = list(record) if isinstance(record, dict) else record
+            raise ValueError(f"{name} must be a dict with {sorted(required)}, got {got}")
+        self._check_plan(step, name, record["plan"])
+        std, length = record["std"], len(record["plan"])
+        if not _are_numbers(std, length) or min(std) < 0:
+            got = reprlib.repr(std)
+            raise ValueError(f"std in the {name} must be {length} numbers, at least 0, got {got}")
+        for key in ("volume", "volume_error"):
+            if not _are_numbers([record[key]], 1):
+                raise ValueError(f"{key} in the {name} must be a number, got {record[key]!r}")
+        if self.rounds:
+            self._check_closing(name, record)
+
+    def _check_plan(self, step: int, name: str, planned: Any) -> None:
+        lengths, length = self.round_lengths, self.horizon - step
+        # What was learnt from delays may differ in the last digits elsewhere.
+        learns = isinstance(lengths, DelayAware) and lengths.allowance.learns
+        if not learns:
+            length = min(self._length_of(len(self.rounds) + 1), length)
+        least = 1 if learns else length
+        if not isinstance(planned, list) or not least <= len(planned) <= length:
+            got = len(planned) if isinstance(planned, list) else repr(planned)
+            count = length if least == length else f"{least} to {length}"
+            raise ValueError(f"{name} must plan {count} points, got {got}")
+        if isinstance(self.domain, FiniteSet):
+            N = self.domain.num_points
+            wrong = [row for row in planned if type(row) is not int or not 0 <= row < N]
+            if wrong:
+                raise ValueError(f"plan in the {name} must be rows of {N} points, got {wrong[0]!r}")
+        else:
+            self.domain.require_contains(planned, f"plan in the {name}")
+
+    def _check_closing(self, name: str, record: dict[str, Any]) -> None:
+        threshold, argmax = record["threshold"], record["argmax"]
+        if not any(id in self.history.values for id in self.rounds[-1].ids):
+            if threshold is not None or argmax is not None:
+                raise ValueError(
+                    f"threshold and argmax in the {name} must be None, as nothing has arrived, "
+                    f"got {threshold!r} and {argmax!r}"
+                )
+            return
+        if not _are_numbers([threshold], 1):
+            raise ValueError(f"threshold in the {name} must be a number, got {threshold!r}")
+        if not _are_numbers(argmax, self.domain.dim):
+            raise ValueError(
+                f"argmax in the {name} must be {self.domain.dim} numbers, got {argmax!r}"
+            )
+        self.domain.require_contains(argmax, f"argmax in the {name}")
+
     def _evaluated_means(self) -> Tensor:
         """Of all observations, those that came too late for their round included."""
-        model = deepcopy(self.model)
-        model.add(*self._evaluated())
-        return model.fitted_means()
+        num_told = len(self.history.values)
+        if num_told != self._means[0]:
+            self._means = num_told, _fitted_means(self.model, *self._evaluated())
+        return self._means[1]
+
+
+def _are_numbers(values: Any, count: int) -> bool:
+    """Whether this is a list of so many finite numbers."""
+    return (
+        isinstance(values, list)
+        and len(values) == count
+        and all(type(value) in (int, float) and math.isfinite(value) for value in values)
+    )
+
+
+@torch.no_grad()
+def _fitted_means(model: KernelGP, X: Tensor, Y: Tensor) -> Tensor:
+    """The posterior mean of a model without data at its own ``n x d`` inputs given ``n`` values.
+
+    The c observations of one point say as much about f as their average with noise lambda / c: the
+    means are those of all n observations, in O(u^3) for u different points.
+    """
+    points, inverse, counts = torch.unique(X, dim=0, return_inverse=True, return_counts=True)
+    prior = X.new_zeros(len(points)) if model.mean is None else model.mean(points)
+    average = Y.new_zeros(len(points)).index_add(0, inverse, Y) / counts
+    # With C = diag(c): (K + lambda C^-1)^-1 = C^1/2 (C^1/2 K C^1/2 + lambda I)^-1 C^1/2.
+    root = counts.to(X.dtype).sqrt()
+    factor = GrowingCholesky(model.noise_variance, capacity=0)
+    K = model.kernel_function(points, points)
+    none = X.new_zeros(0, len(points))
+    factor.append(none, root[:, None] * K * root, root * (average - prior))
+    n = factor.num_points
+    weights = factor.mean_weights[:n]
+    return (average - (model.noise_variance + factor.jitter[:n]) * weights / root)[inverse]

@@ -19,6 +19,7 @@ from botorch_ext import (
     KernelGP,
     PhasedElimination,
     Region,
+    algorithms,
     delays,
     rounds,
     run,
@@ -31,7 +32,8 @@ from botorch_ext.exceptions import (
     UnknownTrialError,
     WaitingForObservations,
 )
-from botorch_ext.strategies import Asked, Told, Trial, survivors
+from botorch_ext.strategies import Asked, Told, Trial, phased, survivors
+from botorch_ext.strategies.events import History
 from botorch_ext.widths import Width
 from tests.helpers import tolerance
 from tests.oracles import dense_posterior
@@ -135,6 +137,133 @@ def test_events_that_do_not_belong_are_refused():
     with pytest.raises(ValueError, match="x of trial 0"):
         fresh.replay([wrong])
     assert fresh.events == ()
+
+
+def opening(**changed):
+    """Changes the opening of the second round; None takes an entry away."""
+
+    def change(events, second):
+        record = events[second].trial.info["opening"]
+        for name, value in changed.items():
+            if value is None:
+                del record[name]
+            else:
+                record[name] = value(record[name]) if callable(value) else value
+
+    return change
+
+
+def info(**changed):
+    """Changes the info of the second trial of the second round."""
+
+    def change(events, second):
+        at = next(i for i, e in enumerate(events) if i > second and isinstance(e, Asked))
+        events[at].trial.info.update(changed)
+
+    return change
+
+
+def without_opening(events, second):
+    del events[second].trial.info["opening"]
+
+
+def opening_within(events, second):
+    opening = events[second].trial.info["opening"]
+    info(opening=opening)(events, second)
+
+
+def another_point(events, second):
+    trial, others = events[second].trial, [e.trial for e in events if isinstance(e, Asked)]
+    other = next(t for t in others if not torch.equal(t.x, trial.x))
+    trial.x.copy_(other.x)
+    if "index" in trial.info:
+        trial.info["index"] = other.info["index"]
+
+
+def round_still_pending(events, second):
+    last_told = max(i for i in range(second) if isinstance(events[i], Told))
+    del events[last_told]
+
+
+# What is wrong with the events of two rounds of bpe: the second one opens at events[second].
+WRONG = {
+    "no opening": (without_opening, "info of trial .* must have an opening: a round starts there"),
+    "two openings": (opening_within, "info of trial .* must have no opening within a round"),
+    "no argmax": (opening(argmax=None), "opening of trial .* must be a dict with .*got"),
+    "no plan": (opening(plan=None), "opening of trial .* must be a dict with .*got"),
+    "no dict": (
+        lambda events, second: events[second].trial.info.update(opening=3),
+        "opening of trial .* must be a dict with .*got 3",
+    ),
+    "high threshold": (
+        opening(threshold=100.0),
+        "opening of trial .* must have the threshold and the argmax .*got .*100.0",
+    ),
+    "threshold of text": (opening(threshold="high"), "threshold in the .*number, got 'high'"),
+    "NaN threshold": (opening(threshold=float("nan")), "threshold in the .*number, got nan"),
+    "argmax elsewhere": (opening(argmax=[9.0, 9.0]), "argmax in the opening .*got"),
+    "short argmax": (opening(argmax=[3.0]), "argmax in the opening .*2 numbers, got"),
+    "short plan": (
+        opening(plan=lambda plan: plan[:-1]),
+        "opening of trial .* must plan 15 points, got 14",
+    ),
+    "long plan": (opening(plan=lambda plan: plan * 2), "opening of trial .* must plan .*got 30"),
+    "plan of text": (opening(plan="points"), "opening of trial .* must plan .*got 'points'"),
+    "plan elsewhere": (
+        opening(plan=lambda plan: [99 if isinstance(p, int) else [9.0, 9.0] for p in plan]),
+        "plan in the opening of trial .* must .*9",
+    ),
+    "short std": (opening(std=lambda std: std[:-1]), "std in the opening .* must be 15 numbers"),
+    "negative std": (opening(std=lambda std: [-s for s in std]), "std in the opening"),
+    "volume": (opening(volume="all"), "volume in the opening .* must be a number, got 'all'"),
+    "another point": (another_point, "x of trial .* must be the planned"),
+    "another std": (info(std=0.5), "info of trial .* must have .*got .*0.5"),
+    "another round": (info(round=1), "info of trial .* must have .*got .*'round': 1"),
+    "still pending": (round_still_pending, "opening of .* after the round before, .*pend"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+@both_domains
+def test_a_replay_is_refused_as_a_whole(domain, case):
+    change, message = WRONG[case]
+    played = make("bpe", domain(), HORIZON)
+    played.ask(6)
+    tell(played, range(6))
+    played.ask(14)
+    events = list(played.events)
+    second = next(i for i, e in enumerate(events) if i and isinstance(e, Asked) and opens(e.trial))
+    change(events, second)
+    for done in (0, 3, 8):  # onto a fresh strategy, and onto one that goes on
+        fresh = make("bpe", domain(), HORIZON)
+        fresh.replay(played.events[:done])
+        before = state(fresh)
+        with pytest.raises(ValueError, match=message):
+            fresh.replay(events[done:])
+        assert state(fresh) == before
+        fresh.replay(played.events[done:])
+        assert state(fresh) == state(played)
+
+
+@both_domains
+def test_events_of_another_method_or_horizon_are_refused(domain):
+    numbers = {"noise_variance": LAMBDA, "rkhs_bound": 1.5, "noise_std": 0.1}
+    optimistic = algorithms.gp_ucb(domain(), kernel(), **numbers)
+    optimistic.ask(3)
+    strategy = make("bpe_delay", domain(), HORIZON)
+    with pytest.raises(ValueError, match="info of trial 0 must have an opening"):
+        strategy.replay(optimistic.events)
+    longer = make("bpe_delay", domain(), 2 * HORIZON, delay=delays.Observed())
+    longer.ask(2 * HORIZON)
+    learning = make("bpe_delay", domain(), HORIZON, delay=delays.Observed())
+    with pytest.raises(ValueError, match=r"opening of trial .* must plan 1 to .* points, got"):
+        learning.replay(longer.events)
+    ended = make("bpe_delay", domain(), HORIZON)
+    ended.ask(HORIZON)
+    beyond = Trial(HORIZON, ended.history.trials[0].x, None, ended.history.trials[0].info)
+    with pytest.raises(ValueError, match="id must be less than the horizon of 34, got 34"):
+        strategy.replay([*ended.events, Asked(beyond)])
+    assert strategy.events == learning.events == ()
 
 
 # --- asking, waiting, ending ----------------------------------------------------------------------
@@ -443,6 +572,8 @@ REFUSED = {
         "delta must be in .*got 0.0",
     ),
     "width": (lambda: make("bpe", finite(), 20, width=-1.0), "value must be non-negative"),
+    "rounds": (of_model(prior, rounds=10), "rounds must be Rounds, .*got 10"),
+    "waits": (of_model(prior, waits="no"), "waits must be True or False, got 'no'"),
     "data": (of_model(with_data), "model must have no data, .*got 1 observations"),
     "batch": (
         of_model(lambda: KernelGP(kernel(), torch.tensor([0.1, 0.2]).double())),
@@ -630,6 +761,46 @@ def test_best_is_the_best_posterior_mean_of_all_that_was_told(domain):
     x, value = strategy.best()
     assert value == pytest.approx(mean.max().item(), rel=1e-8)
     assert torch.equal(x, X[mean.argmax()])
+
+
+@pytest.mark.parametrize("mean", [None, lambda X: X[..., 0] - 2], ids=["zero", "linear"])
+def test_repeated_observations_of_a_point_are_one_of_their_average(mean):
+    domain = FiniteSet(finite().points[::9])  # 6 points
+    strategy = make("bpe_delay", domain, 50, mean=mean)
+    strategy.ask(50)
+    g = torch.Generator().manual_seed(0)
+    for _ in range(2):  # what was told since counts
+        ids = strategy.pending[: 20 + len(strategy.history.values)]
+        for id in ids:
+            strategy.tell(id, torch.randn((), generator=g).item())
+        told = list(strategy.history.values)
+        X = points(strategy, told)
+        prior = 0 * X[:, 0] if mean is None else mean(X)
+        y = X.new_tensor([strategy.history.values[id] for id in told])
+        expected, _ = dense_posterior(kernel(), X, y - prior, X, LAMBDA)
+        assert_close(strategy._evaluated_means(), expected + prior, **tolerance(X.dtype))
+    assert len(told) == 50
+
+
+@both_domains
+def test_the_best_point_is_computed_once(domain, monkeypatch):
+    strategy = make("bpe_delay", domain(), 20)
+    strategy.ask(20)
+    tell(strategy, range(8))
+    best = strategy.best()
+    with monkeypatch.context() as patch:
+        patch.setattr(phased, "_fitted_means", None)
+        assert strategy.report()["best"] == {"x": best[0].tolist(), "mean": best[1]}
+    tell(strategy, [8])
+    strategy.tell(9, 50.0)
+    assert strategy.best()[1] > best[1]
+
+
+def test_asking_within_a_round_does_not_look_through_the_pending(monkeypatch):
+    strategy = make("bpe", finite(), 400)
+    strategy.ask()
+    monkeypatch.setattr(History, "pending", property(lambda history: pytest.fail("looked")))
+    strategy.ask(10)
 
 
 def test_a_prior_mean_moves_everything_with_it():
