@@ -20,7 +20,7 @@ from botorch_ext.domains import Box, FiniteSet, as_points
 from botorch_ext.factors import least_pivot
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.optimize import FunctionObjective
-from botorch_ext.regions import Region
+from botorch_ext.regions import Region, inverse_factor
 
 # On a box: points whose standard deviations are kept up to date, how many of the best are polished,
 # and the steps of each polish. More of any gains less than 0.2 % of the information.
@@ -80,7 +80,8 @@ def plan(
         model: A `KernelGP`, or a fitted BoTorch GP that `KernelGP.from_botorch` accepts.
         q: The size of the batch.
         X_pending: ``n x d`` points that are asked and not yet told; they count as chosen.
-        population: ``m x d`` points of the box or region to screen; None draws them.
+        population: ``m x d`` points of the box or region to screen; None draws them. A finite set
+            is screened as a whole.
         seed: Of the ties, and of the screening points.
 
     Returns:
@@ -88,9 +89,13 @@ def plan(
 
     Raises:
         ValueError: ``q`` less than 1, a model with batch dimensions, or a model whose inputs have
-            another dimension, dtype or device than the domain.
+            another dimension, dtype or device than the domain; a population that is empty, or of a
+            finite set.
+        OutsideDomainError: A point of the population outside the box or region.
     """
     q = whole_number(q, "q", least=1)
+    if population is not None and isinstance(domain, FiniteSet):
+        raise ValueError("population must be None on a finite set: all its points are screened")
     if not isinstance(model, KernelGP):
         model = KernelGP.from_botorch(model)
     like = domain.like
@@ -105,7 +110,9 @@ def plan(
         population = region.population(_POPULATION, seed).points
     else:
         population = region.require_contains(population, "population")
-    return _plan_in_region(region, model, q, population)
+        if not len(population):
+            raise ValueError("population must have at least one point, got none")
+    return plan_in_region(region, model, q, population)
 
 
 def _plan_on_set(domain: FiniteSet, model: KernelGP, q: int, seed: int) -> Plan:
@@ -140,14 +147,26 @@ def _screened(model: KernelGP, Z: Tensor, q: int) -> tuple[Tensor, Tensor]:
     return V, variance
 
 
-def _plan_in_region(region: Region, model: KernelGP, q: int, population: Tensor) -> Plan:
+@torch.no_grad()
+def plan_in_region(region: Region, model: KernelGP, q: int, population: Tensor) -> Plan:
+    """`plan` for a population that is known to lie in the region; nothing is checked.
+
+    Args:
+        region: Where to choose.
+        model: Without batch dimensions; its data count as chosen.
+        q: The size of the batch.
+        population: ``m x d``.
+
+    Returns:
+        A `Plan`.
+    """
     box = region.box
     variances = _ConditionalVariance(model, box, q)
     kernel, Z = model.kernel_function, model.transform_inputs(population)
     V, variance = _screened(model, Z, q)
 
     def is_feasible(U: Tensor) -> Tensor:
-        return region.margin(box.from_unit(U), 0.0) >= 0
+        return region.meets(box.from_unit(U))
 
     feasible = is_feasible if region.constraints else None
     X = population.new_empty(q, box.dim)
@@ -188,9 +207,7 @@ class _ConditionalVariance:
         self.inverse = like.new_zeros(n + capacity, n + capacity)
         if n:
             self.Z[:n] = model.train_inputs[0]
-            eye = torch.eye(n, dtype=like.dtype, device=like.device)
-            L = model.factor.L[:n, :n]
-            self.inverse[:n, :n] = torch.linalg.solve_triangular(L, eye, upper=False)
+            self.inverse[:n, :n] = inverse_factor(model)
         self._through_autograd = FunctionObjective(self._evaluate)
 
     def __call__(self, U: Tensor) -> tuple[Tensor, Tensor]:

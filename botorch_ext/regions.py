@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -16,8 +17,9 @@ from botorch_ext.level_sets import NUM_GROUPS, hit_and_run, sample_level_set
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.optimize import Objective, evaluate, on_faces, on_unit_cube, spread_best
 
-# A point counts as inside when its margin is above minus this, in units of the numbers compared:
-# the last digits of a posterior depend on how many points are evaluated together.
+# A point counts as inside when its margin is above minus this, in units of the numbers compared,
+# and minus `Constraint.rounding`: the last digits of a posterior depend on how many points are
+# evaluated together.
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4}
 
 # Points evaluated at once: their kernel matrix with a few hundred observations stays in the cache.
@@ -67,11 +69,93 @@ class Constraint:
                 f"model must have no batch dimensions, got {tuple(self.model.batch_shape)}"
             )
 
-    def slack(self, X: Tensor) -> Tensor:
-        """How far the upper bound is above the threshold: ``m x d`` to ``m``, differentiable."""
-        parts = [self.model.mean_and_std(chunk) for chunk in X.split(_CHUNK)]
-        mean, std = (torch.cat(part) for part in zip(*parts, strict=True))
-        return mean + self.width * std + (self.offset - self.threshold)
+    def slack(self, X: Tensor, level: Tensor | float = -math.inf) -> Tensor:
+        """How far the upper bound is above the threshold: ``m x d`` to ``m``, differentiable; any
+        smaller number than the level where it is below that."""
+        return torch.cat([self._slack(chunk, level) for chunk in X.split(_CHUNK)])
+
+    def is_met(self, X: Tensor) -> Tensor:
+        """Where the slack is at least 0: ``m x d`` to ``m`` booleans.
+
+        Most points are decided by bounds on their standard deviation. On a GPU none are, and
+        nothing waits for the host.
+        """
+        return torch.cat([self._is_met(chunk) for chunk in X.split(_CHUNK)])
+
+    @cached_property
+    def rounding(self) -> float:
+        """About the most that rounding moves a slack; ten times what it does in practice."""
+        model, n = self.model, self.model.num_observations
+        if not n:
+            return 0.0
+        L, eps = model.factor.L[:n, :n], torch.finfo(model.dtype).eps
+        prior = model.kernel_function.diagonal(model.train_inputs[0]).max()
+        condition = prior / L.diagonal().min().square()
+        # L^-1 k is wrong by about `error`, relative to its length of at most sqrt(prior). So is the
+        # variance, relative to the prior's; its root is known better where it is not tiny, and it
+        # is seldom smaller than the root of the least pivot.
+        error = eps * condition.sqrt()
+        std = torch.minimum(error.sqrt(), eps * condition)
+        return float(prior.sqrt() * (error * model.factor.z[:n].norm() + self.width * std))
+
+    @cached_property
+    def _inverse(self) -> Tensor:
+        return inverse_factor(self.model)
+
+    @cached_property
+    def _factor(self) -> Tensor:
+        n = self.model.num_observations  # without the room to grow, which a solve would go through
+        return self.model.factor.L[:n, :n].clone()
+
+    def _slack(self, X: Tensor, level: Tensor | float) -> Tensor:
+        if self._has_no_shortcut or (isinstance(level, float) and level == -math.inf):
+            mean, std = self.model.mean_and_std(X)
+            return mean + self.width * std + (self.offset - self.threshold)
+        k, prior, least = self._without_std(X)
+        slack = least + self.width * prior.sqrt()
+        (rows,) = (slack >= level).nonzero(as_tuple=True)
+        return slack.index_put((rows,), least[rows] + self._spread(k[:, rows], prior[rows]))
+
+    def _is_met(self, X: Tensor) -> Tensor:
+        if self._has_no_shortcut:
+            return self._slack(X, -math.inf) >= 0
+        k, prior, least = self._without_std(X)
+        if X.is_cuda:
+            return least + self._spread(k, prior) >= 0
+        met = least >= 0
+        (rows,) = (~met & (least + self.width * prior.sqrt() >= 0)).nonzero(as_tuple=True)
+        if len(rows):
+            met[rows] = least[rows] + self._spread(k[:, rows], prior[rows]) >= 0
+        return met
+
+    @property
+    def _has_no_shortcut(self) -> bool:
+        return self.model.has_transforms or not self.model.num_observations
+
+    def _without_std(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """K(data, X), k(x, x), and the slack as if the standard deviation were 0."""
+        model, n = self.model, self.model.num_observations
+        k = model.kernel_function(model.train_inputs[0], X)
+        mean = model.factor.mean_weights[:n] @ k
+        if model.mean is not None:
+            mean = mean + model.mean(X)
+        return k, model.kernel_function.diagonal(X), mean + (self.offset - self.threshold)
+
+    def _spread(self, k: Tensor, prior: Tensor) -> Tensor:
+        """Width times standard deviation, from K(data, X) and k(x, x)."""
+        if k.is_cuda:
+            v = self._inverse @ k
+        else:  # a third of the time of a product with the inverse
+            v = torch.linalg.solve_triangular(self._factor, k, upper=False)
+        variance = prior - v.square().sum(dim=0)
+        return self.width * variance.clamp_min(torch.finfo(k.dtype).eps ** 2).sqrt()
+
+
+def inverse_factor(model: KernelGP) -> Tensor:
+    """L^-1, ``n x n``: on a GPU its products are faster than triangular solves."""
+    n = model.num_observations
+    eye = torch.eye(n, dtype=model.dtype, device=model.noise_variance.device)
+    return torch.linalg.solve_triangular(model.factor.L[:n, :n], eye, upper=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +163,8 @@ class Population:
     """Points of a region, and what drawing them told about its volume.
 
     Args:
-        points: ``m x d``; the first ``num_uniform`` are uniform in the region, the others its
-            members and points on its boundary.
+        points: ``m x d``; the first ``num_uniform`` are uniform in the region, the others some of
+            its members and points on its boundary.
         num_uniform: See above.
         volume: The estimated share of the box that the region fills.
         volume_error: Its standard error. By rejection it is that of independent points, which is
@@ -151,10 +235,18 @@ class Region:
 
     @property
     def tolerance(self) -> float:
-        """How negative the margin of a point in the region may be: 1e-9 in float64, more where
-        thresholds or widths are large."""
+        """How negative the margin of a point in the region may be.
+
+        1e-9 (1e-4 in float32) times the largest of 1, the thresholds and the widths; and what
+        rounding may do to a slack, w k^(1/2) min(eps c, (eps c^(1/2))^(1/2)) +
+        |z| k^(1/2) eps c^(1/2). There w is the width, k the prior variance, eps that of the dtype,
+        c the condition (k over the least pivot of the factorisation, about the noise variance) and
+        |z|^2 = y' (K + lambda I)^-1 y. In float64 the second part matters at noise variances below
+        about 1e-6, in float32 at all.
+        """
         sizes = [max(abs(c.threshold), c.width) for c in self.constraints]
-        return _TOLERANCE[self.box.dtype] * max([1.0, *sizes])
+        rounding = max((c.rounding for c in self.constraints), default=0.0)
+        return _TOLERANCE[self.box.dtype] * max([1.0, *sizes]) + rounding
 
     def margin(
         self,
@@ -218,9 +310,10 @@ class Region:
             width: The multiplier of the standard deviation.
             offset: What the upper bound adds besides.
             threshold: The largest lower bound over this region.
-            points: ``m x d``, or one point: where the lower bound is largest, and any others worth
-                keeping. The members of the new region are those of them that lie in it, then the
-                members of this region that still do.
+            points: ``m x d``, or one point: first where the lower bound is largest, then any others
+                worth keeping. The members of the new region are the first, which the tolerance is
+                for, and those of the others and of the members of this region whose margin is at
+                least 0.
 
         Returns:
             A new region.
@@ -232,19 +325,43 @@ class Region:
         constraint = Constraint(model, width, offset, threshold)
         points = self.box.require_contains(points, "points")
         new = Region(self.box, (*self.constraints, constraint))
-        inside = new.contains(points)
+        inside = new.meets(points)
+        inside[:1] |= new.contains(points[:1])
         if not bool(inside.any()):
             raise ValueError(
                 f"points must have one in the new region, got {points[0].tolist()}, with a margin "
                 f"of {float(new.margin(points[0])):.3g}, and {len(points) - 1} others outside it"
             )
-        survivors = self.members[new.contains(self.members)]
-        return Region(self.box, new.constraints, torch.cat([points[inside], survivors]))
+        survivors = self.members[new.meets(self.members)]
+        # Tested above, all together; tested again the last digits could differ.
+        object.__setattr__(new, "members", torch.cat([points[inside], survivors]).detach())
+        return new
+
+    def meets(self, X: Tensor) -> Tensor:
+        """Which points of the box have a margin of at least 0, without any checks: for loops.
+
+        Args:
+            X: ``m x d``, in the box.
+
+        Returns:
+            ``m`` booleans; on a GPU without waiting for it.
+        """
+        met = torch.ones(len(X), dtype=torch.bool, device=X.device)
+        for constraint in self.constraints:
+            if X.is_cuda:
+                met &= constraint.is_met(X)
+                continue
+            (rows,) = met.nonzero(as_tuple=True)
+            if not len(rows):
+                break
+            met[rows] = constraint.is_met(X[rows])
+        return met
 
     @torch.no_grad()
     def population(self, num_points: int, seed: int) -> Population:
-        """Points that represent the region: a quarter of them uniform, and the members; the others
-        moved from those towards faces of the box, as far as the region goes.
+        """Points that represent the region: a quarter of them uniform; the first member and others
+        at random, up to a quarter; the others, at least half, moved from those towards faces of the
+        box, as far as the region goes.
 
         The largest posterior standard deviations are on the boundary.
 
@@ -262,10 +379,13 @@ class Region:
             raise ValueError(f"num_points must be at least 4, got {num_points}")
         generator = torch.Generator().manual_seed(seed)
         wanted = num_points // 4
+        order = torch.randperm(max(0, len(self.members) - 1), generator=generator)
+        known = torch.cat([self.members[:1], self.members[1:][order.to(self.like.device)]])
+        known = known[:wanted]
         drawn = self._by_rejection(wanted, seed) or self._by_hit_and_run(wanted, seed, generator)
         # What was drawn beyond the number wanted is free to start from.
         uniform, spare = drawn.uniform[:wanted], drawn.uniform[wanted:]
-        points = torch.cat([uniform, self.members, drawn.others])[:num_points]
+        points = torch.cat([uniform, known, drawn.others])[: 2 * wanted]
         if not len(points):
             raise ValueError("members must be given: no other point of the region was found")
         starts = torch.cat([spare, points])
@@ -303,16 +423,14 @@ class Region:
         scaled = on_unit_cube(objective, self.box, values)
         starts = self.box.to_unit(X[spread_best(values, X, self.box, num_starts)])
         free, _ = projected_bfgs(scaled, starts, 0.3 * tolerance**0.5, tolerance)
-        inside = self._unit_margin(free, 0.0) >= 0
+        inside = self._unit_meets(free)
         ends = free[inside]
         if len(ends) < len(starts):
-            held, _ = feasible_ascent(
-                scaled, starts[~inside], lambda U: self._unit_margin(U, 0.0) >= 0, _NUM_STEPS
-            )
+            held, _ = feasible_ascent(scaled, starts[~inside], self._unit_meets, _NUM_STEPS)
             ends = torch.cat([ends, held])
         X = self.box.from_unit(ends)
         # A start that never moved can be outside, by the rounding of its coordinates.
-        values = torch.where(self._margin(X, 0.0) >= 0, objective.value(X), -torch.inf)
+        values = torch.where(self.meets(X), objective.value(X), -torch.inf)
         top = values.argmax()
         improved = values[top] > best_value
         return torch.where(improved, X[top], best), torch.where(improved, values[top], best_value)
@@ -320,14 +438,14 @@ class Region:
     def _by_rejection(self, num_points: int, seed: int) -> _Draw | None:
         """Sobol points that lie in the region, in their order; None where they are rare."""
         X = self.box.sample(_NUM_TESTED, seed)
-        inside = self._margin(X, 0.0) >= 0
+        inside = self.meets(X)
         share = float(inside.to(torch.float64).mean())
         if share < _LEAST_ACCEPTANCE:
             return None
         total = int(1.1 * num_points / share)
         if total > _NUM_TESTED:
             X = self.box.sample(total, seed)
-            inside = torch.cat([inside, self._margin(X[_NUM_TESTED:], 0.0) >= 0])
+            inside = torch.cat([inside, self.meets(X[_NUM_TESTED:])])
         accepted, tested = int(inside.sum()), len(X)
         # As if one more point had been accepted and one refused: with all of them accepted the
         # volume is still not known exactly.
@@ -358,7 +476,7 @@ class Region:
     def _towards(self, X: Tensor, targets: Tensor) -> Tensor:
         """From each point of the region straight towards its target, as far as the region goes."""
         reached = X.clone()
-        inside = self._margin(targets, 0.0) >= 0
+        inside = self.meets(targets)
         reached[inside] = targets[inside]
         (rows,) = (~inside).nonzero(as_tuple=True)
         X, targets = X[rows], targets[rows]
@@ -366,7 +484,7 @@ class Region:
         for _ in range(_NUM_HALVINGS):
             middle = (low + high) / 2
             trial = X.lerp(targets, middle)
-            inside = self._margin(trial, 0.0) >= 0
+            inside = self.meets(trial)
             reached[rows[inside]] = trial[inside]
             low = torch.where(inside[:, None], middle, low)
             high = torch.where(inside[:, None], high, middle)
@@ -391,9 +509,12 @@ class Region:
             (rows,) = (margin >= level).nonzero(as_tuple=True)
             if not len(rows):
                 break
-            slack = constraint.slack(X[rows])
+            slack = constraint.slack(X[rows], level)
             margin = margin.index_put((rows,), torch.minimum(margin[rows], slack))
         return margin
 
     def _unit_margin(self, U: Tensor, level: Tensor | float) -> Tensor:
         return self._margin(self.box.from_unit(U), level)
+
+    def _unit_meets(self, U: Tensor) -> Tensor:
+        return self.meets(self.box.from_unit(U))

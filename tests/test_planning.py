@@ -381,6 +381,14 @@ BAD = {
         lambda: plan(discs(), model_with(), 2, population=torch.tensor([[5.0, -2.0]]).double()),
         "population must lie in the region",
     ),
+    "empty list of points": (
+        lambda: plan(box(), model_with(), 2, population=torch.empty(0, 2).double()),
+        "population must have at least one point, got none",
+    ),
+    "points for a set": (
+        lambda: plan(finite(), model_with(), 2, population=finite().points),
+        "population must be None on a finite set",
+    ),
     "pending": (
         lambda: plan(box(), model_with(), 2, X_pending=torch.zeros(1, 3).double()),
         r"X_pending must have shape \(n, 2\)",

@@ -1,4 +1,5 @@
 import math
+import warnings
 
 import pytest
 import torch
@@ -6,7 +7,8 @@ from gpytorch.kernels import RBFKernel
 from torch.testing import assert_close
 
 from botorch_ext import Box, KernelGP
-from botorch_ext.exceptions import OutsideDomainError
+from botorch_ext.algorithms import bpe_delay
+from botorch_ext.exceptions import JitterWarning, OutsideDomainError
 from botorch_ext.optimize import ConfidenceBound, FunctionObjective
 from botorch_ext.regions import Constraint, Region
 from tests.helpers import tolerance
@@ -103,6 +105,23 @@ def test_a_level_changes_only_what_is_below_it():
     above = exact >= 0
     assert_close(quick[above], exact[above], **tolerance(Z.dtype))
     assert bool((quick[~above] < 0).all())
+
+
+@pytest.mark.parametrize("mean", [None, lambda X: X[..., 0] - 3.0])
+@pytest.mark.parametrize("num", [1, 16, 700])
+def test_the_quick_test_of_a_constraint_is_its_definition(num, mean, device):
+    model = KernelGP(kernel().to(device), NOISE, mean=mean, device=device)
+    X, y = data(0)
+    model.add(X.to(device), y.to(device))
+    Z = BOX.sample(num, seed=9).to(device)
+    for width, threshold in [(2.0, -1.6), (0.5, -2.5), (0.0, -2.0)]:
+        constraint = Constraint(model, width, 0.1, threshold)
+        exact = constraint.slack(Z)
+        assert bool((constraint.is_met(Z) == (exact >= 0)).all())
+        quick = constraint.slack(Z, 0.2)
+        above = exact >= 0.2
+        assert_close(quick[above], exact[above], **tolerance(Z.dtype))
+        assert bool((quick[~above] < 0.2).all())
 
 
 def test_contains_is_the_definition():
@@ -280,6 +299,20 @@ def test_the_same_seed_gives_the_same_population():
         assert not bool((first.points == other.points).all())
 
 
+def test_many_members_leave_room_for_points_on_the_boundary():
+    region = Region(BOX, (known(ball(0.4)),))
+    inside = region.population(4096, seed=5)
+    members = inside.points[: inside.num_uniform]
+    for count in (2, 1000):
+        crowded = Region(BOX, region.constraints, members[:count])
+        points = crowded.population(512, seed=0).points
+        assert bool((points == members[0]).all(dim=-1).any())  # the argmax of the lower bound
+        repeated = (points[:, None] == crowded.members).all(dim=-1).any(dim=-1)
+        assert count == 2 or int(repeated.sum()) >= 128
+        moved = points[256:]
+        assert (region.margin(moved) < 0.03).double().mean() > 0.3  # 14 % of the area is there
+
+
 # --- maximize -----------------------------------------------------------------------------------
 
 
@@ -333,6 +366,52 @@ def test_float32(device):
     assert population.points.dtype == torch.float32
     assert population.points.device.type == torch.device(device).type
     assert_sound(region, population, 512)
+
+
+def test_a_round_draws_its_population_once(monkeypatch):
+    drawn, population = [], Region.population
+
+    def counted(self, num_points, seed):
+        drawn.append(seed)
+        return population(self, num_points, seed)
+
+    monkeypatch.setattr(Region, "population", counted)
+    strategy = bpe_delay(
+        BOX, kernel(), noise_variance=NOISE, horizon=40, width=1.0, delay=1, seed=3
+    )
+    for _ in range(40):
+        trial = strategy.ask()
+        strategy.tell(trial.id, float(torch.as_tensor(trial.x).sin().sum()))
+    assert len(strategy.rounds) > 2
+    assert len(drawn) == len(strategy.rounds)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("noise_variance", [1e-4, 1e-6, 1e-8])
+def test_what_was_asked_in_float32_lies_in_the_region_of_its_round(noise_variance, seed):
+    # The noise variance is near or below the rounding of the kernel.
+    rbf = RBFKernel()
+    rbf.lengthscale = 0.7
+    strategy = bpe_delay(
+        Box([[1, 1], [3, 3]], dtype=torch.float32),
+        rbf,
+        noise_variance=noise_variance,
+        horizon=200,
+        width=1.0,
+        delay=3,
+        seed=seed,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JitterWarning)
+        while (step := len(strategy.history.trials)) < 200:
+            trial = strategy.ask()
+            x = torch.as_tensor(trial.x)
+            region = strategy.rounds[-1].survivors
+            assert isinstance(region, Region)
+            assert bool(region.contains(x).all()), (step, float(region.margin(x)))
+            strategy.tell(trial.id, float(torch.cos(3 * x).sum() - (x - 1.8).square().sum()))
+    assert len(strategy.rounds) == 4
+    assert strategy.rounds[-1].choice.volume < 0.01
 
 
 def test_bad_constraints():

@@ -13,8 +13,8 @@ from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.optimize import ConfidenceBound
-from botorch_ext.planning import plan
-from botorch_ext.regions import Region
+from botorch_ext.planning import plan, plan_in_region
+from botorch_ext.regions import Population, Region
 from botorch_ext.widths import Width
 
 # Points of a region that stand for it when it is planned in and when it is maximised over.
@@ -115,10 +115,17 @@ class BoxArena:
 
     def __init__(self, domain: Box) -> None:
         self.whole = Region(domain)
+        self._last: tuple[Region, int, Population] | None = None
+
+    def _population(self, survivors: Region, seed: int) -> Population:
+        """That of the last call where it was the same: a round is planned and judged with one."""
+        if self._last is None or self._last[0] is not survivors or self._last[1] != seed:
+            self._last = survivors, seed, survivors.population(_POPULATION, seed)
+        return self._last[2]
 
     def choose(self, survivors: Region, model: KernelGP, length: int, seed: int) -> Choice:
-        population = survivors.population(_POPULATION, seed)
-        batch = plan(survivors, model, length, seed=seed, population=population.points)
+        population = self._population(survivors, seed)
+        batch = plan_in_region(survivors, model, length, population.points)
         X, std = batch.X.tolist(), batch.std.tolist()
         return Choice(X, std, population.volume, population.volume_error)
 
@@ -140,7 +147,7 @@ class BoxArena:
         w, offset = _evaluate(width, posterior)
         if known is None:
             lower = ConfidenceBound(posterior, -w)
-            population = survivors.population(_POPULATION, seed).points
+            population = self._population(survivors, seed).points
             x, value = survivors.maximize(lower, torch.cat([X, population]))
             known = float(value) - offset, x.tolist()
         best = X.new_tensor(known[1]).unsqueeze(0)
