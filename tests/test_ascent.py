@@ -4,7 +4,7 @@ import torch
 from scipy.optimize import minimize
 from torch.testing import assert_close
 
-from botorch_ext.ascent import projected_bfgs
+from botorch_ext.ascent import feasible_ascent, projected_bfgs
 
 
 def with_gradient(function):
@@ -109,3 +109,77 @@ def test_nan_beside_a_cliff_is_stepped_back_from():
     )
     assert bool(torch.isfinite(values).all())
     assert values.min() > 0.65
+
+
+# --- feasible ascent ------------------------------------------------------------------------------
+
+
+def slope(*coefficients):
+    c = torch.tensor(coefficients, dtype=torch.float64)
+    return lambda X: (X * c).sum(dim=-1)
+
+
+def in_disc(U):
+    return (U - 0.5).norm(dim=-1) <= 0.3
+
+
+def test_feasible_ascent_never_leaves_the_set_nor_descends():
+    def rough(X):
+        return (30 * X).sin().sum(dim=-1) + (97 * X).cos().sum(dim=-1)
+
+    def in_ring(U):
+        r = (U - 0.5).norm(dim=-1)
+        return (r >= 0.25) & (r <= 0.45)
+
+    f, U = with_gradient(rough), starts(600, 2, seed=1)
+    U = U[in_ring(U)]
+    before, tried = f(U)[0], []
+
+    def feasible(X):
+        tried.append(X.clone())
+        return in_ring(X)
+
+    X, after = feasible_ascent(f, U, feasible, 10)
+    assert bool(in_ring(X).all())
+    assert not bool(in_ring(torch.cat(tried)).all())  # it was tempted
+    assert bool((after >= before).all())
+    assert after.mean() > before.mean() + 0.5
+    assert_close(after, f(X)[0], rtol=0, atol=0)
+
+
+def test_feasible_ascent_holds_coordinates_at_faces():
+    U = torch.tensor([[1.0, 0.3], [0.9, 0.0], [0.5, 0.5]], dtype=torch.float64)
+    f = with_gradient(lambda X: 2 * X[:, 0] - (X[:, 1] - 0.6).square())
+    X, _ = feasible_ascent(f, U, None, 40)
+    assert bool((X[:, 0] == 1).all())  # the face is reached exactly, and the other coordinate moves
+    assert_close(X[:, 1], torch.full((3,), 0.6, dtype=torch.float64), rtol=0, atol=1e-3)
+    # In a corner that the gradient points out of, nothing moves.
+    corner = torch.ones(1, 2, dtype=torch.float64)
+    X, values = feasible_ascent(with_gradient(slope(1.0, 3.0)), corner, None, 5)
+    assert torch.equal(X, corner)
+    assert values.item() == 4.0
+
+
+def test_feasible_ascent_reaches_a_constrained_maximum():
+    # The maximum of 2 x + y over the disc is on its boundary, in the direction (2, 1).
+    U = starts(400, 2, seed=4)
+    U = U[in_disc(U)]
+    X, values = feasible_ascent(with_gradient(slope(2.0, 1.0)), U, in_disc, 60)
+    best = 1.5 + 0.3 * 5**0.5
+    assert values.max() <= best + 1e-12
+    # Straight gradient steps stop where the boundary stops them; those that head for the maximum
+    # get there.
+    assert best - values.max() < 1e-3
+    # With the maximum inside the disc all of them do.
+    peak = torch.tensor([0.6, 0.45], dtype=torch.float64)
+    bowl = with_gradient(lambda X: -(X - peak).square().sum(dim=-1))
+    X, _ = feasible_ascent(bowl, U, in_disc, 60)
+    assert_close(X, peak.expand_as(X), rtol=0, atol=1e-6)
+
+
+def test_feasible_ascent_stays_where_nothing_is_feasible():
+    U = starts(5, 3)
+    f = with_gradient(slope(1.0, 1.0, 1.0))
+    X, values = feasible_ascent(f, U, lambda X: torch.zeros_like(X[:, 0], dtype=torch.bool), 5)
+    assert torch.equal(X, U)
+    assert torch.equal(values, f(U)[0])
