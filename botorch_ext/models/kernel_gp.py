@@ -216,9 +216,9 @@ class KernelGP(Model, FantasizeMixin):
             )
         dim = like.shape[-1]
         X = like[:1].repeat(2, 1)
-        Z = self.transform_inputs(X)
+        Z = self._transformed(X)
         if self.num_observations and self.dim != Z.shape[-1]:
-            raise ValueError(f"model must have data of dimension {dim}, got {self.dim}")
+            raise ValueError(f"model must have data of dimension {Z.shape[-1]}, got {self.dim}")
         for name, function, shape in (
             ("kernel", lambda: self.kernel_function(Z, Z), (2, 2)),
             ("mean", lambda: Z.new_zeros(2) if self.mean is None else self.mean(Z), (2,)),
@@ -247,13 +247,14 @@ class KernelGP(Model, FantasizeMixin):
                 mean alone.
 
         Raises:
-            ValueError: Wrong shape, dtype or device, or an entry that is not finite.
+            ValueError: Wrong shape, dtype or device, an entry that is not finite, or inputs that
+                the input transform does not take.
         """
-        X = self._checked_inputs(X)
+        X, Z = self._checked_inputs(X)
         if Y is not None:
             Y = self._transform_values(checked_values(Y, len(X), self.noise_variance), X)
         with torch.no_grad():
-            self._append(self.transform_inputs(X), Y)
+            self._append(Z, Y)
 
     def set_targets(self, rows: list[int], Y: Tensor) -> None:
         """Gives rows new values: pending rows become known, known ones are replaced.
@@ -350,9 +351,28 @@ class KernelGP(Model, FantasizeMixin):
                 stacklevel=3,
             )
 
-    def _checked_inputs(self, X: Tensor) -> Tensor:
-        dim = self.dim or X.shape[-1]
-        return as_points(X, dim, self.noise_variance)
+    @torch.no_grad()
+    def _checked_inputs(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs as ``n x d``, and transformed, which may change d."""
+        if not hasattr(self, "input_transform"):
+            X = as_points(X, self.dim or X.shape[-1], self.noise_variance)
+            return X, X
+        X = as_points(X, X.shape[-1], self.noise_variance)
+        Z = self._transformed(X)
+        if self.dim not in (0, Z.shape[-1]):
+            raise ValueError(
+                f"X must have {self.dim} columns after the input transform, got {Z.shape[-1]} "
+                f"from shape {tuple(X.shape)}"
+            )
+        return X, Z
+
+    def _transformed(self, X: Tensor) -> Tensor:
+        try:
+            return self.transform_inputs(X)
+        except Exception as error:
+            raise ValueError(
+                f"input_transform must take points of dimension {X.shape[-1]}, got {error!r}"
+            ) from error
 
     def _check_rows(self, rows: list[int]) -> None:
         if not all(0 <= row < self.num_observations for row in rows):

@@ -11,7 +11,8 @@ from botorch.acquisition import (
     qLogNoisyExpectedImprovement,
 )
 from botorch.models import MultiTaskGP, SingleTaskGP, SingleTaskVariationalGP
-from botorch.models.transforms import Normalize, Standardize
+from botorch.models.transforms import Normalize, Round, Standardize
+from botorch.models.transforms.input import FilterFeatures
 from botorch.optim import optimize_acqf
 from botorch.sampling import SobolQMCNormalSampler
 from gpytorch.kernels import (
@@ -25,6 +26,7 @@ from gpytorch.kernels import (
 from gpytorch.means import ConstantMean
 from torch.testing import assert_close
 
+from botorch_ext import FiniteSet, plan
 from botorch_ext.exceptions import JitterWarning
 from botorch_ext.kernel_functions import freeze
 from botorch_ext.models import FinitePosterior, KernelGP
@@ -300,6 +302,48 @@ def test_from_botorch_keeps_the_posterior_and_grows(transforms):
         assert_close(noisy, gp.posterior(Z[:, None], observation_noise=True).variance, **tol)
         frozen.add(X2, y2)
         gp = gp.condition_on_observations(X2, y2[:, None])
+
+
+def of_two_columns_of_three():
+    """A BoTorch model that leaves the last of three columns out."""
+    X, y = draw(25, 15)
+    X = torch.cat([X, X[:, :1].square()], dim=-1)
+    gp = SingleTaskGP(
+        X, y[:, None], outcome_transform=None, input_transform=FilterFeatures(torch.tensor([0, 1]))
+    )
+    return gp, X, y
+
+
+@unscaled_data
+def test_a_transform_may_change_the_number_of_columns():
+    gp, X, y = of_two_columns_of_three()
+    frozen = KernelGP.from_botorch(gp)
+    frozen.require_takes(X)
+    gp.posterior(X)  # GPyTorch conditions only then
+    Z, values = X[:4] + 0.1, y[:4] - 0.5
+    frozen.add(Z, values)
+    gp = gp.condition_on_observations(Z, values[:, None])
+    expected, got = gp.posterior(X[:, None]), frozen.posterior(X[:, None])
+    assert_close(got.mean, expected.mean, **tolerance(X.dtype))
+    assert_close(got.variance, expected.variance, **tolerance(X.dtype))
+    batch = plan(FiniteSet(X), frozen, 3, X_pending=X[:2])
+    assert batch.indices is not None and not {0, 1} & set(batch.indices.tolist())
+
+
+@unscaled_data
+def test_inputs_that_a_transform_does_not_take_are_refused():
+    frozen = KernelGP.from_botorch(of_two_columns_of_three()[0])
+    too_few = torch.ones(2, 1, dtype=torch.float64)
+    for call in (lambda: frozen.add(too_few, None), lambda: frozen.require_takes(too_few)):
+        with pytest.raises(ValueError, match="input_transform must take points of dimension 1"):
+            call()
+    assert frozen.num_observations == 25
+    unequal = KernelGP(rbf(), 0.1, input_transform=Round(integer_indices=[0]))
+    unequal.add(*draw(3, 0))
+    with pytest.raises(
+        ValueError, match=r"X must have 2 columns after .*got 3 from shape \(2, 3\)"
+    ):
+        unequal.add(torch.ones(2, 3, dtype=torch.float64), None)
 
 
 @unscaled_data
