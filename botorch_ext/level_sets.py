@@ -46,12 +46,14 @@ def sample_level_set(
     """Multilevel splitting: the best fifth of the points is copied and moved on by hit-and-run
     among those at least as good, until a fifth lies in the set.
 
-    The volume is the product of the shares that survive. Its standard error is a jackknife of its
-    logarithm over groups of chains that are never mixed, so it counts what the points of a group
-    have in common. It leaves out the bias from levels set by the points themselves (of the order
-    of 1 / m), and a part of the set so small or so far from the rest that no point ever saw it.
+    The volume is the product of the shares that survive, where the point that sets a level is
+    counted out: that makes the product unbiased for independent points. Its standard error is a
+    jackknife of its logarithm over groups of chains that are never mixed, so it counts what the
+    points of a group have in common. It leaves out a part of the set so small or so far from the
+    rest that no point ever saw it.
 
-    Source: Au and Beck 2001 (subset simulation).
+    Source: Au and Beck 2001 (subset simulation); Guyader, Hengartner and Matzner-Lober 2011 (its
+    bias).
 
     Args:
         margin: Defines the set {margin >= 0}.
@@ -72,17 +74,20 @@ def sample_level_set(
         level = _next_level(values).clamp_max(0)
         survives = values >= level
         shares.append(survives.view(NUM_GROUPS, -1).to(U.dtype).mean(dim=-1))
-        volume, error = _product(torch.stack(shares))
         done = bool(level >= 0)
         if not done and (len(shares) == _MAX_LEVELS or not bool((values > level).any())):
-            return LevelSetSample(U[:0], 0.0, volume)
+            return LevelSetSample(U[:0], 0.0, _product(torch.stack(shares))[0])
+        if not done:
+            # Of m uniform numbers the k-th smallest has a mean inverse of m / (k - 1).
+            count = survives.sum().clamp_min(2)
+            shares[-1] = shares[-1] * (count - 1) / count
         pool, rows = U[survives], _copies(survives, generator)
         if done:
             rows = rows[torch.randperm(len(rows), generator=generator)[:num_points].to(U.device)]
         sweeps = num_sweeps if done else few_sweeps
         U, values = hit_and_run(margin, U[rows], values[rows], level, sweeps, pool, generator)
         if done:
-            return LevelSetSample(U, volume, error)
+            return LevelSetSample(U, *_product(torch.stack(shares)))
 
 
 def _next_level(values: Tensor) -> Tensor:

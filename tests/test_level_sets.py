@@ -125,6 +125,19 @@ def test_volumes_and_their_standard_errors(case):
     assert max(relative) < 0.4
 
 
+def test_volumes_are_not_estimated_high_or_low():
+    # Few points, so that a bias of one of the fifth that survives would be seen at every level.
+    ratio = []
+    for seed in range(400):
+        U, generator = uniform(NUM_GROUPS * 8, 2, seed)
+        margin, volume = ball(0.5, 0.05), math.pi * 0.05**2
+        ratio.append(sample_level_set(margin, U, 8, 8, generator).volume / volume)
+    ratio = torch.tensor(ratio)
+    # 400 independent estimates of 1; counted in, the points that set the levels add 12 %.
+    assert abs(ratio.mean() - 1) <= 4 * ratio.std() / 20
+    assert ratio.std() / 20 < 0.03
+
+
 def test_all_parts_are_found_in_their_proportions():
     shares = []
     for seed in range(20):
