@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from gpytorch.kernels import RBFKernel
 from torch import Tensor
@@ -44,6 +45,8 @@ def finite(**kind: Any) -> FiniteSet:
 
 
 DOMAINS = {"finite": finite, "box": box}
+both_domains = pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
+all_policies = pytest.mark.parametrize("policy", POLICIES)
 
 
 def f(x: Tensor) -> float:

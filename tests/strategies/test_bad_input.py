@@ -14,6 +14,7 @@ from botorch_ext.problems import RKHSFunction
 from botorch_ext.strategies import Asked
 from tests.strategies.sessions import (
     LAMBDA,
+    both_domains,
     box,
     data,
     finite,
@@ -169,7 +170,7 @@ class WithoutOptimum:
         return X.sum(dim=-1)
 
 
-@pytest.mark.parametrize("domain", [finite, box])
+@both_domains
 @pytest.mark.parametrize("case", CALLS)
 def test_a_refused_call_changes_nothing(case, domain):
     strategy, twin = make(domain()), make(domain())
@@ -316,7 +317,7 @@ def test_a_misspecification_is_not_negative(value):
         ({"pending": "censor", "minimum": 0.0, "timeout": 1.5}, "timeout must be .*got 1.5"),
     ],
 )
-@pytest.mark.parametrize("domain", [finite, box])
+@both_domains
 def test_options_that_do_not_belong_together_are_refused(domain, options, message):
     with pytest.raises(ValueError, match=message):
         OptimisticStrategy(domain(), KernelGP(kernel(), LAMBDA), 2.0, **options)
@@ -332,7 +333,7 @@ def test_a_method_that_is_its_pending_policy_takes_no_other(method, pending):
 
 
 @every_method
-@pytest.mark.parametrize("domain", [finite, box])
+@both_domains
 def test_a_kernel_above_1_is_warned_of(method, domain):
     large = ScaleKernel(kernel()).double()
     large.outputscale = torch.tensor(1.01, dtype=torch.float64)
@@ -378,7 +379,7 @@ INITIAL = {
 }
 
 
-@pytest.mark.parametrize("domain", [finite, box])
+@both_domains
 @pytest.mark.parametrize("case", INITIAL)
 def test_bad_initial_data_is_refused(case, domain):
     spoil, message = INITIAL[case]
@@ -432,7 +433,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("domain", [finite, box])
+@both_domains
 @pytest.mark.parametrize("case", MODELS)
 def test_a_model_that_does_not_fit_is_refused(case, domain):
     make_model, message = MODELS[case]
@@ -441,7 +442,7 @@ def test_a_model_that_does_not_fit_is_refused(case, domain):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="one device only")
-@pytest.mark.parametrize("domain", [finite, box])
+@both_domains
 def test_a_model_elsewhere_is_refused(domain):
     with pytest.raises(ValueError, match=r"model must be .* on cuda:0, got .* on cpu"):
         OptimisticStrategy(domain(device="cuda"), model(), 2.0)
@@ -455,7 +456,7 @@ def linear_mean(X):
     return X @ X.new_tensor([1.0, 2.0, 3.0])
 
 
-@pytest.mark.parametrize("domain", [finite, box])
+@both_domains
 @pytest.mark.parametrize(
     ("k", "mean", "message"),
     [
@@ -485,7 +486,7 @@ def test_transforms_are_refused_on_a_finite_set(kind):
 
 
 @every_method
-@pytest.mark.parametrize("domain", [finite, box])
+@both_domains
 def test_a_batched_kernel_is_refused(method, domain):
     with pytest.raises(ValueError, match=r"must not be batched, got batch shape \(3,\)"):
         build(method, domain(), batched_kernel())

@@ -14,10 +14,10 @@ from botorch_ext.exceptions import (
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Abandoned, Asked, OptimisticStrategy, Told, Trial
 from tests.strategies.sessions import (
-    DOMAINS,
     LAMBDA,
-    POLICIES,
     InRounds,
+    all_policies,
+    both_domains,
     box,
     data,
     f,
@@ -29,10 +29,6 @@ from tests.strategies.sessions import (
     script,
     snapshot,
 )
-
-both_domains = pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
-all_policies = pytest.mark.parametrize("policy", POLICIES)
-
 
 # --- asking and telling ---------------------------------------------------------------------------
 

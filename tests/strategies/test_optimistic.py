@@ -18,11 +18,12 @@ from botorch_ext.widths import Width
 from tests.helpers import tolerance
 from tests.oracles import dense_information_gain, dense_posterior, self_normalized_width
 from tests.strategies.sessions import (
-    DOMAINS,
     LAMBDA,
     MINIMUM,
     POLICIES,
     WIDTH,
+    all_policies,
+    both_domains,
     box,
     data,
     f,
@@ -36,8 +37,6 @@ from tests.strategies.sessions import (
 )
 
 TOL = tolerance(torch.float64)
-both_domains = pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
-all_policies = pytest.mark.parametrize("policy", POLICIES)
 
 
 def believed(events, policy, initial=None):

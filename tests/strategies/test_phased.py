@@ -46,10 +46,9 @@ from tests.strategies.phased_sessions import (
     points,
     rkhs,
 )
-from tests.strategies.sessions import DOMAINS, box, f, finite, kernel, plain
+from tests.strategies.sessions import both_domains, box, f, finite, kernel, plain
 
 HORIZON = 34
-both_domains = pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
 all_methods = pytest.mark.parametrize("method", METHODS)
 
 
@@ -477,7 +476,7 @@ def test_late_feedback_is_recorded_and_not_used(domain):
 # --- bad input ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
+@both_domains
 def test_a_horizon_shorter_than_the_first_round_is_a_warning(domain):
     with pytest.warns(HorizonWarning, match=r"first round of 104, got 10; it is cut"):
         strategy = make("bpe_delay", domain(), 10, delay=100)

@@ -22,7 +22,7 @@ from tests.strategies.phased_sessions import (
     points,
     rkhs,
 )
-from tests.strategies.sessions import box, finite, kernel
+from tests.strategies.sessions import both_domains, box, finite, kernel
 
 TOL = tolerance(torch.float64)
 HORIZON = 130
@@ -197,7 +197,7 @@ def test_histories_with_lost_and_reordered_observations(method, seed):
 
 
 @pytest.mark.parametrize("method", ["phased_uncertainty_sampling", "bpe"])
-@pytest.mark.parametrize("domain", [finite, box])
+@both_domains
 def test_what_waits_does_not_depend_on_the_delays(method, domain):
     horizon = 40
     problem = rkhs(domain())
@@ -212,7 +212,7 @@ def test_what_waits_does_not_depend_on_the_delays(method, domain):
 
 
 @pytest.mark.parametrize("delay", [0, None, delays.Fixed(0), delays.Poisson(0.0)])
-@pytest.mark.parametrize("domain", [finite, box])
+@both_domains
 def test_without_delay_and_allowance_bpe_delay_is_bpe(domain, delay):
     horizon = 60
     problem = rkhs(domain())
