@@ -16,11 +16,12 @@ from torch import Tensor
 
 from botorch_ext.ascent import feasible_ascent
 from botorch_ext.checks import whole_number
+from botorch_ext.constraints import inverse_factor
 from botorch_ext.domains import Box, FiniteSet, as_points
 from botorch_ext.factors import least_pivot
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.optimize import FunctionObjective
-from botorch_ext.regions import Region, inverse_factor
+from botorch_ext.regions import Region
 
 # On a box: points whose standard deviations are kept up to date, how many of the best are polished,
 # and the steps of each polish. More of any gains less than 0.2 % of the information.
@@ -36,7 +37,8 @@ class Plan:
     Args:
         X: ``q x d``.
         std: ``q``: the posterior standard deviation of each point when it was chosen, given the
-            data of the model and the points before it.
+            data of the model and the points before it; like ``noise_variance`` in the units of the
+            transformed observations, where the model has an outcome transform.
         noise_variance: lambda of the model.
         indices: ``q`` rows of the `FiniteSet`; None elsewhere.
     """

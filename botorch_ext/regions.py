@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from botorch_ext.ascent import feasible_ascent, projected_bfgs
-from botorch_ext.domains import Box, as_points, require_same_kind
+from botorch_ext.constraints import Constraint
+from botorch_ext.domains import Box, as_points
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.level_sets import NUM_GROUPS, hit_and_run, sample_level_set
 from botorch_ext.models.kernel_gp import KernelGP
@@ -22,8 +22,6 @@ from botorch_ext.optimize import Objective, evaluate, on_faces, on_unit_cube, sp
 # evaluated together.
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4}
 
-# Points evaluated at once: their kernel matrix with a few hundred observations stays in the cache.
-_CHUNK = 512
 # Sobol points tested first. Where less than this share of them is in the region, uniform points
 # come from hit-and-run.
 _NUM_TESTED = 2048
@@ -35,127 +33,6 @@ _NUM_SWEEPS = 4
 _NUM_STEPS = 20
 # Halvings that find where a line leaves the region.
 _NUM_HALVINGS = 4
-
-
-@dataclass(frozen=True, eq=False)
-class Constraint:
-    """mean + width std + offset >= threshold.
-
-    Args:
-        model: The posterior of one round, without batch dimensions.
-        width: The multiplier of the standard deviation, at least 0.
-        offset: What the upper bound adds besides.
-        threshold: What the upper bound must reach: the largest lower bound of the round.
-
-    Raises:
-        ValueError: A number that is not finite, a negative width, or a batch of models.
-    """
-
-    model: KernelGP
-    width: float
-    offset: float
-    threshold: float
-
-    def __post_init__(self) -> None:
-        for name in ("width", "offset", "threshold"):
-            value = float(getattr(self, name))
-            if not math.isfinite(value):
-                raise ValueError(f"{name} must be finite, got {value}")
-            object.__setattr__(self, name, value)
-        if self.width < 0:
-            raise ValueError(f"width must be non-negative, got {self.width}")
-        if self.model.batch_shape:
-            raise ValueError(
-                f"model must have no batch dimensions, got {tuple(self.model.batch_shape)}"
-            )
-
-    def slack(self, X: Tensor, level: Tensor | float = -math.inf) -> Tensor:
-        """How far the upper bound is above the threshold: ``m x d`` to ``m``, differentiable; any
-        smaller number than the level where it is below that."""
-        return torch.cat([self._slack(chunk, level) for chunk in X.split(_CHUNK)])
-
-    def is_met(self, X: Tensor) -> Tensor:
-        """Where the slack is at least 0: ``m x d`` to ``m`` booleans.
-
-        Most points are decided by bounds on their standard deviation. On a GPU none are, and
-        nothing waits for the host.
-        """
-        return torch.cat([self._is_met(chunk) for chunk in X.split(_CHUNK)])
-
-    @cached_property
-    def rounding(self) -> float:
-        """About the most that rounding moves a slack; ten times what it does in practice."""
-        model, n = self.model, self.model.num_observations
-        if not n:
-            return 0.0
-        L, eps = model.factor.L[:n, :n], torch.finfo(model.dtype).eps
-        prior = model.kernel_function.diagonal(model.train_inputs[0]).max()
-        condition = prior / L.diagonal().min().square()
-        # L^-1 k is wrong by about `error`, relative to its length of at most sqrt(prior). So is the
-        # variance, relative to the prior's; its root is known better where it is not tiny, and it
-        # is seldom smaller than the root of the least pivot.
-        error = eps * condition.sqrt()
-        std = torch.minimum(error.sqrt(), eps * condition)
-        return float(prior.sqrt() * (error * model.factor.z[:n].norm() + self.width * std))
-
-    @cached_property
-    def _inverse(self) -> Tensor:
-        return inverse_factor(self.model)
-
-    @cached_property
-    def _factor(self) -> Tensor:
-        n = self.model.num_observations  # without the room to grow, which a solve would go through
-        return self.model.factor.L[:n, :n].clone()
-
-    def _slack(self, X: Tensor, level: Tensor | float) -> Tensor:
-        if self._has_no_shortcut or (isinstance(level, float) and level == -math.inf):
-            mean, std = self.model.mean_and_std(X)
-            return mean + self.width * std + (self.offset - self.threshold)
-        k, prior, least = self._without_std(X)
-        slack = least + self.width * prior.sqrt()
-        (rows,) = (slack >= level).nonzero(as_tuple=True)
-        return slack.index_put((rows,), least[rows] + self._spread(k[:, rows], prior[rows]))
-
-    def _is_met(self, X: Tensor) -> Tensor:
-        if self._has_no_shortcut:
-            return self._slack(X, -math.inf) >= 0
-        k, prior, least = self._without_std(X)
-        if X.is_cuda:
-            return least + self._spread(k, prior) >= 0
-        met = least >= 0
-        (rows,) = (~met & (least + self.width * prior.sqrt() >= 0)).nonzero(as_tuple=True)
-        if len(rows):
-            met[rows] = least[rows] + self._spread(k[:, rows], prior[rows]) >= 0
-        return met
-
-    @property
-    def _has_no_shortcut(self) -> bool:
-        return self.model.has_transforms or not self.model.num_observations
-
-    def _without_std(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """K(data, X), k(x, x), and the slack as if the standard deviation were 0."""
-        model, n = self.model, self.model.num_observations
-        k = model.kernel_function(model.train_inputs[0], X)
-        mean = model.factor.mean_weights[:n] @ k
-        if model.mean is not None:
-            mean = mean + model.mean(X)
-        return k, model.kernel_function.diagonal(X), mean + (self.offset - self.threshold)
-
-    def _spread(self, k: Tensor, prior: Tensor) -> Tensor:
-        """Width times standard deviation, from K(data, X) and k(x, x)."""
-        if k.is_cuda:
-            v = self._inverse @ k
-        else:  # a third of the time of a product with the inverse
-            v = torch.linalg.solve_triangular(self._factor, k, upper=False)
-        variance = prior - v.square().sum(dim=0)
-        return self.width * variance.clamp_min(torch.finfo(k.dtype).eps ** 2).sqrt()
-
-
-def inverse_factor(model: KernelGP) -> Tensor:
-    """L^-1, ``n x n``: on a GPU its products are faster than triangular solves."""
-    n = model.num_observations
-    eye = torch.eye(n, dtype=model.dtype, device=model.noise_variance.device)
-    return torch.linalg.solve_triangular(model.factor.L[:n, :n], eye, upper=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,12 +89,7 @@ class Region:
     def __post_init__(self) -> None:
         object.__setattr__(self, "constraints", tuple(self.constraints))
         for constraint in self.constraints:
-            require_same_kind(constraint.model.noise_variance, self.box.like, "model")
-            if constraint.model.dim not in (0, self.box.dim):
-                raise ValueError(
-                    f"model must have {self.box.dim} inputs, as the box has dimensions, "
-                    f"got {constraint.model.dim}"
-                )
+            constraint.model.require_takes(self.box.like)
         if self.members is None:
             object.__setattr__(self, "members", self.box.like.new_empty(0, self.box.dim))
         else:

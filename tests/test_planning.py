@@ -12,8 +12,8 @@ from gpytorch.kernels import LinearKernel, MaternKernel, PeriodicKernel, RBFKern
 from torch.testing import assert_close
 
 from botorch_ext import Box, FiniteSet, KernelGP, Region, plan
+from botorch_ext.constraints import Constraint
 from botorch_ext.exceptions import JitterWarning, OutsideDomainError
-from botorch_ext.regions import Constraint
 from tests.helpers import tolerance
 from tests.oracles import dense_information_gain, dense_posterior
 

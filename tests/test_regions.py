@@ -8,9 +8,10 @@ from torch.testing import assert_close
 
 from botorch_ext import Box, KernelGP
 from botorch_ext.algorithms import bpe_delay
+from botorch_ext.constraints import Constraint
 from botorch_ext.exceptions import JitterWarning, OutsideDomainError
 from botorch_ext.optimize import ConfidenceBound, FunctionObjective
-from botorch_ext.regions import Constraint, Region
+from botorch_ext.regions import Region
 from tests.helpers import tolerance
 from tests.oracles import dense_posterior
 
@@ -425,7 +426,7 @@ def test_bad_constraints():
     with pytest.raises(ValueError, match="model must have no batch dimensions"):
         Constraint(batch, 1.0, 0.0, 0.0)
     cube = Box([[0.0] * 3, [1.0] * 3])
-    with pytest.raises(ValueError, match="model must have 3 inputs"):
+    with pytest.raises(ValueError, match="model must have data of dimension 3"):
         Region(cube, (Constraint(model, 1.0, 0.0, 0.0),))
     with pytest.raises(ValueError, match=r"model must be torch\.float32"):
         Region(BOX.to(dtype=torch.float32), (Constraint(model, 1.0, 0.0, 0.0),))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import reprlib
 import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -21,6 +19,7 @@ from botorch_ext.regions import Region
 from botorch_ext.rounds import DelayAware, Rounds
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Event, History, Told, Trial
+from botorch_ext.strategies.openings import check_opening
 from botorch_ext.strategies.survivors import Choice, arena_of
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_delta
@@ -356,65 +355,24 @@ class PhasedElimination(Strategy):
 
     def _check_opening(self, step: int, record: Any) -> None:
         """A ValueError unless a round can start with this trial and this record."""
-        name = f"opening of trial {step}"
         if step >= self.horizon:
             raise ValueError(f"id must be less than the horizon of {self.horizon}, got {step}")
         if self.waits and (missing := self._missing()):
             raise ValueError(
-                f"{name} must come after the round before, of which these pend: {missing}"
+                f"opening of trial {step} must come after the round before, of which these pend: "
+                f"{missing}"
             )
-        required = set(Choice.__annotations__)
-        if self.rounds:
-            required |= {"threshold", "argmax"}
-        if not isinstance(record, dict) or not required <= record.keys():
-            got = list(record) if isinstance(record, dict) else record
-            raise ValueError(f"{name} must be a dict with {sorted(required)}, got {got}")
-        self._check_plan(step, name, record["plan"])
-        std, length = record["std"], len(record["plan"])
-        if not _are_numbers(std, length) or min(std) < 0:
-            got = reprlib.repr(std)
-            raise ValueError(f"std in the {name} must be {length} numbers, at least 0, got {got}")
-        for key in ("volume", "volume_error"):
-            if not _are_numbers([record[key]], 1):
-                raise ValueError(f"{key} in the {name} must be a number, got {record[key]!r}")
-        if self.rounds:
-            self._check_closing(name, record)
-
-    def _check_plan(self, step: int, name: str, planned: Any) -> None:
-        lengths, length = self.round_lengths, self.horizon - step
+        lengths, most = self.round_lengths, self.horizon - step
         # What was learnt from delays may differ in the last digits elsewhere.
         learns = isinstance(lengths, DelayAware) and lengths.allowance.learns
         if not learns:
-            length = min(self._length_of(len(self.rounds) + 1), length)
-        least = 1 if learns else length
-        if not isinstance(planned, list) or not least <= len(planned) <= length:
-            got = len(planned) if isinstance(planned, list) else repr(planned)
-            count = length if least == length else f"{least} to {length}"
-            raise ValueError(f"{name} must plan {count} points, got {got}")
-        if isinstance(self.domain, FiniteSet):
-            N = self.domain.num_points
-            wrong = [row for row in planned if type(row) is not int or not 0 <= row < N]
-            if wrong:
-                raise ValueError(f"plan in the {name} must be rows of {N} points, got {wrong[0]!r}")
-        else:
-            self.domain.require_contains(planned, f"plan in the {name}")
-
-    def _check_closing(self, name: str, record: dict[str, Any]) -> None:
-        threshold, argmax = record["threshold"], record["argmax"]
-        if not any(id in self.history.values for id in self.rounds[-1].ids):
-            if threshold is not None or argmax is not None:
-                raise ValueError(
-                    f"threshold and argmax in the {name} must be None, as nothing has arrived, "
-                    f"got {threshold!r} and {argmax!r}"
-                )
-            return
-        if not _are_numbers([threshold], 1):
-            raise ValueError(f"threshold in the {name} must be a number, got {threshold!r}")
-        if not _are_numbers(argmax, self.domain.dim):
-            raise ValueError(
-                f"argmax in the {name} must be {self.domain.dim} numbers, got {argmax!r}"
-            )
-        self.domain.require_contains(argmax, f"argmax in the {name}")
+            most = min(self._length_of(len(self.rounds) + 1), most)
+        arrived = None
+        if self.rounds:
+            arrived = any(id in self.history.values for id in self.rounds[-1].ids)
+        check_opening(
+            record, f"opening of trial {step}", self.domain, 1 if learns else most, most, arrived
+        )
 
     def _evaluated_means(self) -> Tensor:
         """Of all observations, those that came too late for their round included."""
@@ -422,15 +380,6 @@ class PhasedElimination(Strategy):
         if num_told != self._means[0]:
             self._means = num_told, _fitted_means(self.model, *self._evaluated())
         return self._means[1]
-
-
-def _are_numbers(values: Any, count: int) -> bool:
-    """Whether this is a list of so many finite numbers."""
-    return (
-        isinstance(values, list)
-        and len(values) == count
-        and all(type(value) in (int, float) and math.isfinite(value) for value in values)
-    )
 
 
 @torch.no_grad()
