@@ -1,20 +1,28 @@
 """Bayesian optimisation that keeps working when its assumptions break, on BoTorch and GPyTorch."""
 
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING
-
-from botorch_ext import algorithms, delays, rounds, strategies, widths
-from botorch_ext.domains import Box, FiniteSet
-from botorch_ext.models import FinitePosterior, KernelGP
-from botorch_ext.planning import Plan, plan
-from botorch_ext.regions import Region
-from botorch_ext.runner import run
-from botorch_ext.simulation import simulate
-from botorch_ext.strategies import OptimisticStrategy, PhasedElimination, Strategy, Trial
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from botorch_ext import acquisition, estimates, information_gain, plotting, problems
+    from botorch_ext import (
+        acquisition,
+        algorithms,
+        delays,
+        estimates,
+        information_gain,
+        plotting,
+        problems,
+        rounds,
+        strategies,
+        widths,
+    )
+    from botorch_ext.domains import Box, FiniteSet
+    from botorch_ext.models import FinitePosterior, KernelGP
+    from botorch_ext.planning import Plan, plan
+    from botorch_ext.regions import Region
+    from botorch_ext.runner import run
+    from botorch_ext.simulation import simulate
+    from botorch_ext.strategies import OptimisticStrategy, PhasedElimination, Strategy, Trial
 
 __all__ = [
     "Box",
@@ -42,11 +50,29 @@ __all__ = [
     "widths",
 ]
 
-# BoTorch's input constructors alone take 0.6 s to import, more than all the rest of this package.
-_ON_FIRST_USE = ("acquisition", "estimates", "information_gain", "plotting", "problems")
+# A name is loaded when it is first used: BoTorch's models and the scipy they need take 0.2 s to
+# import, its input constructors 0.6 s. The modules that hold the names that are no modules:
+_HOMES = {
+    "domains": ("Box", "FiniteSet"),
+    "models": ("FinitePosterior", "KernelGP"),
+    "planning": ("Plan", "plan"),
+    "regions": ("Region",),
+    "runner": ("run",),
+    "simulation": ("simulate",),
+    "strategies": ("OptimisticStrategy", "PhasedElimination", "Strategy", "Trial"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> ModuleType:
-    if name in _ON_FIRST_USE:
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOME_OF:
         return import_module(f"botorch_ext.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"botorch_ext.{_HOME_OF[name]}"), name)
+    globals()[name] = value  # found at once from now on
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import botorch_ext
+
 PACKAGE = "botorch_ext"
 ROOT = Path(__file__).parents[1]
 
@@ -235,7 +237,11 @@ print(json.dumps([name for name, spec in specs.items() if spec is not None and s
 
 
 def test_importing_the_package_stays_light() -> None:
-    loaded = _third_party("import botorch_ext")
+    assert _third_party("import botorch_ext") <= {PACKAGE}
+    # Names are loaded when they are first used.
+    loaded = _third_party(
+        "import botorch_ext\nfor name in botorch_ext.__all__:\n    getattr(botorch_ext, name)\n"
+    )
     assert not loaded & OPTIONAL
     # `import botorch` alone loads its subpackages only when they are first used.
     botorch = _third_party(
@@ -245,3 +251,11 @@ def test_importing_the_package_stays_light() -> None:
         "from botorch.optim import *\n"
     )
     assert loaded - botorch <= {PACKAGE, "tqdm"}
+
+
+def test_the_package_offers_what_it_says() -> None:
+    assert dir(botorch_ext) == sorted(botorch_ext.__all__)
+    for name in botorch_ext.__all__:
+        assert getattr(botorch_ext, name) is getattr(botorch_ext, name)
+    with pytest.raises(AttributeError, match="module 'botorch_ext' has no attribute 'nothing'"):
+        botorch_ext.nothing  # noqa: B018
