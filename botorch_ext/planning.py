@@ -25,7 +25,7 @@ from botorch_ext.regions import Region
 
 # On a box: points whose standard deviations are kept up to date, how many of the best are polished,
 # and the steps of each polish. More of any gains less than 0.2 % of the information.
-_POPULATION = 2048
+POPULATION_SIZE = 2048
 _NUM_STARTS = 4
 _NUM_STEPS = 3
 
@@ -109,7 +109,7 @@ def plan(
         return _plan_on_set(domain, model, q, seed)
     region = Region(domain) if isinstance(domain, Box) else domain
     if population is None:
-        population = region.population(_POPULATION, seed).points
+        population = region.population(POPULATION_SIZE, seed).points
     else:
         population = region.require_contains(population, "population")
         if not len(population):

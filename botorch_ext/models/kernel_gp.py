@@ -428,14 +428,6 @@ class KernelGP(Model, FantasizeMixin):
         floor = torch.finfo(variance.dtype).eps ** 2
         return mean, variance.clamp_min(floor).sqrt()
 
-    @torch.no_grad()
-    def fitted_means(self) -> Tensor:
-        """The (transformed) posterior mean at the model's own points, ``*batch x n``, in O(n^2)."""
-        n = self.num_observations
-        # (K + Lambda) alpha = y, hence K alpha = y - Lambda alpha.
-        ridge = self.noise_variance[..., None] + self.factor.jitter[..., :n]
-        return self.train_targets - ridge * self.factor.mean_weights[..., :n]
-
     @property
     def has_transforms(self) -> bool:
         return hasattr(self, "input_transform") or hasattr(self, "outcome_transform")

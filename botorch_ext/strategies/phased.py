@@ -13,69 +13,17 @@ from botorch_ext.checks import whole_number
 from botorch_ext.delays import SeenDelays
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.exceptions import HorizonReached, HorizonWarning, WaitingForObservations
-from botorch_ext.factors import GrowingCholesky
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.repeats import means_with_repeats
 from botorch_ext.regions import Region
 from botorch_ext.rounds import DelayAware, Rounds
 from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.events import Asked, Event, History, Told, Trial
+from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.openings import check_opening
+from botorch_ext.strategies.played_rounds import Closing, Round
 from botorch_ext.strategies.survivors import Choice, arena_of
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_delta
-
-
-@dataclass(frozen=True, eq=False)
-class Closing:
-    """What a round ended with.
-
-    Args:
-        arrived: The trials whose observations were in.
-        width: The multiplier of the standard deviation; None, like the others, where nothing had
-            arrived, so that nothing was eliminated.
-        offset: What the bounds add besides.
-        threshold: The largest lower bound, which the upper bounds of survivors reach.
-        argmax: The ``d`` coordinates where the lower bound is largest.
-    """
-
-    arrived: list[int]
-    width: float | None = None
-    offset: float | None = None
-    threshold: float | None = None
-    argmax: list[float] | None = None
-
-
-@dataclass(eq=False)
-class Round:
-    """One round, as far as it has come.
-
-    Args:
-        number: 1, 2, ...
-        first: The id of its first trial; the others follow.
-        survivors: Where its points were chosen: ascending rows of the finite set, or the region.
-        choice: Its plan.
-        points: ``t_r x d``, the planned points.
-        closing: What it ended with; None while it is open.
-    """
-
-    number: int
-    first: int
-    survivors: Tensor | Region
-    choice: Choice
-    points: Tensor
-    closing: Closing | None = None
-
-    @property
-    def ids(self) -> range:
-        """The ids of its trials, those still to be asked included."""
-        return range(self.first, self.first + len(self.points))
-
-    def told_too_late(self, history: History) -> list[int]:
-        """The trials that were told after the round had closed."""
-        if self.closing is None:
-            return []
-        arrived = set(self.closing.arrived)
-        return [id for id in self.ids if id in history.values and id not in arrived]
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,26 +326,5 @@ class PhasedElimination(Strategy):
         """Of all observations, those that came too late for their round included."""
         num_told = len(self.history.values)
         if num_told != self._means[0]:
-            self._means = num_told, _fitted_means(self.model, *self._evaluated())
+            self._means = num_told, means_with_repeats(self.model, *self._evaluated())
         return self._means[1]
-
-
-@torch.no_grad()
-def _fitted_means(model: KernelGP, X: Tensor, Y: Tensor) -> Tensor:
-    """The posterior mean of a model without data at its own ``n x d`` inputs given ``n`` values.
-
-    The c observations of one point say as much about f as their average with noise lambda / c: the
-    means are those of all n observations, in O(u^3) for u different points.
-    """
-    points, inverse, counts = torch.unique(X, dim=0, return_inverse=True, return_counts=True)
-    prior = X.new_zeros(len(points)) if model.mean is None else model.mean(points)
-    average = Y.new_zeros(len(points)).index_add(0, inverse, Y) / counts
-    # With C = diag(c): (K + lambda C^-1)^-1 = C^1/2 (C^1/2 K C^1/2 + lambda I)^-1 C^1/2.
-    root = counts.to(X.dtype).sqrt()
-    factor = GrowingCholesky(model.noise_variance, capacity=0)
-    K = model.kernel_function(points, points)
-    none = X.new_zeros(0, len(points))
-    factor.append(none, root[:, None] * K * root, root * (average - prior))
-    n = factor.num_points
-    weights = factor.mean_weights[:n]
-    return (average - (model.noise_variance + factor.jitter[:n]) * weights / root)[inverse]

@@ -13,12 +13,9 @@ from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.optimize import ConfidenceBound
-from botorch_ext.planning import plan, plan_in_region
+from botorch_ext.planning import POPULATION_SIZE, plan, plan_in_region
 from botorch_ext.regions import Population, Region
 from botorch_ext.widths import Width
-
-# Points of a region that stand for it when it is planned in and when it is maximised over.
-_POPULATION = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +117,7 @@ class BoxArena:
     def _population(self, survivors: Region, seed: int) -> Population:
         """That of the last call where it was the same: a round is planned and judged with one."""
         if self._last is None or self._last[0] is not survivors or self._last[1] != seed:
-            self._last = survivors, seed, survivors.population(_POPULATION, seed)
+            self._last = survivors, seed, survivors.population(POPULATION_SIZE, seed)
         return self._last[2]
 
     def choose(self, survivors: Region, model: KernelGP, length: int, seed: int) -> Choice:

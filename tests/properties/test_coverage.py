@@ -8,28 +8,18 @@ import math
 
 import pytest
 import torch
-from gpytorch.kernels import MaternKernel, RBFKernel
-from scipy.stats import binom
 
-from botorch_ext import FiniteSet, KernelGP, OptimisticStrategy, widths
-from botorch_ext.problems import RKHSFunction
+from botorch_ext import KernelGP, OptimisticStrategy, widths
+from tests.properties.instances import (
+    DELTA,
+    MOST_VIOLATIONS,
+    NORM,
+    RUNS,
+    make_kernel,
+    make_problem,
+)
 
-RUNS, STEPS, DELTA, NORM, SIGMA, LAMBDA, EPS = 200, 25, 0.1, 1.5, 0.15, 0.03, 0.25
-MOST_VIOLATIONS = int(binom.isf(1e-4, RUNS, DELTA))
-
-
-def make_kernel(kind):
-    kernel = (RBFKernel() if kind == "rbf" else MaternKernel(nu=1.5)).double()
-    kernel.lengthscale = torch.tensor(0.4, dtype=torch.float64)
-    return kernel
-
-
-def make_problem(kernel, seed):
-    g = torch.Generator().manual_seed(1000 + seed)
-    x = 2.0 + 3.0 * torch.rand(40, 1, generator=g, dtype=torch.float64)
-    return RKHSFunction.random(
-        FiniteSet(x), kernel, norm=NORM, num_centers=12, noise_std=SIGMA, seed=seed
-    )
+STEPS, SIGMA, LAMBDA, EPS = 25, 0.15, 0.03, 0.25
 
 
 class Adversary:
@@ -61,10 +51,10 @@ class Adversary:
 
 def count_violations(make_width, kind, eps=0.0):
     """Runs in which a bound fails: for the RKHS part, and for f with eps added on each side."""
-    kernel = make_kernel(kind)
+    kernel = make_kernel(kind, 0.4)
     of_rkhs_part = of_function = 0
     for run in range(RUNS):
-        problem = make_problem(kernel, run)
+        problem = make_problem(kernel, 40, SIGMA, run)
         points = problem.domain.points
         f = problem(points)
         width = make_width()

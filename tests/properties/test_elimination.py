@@ -7,28 +7,20 @@ most 1e-4 (the false-alarm rate).
 
 import pytest
 import torch
-from gpytorch.kernels import MaternKernel, RBFKernel
-from scipy.stats import binom
+from gpytorch.kernels import RBFKernel
 
 from botorch_ext import Box, FiniteSet, KernelGP, algorithms, delays, simulate
 from botorch_ext.problems import RKHSFunction
+from tests.properties.instances import (
+    DELTA,
+    MOST_VIOLATIONS,
+    NORM,
+    RUNS,
+    make_kernel,
+    make_problem,
+)
 
-RUNS, HORIZON, DELTA, NORM, SIGMA, LAMBDA = 200, 32, 0.1, 1.5, 0.1, 0.02
-MOST_VIOLATIONS = int(binom.isf(1e-4, RUNS, DELTA))
-
-
-def make_kernel(kind="rbf"):
-    kernel = (RBFKernel() if kind == "rbf" else MaternKernel(nu=1.5)).double()
-    kernel.lengthscale = torch.tensor(0.6, dtype=torch.float64)
-    return kernel
-
-
-def make_problem(kernel, seed):
-    g = torch.Generator().manual_seed(1000 + seed)
-    x = 2.0 + 3.0 * torch.rand(30, 1, generator=g, dtype=torch.float64)
-    return RKHSFunction.random(
-        FiniteSet(x), kernel, norm=NORM, num_centers=12, noise_std=SIGMA, seed=seed
-    )
+HORIZON, SIGMA, LAMBDA = 32, 0.1, 0.02
 
 
 POISSON = delays.Poisson(4.0)
@@ -48,10 +40,10 @@ def failures(name, kind="rbf", **more):
     """Runs in which the maximiser is eliminated; in which a bound fails at any point when a round
     closes; and the rounds that eliminated something."""
     method, options, delay = METHODS[name]
-    kernel = make_kernel(kind)
+    kernel = make_kernel(kind, 0.6)
     lost = uncovered = effective = 0
     for run in range(RUNS):
-        problem = make_problem(kernel, run)
+        problem = make_problem(kernel, 30, SIGMA, run)
         f = problem(problem.domain.points)
         strategy = getattr(algorithms, method)(
             problem.domain, kernel, horizon=HORIZON, seed=run, **{**NUMBERS, **options, **more}

@@ -788,7 +788,7 @@ def test_the_best_point_is_computed_once(domain, monkeypatch):
     tell(strategy, range(8))
     best = strategy.best()
     with monkeypatch.context() as patch:
-        patch.setattr(phased, "_fitted_means", None)
+        patch.setattr(phased, "means_with_repeats", None)
         assert strategy.report()["best"] == {"x": best[0].tolist(), "mean": best[1]}
     tell(strategy, [8])
     strategy.tell(9, 50.0)
