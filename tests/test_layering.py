@@ -57,6 +57,7 @@ ORDER = (
     "rounds",
     "strategies.events",
     "strategies.base",
+    "strategies.pending_rows",
     "strategies.optimistic",
     "strategies.survivors",
     "strategies.openings",

@@ -16,7 +16,8 @@ from botorch_ext.algorithms.arguments import (
 )
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
-from botorch_ext.strategies.optimistic import OptimisticStrategy, Pending
+from botorch_ext.strategies.optimistic import OptimisticStrategy
+from botorch_ext.strategies.pending_rows import Pending
 from botorch_ext.widths import ChowdhuryGopalan, Enlarged, SelfNormalized, Width
 
 

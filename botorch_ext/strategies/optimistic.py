@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from copy import deepcopy
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.optimize import ConfidenceBound, maximize_on_box
 from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.events import Abandoned, Asked, Event, Told, Trial
+from botorch_ext.strategies.events import Event
+from botorch_ext.strategies.pending_rows import Pending, PendingPolicy, PendingRows
 from botorch_ext.widths import Width, as_tensor_like, as_width
-
-Pending = Literal["ignore", "hallucinate", "censor"]
 
 # Evaluated points that join the screening of a box.
 _NUM_INCUMBENTS = 8
@@ -77,30 +74,22 @@ class OptimisticStrategy(Strategy):
         num_initial: int = 0,
     ) -> None:
         super().__init__(domain, seed, initial, num_initial)
-        _check_pending_options(pending, inflate, minimum, timeout)
+        policy = PendingPolicy(pending, inflate, minimum, timeout)
         model.require_takes(domain.like)
         self.width = as_width(width)
-        self.pending_policy: Pending = pending
-        self.inflate = inflate
-        self.minimum = minimum
-        self.timeout = timeout
         if isinstance(domain, FiniteSet):
             if model.has_transforms:
                 raise ValueError("model must not have input or outcome transforms on a FiniteSet")
-            self._posterior = FinitePosterior.from_model(model, domain.points)
+            posterior = FinitePosterior.from_model(model, domain.points)
             self._initial_data_rows = (
                 [] if self.initial is None else domain.index(self.initial[0]).tolist()
             )
         else:
-            self._posterior = deepcopy(model)
+            posterior = deepcopy(model)
         self._warn_of_large_kernel(model)
         if self.initial is not None:
-            self._posterior.add(*self.initial)
-        # The trial each row of the posterior belongs to; rows before the first ask have none.
-        self._row_ids: list[int | None] = [None] * self._posterior.num_observations
-        # The trial asked last, while it pends without a row: told at once it costs one update.
-        self._newest: Trial | None = None
-        self._late: list[int] = []
+            posterior.add(*self.initial)
+        self._rows: PendingRows[KernelGP | FinitePosterior] = PendingRows(posterior, policy)
 
     @property
     def posterior(self) -> KernelGP | FinitePosterior:
@@ -109,11 +98,7 @@ class OptimisticStrategy(Strategy):
         The trial asked last gets its row when the next event comes. Until then this is a copy that
         has it already, so that reading changes nothing.
         """
-        if self._newest is None:
-            return self._posterior
-        posterior = deepcopy(self._posterior)
-        _add_row(posterior, self._newest, self.minimum)
-        return posterior
+        return self._rows.current().posterior
 
     def report(self) -> dict[str, Any]:
         posterior = self.posterior
@@ -123,9 +108,9 @@ class OptimisticStrategy(Strategy):
             "width": repr(self.width),
             "current_width": float(self._width_of(posterior)),
             "information_gain": float(posterior.information_gain()),
-            "pending_policy": self.pending_policy,
-            "inflated": self.inflate,
-            "told_too_late": list(self._late),
+            "pending_policy": self._rows.policy.pending,
+            "inflated": self._rows.policy.inflate,
+            "told_too_late": list(self._rows.told_too_late),
             "jittered_rows": int((posterior.factor.jitter > 0).sum()),
         }
         return summary
@@ -134,8 +119,8 @@ class OptimisticStrategy(Strategy):
 
     def _decide(self) -> tuple[Tensor, dict[str, Any]]:
         # Brings the model up to date with the events: `posterior` is the same before and after.
-        self._enter_newest()
-        posterior = self._posterior
+        self._rows.enter_newest()
+        posterior = self._rows.posterior
         width = self._width_of(posterior)
         if isinstance(posterior, FinitePosterior):
             index, mean, std = self._best_candidate(posterior, width)
@@ -149,7 +134,7 @@ class OptimisticStrategy(Strategy):
     def _width_of(self, posterior: KernelGP | FinitePosterior) -> Tensor:
         width = self.width(posterior.num_observations + 1, posterior)
         width = as_tensor_like(width, posterior.noise_variance)
-        if self.inflate:
+        if self._rows.policy.inflate:
             width = width * posterior.factor.pending_information_gain().exp()
         return width
 
@@ -180,44 +165,7 @@ class OptimisticStrategy(Strategy):
     # --- the fold ---------------------------------------------------------------------------------
 
     def _absorb(self, event: Event) -> None:
-        if isinstance(event, Asked):
-            self._enter_newest()
-            if self.pending_policy != "ignore":
-                self._newest = event.trial
-            return
-        at_once = self._newest is not None and self._newest.id == event.id
-        if at_once:
-            self._newest = None
-        else:
-            self._enter_newest()
-        has_row = not at_once and self.pending_policy != "ignore"
-        match event:
-            case Told(id, value):
-                if self._timed_out(id):
-                    self._late.append(id)
-                elif has_row:
-                    Y = _as_values(value, self._posterior)
-                    self._posterior.set_targets([self._row_ids.index(id)], Y)
-                else:
-                    self._enter(self.history.trials[id], value)
-            case Abandoned(id):
-                if has_row:
-                    self._posterior.remove(self._row_ids.index(id))
-                    self._row_ids.remove(id)
-
-    def _enter_newest(self) -> None:
-        if self._newest is not None:
-            self._enter(self._newest, self.minimum)
-            self._newest = None
-
-    def _enter(self, trial: Trial, value: float | None) -> None:
-        _add_row(self._posterior, trial, value)
-        self._row_ids.append(trial.id)
-
-    def _timed_out(self, id: int) -> bool:
-        if self.timeout is None:
-            return False
-        return len(self.history.trials) - id > self.timeout + 1
+        self._rows.absorb(event, self.history)
 
     def _evaluated_means(self) -> Tensor:
         posterior = self.posterior
@@ -226,32 +174,3 @@ class OptimisticStrategy(Strategy):
             return posterior.mean[self._initial_data_rows + told]
         with torch.no_grad():
             return posterior.mean_and_std(self._evaluated()[0])[0]
-
-
-def _add_row(posterior: KernelGP | FinitePosterior, trial: Trial, value: float | None) -> None:
-    if isinstance(posterior, FinitePosterior):
-        posterior.add_candidate(trial.info["index"], value)
-    else:
-        Y = None if value is None else _as_values(value, posterior)
-        posterior.add(trial.x.unsqueeze(0), Y)
-
-
-def _as_values(value: float, posterior: KernelGP | FinitePosterior) -> Tensor:
-    return posterior.noise_variance.new_full((1,), value)
-
-
-def _check_pending_options(
-    pending: str, inflate: bool, minimum: float | None, timeout: int | None
-) -> None:
-    if pending not in ("ignore", "hallucinate", "censor"):
-        raise ValueError(f'pending must be "ignore", "hallucinate" or "censor", got {pending!r}')
-    if inflate and pending != "hallucinate":
-        raise ValueError(f'inflate must be False unless pending is "hallucinate", got {pending!r}')
-    if (minimum is None) == (pending == "censor"):
-        raise ValueError(f'minimum must be given exactly when pending is "censor", got {minimum}')
-    if minimum is not None and not math.isfinite(one_number(minimum, "minimum")):
-        raise ValueError(f"minimum must be finite, got {minimum}")
-    if timeout is not None and (pending != "censor" or whole_number(timeout, "timeout") < 0):
-        raise ValueError(
-            f'timeout must be a non-negative count, with pending "censor", got {timeout}'
-        )

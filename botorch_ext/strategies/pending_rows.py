@@ -1,0 +1,167 @@
+"""The rows of a posterior, and what becomes of those whose trials are asked and not yet told."""
+
+from __future__ import annotations
+
+import math
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
+
+from torch import Tensor
+
+from botorch_ext.checks import one_number, whole_number
+from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
+
+Pending = Literal["ignore", "hallucinate", "censor"]
+
+
+@dataclass(frozen=True)
+class PendingPolicy:
+    """How pending trials (asked, not yet told) enter a posterior.
+
+    Args:
+        pending: "ignore": as if they had not been asked. "hallucinate": they count in the standard
+            deviation and in the width, and leave the mean alone. "censor": they enter as
+            ``minimum``, in mean, standard deviation and width.
+        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
+            points given the told ones).
+        minimum: The least value f can take ("censor" only).
+        timeout: m: a trial asked at step s and not told before the ask of step s + m + 1 stays
+            censored for ever ("censor" only); None for never.
+
+    Raises:
+        ValueError: An unknown policy, or options that do not belong to it.
+    """
+
+    pending: Pending = "hallucinate"
+    inflate: bool = False
+    minimum: float | None = None
+    timeout: int | None = None
+
+    def __post_init__(self) -> None:
+        pending, minimum, timeout = self.pending, self.minimum, self.timeout
+        if pending not in ("ignore", "hallucinate", "censor"):
+            raise ValueError(
+                f'pending must be "ignore", "hallucinate" or "censor", got {pending!r}'
+            )
+        if self.inflate and pending != "hallucinate":
+            raise ValueError(
+                f'inflate must be False unless pending is "hallucinate", got {pending!r}'
+            )
+        if (minimum is None) == (pending == "censor"):
+            raise ValueError(
+                f'minimum must be given exactly when pending is "censor", got {minimum}'
+            )
+        if minimum is not None and not math.isfinite(one_number(minimum, "minimum")):
+            raise ValueError(f"minimum must be finite, got {minimum}")
+        if timeout is not None and (pending != "censor" or whole_number(timeout, "timeout") < 0):
+            raise ValueError(
+                f'timeout must be a non-negative count, with pending "censor", got {timeout}'
+            )
+
+
+class Growing(Protocol):
+    """A posterior that rows are added to and taken from."""
+
+    @property
+    def noise_variance(self) -> Tensor: ...
+
+    @property
+    def num_observations(self) -> int: ...
+
+    def add(self, X: Tensor, Y: Tensor | None) -> None: ...
+
+    def set_targets(self, rows: list[int], Y: Tensor) -> None: ...
+
+    def remove(self, row: int) -> None: ...
+
+
+_Posterior = TypeVar("_Posterior", bound=Growing)
+
+
+class PendingRows(Generic[_Posterior]):
+    """A posterior whose rows follow the events of a study.
+
+    The trial asked last gets its row when the next event comes: told at once it costs one update.
+
+    Args:
+        posterior: What grows; its rows so far belong to no trial. One with ``add_candidate`` is
+            given the ``index`` of trials, others their points.
+        policy: What pending trials do.
+    """
+
+    def __init__(self, posterior: _Posterior, policy: PendingPolicy) -> None:
+        self.posterior = posterior
+        self.policy = policy
+        self.told_too_late: list[int] = []
+        # The trial each row belongs to; rows before the first ask have none.
+        self._ids: list[int | None] = [None] * posterior.num_observations
+        self._newest: Trial | None = None
+
+    def enter_newest(self) -> None:
+        """Gives the trial asked last its row: `posterior` then has all events."""
+        if self._newest is not None:
+            self._enter(self._newest, self.policy.minimum)
+            self._newest = None
+
+    def current(self) -> Self:
+        """These rows where they have all events, else a copy that has them."""
+        if self._newest is None:
+            return self
+        copy = deepcopy(self)
+        copy.enter_newest()
+        return copy
+
+    def untold(self, history: History) -> list[int]:
+        """The rows whose trials are no data: pending, or told too late."""
+        told = history.values.keys() - set(self.told_too_late)
+        return [row for row, id in enumerate(self._ids) if id is not None and id not in told]
+
+    def absorb(self, event: Event, history: History) -> bool:
+        """Updates the rows for an event that is not yet in the history.
+
+        Returns:
+            Whether the event brought a datum.
+        """
+        keeps_pending = self.policy.pending != "ignore"
+        if isinstance(event, Asked):
+            self.enter_newest()
+            if keeps_pending:
+                self._newest = event.trial
+            return False
+        at_once = self._newest is not None and self._newest.id == event.id
+        if at_once:
+            self._newest = None
+        else:
+            self.enter_newest()
+        has_row = not at_once and keeps_pending
+        match event:
+            case Told(id, value):
+                if self._timed_out(id, history):
+                    self.told_too_late.append(id)
+                    return False
+                if has_row:
+                    self.posterior.set_targets([self._ids.index(id)], self._as_values(value))
+                else:
+                    self._enter(history.trials[id], value)
+                return True
+            case Abandoned(id) if has_row:
+                self.posterior.remove(self._ids.index(id))
+                self._ids.remove(id)
+        return False
+
+    def _enter(self, trial: Trial, value: float | None) -> None:
+        add_candidate: Any = getattr(self.posterior, "add_candidate", None)
+        if add_candidate is not None:
+            add_candidate(trial.info["index"], value)
+        else:
+            Y = None if value is None else self._as_values(value)
+            self.posterior.add(trial.x.unsqueeze(0), Y)
+        self._ids.append(trial.id)
+
+    def _as_values(self, value: float) -> Tensor:
+        return self.posterior.noise_variance.new_full((1,), value)
+
+    def _timed_out(self, id: int, history: History) -> bool:
+        timeout = self.policy.timeout
+        return timeout is not None and len(history.trials) - id > timeout + 1
