@@ -219,10 +219,10 @@ class _ConditionalVariance:
             variance, gradient = self._through_autograd.value_and_gradient(X)
             return variance, side * gradient
         Z, inverse = self.Z[:n], self.inverse[:n, :n]
-        k, slope = kernel.value_and_slope(Z, X)
+        k, pullback = kernel.value_and_pullback(Z, X)
         # With the few points as rows in memory, products take a third of the time.
         v = k.mT.contiguous() @ inverse.mT  # m x n
-        gradient = kernel.contract_gradient((v @ inverse).mT * slope, Z, X)
+        gradient = pullback((v @ inverse).mT)
         return kernel.diagonal(X) - v.square().sum(dim=-1), -2 * side * gradient
 
     def _evaluate(self, X: Tensor) -> Tensor:

@@ -435,35 +435,45 @@ class KernelGP(Model, FantasizeMixin):
     @property
     def has_closed_form_gradient(self) -> bool:
         """Whether `mean_std_and_gradients` works without autograd."""
-        return (
-            self.kernel_function.has_closed_form_gradient
-            and self.mean is None
-            and not self.has_transforms
-        )
+        return self.kernel_function.has_closed_form_gradient and not self.has_transforms
 
+    @torch.no_grad()
     def mean_std_and_gradients(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Mean and standard deviation with their input gradients in closed form (RBF and Matern
-        kernels).
+        kernels, their sums and products); of a prior mean the gradient is autograd's.
 
         Args:
-            X: ``n x d``.
+            X: ``n x d``, or ``*batch x n x d``: each model of the batch at its own points.
 
         Returns:
             Two ``*batch x n``-dim and two ``*batch x n x d``-dim tensors.
         """
-        (data,) = self.train_inputs
         n = self.num_observations
-        k, slope = self.kernel_function.value_and_slope(data, X)  # *batch x n x m
+        data = self.train_inputs[0] if n else X.new_zeros(0, X.shape[-1])
+        k, pullback = self.kernel_function.value_and_pullback(data, X)  # *batch x n x m
         V = self.factor.solve(k)
         weights = self.factor.solve_transposed(V)[..., :n, :]
         alpha = self.factor.mean_weights[..., :n, None]
-        mean = (alpha * k).sum(dim=-2)
+        mean, mean_gradient = (alpha * k).sum(dim=-2), pullback(alpha)
         variance = self.kernel_function.diagonal(X) - V.square().sum(dim=-2)
         std = variance.clamp_min(torch.finfo(X.dtype).eps ** 2).sqrt()
-        contract = self.kernel_function.contract_gradient
-        mean_gradient = contract(alpha * slope, data, X)
-        std_gradient = -contract(weights * slope, data, X) / std.unsqueeze(-1)
+        std_gradient = -pullback(weights) / std.unsqueeze(-1)
+        if self.mean is not None:
+            prior, prior_gradient = self._prior_mean_and_gradient(X)
+            mean, mean_gradient = mean + prior, mean_gradient + prior_gradient
         return mean, std, mean_gradient, std_gradient
+
+    @torch.enable_grad()  # also where the caller has switched it off
+    def _prior_mean_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        # One copy of the points for each model: the gradient of a sum over the batch would mix
+        # their means.
+        X = X.detach().expand(*self.batch_shape, *X.shape[-2:]).clone().requires_grad_()
+        values = self._prior_mean(X)
+        if not values.requires_grad:
+            return values, torch.zeros_like(X)
+        (gradient,) = torch.autograd.grad(values.sum(), X, materialize_grads=True)
+        # At a cusp autograd may give NaN or infinity.
+        return values.detach(), gradient.nan_to_num(0.0, 0.0, 0.0)
 
     def posterior(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,

@@ -23,7 +23,7 @@ from gpytorch.kernels import (
     RBFKernel,
     ScaleKernel,
 )
-from gpytorch.means import ConstantMean
+from gpytorch.means import ConstantMean, LinearMean
 from torch.testing import assert_close
 
 from botorch_ext import FiniteSet, plan
@@ -98,7 +98,7 @@ def test_frozen_kernel_equals_gpytorch(name, device):
         assert_close(frozen.diagonal(X.to(device)).cpu(), kernel(X, diag=True), rtol=1e-10, atol=0)
 
 
-@pytest.mark.parametrize("name", ["rbf", "ard", "matern32", "matern52", "active"])
+@pytest.mark.parametrize("name", ["rbf", "ard", "matern32", "matern52", "active", "sum", "product"])
 def test_closed_form_gradients_equal_autograd(name):
     X, y = draw(25, 2)
     model = KernelGP(KERNELS[name], noise_variance=0.01)
@@ -112,6 +112,76 @@ def test_closed_form_gradients_equal_autograd(name):
     got = model.mean_std_and_gradients(Z.detach())
     for a, b in zip(got, (mean, std, mean_grad, std_grad), strict=True):
         assert_close(a, b.detach(), rtol=1e-7, atol=1e-9)
+
+
+def curved(X):
+    return torch.sin(X).sum(dim=-1)
+
+
+def spread(low, high, *shape):
+    return torch.linspace(low, high, math.prod(shape), dtype=torch.float64).reshape(shape)
+
+
+def slopes():
+    mean = LinearMean(2, batch_shape=torch.Size([3])).double()
+    mean.initialize(weights=spread(-1.0, 1.0, 3, 2, 1), bias=spread(0.0, 2.0, 3, 1))
+    return mean
+
+
+NOISES = spread(0.01, 0.1, 3)
+MANY = rbf(spread(0.3, 1.5, 3, 1, 1), batch_shape=torch.Size([3]))
+BATCHES = {
+    "lengthscales": (MANY, 0.05, None),
+    "noise variances": (matern(1.5), NOISES, None),
+    "both": (scaled(MANY, 0.5), NOISES, None),
+    "one mean": (MANY, NOISES, curved),
+    "a mean each": (MANY, NOISES, slopes()),
+    "a mean each of one kernel": (matern(2.5), NOISES, slopes()),
+    "constant mean": (MANY, 0.05, ConstantMean()),
+    "a number": (MANY, 0.05, lambda X: X.new_full(X.shape[:-1], 3.0)),
+}
+
+
+@pytest.mark.parametrize("num", [0, 25])
+@pytest.mark.parametrize("own_points", [False, True])
+@pytest.mark.parametrize("name", BATCHES)
+def test_gradients_of_a_batch_are_those_of_each_model(name, own_points, num):
+    kernel, noise, prior = BATCHES[name]
+    model = KernelGP(kernel, noise, mean=prior)
+    if num:
+        model.add(*draw(num, 2))
+    Z = draw(15, 3)[0].reshape(3, 5, 2) if own_points else draw(5, 3)[0]
+    assert model.has_closed_form_gradient
+    got = model.mean_std_and_gradients(Z)
+    Z = Z.expand(3, 5, 2).clone().requires_grad_()  # so that the gradients stay apart
+    moments = model.mean_and_std(Z)
+    gradients = (
+        torch.autograd.grad(moment.sum() + 0 * Z.sum(), Z, retain_graph=True)[0]
+        for moment in moments  # which need not depend on Z
+    )
+    for a, b in zip(got, (*moments, *gradients), strict=True):
+        assert a.shape == b.shape
+        assert not a.requires_grad
+        assert_close(a, b.detach(), rtol=1e-7, atol=1e-9)
+
+
+def test_gradients_of_one_model_with_a_prior_mean():
+    model = KernelGP(rbf(), 0.05, mean=curved)
+    model.add(*draw(25, 2))
+    Z = draw(5, 3)[0]
+    got = model.mean_std_and_gradients(Z)
+    Z.requires_grad_()
+    mean, std = model.mean_and_std(Z)
+    for a, b in zip(got[2:], (mean, std), strict=True):
+        expected = torch.autograd.grad(b.sum(), Z, retain_graph=True)[0]
+        assert_close(a, expected, rtol=1e-7, atol=1e-9)
+
+
+def test_a_mean_with_a_cusp_has_a_gradient_of_zero_there():
+    model = KernelGP(rbf(), 0.05, mean=lambda X: (X[..., 0] - 3).square().sqrt())
+    Z = torch.tensor([[3.0, -2.0], [4.0, -2.0]], dtype=torch.float64)
+    expected = torch.tensor([[0.0, 0.0], [1.0, 0.0]], dtype=torch.float64)
+    assert_close(model.mean_std_and_gradients(Z)[2], expected)
 
 
 @pytest.mark.parametrize("grouping", [[1] * 40, [40], [7, 1, 20, 12]])

@@ -1,0 +1,21 @@
+"""Frozen, fast evaluation of GPyTorch kernels, with closed-form input gradients where they exist.
+
+A GPyTorch kernel call costs hundreds of microseconds of bookkeeping, more than the kernel row it
+computes. `freeze` snapshots a kernel into a small module that evaluates RBF and Matern kernels
+(scaled, added, multiplied) directly; any other kernel is evaluated through GPyTorch itself.
+"""
+
+from botorch_ext.kernel_functions.base import GenericKernel, KernelFunction, Pullback
+from botorch_ext.kernel_functions.combined import CombinedKernel
+from botorch_ext.kernel_functions.freezing import freeze, require_unbatched
+from botorch_ext.kernel_functions.stationary import StationaryKernel
+
+__all__ = [
+    "CombinedKernel",
+    "GenericKernel",
+    "KernelFunction",
+    "Pullback",
+    "StationaryKernel",
+    "freeze",
+    "require_unbatched",
+]

@@ -1,0 +1,68 @@
+"""From GPyTorch kernels to frozen ones."""
+
+from __future__ import annotations
+
+import math
+from copy import deepcopy
+
+import torch
+from gpytorch.kernels import (
+    AdditiveKernel,
+    Kernel,
+    MaternKernel,
+    ProductKernel,
+    RBFKernel,
+    ScaleKernel,
+)
+
+from botorch_ext.kernel_functions.base import GenericKernel, KernelFunction
+from botorch_ext.kernel_functions.combined import CombinedKernel
+from botorch_ext.kernel_functions.stationary import StationaryKernel
+
+
+def require_unbatched(kernel: Kernel) -> None:
+    """Raises a ValueError if the kernel is a batch of kernels."""
+    if len(kernel.batch_shape) > 0:
+        raise ValueError(
+            f"kernel must have no batch dimensions, got batch_shape {tuple(kernel.batch_shape)}"
+        )
+
+
+def freeze(kernel: Kernel, dtype: torch.dtype, device: torch.device) -> KernelFunction:
+    """A frozen copy of a GPyTorch kernel; later changes of the kernel do not reach it.
+
+    Args:
+        kernel: Any GPyTorch kernel; its batch shape means many kernels at once.
+        dtype: The dtype of the copy.
+        device: The device of the copy.
+
+    Returns:
+        A `KernelFunction` with the values of ``kernel``.
+    """
+    copy = deepcopy(kernel).to(dtype=dtype, device=device).requires_grad_(False)
+    return _compose(copy.eval())
+
+
+def _compose(kernel: Kernel) -> KernelFunction:
+    # Exact types only: a subclass may override forward.
+    if type(kernel) is ScaleKernel and _same_columns(kernel, kernel.base_kernel):
+        base, outputscale = _compose(kernel.base_kernel), kernel.outputscale.detach().clone()
+        if isinstance(base, StationaryKernel) and base.outputscale is None:
+            lengthscale = 1 / base.inverse_lengthscale
+            return StationaryKernel(base.nu, lengthscale, outputscale, base.active_dims)
+        return CombinedKernel([base], product=False, outputscale=outputscale)
+    if type(kernel) in (AdditiveKernel, ProductKernel) and kernel.active_dims is None:
+        parts = [_compose(part) for part in kernel.kernels]
+        return CombinedKernel(parts, product=type(kernel) is ProductKernel, outputscale=None)
+    if type(kernel) in (RBFKernel, MaternKernel):
+        nu = math.inf if type(kernel) is RBFKernel else float(kernel.nu)
+        return StationaryKernel(nu, kernel.lengthscale.detach().clone(), None, kernel.active_dims)
+    return GenericKernel(kernel)
+
+
+def _same_columns(kernel: Kernel, base: Kernel) -> bool:
+    """Whether a `ScaleKernel`, which takes over the columns of its base and then goes past them,
+    looks where its base says."""
+    if kernel.active_dims is None or base.active_dims is None:
+        return kernel.active_dims is base.active_dims
+    return torch.equal(kernel.active_dims, base.active_dims)
