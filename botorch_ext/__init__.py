@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         widths,
     )
     from botorch_ext.domains import Box, FiniteSet
-    from botorch_ext.models import FinitePosterior, KernelGP
+    from botorch_ext.models import CandidateModels, FinitePosterior, KernelGP
     from botorch_ext.planning import Plan, plan
     from botorch_ext.regions import Region
     from botorch_ext.runner import run
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Box",
+    "CandidateModels",
     "FinitePosterior",
     "FiniteSet",
     "KernelGP",
@@ -54,7 +55,7 @@ __all__ = [
 # import, its input constructors 0.6 s. The modules that hold the names that are no modules:
 _HOMES = {
     "domains": ("Box", "FiniteSet"),
-    "models": ("FinitePosterior", "KernelGP"),
+    "models": ("CandidateModels", "FinitePosterior", "KernelGP"),
     "planning": ("Plan", "plan"),
     "regions": ("Region",),
     "runner": ("run",),

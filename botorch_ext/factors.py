@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import torch
@@ -70,6 +71,15 @@ class GrowingCholesky:
         factor.pending = list(state["pending"])
         factor.num_points = factor.z.shape[-1]
         return factor
+
+    def select(self, index: int | list[int]) -> GrowingCholesky:
+        """A copy of one member, or of several, of a batch with one dimension."""
+        new = copy(self)
+        new.map_tensors(lambda tensor: tensor[index].clone())
+        new.pending = list(self.pending)
+        if self._columns is not None:
+            new._columns = self._columns.select(index)
+        return new
 
     @property
     def batch_shape(self) -> torch.Size:

@@ -66,6 +66,10 @@ class PendingColumns:
         gram = self.gram[..., positions, :][..., positions]
         return PendingColumns(start, self.columns[..., positions, start - self.start :], gram)
 
+    def select(self, index: int | list[int]) -> PendingColumns:
+        """A copy of one member, or of several, of a batch with one dimension."""
+        return PendingColumns(self.start, self.columns[index].clone(), self.gram[index].clone())
+
     def truncated(self, stop: int, count: int) -> PendingColumns:
         """The first ``count`` columns of the factor without its rows from ``stop`` on."""
         columns = self.columns[..., :count, : stop - self.start]

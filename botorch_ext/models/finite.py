@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
@@ -16,6 +18,7 @@ from botorch_ext.models.arguments import (
     frozen_mean,
 )
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.stacking import plain_kernel, selected_kernel, selected_mean
 
 
 class FinitePosterior:
@@ -48,7 +51,8 @@ class FinitePosterior:
         capacity: int = 64,
     ) -> None:
         noise = checked_noise_variance(noise_variance, candidates.dtype, candidates.device)
-        self.kernel_function = freeze(kernel, candidates.dtype, candidates.device)
+        self.kernel = plain_kernel(kernel, candidates)
+        self.kernel_function = freeze(self.kernel, candidates.dtype, candidates.device)
         batch = torch.broadcast_shapes(self.kernel_function.batch_shape, noise.shape)
         self.prior_mean = frozen_mean(mean, noise)
         self.candidates = candidates
@@ -79,6 +83,26 @@ class FinitePosterior:
         if known:
             self._set_residuals(known, model.factor.y[..., known])
 
+    @torch.no_grad()
+    def select(self, index: int | list[int]) -> FinitePosterior:
+        """A copy of one model, or of several, of a batch with one dimension, with the data."""
+        new = copy(self)
+        new.kernel = selected_kernel(self.kernel, index)
+        new.kernel_function = freeze(new.kernel, self.candidates.dtype, self.candidates.device)
+        new.prior_mean = selected_mean(self.prior_mean, index)
+        new.factor = self.factor.select(index)
+        for name in ("noise_variance", "variance", "mean", "_inputs"):
+            old = getattr(self, name)
+            setattr(new, name, (old if name == "_inputs" else old[index]).clone())
+        n = self.num_observations
+        new._V = self._V.new_empty(*new.batch_shape, *self._V.shape[-2:])
+        if isinstance(index, int):
+            new._V[:n] = self._V[index, :n]
+        else:
+            for i, member in enumerate(index):
+                new._V[i, :n] = self._V[member, :n]
+        return new
+
     @property
     def std(self) -> Tensor:
         """The posterior standard deviation at the candidates: ``*batch x N``."""
@@ -92,6 +116,17 @@ class FinitePosterior:
     def num_observations(self) -> int:
         """Rows, pending ones included."""
         return self.factor.num_points
+
+    @property
+    def train_inputs(self) -> tuple[Tensor]:
+        """The inputs so far, ``n x d``."""
+        return (self._inputs[: self.num_observations],)
+
+    @property
+    def train_targets(self) -> Tensor:
+        """The observations, ``*batch x n``; of pending rows, the posterior mean."""
+        (X,) = self.train_inputs
+        return self.factor.y[..., : self.num_observations] + self._prior_mean(X)
 
     @property
     def dim(self) -> int:
@@ -112,10 +147,13 @@ class FinitePosterior:
                 and leaves the mean alone).
         """
         target = None if y is None else self.candidates.new_full((1,), y)
-        n = self.num_observations
         # A strided column would slow the product with V down by a sixth.
-        cross = self._V[..., :n, index].contiguous().unsqueeze(-1)
+        cross = self.cross_factor(index).contiguous().unsqueeze(-1)
         self._append(self.candidates[index : index + 1], cross, target)
+
+    def cross_factor(self, index: int) -> Tensor:
+        """L^-1 k(data, candidate), ``*batch x n``."""
+        return self._V[..., : self.num_observations, index]
 
     @torch.no_grad()
     def add(self, X: Tensor, Y: Tensor | None) -> None:

@@ -35,6 +35,7 @@ from botorch_ext.models.arguments import (
     checked_values,
     frozen_mean,
 )
+from botorch_ext.models.stacking import selected_kernel, selected_mean
 
 # A joint posterior over more points than this keeps its covariance unevaluated.
 _LAZY_COVARIANCE = 512
@@ -140,6 +141,26 @@ class KernelGP(Model, FantasizeMixin):
         )
         frozen._append(X, y)
         return frozen
+
+    def select(self, index: int | list[int]) -> Self:
+        """A copy of one model, or of several, of a batch with one dimension, with the data.
+
+        Args:
+            index: The position of a model, which makes a `KernelGP` without batch dimensions, or
+                positions. A prior mean is one that all models share, or a `stacked_mean`.
+        """
+        new = type(self)(
+            selected_kernel(self.kernel, index),
+            self.noise_variance[index],
+            mean=selected_mean(self.mean, index),
+            input_transform=deepcopy(getattr(self, "input_transform", None)),
+            outcome_transform=deepcopy(getattr(self, "outcome_transform", None)),
+            dtype=self.dtype,
+            device=self.device,
+        )
+        new._inputs = self._inputs.clone()
+        new.factor = self.factor.select(index)
+        return new
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         # What `to`, `double`, `cuda`, ... go through. They change modules in place.

@@ -1,0 +1,395 @@
+"""Sets of models against separate models and dense algebra."""
+
+import copy
+
+import pytest
+import torch
+from gpytorch.kernels import (
+    ConstantKernel,
+    CosineKernel,
+    LinearKernel,
+    MaternKernel,
+    PeriodicKernel,
+    PiecewisePolynomialKernel,
+    PolynomialKernel,
+    RBFKernel,
+    RQKernel,
+    ScaleKernel,
+)
+from gpytorch.means import ConstantMean
+from torch.testing import assert_close
+
+from botorch_ext.models import CandidateModels, KernelGP
+from botorch_ext.widths import Constant, SelfNormalized, SrinivasRKHS
+from tests.helpers import tolerance
+from tests.oracles import dense_information_gain, dense_posterior
+
+LOWER = torch.tensor([2.0, -3.0], dtype=torch.float64)
+SIDES = torch.tensor([3.0, 2.0], dtype=torch.float64)
+
+
+def draw(n, seed):
+    g = torch.Generator().manual_seed(seed)
+    return LOWER + SIDES * torch.rand(n, 2, generator=g, dtype=torch.float64)
+
+
+CANDIDATES = draw(30, 99)
+
+
+def rbf(lengthscale, **kwargs):
+    kernel = RBFKernel(**kwargs).double()
+    kernel.lengthscale = torch.as_tensor(lengthscale, dtype=torch.float64)
+    return kernel
+
+
+def periodic(period):
+    kernel = PeriodicKernel(active_dims=(0,)).double()
+    kernel.period_length = torch.as_tensor(period, dtype=torch.float64)
+    kernel.lengthscale = 0.8
+    return kernel
+
+
+def scaled(base, outputscale):
+    kernel = ScaleKernel(base).double()
+    kernel.outputscale = torch.as_tensor(outputscale, dtype=torch.float64)
+    return kernel
+
+
+class Bent(RBFKernel):
+    """A kernel class the library does not know."""
+
+    def forward(self, x1, x2, diag=False, **params):
+        return super().forward(x1 + 0.1 * x1**2, x2 + 0.1 * x2**2, diag=diag, **params)
+
+
+def sine(X):
+    return 0.3 * torch.sin(X[..., 0])
+
+
+def constant_mean(value):
+    mean = ConstantMean().double()
+    mean.constant = value
+    return mean
+
+
+# (kernel, noise variance, mean) of each model; those of one form are not next to each other.
+SPECS = {
+    "lengthscales": [(rbf(s), 0.03, None) for s in (0.4, 0.9, 2.0)],
+    "one": [(rbf(0.6), 0.03, None)],
+    "noise variances": [(rbf(0.7), v, None) for v in (0.01, 0.3)],
+    "means": [(rbf(0.7), 0.02, m) for m in (None, sine, constant_mean(2.0), sine)],
+    "constant means": [(rbf(s), 0.02, constant_mean(s)) for s in (0.5, 1.5)],
+    "mixed": [
+        (rbf(0.4), 0.03, None),
+        (scaled(MaternKernel(nu=2.5).double(), 0.5), 0.02, sine),
+        (Bent().double(), 0.05, constant_mean(0.5)),
+        (rbf(1.1), 0.01, None),
+        (rbf([[0.5, 1.5]], ard_num_dims=2), 0.03, None),
+        (scaled(MaternKernel(nu=2.5).double(), 0.9), 0.02, constant_mean(1.0)),
+        (scaled(periodic(0.9) + rbf(0.8), 0.4), 0.03, None),
+        (rbf(0.9), 0.01, constant_mean(-1.0)),
+        (scaled(periodic(1.7) + rbf(0.6), 0.6), 0.03, None),
+    ],
+}
+
+
+def made(specs, **kwargs):
+    kernels, noise, means = zip(*specs, strict=True)
+    return CandidateModels(list(kernels), list(noise), list(means), **kwargs)
+
+
+class Session:
+    """A set of models next to the rows it should have: a point and a value, None if it pends."""
+
+    def __init__(self, specs, finite, device="cpu", dtype=torch.float64):
+        self.specs, self.finite, self.device, self.dtype = list(specs), finite, device, dtype
+        self.models = made(specs, device=device, dtype=dtype)
+        if finite:
+            self.models = self.models.on(self.cast(CANDIDATES))
+        self.rows = []
+
+    def cast(self, values):
+        return None if values is None else values.to(device=self.device, dtype=self.dtype)
+
+    def add(self, X, Y):
+        self.models.add(self.cast(X), self.cast(Y))
+        self.rows += [[x, None if Y is None else Y[i]] for i, x in enumerate(X)]
+
+    def add_candidate(self, index, y):
+        self.models.add_candidate(index, y)
+        value = None if y is None else torch.tensor(y, dtype=torch.float64)
+        self.rows.append([CANDIDATES[index], value])
+
+    def set_targets(self, rows, Y):
+        self.models.set_targets(rows, self.cast(Y))
+        for row, y in zip(rows, Y, strict=True):
+            self.rows[row][1] = y
+
+    def remove(self, row):
+        self.models.remove(row)
+        del self.rows[row]
+
+    def select(self, positions):
+        new = copy.copy(self)
+        new.models = self.models.select(positions)
+        new.specs = [self.specs[i] for i in positions]
+        new.rows = copy.deepcopy(self.rows)
+        return new
+
+    def dense(self, spec, without=(), Z=CANDIDATES):
+        """Mean, std and the gain of all rows but some; log evidence of the known ones of those."""
+        kernel, noise, mean = spec
+        mean = (lambda X: X.new_zeros(len(X))) if mean is None else mean
+        rows = [row for i, row in enumerate(self.rows) if i not in without]
+        if not rows:
+            with torch.no_grad():
+                return mean(Z), kernel(Z, diag=True).sqrt(), 0.0, 0.0
+        X = torch.stack([x for x, _ in rows])
+        known = [(x, y) for x, y in rows if y is not None]
+        expected, evidence = mean(Z).detach(), 0.0
+        if known:
+            A, y = (torch.stack(column) for column in zip(*known, strict=True))
+            y = y - mean(A).detach()
+            expected = expected + dense_posterior(kernel, A, y, Z, noise)[0]
+            with torch.no_grad():
+                K = kernel(A, A).to_dense() + noise * torch.eye(len(A), dtype=torch.float64)
+            normal = torch.distributions.MultivariateNormal(torch.zeros_like(y), K)
+            evidence = normal.log_prob(y).item()
+        covariance = dense_posterior(kernel, X, X[:, 0], Z, noise)[1]
+        gain = dense_information_gain(kernel, X, noise)
+        return expected, covariance.diagonal().sqrt(), gain, evidence
+
+    def close(self, got, expected):
+        expected = torch.as_tensor(expected, dtype=torch.float64).reshape(got.shape)
+        assert_close(got.cpu().double(), expected, **tolerance(self.dtype))
+
+    def check(self, without=(), index=3):
+        models = self.models
+        assert (models.num_models, len(models)) == (len(self.specs), len(self.specs))
+        if self.finite:
+            mean, std = models.mean, models.std
+        else:
+            mean, std = models.mean_and_std(self.cast(CANDIDATES))
+        known = [i for i, (_, y) in enumerate(self.rows) if y is not None]
+        pending = [i for i in range(len(self.rows)) if i not in known]
+        assert (models.num_observations, models.pending) == (len(self.rows), pending)
+        gains, inflations = models.information_gain(), models.pending_information_gain()
+        evidences = models.log_marginal_likelihood(without)
+        point = index if self.finite else self.cast(CANDIDATES[index])
+        for i, spec in enumerate(self.specs):
+            expected_mean, expected_std, gain, _ = self.dense(spec)
+            self.close(mean[i], expected_mean)
+            self.close(std[i], expected_std)
+            self.close(gains[i], gain)
+            self.close(inflations[i], gain - self.dense(spec, pending)[2])
+            self.close(evidences[i], self.dense(spec, without)[3])
+            expected_mean, expected_std, gain, _ = self.dense(spec, without)
+            expected = expected_mean[index], expected_std[index], gain
+            for a, b in zip(models.moments_without(i, without, point), expected, strict=True):
+                self.close(a, b)
+
+
+@pytest.mark.parametrize("finite", [False, True])
+@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("seed", range(2))
+def test_random_sessions_are_the_dense_algebra(name, finite, seed, device):
+    g = torch.Generator().manual_seed(seed)
+
+    def integer(high):
+        return int(torch.randint(high, (), generator=g))
+
+    session = Session(SPECS[name], finite, device)
+    session.check()
+    for step in range(20):
+        points = draw(1 + integer(3), 1000 * seed + step)
+        values = torch.randn(len(points), generator=g, dtype=torch.float64)
+        n = len(session.rows)
+        action = integer(8) if n else 0
+        if action < 2:
+            session.add(points, values if action == 0 else None)
+        elif action < 4 and finite:
+            session.add_candidate(integer(30), float(values[0]) if action == 2 else None)
+        elif action < 6:
+            rows = torch.randperm(n, generator=g)[: 1 + integer(3)].tolist()
+            session.set_targets(rows, torch.randn(len(rows), generator=g, dtype=torch.float64))
+        elif action == 6 and n > 3:
+            session.remove(integer(n))
+        elif len(session.specs) > 2:
+            old = copy.deepcopy(session)
+            kept = torch.randperm(len(session.specs), generator=g)[:-1].tolist()
+            session = session.select(kept)
+            session.add(points, values)
+            old.check()
+        without = torch.randperm(len(session.rows), generator=g)[: integer(4)].tolist()
+        session.check(without, integer(30))
+
+
+@pytest.mark.parametrize("finite", [False, True])
+def test_float32(finite, device):
+    specs = [(kernel, max(noise, 0.05), mean) for kernel, noise, mean in SPECS["mixed"]]
+    session = Session(specs, finite, device, torch.float32)
+    X = draw(8, 1)
+    session.add(X[:5], torch.sin(X[:5, 1]))
+    session.add(X[5:7], None)
+    session.add(X[7:], torch.sin(X[7:, 1]))
+    session.check(without=[1, 5])
+    session.select([6, 2, 0]).check(without=[1])
+
+
+def with_value(kernel, name, value):
+    kernel = kernel.double()
+    setattr(kernel, name, torch.tensor(value, dtype=torch.float64))
+    return kernel
+
+
+FORMS = {
+    "rbf": (lambda v: rbf(v), 1),
+    "ard": (lambda v: rbf([[v, 1.3]], ard_num_dims=2), 1),
+    "active": (lambda v: rbf(v, active_dims=(1,)), 1),
+    "matern12": (lambda v: with_value(MaternKernel(nu=0.5), "lengthscale", v), 1),
+    "periodic": (periodic, 1),
+    "scaled": (lambda v: scaled(rbf(0.7), v), 1),
+    "sum": (lambda v: rbf(0.5) + periodic(v), 1),
+    "product": (lambda v: scaled(rbf(v) * periodic(1.0), v), 1),
+    "linear": (lambda v: with_value(LinearKernel(), "variance", 0.05 * v), 1),
+    "polynomial": (lambda v: scaled(with_value(PolynomialKernel(2), "offset", v), 1e-3), 1),
+    "cosine": (lambda v: with_value(CosineKernel(active_dims=(0,)), "period_length", 2 * v), 1),
+    "constant": (lambda v: with_value(ConstantKernel(), "constant", v) * rbf(0.5), 1),
+    "piecewise": (lambda v: with_value(PiecewisePolynomialKernel(), "lengthscale", 2 * v), 1),
+    "rq": (lambda v: with_value(RQKernel(), "alpha", v), 3),
+    "unknown": (lambda v: with_value(Bent(), "lengthscale", v), 3),
+    "nu": (lambda v: MaternKernel(nu={0.4: 0.5, 0.9: 1.5, 2.0: 2.5}[v]).double(), 3),
+    "active columns": (lambda v: rbf(v, active_dims=(int(v > 0.5),)), 2),
+    "shared": (lambda v: (lambda k: k + k if v < 1 else k + rbf(v))(rbf(v)), 2),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_stack_is_its_members(name, device):
+    build, num_parts = FORMS[name]
+    specs = [(build(v), 0.05, None) for v in (0.4, 0.9, 2.0)]
+    models = made(specs, device=device)
+    assert len(models.parts) == num_parts
+    X, Z = draw(12, 3).to(device), draw(6, 4).to(device)
+    Y = torch.cos(X[:, 0])
+    models.add(X, Y)
+    finite = models.on(Z)
+    for i, (kernel, noise, _) in enumerate(specs):
+        alone = KernelGP(kernel, noise, device=device)
+        alone.add(X, Y)
+        for model in (alone, models.single(i)):
+            for a, b in zip(model.mean_and_std(Z), models.mean_and_std(Z), strict=True):
+                assert_close(b[i], a, **tolerance(torch.float64))
+            assert model.batch_shape == torch.Size()
+        assert_close(finite.mean[i], alone.mean_and_std(Z)[0], **tolerance(torch.float64))
+        assert_close(finite.std[i], alone.mean_and_std(Z)[1], **tolerance(torch.float64))
+        expected = alone.kernel_function.diagonal(Z).max()
+        assert_close(models.largest_variances(Z)[i], expected, **tolerance(torch.float64))
+
+
+def test_posteriors_of_a_batch_with_different_means():
+    models = made(SPECS["means"][1:])
+    (part,) = models.parts
+    X, Z = draw(10, 5), draw(4, 6)
+    models.add(X, torch.sin(X[:, 1]))
+    for t_batch in ((), (5, 1), (3,)):
+        points = Z.expand(*t_batch, 4, 2)
+        posterior = part.model.posterior(points)
+        for i in range(3):
+            alone = models.single(i).posterior(Z)
+            got = posterior.mean[..., i, :, :]
+            assert_close(got, alone.mean.expand_as(got), **tolerance(torch.float64))
+            got = posterior.distribution.covariance_matrix[..., i, :, :]
+            expected = alone.distribution.covariance_matrix.expand_as(got)
+            assert_close(got, expected, **tolerance(torch.float64))
+
+
+def test_batched_kernels_count_as_their_members():
+    batched = RBFKernel(batch_shape=torch.Size([2])).double()
+    batched.lengthscale = torch.tensor([0.3, 0.8], dtype=torch.float64).reshape(2, 1, 1)
+    outer = ScaleKernel(RBFKernel(), batch_shape=torch.Size([2])).double()
+    outer.outputscale = torch.tensor([0.5, 0.7], dtype=torch.float64)
+    models = CandidateModels([batched, rbf(1.4), outer], 0.1)
+    specs = [(rbf(0.3), 0.1, None), (rbf(0.8), 0.1, None), (rbf(1.4), 0.1, None)]
+    specs += [(scaled(RBFKernel().double(), v), 0.1, None) for v in (0.5, 0.7)]
+    session = Session(specs, finite=False)
+    session.models = models
+    X = draw(6, 8)
+    session.add(X, X[:, 0])
+    session.check(without=[2])
+
+
+@pytest.mark.parametrize("finite", [False, True])
+def test_widths(finite):
+    session = Session(SPECS["mixed"], finite)
+    X = draw(9, 2)
+    session.add(X, X[:, 1])
+    width = SelfNormalized(rkhs_bound=1.5, noise_std=0.2, delta=0.1)
+    got = session.models.width(width, 10)
+    each = [
+        width(10, KernelGP(kernel, noise)) if i % 2 else Constant(float(i))
+        for i, (kernel, noise, _) in enumerate(session.specs)
+    ]
+    each = [Constant(2.0), SrinivasRKHS(1.0, 0.1), *[width] * (len(session.specs) - 2)]
+    mixed = session.models.width(each, 10)
+    for i, (kernel, noise, _) in enumerate(session.specs):
+        alone = KernelGP(kernel, noise)
+        alone.add(X, X[:, 1])
+        assert_close(got[i], width(10, alone), **tolerance(torch.float64))
+        value = torch.as_tensor(each[i](10, alone), dtype=torch.float64)
+        assert_close(mixed[i], value, **tolerance(torch.float64))
+    assert_close(session.models.offset(width, 3), torch.zeros(len(session.specs)).double())
+    with pytest.raises(ValueError, match="width must be one width or one for each of 9 models"):
+        session.models.width([width], 10)
+
+
+def test_gradients_reach_the_points():
+    models = made(SPECS["mixed"])
+    X = draw(5, 1)
+    models.add(X, X[:, 0])
+    Z = draw(3, 2).requires_grad_()
+    assert torch.autograd.gradcheck(models.mean_and_std, (Z,))
+
+
+def test_names():
+    assert CandidateModels(rbf(1.0), 0.1).names == ["RBF"]
+    assert made(SPECS["lengthscales"]).names[2] == "RBF 3"
+    assert made(SPECS["means"]).names[1:3] == ["mean 1", "mean 2"]
+    assert CandidateModels([rbf(1.0), MaternKernel()], 0.1).names == ["RBF", "Matern"]
+    assert CandidateModels([rbf(1.0), rbf(2.0)], 0.1, names=["a", "b"]).names == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("kernels", "noise", "kwargs", "message"),
+    [
+        ([], 0.1, {}, "kernels must have 1 entry or one for each model"),
+        ([rbf(1.0), rbf(2.0)], [0.1, 0.2, 0.3], {}, "kernels must have 1 entry"),
+        ([rbf(1.0), rbf(2.0)], 0.1, {"means": [None, None, sine]}, "kernels must have 1 entry"),
+        (rbf(1.0), [0.1, -0.2], {}, "noise_variance must be positive"),
+        ([rbf(1.0), rbf(2.0)], 0.1, {"names": ["a", "a"]}, "'a' twice"),
+        ([rbf(1.0), rbf(2.0)], 0.1, {"names": ["a"]}, "names must be 2 strings"),
+    ],
+)
+def test_bad_sets(kernels, noise, kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        CandidateModels(kernels, noise, **kwargs)
+
+
+@pytest.mark.parametrize("finite", [False, True])
+def test_bad_positions_and_rows(finite):
+    session = Session(SPECS["lengthscales"], finite)
+    X = draw(2, 1)
+    session.add(X, X[:, 0])
+    for positions in ([], [3], [-1], [0, 0]):
+        with pytest.raises(ValueError, match="positions must be different numbers in"):
+            session.models.select(positions)
+    for act in (
+        lambda: session.models.set_targets([2], X[:1, 0]),
+        lambda: session.models.remove(2),
+        lambda: session.models.log_marginal_likelihood([2]),
+    ):
+        with pytest.raises(ValueError, match=r"rows must lie in \[0, 2\)"):
+            act()
+    with pytest.raises(ValueError, match="position must lie in"):
+        session.models.moments_without(3, [], 0 if finite else X[0])
+    session.check()
