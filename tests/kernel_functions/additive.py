@@ -1,0 +1,73 @@
+"""Additive kernels of every kind of base, single and batched."""
+
+import math
+
+import torch
+from gpytorch.kernels import Kernel, PeriodicKernel
+
+from botorch_ext.kernels import AdditiveKernel
+from tests.kernel_functions.kernels import scaled, spread, stationary
+
+ARD = spread(0.4, 2.0, 1, 3)
+DECOMPOSITIONS = [
+    [(0,), (1,), (2,)],
+    [(2, 0), (1,)],
+    [(0, 1), (1, 2)],  # a tree
+    [(0, 1, 2)],
+    [(1,)],
+    [(0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2)],
+]
+
+
+def periodic(period=0.7, lengthscale=0.9, **kwargs):
+    kernel = PeriodicKernel(**kwargs).double()
+    kernel.period_length = torch.as_tensor(period, dtype=torch.float64)
+    kernel.lengthscale = torch.as_tensor(lengthscale, dtype=torch.float64)
+    return kernel
+
+
+class Distance(Kernel):
+    """A stationary kernel this package has no closed form for."""
+
+    has_lengthscale = True
+
+    def forward(self, x1, x2, diag=False, **params):
+        r2 = self.covar_dist(x1 / self.lengthscale, x2 / self.lengthscale, diag, square_dist=True)
+        return 1 / (1 + r2)
+
+
+BASES = {
+    "rbf": lambda: stationary(math.inf),
+    "rbf ard": lambda: stationary(math.inf, ARD),
+    "matern": lambda: stationary(1.5, ARD),
+    "scaled": lambda: scaled(stationary(2.5)),
+    "columns": lambda: stationary(2.5, spread(0.3, 2.0, 1, 2), active_dims=(2, 0)),
+    "product": lambda: stationary(0.5) * stationary(math.inf, ARD),
+    "sum": lambda: scaled(stationary(0.5, active_dims=(1,)) + stationary(math.inf)),
+    "periodic": periodic,
+    "scaled periodic": lambda: scaled(periodic(spread(0.5, 3.0, 1, 3), ARD, ard_num_dims=3)),
+    "generic": lambda: Distance().double(),
+}
+BATCHED = {
+    "rbf": lambda: stationary(math.inf, spread(0.3, 2.0, 4, 1, 1)),
+    "rbf ard": lambda: stationary(math.inf, spread(0.3, 2.0, 4, 1, 3)),
+    "matern": lambda: stationary(2.5, spread(0.3, 2.0, 4, 1, 1)),
+    "scaled": lambda: scaled(stationary(2.5, spread(0.3, 2.0, 4, 1, 1)), spread(0.3, 1.0, 4)),
+    "product": lambda: stationary(0.5) * stationary(math.inf, spread(0.3, 2.0, 4, 1, 3)),
+    "periodic": lambda: periodic(
+        spread(0.5, 3.0, 4, 1, 1), spread(0.3, 2.0, 4, 1, 1), batch_shape=torch.Size([4])
+    ),
+    "generic": lambda: Distance(batch_shape=torch.Size([4])).double(),
+    "the same": lambda: scaled(stationary(1.5, spread(0.7, 0.7, 4, 1, 1)), spread(0.5, 0.5, 4)),
+    "the same rbf": lambda: stationary(math.inf, spread(0.7, 0.7, 4, 1, 1)),
+    "two dimensions": lambda: stationary(math.inf, spread(0.3, 2.0, 2, 4, 1, 1)),
+}
+
+
+def with_masks_of(kernel, decompositions):
+    """A batched kernel whose entries have the decompositions, in turn."""
+    single = [AdditiveKernel(stationary(math.inf), each, 3).masks for each in decompositions]
+    batch = kernel.batch_shape
+    masks = torch.stack([single[i % len(single)] for i in range(math.prod(batch))])
+    kernel.masks = masks.reshape(*batch, *masks.shape[1:])
+    return kernel
