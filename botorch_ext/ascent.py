@@ -20,11 +20,12 @@ _LENGTHS = (2.0, 1.0, 0.5, 0.25)
 
 
 def projected_bfgs(
-    value_and_gradient: Callable[[Tensor], tuple[Tensor, Tensor]],
+    value_and_gradient: Callable[..., tuple[Tensor, Tensor]],
     starts: Tensor,
     gradient_tolerance: float = 1e-6,
     value_tolerance: float = 2e-12,
     max_iterations: int = 200,
+    with_rows: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Maximises a function on the unit cube from many starts at once.
 
@@ -40,15 +41,21 @@ def projected_bfgs(
         gradient_tolerance: Largest coordinate of the projected gradient at the end.
         value_tolerance: Least gain of a step, relative to max(|value|, 1).
         max_iterations: Steps of each start.
+        with_rows: Whether each start climbs a function of its own: ``value_and_gradient`` is then
+            called with a second argument, the ``m`` rows of the starts that the points belong to.
 
     Returns:
         ``k x d`` points and their ``k`` values, none below its start.
     """
+
+    def evaluate(x: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        return value_and_gradient(x, rows) if with_rows else value_and_gradient(x)
+
     d = starts.shape[-1]
     # Results, and the rows of them that still move; everything below has one entry per moving
     # start.
-    final_x, (final_f, g) = starts.clone(), value_and_gradient(starts)
     rows = torch.arange(len(starts), device=starts.device)
+    final_x, (final_f, g) = starts.clone(), evaluate(starts, rows)
     x, f = final_x.clone(), final_f.clone()
     eye = torch.eye(d, dtype=starts.dtype, device=starts.device)
     B = _first_matrix(g, eye)
@@ -69,7 +76,7 @@ def projected_bfgs(
         uphill = (step * reduced).sum(dim=-1) > 0
         step = torch.where(uphill[:, None], step, reduced)
         least = value_tolerance * f.abs().clamp_min(1)
-        new_x, new_f, new_g = _line_search(value_and_gradient, x, f, g, step, least)
+        new_x, new_f, new_g = _line_search(evaluate, rows, x, f, g, step, least)
         gained = new_f - f
         B, fresh = _update(B, fresh, new_x - x, g - new_g, eye)
         x, f, g = new_x, new_f, new_g
@@ -91,7 +98,8 @@ def _first_matrix(g: Tensor, eye: Tensor) -> Tensor:
 
 
 def _line_search(
-    value_and_gradient: Callable[[Tensor], tuple[Tensor, Tensor]],
+    evaluate: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+    rows: Tensor,
     x: Tensor,
     f: Tensor,
     g: Tensor,
@@ -100,7 +108,7 @@ def _line_search(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The first of the steps 1, 1/2, 1/4, ... that gains enough; no step where none can."""
     new_x = (x + step).clamp(0, 1)
-    new_f, new_g = value_and_gradient(new_x)
+    new_f, new_g = evaluate(new_x, rows)
     for _ in range(_MAX_HALVINGS):
         predicted = (g * (new_x - x)).sum(dim=-1)
         short = ~(new_f - f >= _SUFFICIENT * predicted)  # NaN is short too
@@ -110,7 +118,7 @@ def _line_search(
         step = step.clone()
         step[bad] *= 0.5
         new_x[bad] = (x[bad] + step[bad]).clamp(0, 1)
-        new_f[bad], new_g[bad] = value_and_gradient(new_x[bad])
+        new_f[bad], new_g[bad] = evaluate(new_x[bad], rows[bad])
     short = ~(new_f > f)
     keep = short[:, None]
     return torch.where(keep, x, new_x), torch.where(short, f, new_f), torch.where(keep, g, new_g)

@@ -158,7 +158,8 @@ def maximize_on_box(
     best = X[values.argmax()]
     # Where the gradient is g, the value is below the peak by about g^2.
     polished, _ = projected_bfgs(
-        on_unit_cube(objective, box, values), box.to_unit(starts), 0.3 * tolerance**0.5, tolerance
+        on_unit_cube(objective.value_and_gradient, box, values),
+        box.to_unit(starts), 0.3 * tolerance**0.5, tolerance
     )
     X = torch.cat([best.unsqueeze(0), box.from_unit(polished)])
     values = evaluate(objective, X)
@@ -175,26 +176,27 @@ def evaluate(objective: Objective, X: Tensor) -> Tensor:
 
 
 def on_unit_cube(
-    objective: Objective, box: Box, values: Tensor
-) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-    """The objective for the routines of `ascent`: on the unit cube, where one step size fits all
+    value_and_gradient: Callable[..., tuple[Tensor, Tensor]], box: Box, values: Tensor
+) -> Callable[..., tuple[Tensor, Tensor]]:
+    """A function for the routines of `ascent`: on the unit cube, where one step size fits all
     coordinates, shifted and scaled so that ``values`` lie in [-1, 0].
 
     Args:
-        objective: What to maximise.
+        value_and_gradient: What to maximise: of ``m x d`` points, and of whatever else it takes.
         box: Where.
         values: Some of its values.
 
     Returns:
-        From ``m x d`` points of the unit cube to ``m`` values and ``m x d`` gradients.
+        From ``m x d`` points of the unit cube, and whatever else, to ``m`` values and ``m x d``
+        gradients.
     """
     best = values.max()
     spread = best - values.min()
     spread = torch.where(spread > 0, spread, 1.0)
     side = box.upper - box.lower
 
-    def scaled(U: Tensor) -> tuple[Tensor, Tensor]:
-        value, gradient = objective.value_and_gradient(box.from_unit(U))
+    def scaled(U: Tensor, *more: Tensor) -> tuple[Tensor, Tensor]:
+        value, gradient = value_and_gradient(box.from_unit(U), *more)
         return (value - best) / spread, gradient * (side / spread)
 
     return scaled

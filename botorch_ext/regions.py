@@ -292,7 +292,7 @@ class Region:
             raise ValueError("points must not be empty where the region has no members")
         values = evaluate(objective, X)
         best, best_value = X[values.argmax()], values.max()
-        scaled = on_unit_cube(objective, self.box, values)
+        scaled = on_unit_cube(objective.value_and_gradient, self.box, values)
         starts = self.box.to_unit(X[spread_best(values, X, self.box, num_starts)])
         free, _ = projected_bfgs(scaled, starts, 0.3 * tolerance**0.5, tolerance)
         inside = self._unit_meets(free)

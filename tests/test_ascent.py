@@ -49,6 +49,18 @@ def test_constrained_quadratics_are_solved_exactly(dim):
         assert_close(values, torch.full((5,), best, dtype=torch.float64), rtol=0, atol=1e-9)
 
 
+def test_each_start_climbs_its_own_function_where_it_is_told_its_row():
+    centres = starts(6, 3, seed=1)
+
+    def own(X, rows):
+        residual = centres[rows] - X
+        scale = 1 + rows.to(X)
+        return -(scale * residual.square().sum(dim=-1)), 2 * scale[:, None] * residual
+
+    X, _ = projected_bfgs(own, starts(6, 3, seed=2), 1e-9, 1e-15, with_rows=True)
+    assert_close(X, centres, rtol=0, atol=1e-7)
+
+
 def test_a_curved_valley_is_followed_in_few_evaluations():
     count = 0
     f = with_gradient(rosenbrock)
