@@ -22,13 +22,20 @@ if TYPE_CHECKING:
     from botorch_ext.regions import Region
     from botorch_ext.runner import run
     from botorch_ext.simulation import simulate
-    from botorch_ext.strategies import OptimisticStrategy, PhasedElimination, Strategy, Trial
+    from botorch_ext.strategies import (
+        HyperparameterElimination,
+        OptimisticStrategy,
+        PhasedElimination,
+        Strategy,
+        Trial,
+    )
 
 __all__ = [
     "Box",
     "CandidateModels",
     "FinitePosterior",
     "FiniteSet",
+    "HyperparameterElimination",
     "KernelGP",
     "OptimisticStrategy",
     "PhasedElimination",
@@ -60,7 +67,13 @@ _HOMES = {
     "regions": ("Region",),
     "runner": ("run",),
     "simulation": ("simulate",),
-    "strategies": ("OptimisticStrategy", "PhasedElimination", "Strategy", "Trial"),
+    "strategies": (
+        "HyperparameterElimination",
+        "OptimisticStrategy",
+        "PhasedElimination",
+        "Strategy",
+        "Trial",
+    ),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

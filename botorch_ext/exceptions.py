@@ -25,6 +25,10 @@ class HorizonWarning(BotorchExtWarning):
     """The horizon is shorter than the first round, which is cut: nothing is ever eliminated."""
 
 
+class AllModelsRejectedWarning(BotorchExtWarning):
+    """The data refute every candidate model; the last one stays."""
+
+
 class OutsideDomainError(ValueError):
     """A point lies outside the domain."""
 

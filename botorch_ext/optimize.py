@@ -159,7 +159,9 @@ def maximize_on_box(
     # Where the gradient is g, the value is below the peak by about g^2.
     polished, _ = projected_bfgs(
         on_unit_cube(objective.value_and_gradient, box, values),
-        box.to_unit(starts), 0.3 * tolerance**0.5, tolerance
+        box.to_unit(starts),
+        0.3 * tolerance**0.5,
+        tolerance,
     )
     X = torch.cat([best.unsqueeze(0), box.from_unit(polished)])
     values = evaluate(objective, X)

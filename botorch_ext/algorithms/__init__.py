@@ -4,6 +4,8 @@ The arguments mean the same everywhere, in the units of the observations. The do
 function describes those that are its own; the others are:
 
 - ``domain``: a `Box` or a `FiniteSet`; ``kernel``: a GPyTorch kernel with k(x, x) <= 1.
+- ``models``: `CandidateModels`, in place of ``kernel`` and ``noise_variance``, for the methods that
+  know several models.
 - ``noise_variance``: lambda, the ridge of the model; ``noise_std``: sigma, the sub-Gaussian
   constant of the noise; ``rkhs_bound``: B; ``delta``: failure probability.
 - ``width``: a width object or a number in place of the published one; ``noise_std``,
@@ -18,16 +20,28 @@ function describes those that are its own; the others are:
 An impossible or missing argument is a ValueError that names it.
 """
 
+from botorch_ext.algorithms.hyperparameters import (
+    a_gp_ucb,
+    expected_ucb,
+    he_gp_ucb,
+    lb_gp_ucb,
+    mle_ucb,
+)
 from botorch_ext.algorithms.optimistic import ec_gp_ucb, gp_bucb, gp_ucb, gp_ucb_sdf, igp_ucb
 from botorch_ext.algorithms.phased import bpe, bpe_delay, phased_uncertainty_sampling
 
 __all__ = [
+    "a_gp_ucb",
     "bpe",
     "bpe_delay",
     "ec_gp_ucb",
+    "expected_ucb",
     "gp_bucb",
     "gp_ucb",
     "gp_ucb_sdf",
+    "he_gp_ucb",
     "igp_ucb",
+    "lb_gp_ucb",
+    "mle_ucb",
     "phased_uncertainty_sampling",
 ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict, TypeVar
 
 from gpytorch.kernels import Kernel
 
@@ -27,10 +27,14 @@ class Common(TypedDict, total=False):
     seed: int
 
 
+_Published = TypeVar("_Published", bound=Width | Sequence[Width])
+
+
 def published_width(
-    published: Callable[[float, float, float], Width], options: Mapping[str, Any]
-) -> Width | float:
-    """The width the user gave, or the published one from rkhs_bound, noise_std and delta.
+    published: Callable[[float, float, float], _Published], options: Mapping[str, Any]
+) -> _Published | Any:
+    """The width the user gave, or the published one (or several) from rkhs_bound, noise_std and
+    delta.
 
     Raises:
         ValueError: Neither the width nor what the published one needs.

@@ -228,6 +228,12 @@ class KernelGP(Model, FantasizeMixin):
         return self.factor.information_gain()
 
     @torch.no_grad()
+    def largest_variance(self, X: Tensor) -> Tensor:
+        """The largest prior variance k(x, x) at ``n x d`` points, ``*batch``."""
+        prior = self.kernel_function.diagonal(self.transform_inputs(X))
+        return prior.expand(*self.batch_shape, len(X)).amax(dim=-1)
+
+    @torch.no_grad()
     def require_takes(self, like: Tensor) -> None:
         """A ValueError unless this is a single model that takes points like these, ``n x d``."""
         require_same_kind(self.noise_variance, like, "model")

@@ -2,6 +2,8 @@
 
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
+from botorch_ext.strategies.hyperparameters import HyperparameterElimination
+from botorch_ext.strategies.multi_model import MultiModelStrategy
 from botorch_ext.strategies.optimistic import OptimisticStrategy
 from botorch_ext.strategies.phased import PhasedElimination
 from botorch_ext.strategies.reference import RandomSearch
@@ -11,6 +13,8 @@ __all__ = [
     "Asked",
     "Event",
     "History",
+    "HyperparameterElimination",
+    "MultiModelStrategy",
     "OptimisticStrategy",
     "PhasedElimination",
     "RandomSearch",

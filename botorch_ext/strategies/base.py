@@ -20,8 +20,10 @@ from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Domain, FiniteSet, checked_tensor
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError, UnknownTrialError
 from botorch_ext.models.arguments import checked_values
-from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
+
+# Evaluated points that join the screening of a box.
+_NUM_INCUMBENTS = 8
 
 
 class Strategy(ABC):
@@ -224,16 +226,24 @@ class Strategy(ABC):
         # Whatever the caller does to the answer, the record stays as it is.
         return self.history.trials[step].copy()
 
-    def _warn_of_large_kernel(self, model: KernelGP) -> None:
+    def _probes(self) -> Tensor:
+        """Points of the domain where models are checked: all of a finite set, corners and a sample
+        of a box."""
         if isinstance(self.domain, FiniteSet):
-            X = self.domain.points
-        else:
-            X = torch.cat([self.domain.bounds, self.domain.sample(256, self.seed)])
-        largest = float(model.kernel_function.diagonal(model.transform_inputs(X)).max())
+            return self.domain.points
+        return torch.cat([self.domain.bounds, self.domain.sample(256, self.seed)])
+
+    def _warn_of_large_kernel(self, largest: float, whose: str = "") -> None:
         if largest > 1 + 1e-6:
-            message = f"kernel must have k(x, x) <= 1 for the widths to be valid, got {largest:.6g}"
+            allowed = "kernel must have k(x, x) <= 1 for the widths to be valid"
+            message = f"{allowed}, got {largest:.6g}{whose}"
             self.warnings.append(message)
             warnings.warn(message, KernelBoundWarning, stacklevel=4)
+
+    def _incumbents(self) -> Tensor:
+        """The evaluated points with the largest observations."""
+        X, Y = self._evaluated()
+        return X[Y.topk(min(_NUM_INCUMBENTS, len(Y))).indices]
 
     def _check_context(self, context: Tensor | None) -> None:
         if context is not None:

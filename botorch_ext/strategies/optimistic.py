@@ -17,8 +17,6 @@ from botorch_ext.strategies.events import Event
 from botorch_ext.strategies.pending_rows import Pending, PendingPolicy, PendingRows
 from botorch_ext.widths import Width, as_tensor_like, as_width
 
-# Evaluated points that join the screening of a box.
-_NUM_INCUMBENTS = 8
 # Multiplications that screening a box may take, n^2 a point: about 20 ms on one core.
 _SCREENING_WORK = 2**29
 
@@ -86,7 +84,7 @@ class OptimisticStrategy(Strategy):
             )
         else:
             posterior = deepcopy(model)
-        self._warn_of_large_kernel(model)
+        self._warn_of_large_kernel(float(model.largest_variance(self._probes())))
         if self.initial is not None:
             posterior.add(*self.initial)
         self._rows: PendingRows[KernelGP | FinitePosterior] = PendingRows(posterior, policy)
@@ -148,15 +146,13 @@ class OptimisticStrategy(Strategy):
     def _best_in_box(self, model: KernelGP, width: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         if not isinstance(self.domain, Box):
             raise TypeError(f"domain must be a Box, got {type(self.domain).__name__}")
-        X, Y = self._evaluated()
-        incumbents = X[Y.topk(min(_NUM_INCUMBENTS, len(Y))).indices]
         affordable = _SCREENING_WORK // (model.num_observations + 1) ** 2
         x, _ = maximize_on_box(
             ConfidenceBound(model, width),
             self.domain,
             self._seed_of(len(self.history.trials)),
             num_raw=min(max(affordable, 512), 2048),
-            extra=incumbents,
+            extra=self._incumbents(),
         )
         with torch.no_grad():
             mean, std = model.mean_and_std(x.unsqueeze(0))

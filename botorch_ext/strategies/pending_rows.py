@@ -94,8 +94,10 @@ class PendingRows(Generic[_Posterior]):
         self.posterior = posterior
         self.policy = policy
         self.told_too_late: list[int] = []
+        # Observations, those from before the first ask included.
+        self.num_data = posterior.num_observations
         # The trial each row belongs to; rows before the first ask have none.
-        self._ids: list[int | None] = [None] * posterior.num_observations
+        self.ids: list[int | None] = [None] * posterior.num_observations
         self._newest: Trial | None = None
 
     def enter_newest(self) -> None:
@@ -115,7 +117,7 @@ class PendingRows(Generic[_Posterior]):
     def untold(self, history: History) -> list[int]:
         """The rows whose trials are no data: pending, or told too late."""
         told = history.values.keys() - set(self.told_too_late)
-        return [row for row, id in enumerate(self._ids) if id is not None and id not in told]
+        return [row for row, id in enumerate(self.ids) if id is not None and id not in told]
 
     def absorb(self, event: Event, history: History) -> bool:
         """Updates the rows for an event that is not yet in the history.
@@ -141,13 +143,14 @@ class PendingRows(Generic[_Posterior]):
                     self.told_too_late.append(id)
                     return False
                 if has_row:
-                    self.posterior.set_targets([self._ids.index(id)], self._as_values(value))
+                    self.posterior.set_targets([self.ids.index(id)], self._as_values(value))
                 else:
                     self._enter(history.trials[id], value)
+                self.num_data += 1
                 return True
             case Abandoned(id) if has_row:
-                self.posterior.remove(self._ids.index(id))
-                self._ids.remove(id)
+                self.posterior.remove(self.ids.index(id))
+                self.ids.remove(id)
         return False
 
     def _enter(self, trial: Trial, value: float | None) -> None:
@@ -157,7 +160,7 @@ class PendingRows(Generic[_Posterior]):
         else:
             Y = None if value is None else self._as_values(value)
             self.posterior.add(trial.x.unsqueeze(0), Y)
-        self._ids.append(trial.id)
+        self.ids.append(trial.id)
 
     def _as_values(self, value: float) -> Tensor:
         return self.posterior.noise_variance.new_full((1,), value)

@@ -98,7 +98,7 @@ class PhasedElimination(Strategy):
             )
         if model.has_transforms:
             raise ValueError("model must not have input or outcome transforms")
-        self._warn_of_large_kernel(model)
+        self._warn_of_large_kernel(float(model.largest_variance(self._probes())))
         self.model = model
         self.width = as_width(width)
         self.round_lengths = rounds

@@ -25,6 +25,7 @@ from botorch_ext.widths.base import (
     check_misspecification,
     check_noise_std,
     check_rkhs_bound,
+    require,
 )
 from botorch_ext.widths.bayesian import BayesContinuous, BayesFinite
 from botorch_ext.widths.composed import Enlarged, Scaled, enlargement
@@ -52,4 +53,5 @@ __all__ = [
     "check_noise_std",
     "check_rkhs_bound",
     "enlargement",
+    "require",
 ]

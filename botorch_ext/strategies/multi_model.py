@@ -1,0 +1,345 @@
+"""What strategies over several models of the same data share."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.exceptions import AllModelsRejectedWarning
+from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.models.finite_candidates import FiniteCandidates
+from botorch_ext.optimize import ConfidenceBound, maximize_on_box
+from botorch_ext.optimize_models import AverageBound, UpperBounds, maximize_over_models
+from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.events import Asked, Event, Told, Trial
+from botorch_ext.strategies.pending_rows import Pending, PendingPolicy, PendingRows
+from botorch_ext.strategies.predictions import Prediction, ToldOnly
+from botorch_ext.widths import Width, as_width
+
+# Multiplications that screening a box may take, n^2 for each point and model.
+_SCREENING_WORK = 2**29
+
+
+class MultiModelOptions(TypedDict, total=False):
+    """The keyword arguments that every `MultiModelStrategy` takes."""
+
+    pending: Pending
+    inflate: bool
+    minimum: float | None
+    timeout: int | None
+    seed: int
+    initial: tuple[Tensor, Tensor] | None
+    num_initial: int
+
+
+class MultiModelStrategy(Strategy):
+    """A strategy that keeps several models of the same data.
+
+    A subclass says which of them may play (`_contenders`), or how they are averaged
+    (`_probabilities`), and what an observation teaches it about them (`_judge`). It may eliminate
+    models, whose posteriors are then dropped.
+
+    Args:
+        domain: A `Box` or a `FiniteSet`.
+        models: The candidates; they are copied, and data they hold count as steps.
+        width: The confidence width, or a number, for all models; or one for each.
+        pending: What pending trials do, see `OptimisticStrategy`.
+        inflate: Whether "hallucinate" inflates the widths.
+        minimum: The least value f can take ("censor" only).
+        timeout: Steps after which a pending trial stays censored ("censor" only).
+        seed: Seeds the optimiser and the first points.
+        initial: ``(X, Y)`` the user already has.
+        num_initial: Sobol points asked first.
+
+    Raises:
+        ValueError: Models that do not take the points of the domain, a prior mean that is not
+            finite there, as many widths as there are models not, models with transforms on a
+            finite set, or options that do not belong to the pending policy.
+
+    Warns:
+        KernelBoundWarning: k(x, x) of a model exceeds 1 somewhere on the domain.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        models: CandidateModels,
+        width: Width | float | Sequence[Width | float],
+        *,
+        pending: Pending = "hallucinate",
+        inflate: bool = False,
+        minimum: float | None = None,
+        timeout: int | None = None,
+        seed: int = 0,
+        initial: tuple[Tensor, Tensor] | None = None,
+        num_initial: int = 0,
+    ) -> None:
+        super().__init__(domain, seed, initial, num_initial)
+        policy = PendingPolicy(pending, inflate, minimum, timeout)
+        if not isinstance(models, CandidateModels):
+            raise ValueError(f"models must be CandidateModels, got a {type(models).__name__}")
+        probes = self._probes()
+        models.require_takes(probes)
+        self.width = _checked_widths(width, models.num_models)
+        if isinstance(domain, FiniteSet):
+            posterior = models.on(domain.points)
+            self._initial_data_rows = (
+                [] if self.initial is None else domain.index(self.initial[0]).tolist()
+            )
+        else:
+            posterior = models.select(range(models.num_models))
+        for name, largest in zip(models.names, models.largest_variances(probes), strict=True):
+            self._warn_of_large_kernel(float(largest), f" ({name})")
+        if self.initial is not None:
+            posterior.add(*self.initial)
+        self.names = list(models.names)
+        # The places among the candidates of the models that the posterior still has.
+        self.alive = list(range(models.num_models))
+        # From the place of a model to the number of observations that refuted it.
+        self.rejected: dict[int, int] = {}
+        self.all_rejected_at: int | None = None
+        self._num_data_before = posterior.num_observations
+        self._rows: PendingRows[CandidateModels | FiniteCandidates] = PendingRows(posterior, policy)
+        self._grow(self._next_step)
+
+    @property
+    def posterior(self) -> CandidateModels | FiniteCandidates:
+        """What the models know that are not eliminated, in the order of `alive`: the told data, and
+        the pending trials as the policy says. Reading it changes nothing."""
+        return self._rows.current().posterior
+
+    def report(self) -> dict[str, Any]:
+        rows = self._rows.current()
+        posterior = rows.posterior
+        summary = super().report()
+        evidence = posterior.log_marginal_likelihood(rows.untold(self.history)).tolist()
+        played = [0] * len(self.names)
+        for trial in self.history.trials[len(self._initial_points) :]:
+            played[trial.info["model"]] += 1
+        models: list[dict[str, Any]] = [
+            {
+                "name": name,
+                "status": "rejected" if id in self.rejected else "alive",
+                "rejected_at": self.rejected.get(id),
+                "times_played": played[id],
+                "log_marginal_likelihood": None,
+            }
+            for id, name in enumerate(self.names)
+        ]
+        for id, value in zip(self.alive, evidence, strict=True):
+            models[id]["log_marginal_likelihood"] = value
+        summary |= {
+            "t": posterior.num_observations + 1,
+            "width": repr(self.width),
+            "models": models,
+            "alive": [self.names[id] for id in self.alive],
+            "all_rejected_at": self.all_rejected_at,
+            "pending_policy": rows.policy.pending,
+            "inflated": rows.policy.inflate,
+            "told_too_late": list(rows.told_too_late),
+        }
+        return summary
+
+    @property
+    def _next_step(self) -> int:
+        """t of the next ask: one more than the steps so far, initial ones included."""
+        return self._num_data_before + len(self.history.trials) + 1
+
+    # --- for subclasses ---------------------------------------------------------------------------
+
+    def _current_width(self) -> Width | list[Width]:
+        """The width at this step: one for all models, or one for each candidate."""
+        return self.width
+
+    def _contenders(self, posterior: CandidateModels | FiniteCandidates) -> list[int] | None:
+        """The positions in the posterior of the models that may play; None for all of them."""
+        return None
+
+    def _probabilities(self, posterior: CandidateModels | FiniteCandidates) -> Tensor | None:
+        """The weights with which upper confidence bounds are averaged; None where the highest
+        counts."""
+        return None
+
+    @abstractmethod
+    def _judge(self, trial: Trial, value: float) -> None:
+        """Learns about the model that asked a trial from its observation, a datum by now."""
+
+    def _evidence(self, rows: PendingRows[Any]) -> Tensor:
+        """The log marginal likelihood of the told data under the models of the posterior."""
+        return rows.posterior.log_marginal_likelihood(rows.untold(self.history))
+
+    def _reject(self, id: int, t: int) -> None:
+        """Eliminates a model and drops its posterior; the last one stays, with a warning."""
+        if len(self.alive) == 1:
+            self._warn_that_all_are_rejected(id, t)
+            return
+        kept = [position for position, other in enumerate(self.alive) if other != id]
+        self._rows.posterior = self._rows.posterior.select(kept)
+        self.alive.remove(id)
+        self.rejected[id] = t
+
+    def _warn_that_all_are_rejected(self, id: int, t: int) -> None:
+        if self.all_rejected_at is not None:
+            return
+        self.all_rejected_at = t
+        message = (
+            f"every model is rejected after {t} observations: the assumptions are broken, and "
+            f"{self.names[id]}, the last one, stays"
+        )
+        self.warnings.append(message)
+        warnings.warn(message, AllModelsRejectedWarning, stacklevel=6)
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def _decide(self) -> tuple[Tensor, dict[str, Any]]:
+        # Brings the models up to date with the events: `posterior` is the same before and after.
+        self._rows.enter_newest()
+        posterior = self._rows.posterior
+        t = posterior.num_observations + 1
+        widths, offsets = self._widths(posterior, t)
+        contenders, probabilities = self._contenders(posterior), self._probabilities(posterior)
+        if isinstance(posterior, FiniteCandidates):
+            bounds = posterior.mean + widths[:, None] * posterior.std + offsets[:, None]  # (m, N)
+            index, position = _best_pair(bounds, contenders, probabilities)
+            x, info, at = posterior.candidates[index].clone(), {"index": index}, index
+        else:
+            bounds = UpperBounds(posterior, widths, offsets)
+            x, position = self._best_in_box(bounds, contenders, probabilities)
+            info, at = {}, x
+        prediction = self._predicted(position, at, widths, offsets)
+        return x, info | vars(prediction)
+
+    def _widths(
+        self, posterior: CandidateModels | FiniteCandidates, t: int
+    ) -> tuple[Tensor, Tensor]:
+        of_alive = self._current_width()
+        if not isinstance(of_alive, Width):
+            of_alive = [of_alive[id] for id in self.alive]
+        widths = posterior.width(of_alive, t)
+        if self._rows.policy.inflate:
+            widths = widths * posterior.pending_information_gain().exp()
+        return widths, posterior.offset(of_alive, t)
+
+    def _predicted(
+        self, position: int, at: int | Tensor, widths: Tensor, offsets: Tensor
+    ) -> Prediction:
+        """What a model predicts at a candidate (its row) or a point, from told data alone."""
+        posterior = self._rows.posterior
+        untold = self._rows.untold(self.history)
+        mean, std, gain = posterior.moments_without(position, untold, at)  # pyright: ignore
+        width, offset = widths[position], offsets[position]
+        id = self.alive[position]
+        if untold:
+            told = ToldOnly(
+                posterior.noise_variance[position],
+                posterior.num_observations - len(untold),
+                posterior.dim,
+                gain,
+            )
+            width = self._current_width()
+            own = width if isinstance(width, Width) else width[id]
+            t = told.num_observations + 1
+            width, offset = (
+                torch.as_tensor(value, dtype=mean.dtype, device=mean.device)
+                for value in (own(t, told), own.offset(t, told))
+            )
+        return Prediction(id, *torch.stack([mean, std, width, offset]).tolist())
+
+    def _best_in_box(
+        self, bounds: UpperBounds, contenders: list[int] | None, probabilities: Tensor | None
+    ) -> tuple[Tensor, int]:
+        if not isinstance(self.domain, Box):
+            raise TypeError(f"domain must be a Box, got {type(self.domain).__name__}")
+        seed = self._seed_of(len(self.history.trials))
+        incumbents = self._incumbents()
+        if contenders is None:
+            contenders = list(range(bounds.models.num_models))
+        work = (bounds.models.num_observations + 1) ** 2
+        if probabilities is not None:
+            affordable = _SCREENING_WORK // (work * len(contenders))
+            num_raw = min(max(affordable, 512), 2048)
+            average = AverageBound(bounds, probabilities)
+            x, _ = maximize_on_box(average, self.domain, seed, num_raw, extra=incumbents)
+            return x, int(probabilities.argmax())
+        if len(contenders) == 1:
+            # What GP-UCB with this model does.
+            (position,) = contenders
+            bound = ConfidenceBound(bounds.models.single(position), bounds.widths[position])
+            num_raw = min(max(_SCREENING_WORK // work, 512), 2048)
+            x, _ = maximize_on_box(bound, self.domain, seed, num_raw, extra=incumbents)
+            return x, position
+        if len(contenders) < bounds.models.num_models:
+            bounds = bounds.select(contenders)
+        x, place = maximize_over_models(bounds, self.domain, seed, extra=incumbents)
+        return x, contenders[place]
+
+    # --- the fold ---------------------------------------------------------------------------------
+
+    def _absorb(self, event: Event) -> None:
+        is_asked = isinstance(event, Asked)
+        if is_asked and event.trial.id >= len(self._initial_points):
+            self._check_played(event.trial)
+        is_datum = self._rows.absorb(event, self.history)
+        if is_asked:
+            self._grow(self._next_step + 1)  # this one is not yet in the history
+        elif is_datum and isinstance(event, Told):
+            trial = self.history.trials[event.id]
+            if trial.id >= len(self._initial_points):
+                self._judge(trial, event.value)
+
+    def _check_played(self, trial: Trial) -> None:
+        """A ValueError where a recorded trial is none that the method asks now."""
+        self._check_prediction(trial.info, f"info of trial {trial.id}")
+
+    def _check_prediction(self, record: Any, name: str) -> None:
+        Prediction.check_record(record, name)
+        if record["model"] not in self.alive:
+            raise ValueError(
+                f"model in the {name} must be alive, one of {self.alive}, got {record['model']}"
+            )
+
+    def _grow(self, t: int) -> None:
+        added = self._rows.posterior.grow(t)
+        self.alive += range(len(self.names), len(self.names) + len(added))
+        self.names += added
+
+    def _evaluated_means(self) -> Tensor:
+        rows = self._rows.current()
+        posterior = rows.posterior
+        position = int(self._evidence(rows).argmax())
+        if isinstance(posterior, FiniteCandidates):
+            told = [self.history.trials[id].info["index"] for id in self.history.values]
+            return posterior.mean[position, self._initial_data_rows + told]
+        with torch.no_grad():
+            return posterior.single(position).mean_and_std(self._evaluated()[0])[0]
+
+
+def _best_pair(
+    bounds: Tensor, contenders: list[int] | None, probabilities: Tensor | None
+) -> tuple[int, int]:
+    """The candidate with the highest of ``m x N`` bounds and the model that gave it; of equal ones
+    the first."""
+    if probabilities is not None:
+        return int((probabilities @ bounds).argmax()), int(probabilities.argmax())
+    if contenders is not None:
+        bounds = bounds[contenders]
+    highest, which = bounds.max(dim=0)
+    index = int(highest.argmax())
+    place = int(which[index])
+    return index, place if contenders is None else contenders[place]
+
+
+def _checked_widths(
+    width: Width | float | Sequence[Width | float], num_models: int
+) -> Width | list[Width]:
+    if not isinstance(width, Sequence):
+        return as_width(width)
+    if len(width) != num_models:
+        raise ValueError(f"width must be one, or one for each of {num_models}, got {len(width)}")
+    return [as_width(own) for own in width]

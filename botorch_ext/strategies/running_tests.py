@@ -1,0 +1,149 @@
+"""The test by which a model is eliminated: its own predictions against what was observed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from botorch_ext.widths import check_delta, check_misspecification, check_noise_std
+
+Side = Literal["optimistic", "pessimistic"]
+
+
+@dataclass(frozen=True)
+class RunningTest:
+    """The test of one model after one more of the observations it was played for.
+
+    Args:
+        t: How many observations there were, initial ones included.
+        trial: The id of the trial that was told.
+        model: The model.
+        side: Whether the model was played for its upper or for its lower bound.
+        count: |S_u|, the observations of the model so far.
+        error: The sum of observations minus predicted means.
+        noise_bound: sqrt(xi_t |S_u|), what the noise may contribute.
+        width_bound: The sum of the half-widths of its confidence bounds, and of eps.
+    """
+
+    t: int
+    trial: int
+    model: int
+    side: Side
+    count: int
+    error: float
+    noise_bound: float
+    width_bound: float
+
+    @property
+    def bound(self) -> float:
+        """How large the error may be."""
+        return self.noise_bound + self.width_bound
+
+    @property
+    def margin(self) -> float:
+        """What is left of the bound."""
+        return self.bound - abs(self.error)
+
+    @property
+    def fails(self) -> bool:
+        """Whether the model is refuted."""
+        return self.margin < 0
+
+
+class RunningTests:
+    """The running sums of all models.
+
+    A model u is refuted when |sum_{S_u} eta_i| > sqrt(xi_t |S_u|) + sum_{S_u} (w_i s_{i-1}(x_i) +
+    eps), with xi_t = 2 R^2 ln(2 |U| pi^2 t^2 / (3 delta)); with two sides 4 |U| in place of 2 |U|.
+    Source: Ziomek et al. 2024, algorithms 1 and 2, who print s_i for s_{i-1}, leave out the factor
+    2 of the two tails, and in theorem 4.1 a square of pi.
+
+    Args:
+        noise_std: R, the sub-Gaussian constant of the noise.
+        delta: The probability that something fails, half of which is spent here; the other half
+            belongs to the confidence widths.
+        misspecification: eps, how far f may be from what the true model can express.
+        sides: For which bounds models are played.
+
+    Raises:
+        ValueError: An impossible number.
+    """
+
+    def __init__(
+        self,
+        noise_std: float,
+        delta: float,
+        misspecification: float = 0.0,
+        sides: Sequence[Side] = ("optimistic",),
+    ) -> None:
+        check_noise_std(noise_std)
+        check_delta(delta)
+        check_misspecification(misspecification)
+        self.noise_std = noise_std
+        self.delta = delta
+        self.misspecification = misspecification
+        self.sides = tuple(sides)
+        self.log: list[RunningTest] = []
+        self._latest: dict[tuple[int, Side], RunningTest] = {}
+
+    def xi(self, t: int, num_models: int) -> float:
+        """The scale of the noise bound."""
+        union = 2 * len(self.sides) * num_models * math.pi**2 * t**2 / (3 * self.delta)
+        return 2 * self.noise_std**2 * math.log(union)
+
+    def latest(self, model: int, side: Side) -> RunningTest | None:
+        """The last test of a model, None before its first observation."""
+        return self._latest.get((model, side))
+
+    def summary(self, model: int, side: Side = "optimistic") -> dict[str, float | int]:
+        """How a model stands: its told plays, running error, bound and margin."""
+        test = self.latest(model, side)
+        if test is None:
+            return {"times_told": 0, "running_error": 0.0, "bound": 0.0, "margin": 0.0}
+        return {
+            "times_told": test.count,
+            "running_error": test.error,
+            "bound": test.bound,
+            "margin": test.margin,
+        }
+
+    def observe(
+        self,
+        t: int,
+        num_models: int,
+        trial: int,
+        model: int,
+        half_width: float,
+        error: float,
+        side: Side = "optimistic",
+    ) -> RunningTest:
+        """Tests a model once more.
+
+        Args:
+            t: How many observations there are with this one.
+            num_models: |U|.
+            trial: The id of the trial.
+            model: The model that was played.
+            half_width: Of its confidence bounds at the point, when it was asked.
+            error: The observation minus the mean that the model had predicted.
+            side: Which of its bounds it was played for.
+        """
+        before = self.latest(model, side)
+        count = 1 if before is None else before.count + 1
+        test = RunningTest(
+            t=t,
+            trial=trial,
+            model=model,
+            side=side,
+            count=count,
+            error=error + (0.0 if before is None else before.error),
+            noise_bound=math.sqrt(self.xi(t, num_models) * count),
+            width_bound=(
+                half_width + self.misspecification + (0.0 if before is None else before.width_bound)
+            ),
+        )
+        self._latest[model, side] = test
+        self.log.append(test)
+        return test
