@@ -16,14 +16,11 @@ from botorch_ext.optimize import on_unit_cube, screening_points, spread_best
 
 # Numbers in the largest intermediate tensor of a screening, to bound memory.
 _MAX_ENTRIES = 2**24
-# Models that are screened more closely and polished, and the starts of each.
-_NUM_MODELS = 8
-_NUM_STARTS = 6
-_FIRST_STEPS=4
-_D2=3
-_K2=2
-_CLOSER=2
-_NUM_RAW=512
+# Models that are screened more closely, how many times more points they are screened on, and the
+# starts of each that climb a few steps.
+_NUM_MODELS, _CLOSER, _NUM_STARTS, _FIRST_STEPS = 8, 2, 6, 4
+# Models that are climbed with to the end, and the starts of each.
+_NUM_FINALISTS, _NUM_FINAL_STARTS = 3, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,14 +129,15 @@ def maximize_over_models(
     bounds: UpperBounds,
     box: Box,
     seed: int,
-    num_raw: int = 0,
+    num_raw: int = 512,
     extra: Tensor | None = None,
     tolerance: float = 1e-9,
 ) -> tuple[Tensor, int]:
     """The point and the model with the highest upper confidence bound.
 
-    All models are screened on the same points. Those few whose best is highest are screened on
-    twice as many more, and their best points are polished together, each under its own model.
+    All models are screened on the same points. Those whose best is highest are screened on more and
+    climb a few steps from several starts, each under its own model; the best few climb on. All of
+    them climb together.
 
     Args:
         bounds: Of m models.
@@ -147,55 +145,74 @@ def maximize_over_models(
         seed: Seeds the screening points.
         num_raw: Points that all models are screened on.
         extra: ``n x d`` more points to screen, such as the best so far.
-        tolerance: A polish ends when a step gains less than this, relative to the spread of the
+        tolerance: A climb ends when a step gains less than this, relative to the spread of the
             screened values.
 
     Returns:
         The ``d``-dim point and the position of its model.
     """
-    num_raw = num_raw or _NUM_RAW
-    screen = screening_points(box, (1 + _CLOSER) * num_raw, seed)
+    X = screening_points(box, (1 + _CLOSER) * num_raw, seed)
     # Screening points are ordered: Sobol points first, then those moved to faces.
-    mixed = torch.randperm(len(screen), generator=torch.Generator().manual_seed(seed))
-    screen = screen[mixed.to(screen.device)]
-    first = screen[:num_raw] if extra is None else torch.cat([extra, screen[:num_raw]])
+    X = X[torch.randperm(len(X), generator=torch.Generator().manual_seed(seed)).to(X.device)]
+    first, more = X[:num_raw], X[num_raw:]
+    if extra is not None:
+        first = torch.cat([extra, first])
     values = bounds.values(first)  # (m, n)
-    chosen = values.amax(dim=-1).topk(min(_NUM_MODELS, len(values))).indices
-    closer = bounds.select(chosen.tolist())
-    X = torch.cat([first, screen[num_raw:]])
-    values = torch.cat([values[chosen], closer.values(screen[num_raw:])], dim=-1)
+    places = _highest(values, _NUM_MODELS)
+    closer = bounds.select(places)
+    values = torch.cat([values[places], closer.values(more)], dim=-1)
+    X = torch.cat([first, more])
     starts = torch.stack([X[spread_best(row, X, box, _NUM_STARTS)] for row in values])
-    climber = _Climber(closer, starts.shape[1])
-    ends, heights = _climb(climber, box, values, starts[climber.positions].flatten(0, 1), tolerance, _FIRST_STEPS)
-    # per model keep best K2 of top D2 models
-    m = len(closer.widths)
-    own = heights.view(m, -1)
-    best_models = own.amax(dim=-1).topk(min(_D2, m)).indices
-    pos=[climber.positions[i] for i in best_models.tolist()]
-    k2=min(_K2, own.shape[1])
-    rows = own[best_models].topk(k2, dim=-1).indices
-    pts = ends.view(m, own.shape[1], -1)[best_models[:,None], rows]
-    final = closer.select(pos)
-    climber2 = _Climber(final, k2)
-    ends, heights = _climb(climber2, box, values, pts[climber2.positions].flatten(0,1), tolerance, 200)
-    best = int(heights.argmax())
-    return ends[best], int(chosen[pos[climber2.positions[best // k2]]])
+    ends, heights = _climb(closer, box, starts, values, tolerance, _FIRST_STEPS)
+    finalists = _highest(heights, _NUM_FINALISTS)
+    places = [places[place] for place in finalists]
+    num_starts = min(_NUM_FINAL_STARTS, starts.shape[1])
+    best = heights[finalists].topk(num_starts, dim=-1).indices.unsqueeze(-1)
+    starts = ends[finalists].gather(1, best.expand(-1, -1, box.dim))
+    ends, heights = _climb(closer.select(finalists), box, starts, values, tolerance)
+    top = int(heights.argmax())
+    return ends.flatten(0, 1)[top], places[top // num_starts]
 
 
-def _climb(climber, box, values, starts, tolerance, max_iterations):
+def _highest(values: Tensor, num: int) -> list[int]:
+    """The rows of ``m x n`` values with the highest entries."""
+    return values.amax(dim=-1).topk(min(num, len(values))).indices.tolist()
+
+
+def _climb(
+    bounds: UpperBounds,
+    box: Box,
+    starts: Tensor,
+    values: Tensor,
+    tolerance: float,
+    max_iterations: int = 200,
+) -> tuple[Tensor, Tensor]:
+    """Climbs from ``m x s x d`` starts, those of each model under its own bound.
+
+    Args:
+        bounds: Of the m models.
+        box: Where.
+        starts: ``m x s x d``.
+        values: Some values of the bounds, for their scale.
+        tolerance: See `maximize_over_models`.
+        max_iterations: Steps of each climb.
+
+    Returns:
+        ``m x s x d`` ends and their ``m x s`` heights, none below its start.
+    """
+    climber = _Climber(bounds, starts.shape[1])
+    flat = starts[climber.positions].flatten(0, 1)
+
     def own(points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         # All of them each time: a batch of models is not cut to those that still climb.
-        everywhere = starts.index_copy(0, rows, points)
-        value, gradient = climber.value_and_gradient(everywhere)
+        value, gradient = climber.value_and_gradient(flat.index_copy(0, rows, points))
         return value[rows], gradient[rows]
 
-    polished, _ = projected_bfgs(
-        on_unit_cube(own, box, values),
-        box.to_unit(starts),
-        0.3 * tolerance**0.5,
-        tolerance,
-        max_iterations,
-        with_rows=True,
+    scaled = on_unit_cube(own, box, values)
+    ends, _ = projected_bfgs(
+        scaled, box.to_unit(flat), 0.3 * tolerance**0.5, tolerance, max_iterations, with_rows=True
     )
-    ends = box.from_unit(polished)
-    return ends, climber.value_and_gradient(ends)[0]
+    ends = box.from_unit(ends)
+    heights, _ = climber.value_and_gradient(ends)
+    order = torch.tensor(climber.positions, device=flat.device).argsort()
+    return ends.view_as(starts)[order], heights.view(starts.shape[:-1])[order]

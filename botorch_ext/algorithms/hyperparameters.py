@@ -175,9 +175,10 @@ def lb_gp_ucb(
         options: The arguments all methods share, described with the package.
     """
     standardize = options.get("rkhs_bound") is None and options.get("width") is None
-    if options.get("rkhs_bound") is None:
-        options["rkhs_bound"] = 1.0
-    width = published_width(SelfNormalized, {**options, "noise_std": noise_std})
+    rkhs_bound = options.get("rkhs_bound")
+    rkhs_bound = 1.0 if rkhs_bound is None else rkhs_bound
+    known = {"noise_std": noise_std, "rkhs_bound": rkhs_bound}
+    width = published_width(SelfNormalized, {**options, **known})
     if isinstance(width, Sequence):
         raise ValueError(f"width must be one for all models of lb_gp_ucb, got {len(width)}")
     return LengthscaleBalancing(
@@ -186,7 +187,7 @@ def lb_gp_ucb(
         width,
         noise_std=noise_std,
         delta=options.get("delta", DEFAULT_DELTA),
-        rkhs_bound=options["rkhs_bound"],
+        rkhs_bound=rkhs_bound,
         standardize=standardize,
         **_of_strategy(options),
     )

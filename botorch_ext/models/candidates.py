@@ -162,12 +162,13 @@ class CandidateModels(ModelParts[KernelGP]):
     @torch.no_grad()
     def largest_variances(self, X: Tensor) -> Tensor:
         """The largest prior variance k(x, x) of each model over ``n x d`` points, ``(m,)``."""
+        return self._gather(lambda model: model.largest_variance(X))
 
-        def largest(model: KernelGP) -> Tensor:
-            diagonal = model.kernel_function.diagonal(X)
-            return diagonal.expand(*model.batch_shape, len(X)).amax(dim=-1)
-
-        return self._gather(largest)
+    @torch.no_grad()
+    def require_takes(self, like: Tensor) -> None:
+        """A ValueError unless the models take points like these, ``n x d``."""
+        for position in range(len(self)):
+            self.single(position).require_takes(like)
 
 
 def _singles(kernel: Kernel) -> list[Kernel]:

@@ -233,6 +233,10 @@ class ModelParts(ABC, Generic[Model]):
         new._index()
         return new
 
+    def grow(self, t: int) -> list[str]:
+        """Adds the models that join before step t; their names. This set does not grow."""
+        return []
+
     # --- answers --------------------------------------------------------------------------------
 
     def information_gain(self) -> Tensor:
