@@ -1,8 +1,9 @@
 """Frozen, fast evaluation of GPyTorch kernels, with closed-form input gradients where they exist.
 
 A GPyTorch kernel call costs hundreds of microseconds of bookkeeping, more than the kernel row it
-computes. `freeze` snapshots a kernel into a small module that evaluates RBF and Matern kernels
-(scaled, added, multiplied) directly; any other kernel is evaluated through GPyTorch itself.
+computes. `freeze` snapshots a kernel into a small module that evaluates RBF, Matern and periodic
+kernels (scaled, added, multiplied, on groups of columns) directly; any other kernel is evaluated
+through GPyTorch itself.
 """
 
 from botorch_ext.kernel_functions.base import GenericKernel, KernelFunction, Pullback

@@ -43,6 +43,17 @@ class KernelFunction(nn.Module):
         """
         raise NotImplementedError
 
+    def restricted(self, masks: Tensor) -> KernelFunction:
+        """This kernel on groups of columns: the other columns of both inputs are zero.
+
+        Args:
+            masks: ``*batch x groups x d`` of zeros and ones.
+
+        Returns:
+            A kernel of batch shape ``*batch x groups``.
+        """
+        return RestrictedKernel(self, masks)
+
 
 class GenericKernel(KernelFunction):
     """Any kernel, evaluated through GPyTorch."""
@@ -57,3 +68,47 @@ class GenericKernel(KernelFunction):
 
     def diagonal(self, X: Tensor) -> Tensor:
         return self.kernel(X, diag=True)
+
+
+class RestrictedKernel(KernelFunction):
+    """Any frozen kernel on groups of columns, by setting the others to zero.
+
+    Args:
+        base: The kernel.
+        masks: ``*batch x groups x d``.
+    """
+
+    masks: Tensor
+
+    def __init__(self, base: KernelFunction, masks: Tensor) -> None:
+        super().__init__()
+        self.base = base
+        self.register_buffer("masks", masks)
+        batch = torch.broadcast_shapes(base.batch_shape, masks.shape[:-2])
+        self.batch_shape = torch.Size((*batch, masks.shape[-2]))
+
+    def _to_front(self, *inputs: Tensor) -> list[Tensor]:
+        """Groups before all other dimensions, which are those the base knows of."""
+        masked = [X * self.masks.unsqueeze(-2) for X in inputs]
+        num_dims = max(len(self.batch_shape) + 2, *(Z.ndim for Z in masked))
+        return [Z[(None,) * (num_dims - Z.ndim)].movedim(-3, 0) for Z in masked]
+
+    def forward(self, X1: Tensor, X2: Tensor) -> Tensor:
+        return self.base(*self._to_front(X1, X2)).movedim(0, -3)
+
+    def diagonal(self, X: Tensor) -> Tensor:
+        return self.base.diagonal(*self._to_front(X)).movedim(0, -2)
+
+
+def columns(X: Tensor, active_dims: Tensor | None) -> Tensor:
+    """The columns a kernel looks at."""
+    return X if active_dims is None else X[..., active_dims]
+
+
+def onto_columns(gradient: Tensor, active_dims: Tensor | None, dim: int) -> Tensor:
+    """What `columns` does to a gradient: all ``dim`` columns, zero where the kernel does not
+    look."""
+    if active_dims is None:
+        return gradient
+    full = gradient.new_zeros(*gradient.shape[:-1], dim)
+    return full.index_add(-1, active_dims, gradient)

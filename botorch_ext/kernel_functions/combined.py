@@ -63,3 +63,8 @@ class CombinedKernel(KernelFunction):
             return reduce(add, [pull(V) for (_, pull), V in zip(pairs, weights, strict=True)])
 
         return self._combine(values, 2), pullback
+
+    def restricted(self, masks: Tensor) -> CombinedKernel:
+        parts = [part.restricted(masks) for part in self.parts]  # pyright: ignore[reportCallIssue]
+        outputscale = None if self.outputscale is None else self.outputscale.unsqueeze(-1)
+        return CombinedKernel(parts, self.product, outputscale)

@@ -10,6 +10,7 @@ from gpytorch.kernels import (
     AdditiveKernel,
     Kernel,
     MaternKernel,
+    PeriodicKernel,
     ProductKernel,
     RBFKernel,
     ScaleKernel,
@@ -17,7 +18,10 @@ from gpytorch.kernels import (
 
 from botorch_ext.kernel_functions.base import GenericKernel, KernelFunction
 from botorch_ext.kernel_functions.combined import CombinedKernel
+from botorch_ext.kernel_functions.grouped import GroupedKernel
+from botorch_ext.kernel_functions.periodic import PeriodicKernel as FrozenPeriodicKernel
 from botorch_ext.kernel_functions.stationary import StationaryKernel
+from botorch_ext.kernels import AdditiveKernel as AdditiveGroupsKernel
 
 
 def require_unbatched(kernel: Kernel) -> None:
@@ -57,7 +61,23 @@ def _compose(kernel: Kernel) -> KernelFunction:
     if type(kernel) in (RBFKernel, MaternKernel):
         nu = math.inf if type(kernel) is RBFKernel else float(kernel.nu)
         return StationaryKernel(nu, kernel.lengthscale.detach().clone(), None, kernel.active_dims)
+    if type(kernel) is PeriodicKernel:
+        period, lengthscale = kernel.period_length.detach(), kernel.lengthscale.detach().clone()
+        return FrozenPeriodicKernel(period, lengthscale, kernel.active_dims)
+    if type(kernel) is AdditiveGroupsKernel and kernel.active_dims is None:
+        base = _compose(_without_repeats(kernel.base_kernel))
+        return GroupedKernel(base, kernel.masks, kernel.weights)
     return GenericKernel(kernel)
+
+
+def _without_repeats(kernel: Kernel) -> Kernel:
+    """One kernel in place of a batch of the same."""
+    if not kernel.batch_shape:
+        return kernel
+    first = kernel[(0,) * len(kernel.batch_shape)]
+    one, many = first.state_dict(), kernel.state_dict()
+    same = all(torch.equal(one[name].expand_as(each), each) for name, each in many.items())
+    return first if same else kernel
 
 
 def _same_columns(kernel: Kernel, base: Kernel) -> bool:

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from botorch_ext.kernel_functions.base import KernelFunction, Pullback
+from botorch_ext.kernel_functions.base import KernelFunction, Pullback, columns, onto_columns
 
 # By smoothness nu: s = rate |x1 - x2| / lengthscale is what the profile is simplest in,
 # exp(-s^2) or a polynomial in s times exp(-s); and the factor of the slope.
@@ -41,9 +41,6 @@ class StationaryKernel(KernelFunction):
         self.register_buffer("active_dims", active_dims)
         scale_shape = torch.Size() if outputscale is None else outputscale.shape
         self.batch_shape = torch.broadcast_shapes(lengthscale.shape[:-2], scale_shape)
-
-    def _columns(self, X: Tensor) -> Tensor:
-        return X if self.active_dims is None else X[..., self.active_dims]
 
     @property
     def _rate(self) -> Tensor:
@@ -82,7 +79,7 @@ class StationaryKernel(KernelFunction):
     # changed in place.
 
     def forward(self, X1: Tensor, X2: Tensor) -> Tensor:
-        X1, X2 = self._columns(X1), self._columns(X2)
+        X1, X2 = columns(X1, self.active_dims), columns(X2, self.active_dims)
         if self.nu == math.inf:
             return self._rescale(self._exponent(X1, X2).exp_())
         s = self._distance(X1, X2)
@@ -114,7 +111,7 @@ class StationaryKernel(KernelFunction):
 
     @torch.no_grad()
     def value_and_pullback(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
-        Z1, Z2 = self._columns(X1), self._columns(X2)
+        Z1, Z2 = columns(X1, self.active_dims), columns(X2, self.active_dims)
         K, slope = self._value_and_slope(Z1, Z2)
 
         def pullback(W: Tensor) -> Tensor:
@@ -122,12 +119,16 @@ class StationaryKernel(KernelFunction):
             # Far faster than with W transposed: W is read in the order it lies in memory.
             gradient = Z1.mT @ W - Z2.mT * W.sum(dim=-2, keepdim=True)  # ... x d x n2
             gradient = gradient.mT * (_SLOPES[self.nu] * self._rate.square())
-            if self.active_dims is None:
-                return gradient
-            full = gradient.new_zeros(*gradient.shape[:-1], X2.shape[-1])
-            return full.index_add(-1, self.active_dims, gradient)
+            return onto_columns(gradient, self.active_dims, X2.shape[-1])
 
         return K, pullback
+
+    def restricted(self, masks: Tensor) -> StationaryKernel:
+        # A lengthscale that is infinite makes a column one that is not there.
+        masks = columns(masks, self.active_dims).unsqueeze(-2)
+        lengthscale = 1 / (self.inverse_lengthscale.unsqueeze(-3) * masks)
+        outputscale = None if self.outputscale is None else self.outputscale.unsqueeze(-1)
+        return StationaryKernel(self.nu, lengthscale, outputscale, self.active_dims)
 
 
 def _cdist(X1: Tensor, X2: Tensor) -> Tensor:

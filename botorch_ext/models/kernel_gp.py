@@ -466,8 +466,8 @@ class KernelGP(Model, FantasizeMixin):
 
     @torch.no_grad()
     def mean_std_and_gradients(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Mean and standard deviation with their input gradients in closed form (RBF and Matern
-        kernels, their sums and products); of a prior mean the gradient is autograd's.
+        """Mean and standard deviation with their input gradients in closed form (for
+        kernels that have them); of a prior mean the gradient is autograd's.
 
         Args:
             X: ``n x d``, or ``*batch x n x d``: each model of the batch at its own points.

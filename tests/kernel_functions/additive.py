@@ -3,10 +3,10 @@
 import math
 
 import torch
-from gpytorch.kernels import Kernel, PeriodicKernel
+from gpytorch.kernels import Kernel
 
 from botorch_ext.kernels import AdditiveKernel
-from tests.kernel_functions.kernels import scaled, spread, stationary
+from tests.kernel_functions.kernels import periodic, scaled, spread, stationary
 
 ARD = spread(0.4, 2.0, 1, 3)
 DECOMPOSITIONS = [
@@ -17,13 +17,6 @@ DECOMPOSITIONS = [
     [(1,)],
     [(0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2)],
 ]
-
-
-def periodic(period=0.7, lengthscale=0.9, **kwargs):
-    kernel = PeriodicKernel(**kwargs).double()
-    kernel.period_length = torch.as_tensor(period, dtype=torch.float64)
-    kernel.lengthscale = torch.as_tensor(lengthscale, dtype=torch.float64)
-    return kernel
 
 
 class Distance(Kernel):
@@ -45,7 +38,7 @@ BASES = {
     "product": lambda: stationary(0.5) * stationary(math.inf, ARD),
     "sum": lambda: scaled(stationary(0.5, active_dims=(1,)) + stationary(math.inf)),
     "periodic": periodic,
-    "scaled periodic": lambda: scaled(periodic(spread(0.5, 3.0, 1, 3), ARD, ard_num_dims=3)),
+    "scaled periodic": lambda: scaled(periodic(spread(0.5, 3.0, 1, 3), ARD)),
     "generic": lambda: Distance().double(),
 }
 BATCHED = {
@@ -54,9 +47,7 @@ BATCHED = {
     "matern": lambda: stationary(2.5, spread(0.3, 2.0, 4, 1, 1)),
     "scaled": lambda: scaled(stationary(2.5, spread(0.3, 2.0, 4, 1, 1)), spread(0.3, 1.0, 4)),
     "product": lambda: stationary(0.5) * stationary(math.inf, spread(0.3, 2.0, 4, 1, 3)),
-    "periodic": lambda: periodic(
-        spread(0.5, 3.0, 4, 1, 1), spread(0.3, 2.0, 4, 1, 1), batch_shape=torch.Size([4])
-    ),
+    "periodic": lambda: periodic(spread(0.5, 3.0, 4, 1, 1), spread(0.3, 2.0, 4, 1, 1)),
     "generic": lambda: Distance(batch_shape=torch.Size([4])).double(),
     "the same": lambda: scaled(stationary(1.5, spread(0.7, 0.7, 4, 1, 1)), spread(0.5, 0.5, 4)),
     "the same rbf": lambda: stationary(math.inf, spread(0.7, 0.7, 4, 1, 1)),

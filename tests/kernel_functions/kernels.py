@@ -3,7 +3,7 @@
 import math
 
 import torch
-from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import Kernel, MaternKernel, PeriodicKernel, RBFKernel, ScaleKernel
 from torch import Tensor
 
 DIM = 3
@@ -21,11 +21,14 @@ def spread(low: float, high: float, *shape: int) -> Tensor:
     return torch.linspace(low, high, math.prod(shape), dtype=torch.float64).reshape(shape)
 
 
+def _as_parameter(value: Tensor | float) -> Tensor:
+    value = torch.as_tensor(value, dtype=torch.float64)
+    return value if value.ndim else value.reshape(1, 1)
+
+
 def stationary(nu: float, lengthscale: Tensor | float = 0.8, **kwargs) -> Kernel:
     """RBF (nu = inf) or Matern; ``lengthscale`` is ``*batch x 1 x (1 or d)``."""
-    lengthscale = torch.as_tensor(lengthscale, dtype=torch.float64).reshape(
-        getattr(lengthscale, "shape", (1, 1))
-    )
+    lengthscale = _as_parameter(lengthscale)
     *batch, _, columns = lengthscale.shape
     if columns > 1:
         kwargs["ard_num_dims"] = columns
@@ -40,4 +43,22 @@ def scaled(base: Kernel, outputscale: Tensor | float = 0.6) -> Kernel:
     outputscale = torch.as_tensor(outputscale, dtype=torch.float64)
     kernel = ScaleKernel(base, batch_shape=outputscale.shape).double()
     kernel.outputscale = outputscale
+    return kernel
+
+
+def periodic(
+    period: Tensor | float = 0.7,
+    lengthscale: Tensor | float = 0.9,
+    active_dims: tuple[int, ...] | None = None,
+) -> Kernel:
+    """Both ``*batch x 1 x (1 or d)``, of the same shape."""
+    period, lengthscale = _as_parameter(period), _as_parameter(lengthscale)
+    *batch, _, columns = period.shape
+    kernel = PeriodicKernel(
+        ard_num_dims=columns, batch_shape=torch.Size(batch), active_dims=active_dims
+    )
+    if columns == 1:
+        kernel.ard_num_dims = None  # one period for all columns
+    kernel = kernel.double()
+    kernel.period_length, kernel.lengthscale = period, lengthscale
     return kernel

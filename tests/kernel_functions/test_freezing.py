@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 from botorch_ext.kernel_functions import freeze
 from tests.helpers import tolerance
-from tests.kernel_functions.kernels import points, scaled, spread, stationary
+from tests.kernel_functions.kernels import periodic, points, scaled, spread, stationary
 
 TOL = tolerance(torch.float64)
 CPU = torch.device("cpu")
@@ -38,6 +38,14 @@ def kernels():
     yield "scaled sum of products", scaled(stationary(1.5) * stationary(2.5, ARD) + stationary(0.5))
     yield "batched sum", scaled(stationary(1.5, MANY) + stationary(2.5, ARD), spread(0.2, 1.5, 4))
     yield "batched product", stationary(math.inf, MANY_ARD) * scaled(stationary(1.5, MANY), 0.3)
+    yield "periodic", periodic()
+    yield "periodic ard", periodic(spread(0.5, 3.0, 1, 3), ARD)
+    yield "periodic columns", periodic(spread(0.5, 3.0, 1, 2), spread(0.4, 2.0, 1, 2), (2, 0))
+    yield "scaled periodic", scaled(periodic(0.6, 1.3))
+    yield "periodic of batched lengthscales", periodic(spread(0.7, 0.7, 4, 1, 1), MANY)
+    yield "periodic of batched periods", periodic(MANY, spread(0.7, 0.7, 4, 1, 1))
+    yield "batched periodic ard", scaled(periodic(MANY_ARD, MANY_ARD), spread(0.2, 1.5, 4))
+    yield "sum and product of periodic", periodic() + periodic(MANY, MANY) * stationary(1.5)
 
 
 KERNELS = dict(kernels())
