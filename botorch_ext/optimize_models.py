@@ -18,9 +18,9 @@ from botorch_ext.optimize import on_unit_cube, screening_points, spread_best
 _MAX_ENTRIES = 2**24
 # Models that are screened more closely, how many times more points they are screened on, and the
 # starts of each that climb a few steps.
-_NUM_MODELS, _CLOSER, _NUM_STARTS, _FIRST_STEPS = 8, 2, 6, 4
+_NUM_MODELS, _CLOSER, _NUM_STARTS, _FIRST_STEPS = 8, 2, 8, 4
 # Models that are climbed with to the end, and the starts of each.
-_NUM_FINALISTS, _NUM_FINAL_STARTS = 3, 2
+_NUM_FINALISTS, _NUM_FINAL_STARTS = 4, 3
 
 
 @dataclass(frozen=True, eq=False)

@@ -193,7 +193,7 @@ class MultiModelStrategy(Strategy):
             f"{self.names[id]}, the last one, stays"
         )
         self.warnings.append(message)
-        warnings.warn(message, AllModelsRejectedWarning, stacklevel=6)
+        warnings.warn(message, AllModelsRejectedWarning, stacklevel=7)
 
     # --- decisions --------------------------------------------------------------------------------
 
