@@ -282,7 +282,9 @@ class ModelParts(ABC, Generic[Model]):
         value: Callable[[ModelWidth, Model], float | Tensor],
     ) -> Tensor:
         def at(one: ModelWidth, model: Model) -> Tensor:
-            return torch.as_tensor(value(one, model)).to(like).expand(model.batch_shape)
+            # A number goes to its dtype at once: by way of float32 it would be rounded.
+            number = torch.as_tensor(value(one, model), dtype=like.dtype, device=like.device)
+            return number.expand(model.batch_shape)
 
         like = self.parts[0].model.noise_variance
         if not isinstance(width, Sequence):

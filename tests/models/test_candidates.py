@@ -338,6 +338,7 @@ def test_widths(finite):
         assert_close(got[i], width(10, alone), **tolerance(torch.float64))
         value = torch.as_tensor(each[i](10, alone), dtype=torch.float64)
         assert_close(mixed[i], value, **tolerance(torch.float64))
+    assert session.models.width(Constant(0.1), 10).tolist() == [0.1] * len(session.specs)
     assert_close(session.models.offset(width, 3), torch.zeros(len(session.specs)).double())
     with pytest.raises(ValueError, match="width must be one width or one for each of 9 models"):
         session.models.width([width], 10)
