@@ -106,13 +106,17 @@ class GrowingCholesky:
             setattr(self, name, new)
 
     def solve(self, R: Tensor) -> Tensor:
-        """L^-1 R: ``*batch x n x m`` to ``*batch x capacity x m``; rows beyond n are zero."""
+        """L^-1 R: ``*batch x n x m`` to at least n rows; those beyond n are zero."""
+        n, m = R.shape[-2:]
+        if 2 * m > n:  # to copy a corner of L costs less than to pad R
+            return torch.linalg.solve_triangular(self.L[..., :n, :n], R, upper=False)
         R = pad(R, (0, 0, 0, self.capacity - R.shape[-2]))
         return torch.linalg.solve_triangular(self.L, R, upper=False)
 
     def solve_transposed(self, V: Tensor) -> Tensor:
-        """L^-T V: ``*batch x capacity x m`` to the same shape."""
-        return torch.linalg.solve_triangular(self.L.mT, V, upper=True)
+        """L^-T V for V as `solve` returns it, to the same shape."""
+        rows = V.shape[-2]
+        return torch.linalg.solve_triangular(self.L[..., :rows, :rows].mT, V, upper=True)
 
     @property
     def mean_weights(self) -> Tensor:

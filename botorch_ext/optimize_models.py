@@ -15,7 +15,7 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.optimize import on_unit_cube, screening_points, spread_best
 
 # Numbers in the largest intermediate tensor of a screening, to bound memory.
-_MAX_ENTRIES = 2**24
+_MAX_ENTRIES = 2**21
 # Models that are screened more closely, how many times more points they are screened on, and the
 # starts of each that climb a few steps.
 _NUM_MODELS, _CLOSER, _NUM_STARTS, _FIRST_STEPS = 8, 2, 8, 4

@@ -433,7 +433,7 @@ class KernelGP(Model, FantasizeMixin):
             mean = self._prior_mean(X).expand(shape)
             return mean, prior.expand(shape), self._cross(X)
         V = self._solved_cross(X)
-        mean = self._prior_mean(X) + (self.factor.z.unsqueeze(-2) @ V).squeeze(-2)
+        mean = self._prior_mean(X) + (self.factor.z[..., None, : V.shape[-2]] @ V).squeeze(-2)
         return mean, prior - V.square().sum(dim=-2), V
 
     def mean_and_std(self, X: Tensor) -> tuple[Tensor, Tensor]:
