@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
+from typing import Self
 
 import torch
-from gpytorch.kernels import AdditiveKernel, Kernel, ProductKernel, ScaleKernel
-from gpytorch.means import ZeroMean
+from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.domains import as_points
-from botorch_ext.models.arguments import PriorMean, checked_noise_variance, frozen_mean
+from botorch_ext.models.arguments import PriorMean
+from botorch_ext.models.entries import Candidate, candidate_list
+from botorch_ext.models.families import GrowingFamily
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.finite_candidates import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.left_out import moments_without
-from botorch_ext.models.parts import Candidate, ModelParts, Part
-from botorch_ext.models.stacking import plain_kernel, selected_kernel
+from botorch_ext.models.named_sets import NamedSets
+from botorch_ext.models.parts import ModelParts, Part
 
 
-class CandidateModels(ModelParts[KernelGP]):
+class CandidateModels(NamedSets, ModelParts[KernelGP]):
     """Finitely many GP models of the same data: those of one form as one batched `KernelGP`, others
     side by side.
 
@@ -56,33 +57,16 @@ class CandidateModels(ModelParts[KernelGP]):
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
     ) -> None:
-        if isinstance(noise_variance, Sequence):
-            noise_variance = torch.tensor(noise_variance, dtype=dtype)
-        noise = checked_noise_variance(noise_variance, dtype, device).reshape(-1)
-        like = noise.new_zeros(())
-        kernels = [kernels] if isinstance(kernels, Kernel) else list(kernels)
-        plain = [single for kernel in kernels for single in _singles(plain_kernel(kernel, like))]
-        means = list(means) if isinstance(means, Sequence) else [means]
-        frozen = _frozen_means(means, like)
-        counts = {"kernels": len(plain), "noise_variance": len(noise), "means": len(frozen)}
-        num_models = max(counts.values())
-        for name, count in counts.items():
-            if count not in (1, num_models) or count == 0:
-                raise ValueError(
-                    f"{name} must have 1 entry or one for each model, at least one, got {counts}"
-                )
-        described = _descriptions(plain, noise, frozen)
-        names = _checked_names(described if names is None else names, num_models)
+        self._build(candidate_list(kernels, noise_variance, means, names, dtype, device))
 
-        def entry(values: Sequence | Tensor, i: int):
-            return values[0 if len(values) == 1 else i]
-
-        self._build(
-            [
-                Candidate(names[i], entry(plain, i), entry(noise, i).clone(), entry(frozen, i))
-                for i in range(num_models)
-            ]
-        )
+    @classmethod
+    @torch.no_grad()
+    def _of(cls, candidates: list[Candidate], family: GrowingFamily | None = None) -> Self:
+        new = cls.__new__(cls)
+        new._build(candidates)
+        if family is not None:
+            new._family, new._num_grown = family, len(candidates)
+        return new
 
     def _model(self, kernel: Kernel, noise_variance: Tensor, mean: PriorMean | None) -> KernelGP:
         return KernelGP(
@@ -150,7 +134,7 @@ class CandidateModels(ModelParts[KernelGP]):
     @torch.no_grad()
     def on(self, points: Tensor) -> FiniteCandidates:
         """The models with their data on N points, ``N x d``."""
-        return FiniteCandidates(
+        finite = FiniteCandidates(
             list(self._entries),
             points,
             [
@@ -158,6 +142,8 @@ class CandidateModels(ModelParts[KernelGP]):
                 for p in self.parts
             ],
         )
+        finite._family, finite._num_grown = self._family, self._num_grown
+        return finite
 
     @torch.no_grad()
     def largest_variances(self, X: Tensor) -> Tensor:
@@ -166,69 +152,28 @@ class CandidateModels(ModelParts[KernelGP]):
 
     @torch.no_grad()
     def require_takes(self, like: Tensor) -> None:
-        """A ValueError unless the models take points like these, ``n x d``."""
-        for position in range(len(self)):
-            self.single(position).require_takes(like)
+        """A ValueError naming the model unless all models take points like these, ``n x d``, and
+        have finite prior means at all of them."""
+        checked: set[int] = set()
+        for part in self.parts:
+            for i, position in enumerate(part.positions):
+                mean = self._entries[position].mean
+                if i and id(mean) in checked:
+                    continue
+                checked.add(id(mean))
+                try:
+                    self.single(position).require_takes(like)
+                except ValueError as error:
+                    raise ValueError(f"of model {self.names[position]!r}, {error}") from error
+                if mean is not None and not bool(torch.isfinite(mean(like)).all()):
+                    raise ValueError(
+                        f"of model {self.names[position]!r}, mean must be finite on the domain, "
+                        "got NaN or infinite values"
+                    )
 
-
-def _singles(kernel: Kernel) -> list[Kernel]:
-    """The members of a batch of kernels."""
-    if not kernel.batch_shape:
-        return [kernel]
-    if len(kernel.batch_shape) > 1:
-        raise ValueError(
-            f"kernels must have at most one batch dimension, got {tuple(kernel.batch_shape)}"
-        )
-    return [selected_kernel(kernel, i) for i in range(kernel.batch_shape[0])]
-
-
-def _frozen_means(means: Sequence[PriorMean | None], like: Tensor) -> list[PriorMean | None]:
-    """Frozen copies, one of each object; means that are zero as None."""
-    frozen: dict[int, PriorMean | None] = {}
-    for mean in means:
-        if id(mean) not in frozen:
-            frozen[id(mean)] = None if type(mean) is ZeroMean else frozen_mean(mean, like)
-    return [frozen[id(mean)] for mean in means]
-
-
-def _descriptions(
-    kernels: Sequence[Kernel], noise: Tensor, means: Sequence[PriorMean | None]
-) -> list[str]:
-    """Names made of what differs between the models."""
-    columns = []
-    structures = [_structure(kernel) for kernel in kernels]
-    if len(set(structures)) > 1:
-        columns.append(structures)
-    if bool((noise != noise[0]).any()):
-        columns.append([f"noise variance {value:.4g}" for value in noise.tolist()])
-    if any(mean is not means[0] for mean in means):
-        columns.append([f"mean {i}" for i in range(len(means))])
-    described = [", ".join(row) for row in zip(*columns, strict=True)]
-    if not described:
-        described = structures[:1] * max(len(kernels), len(noise), len(means))
-    counts, seen = Counter(described), Counter[str]()
-    names = []
-    for name in described:
-        seen[name] += 1
-        names.append(f"{name} {seen[name]}" if counts[name] > 1 else name)
-    return names
-
-
-def _structure(kernel: Kernel) -> str:
-    """Such as ``"RBF + Periodic"``."""
-    if isinstance(kernel, ScaleKernel):
-        return _structure(kernel.base_kernel)
-    if isinstance(kernel, AdditiveKernel | ProductKernel):
-        sign = " + " if isinstance(kernel, AdditiveKernel) else " * "
-        return sign.join(_structure(part) for part in kernel.kernels)
-    return type(kernel).__name__.removesuffix("Kernel")
-
-
-def _checked_names(names: Sequence[str], num_models: int) -> list[str]:
-    names = list(names)
-    if len(names) != num_models or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"names must be {num_models} strings, one for each model, got {names}")
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise ValueError(f"names must be different from each other, got {twice[0]!r} twice")
-    return names
+    def add(self, X: Tensor, Y: Tensor | None) -> None:
+        """As for one `KernelGP`, in all models: see `ModelParts.add`."""
+        if not self.dim:
+            # Before any state changes: one part may take points that another does not.
+            self.require_takes(as_points(X, X.shape[-1], self.parts[0].model.noise_variance))
+        super().add(X, Y)

@@ -8,9 +8,10 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.models.arguments import PriorMean
+from botorch_ext.models.entries import Candidate
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.left_out import moments_without
-from botorch_ext.models.parts import Candidate, ModelParts, Part
+from botorch_ext.models.parts import ModelParts, Part
 
 
 class FiniteCandidates(ModelParts[FinitePosterior]):

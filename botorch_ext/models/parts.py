@@ -13,6 +13,8 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.models.arguments import PriorMean, checked_values
+from botorch_ext.models.entries import Candidate
+from botorch_ext.models.families import GrowingFamily
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.left_out import log_evidence
@@ -27,25 +29,6 @@ class ModelWidth(Protocol):
     def __call__(self, t: int, model: Any) -> float | Tensor: ...
 
     def offset(self, t: int, model: Any) -> float | Tensor: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """One model without data.
-
-    Args:
-        name: What reports call it.
-        kernel: Plain (`plain_kernel`), without batch dimensions.
-        noise_variance: 0-dim.
-        mean: Frozen, or None.
-        lengthscale: Where the models of a set are ordered by one lengthscale.
-    """
-
-    name: str
-    kernel: Kernel
-    noise_variance: Tensor
-    mean: PriorMean | None = None
-    lengthscale: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +64,8 @@ class ModelParts(ABC, Generic[Model]):
     """What `CandidateModels` and `FiniteCandidates` share: everything that asks each part."""
 
     parts: list[Part[Model]]
+    _family: GrowingFamily | None = None
+    _num_grown = 0  # members of the family that came in so far
 
     def _build(self, candidates: list[Candidate]) -> None:
         """New parts without data for these models."""
@@ -234,8 +219,26 @@ class ModelParts(ABC, Generic[Model]):
         return new
 
     def grow(self, t: int) -> list[str]:
-        """Adds the models that join before step t; their names. This set does not grow."""
-        return []
+        """Adds the models of a growing family that are in at time t, with all data.
+
+        Returns:
+            Their names; none for a set that does not grow.
+        """
+        if self._family is None:
+            return []
+        added = self._family.candidates(self._num_grown, t)
+        if not added:
+            return []
+        first, pending = self.parts[0].model, set(self.pending)
+        known = [row for row in range(self.num_observations) if row not in pending]
+        (X,), Y = first.train_inputs, first.train_targets[0, known]
+        self._num_grown += len(added)
+        self._build([*self._entries, *added])
+        if len(X):
+            self.add(X, None)
+        if known:
+            self.set_targets(known, Y)
+        return [candidate.name for candidate in added]
 
     # --- answers --------------------------------------------------------------------------------
 

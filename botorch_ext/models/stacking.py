@@ -24,6 +24,7 @@ from gpytorch.kernels import (
 from gpytorch.means import ConstantMean
 from torch import Tensor, nn
 
+from botorch_ext.kernels import AdditiveKernel as GroupKernel
 from botorch_ext.models.arguments import PriorMean
 
 # Exact types only, whose batches are tested: a subclass may compute something else.
@@ -32,6 +33,7 @@ _STACKABLE = frozenset(
         AdditiveKernel,
         ConstantKernel,
         CosineKernel,
+        GroupKernel,
         LinearKernel,
         MaternKernel,
         PeriodicKernel,

@@ -1,6 +1,7 @@
 """Sets of models against separate models and dense algebra."""
 
 import copy
+import math
 
 import pytest
 import torch
@@ -16,7 +17,7 @@ from gpytorch.kernels import (
     RQKernel,
     ScaleKernel,
 )
-from gpytorch.means import ConstantMean
+from gpytorch.means import ConstantMean, LinearMean
 from torch.testing import assert_close
 
 from botorch_ext.models import CandidateModels, KernelGP
@@ -200,7 +201,7 @@ def test_random_sessions_are_the_dense_algebra(name, finite, seed, device):
 
     session = Session(SPECS[name], finite, device)
     session.check()
-    for step in range(20):
+    for step in range(12):
         points = draw(1 + integer(3), 1000 * seed + step)
         values = torch.randn(len(points), generator=g, dtype=torch.float64)
         n = len(session.rows)
@@ -394,3 +395,37 @@ def test_bad_positions_and_rows(finite):
     with pytest.raises(ValueError, match="position must lie in"):
         session.models.moments_without(3, [], 0 if finite else X[0])
     session.check()
+
+
+@pytest.mark.parametrize("name", ["mixed", "means", "lengthscales"])
+def test_all_models_must_take_the_points(name):
+    models = made(SPECS[name])
+    models.require_takes(CANDIDATES)
+    for X in (draw(3, 0).float(), torch.full((3, 2), math.nan, dtype=torch.float64)):
+        with pytest.raises(ValueError, match=r"model|X"):
+            models.add(X, X[:, 0])
+        assert models.num_observations == 0
+
+
+def test_a_model_that_does_not_take_the_points_is_named():
+    kernels = [rbf(0.5), rbf([[0.5, 1.0, 2.0]], ard_num_dims=3)]
+    models = CandidateModels(kernels, 0.1, names=["two", "three"])
+    X = draw(3, 0)
+    for act in (lambda: models.require_takes(X), lambda: models.add(X, X[:, 0])):
+        with pytest.raises(ValueError, match="'three', kernel must take points of dimension 2"):
+            act()
+    assert [part.model.num_observations for part in models.parts] == [0, 0]
+
+
+def test_prior_means_must_be_finite():
+    def steep(X):
+        return 1 / (X[..., 0] - 2.0)
+
+    models = CandidateModels(rbf(0.5), 0.1, [sine, steep], names=["sine", "steep"])
+    X = draw(3, 0)
+    models.require_takes(X)
+    X[1, 0] = 2.0
+    with pytest.raises(ValueError, match="'steep', mean must be finite on the domain"):
+        models.require_takes(X)
+    with pytest.raises(ValueError, match="'a', mean must take points"):
+        CandidateModels(rbf(0.5), 0.1, [sine, LinearMean(3)], names=["b", "a"]).require_takes(X)

@@ -1,0 +1,81 @@
+"""Additive decompositions of the columns of a domain: all partitions, random trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from botorch_ext.checks import whole_number
+
+Groups = tuple[tuple[int, ...], ...]
+
+# The partitions of 7 columns number 877, of 8 columns 4,140.
+_MOST_COLUMNS = 7
+
+
+def set_partitions(dim: int) -> list[Groups]:
+    """All partitions of the columns 0, ..., dim - 1 into groups, the single group first.
+
+    Raises:
+        ValueError: More than 7 columns.
+    """
+    if not 1 <= dim <= _MOST_COLUMNS:
+        raise ValueError(
+            f"dim must be at most {_MOST_COLUMNS} for all partitions of the columns, got {dim}: "
+            'use "trees" or name the decompositions'
+        )
+    return [tuple(tuple(group) for group in groups) for groups in _partitions(dim)]
+
+
+def _partitions(dim: int) -> Iterator[list[list[int]]]:
+    if dim == 0:
+        yield []
+        return
+    column = dim - 1
+    for groups in _partitions(column):
+        for i in range(len(groups)):
+            yield [*groups[:i], [*groups[i], column], *groups[i + 1 :]]
+        yield [*groups, [column]]
+
+
+def random_trees(dim: int, num: int, seed: int) -> list[Groups]:
+    """Different random trees on the columns, each as its edges: groups of two columns.
+
+    Drawn uniformly from the labelled trees, by their Pruefer codes. Source of the idea: Ziomek and
+    Bou-Ammar 2023.
+
+    Args:
+        dim: Columns, at least 2.
+        num: How many trees.
+        seed: The same seed gives the same trees.
+
+    Raises:
+        ValueError: Fewer than 2 columns, or more trees than there are: dim^(dim - 2).
+    """
+    dim = whole_number(dim, "dim", least=2)
+    num = whole_number(num, "num", least=1)
+    if num > dim ** (dim - 2):
+        raise ValueError(
+            f"num must be at most {dim ** (dim - 2)}, the number of trees on {dim} columns, "
+            f"got {num}"
+        )
+    generator = torch.Generator().manual_seed(seed)
+    trees: dict[Groups, None] = {}
+    while len(trees) < num:
+        trees[_tree(torch.randint(dim, (dim - 2,), generator=generator).tolist())] = None
+    return list(trees)
+
+
+def _tree(code: Sequence[int]) -> Groups:
+    """The edges of the tree with this Pruefer code, sorted."""
+    dim = len(code) + 2
+    degrees = [1 + list(code).count(column) for column in range(dim)]
+    edges = []
+    for column in code:
+        leaf = degrees.index(1)
+        edges.append((min(leaf, column), max(leaf, column)))
+        degrees[leaf] -= 1
+        degrees[column] -= 1
+    first, second = (column for column in range(dim) if degrees[column] == 1)
+    return tuple(sorted([*edges, (first, second)]))

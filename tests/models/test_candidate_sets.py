@@ -1,0 +1,421 @@
+"""Sets of models by name: what is in them, against kernels made by hand."""
+
+import math
+from itertools import combinations
+
+import numpy
+import pytest
+import torch
+from botorch.models import SingleTaskGP, fully_bayesian
+from botorch.models.fully_bayesian import (
+    FullyBayesianSingleTaskGP,
+    SaasFullyBayesianSingleTaskGP,
+)
+from botorch.models.transforms import Normalize, Standardize
+from botorch.models.transforms.input import Warp
+from botorch.models.transforms.outcome import Log
+from gpytorch.kernels import (
+    LinearKernel,
+    MaternKernel,
+    PeriodicKernel,
+    RBFKernel,
+    ScaleKernel,
+)
+from gpytorch.means import ConstantMean
+from torch.testing import assert_close
+
+from botorch_ext import CandidateModels
+from botorch_ext.kernels import AdditiveKernel
+from botorch_ext.models import KernelGP
+from tests.helpers import tolerance
+
+LOWER = torch.tensor([2.0, -3.0, 4.0], dtype=torch.float64)
+SIDES = torch.tensor([3.0, 2.0, 0.5], dtype=torch.float64)
+EXACT = tolerance(torch.float64)
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Data .* is not (contained|standardized):botorch.exceptions.warnings.InputDataWarning"
+)
+
+
+def draw(n, seed, dim=3):
+    g = torch.Generator().manual_seed(seed)
+    X = torch.rand(n, dim, generator=g, dtype=torch.float64)
+    return LOWER[:dim] + SIDES[:dim] * X
+
+
+def values(seed, n):
+    return torch.randn(n, generator=torch.Generator().manual_seed(seed)).double()
+
+
+def with_lengthscale(kernel, value):
+    kernel = kernel.double()
+    kernel.lengthscale = torch.as_tensor(value, dtype=torch.float64)
+    return kernel
+
+
+def require_equal(models, alone):
+    """Each model of a set is a separate one: moments and information gain with data."""
+    X, Z = draw(10, 0), draw(5, 1)
+    Y = values(2, 10)
+    models.add(X, Y)
+    mean, std = models.mean_and_std(Z)
+    gain = models.information_gain()
+    assert len(models) == len(alone)
+    for i, (kernel, noise, prior) in enumerate(alone):
+        model = KernelGP(kernel, noise, prior)
+        model.add(X, Y)
+        expected = *model.mean_and_std(Z), model.information_gain()
+        for got, each in zip((mean[i], std[i], gain[i]), expected, strict=True):
+            assert_close(got, each.to(got), **EXACT)
+
+
+def test_lengthscales():
+    kernel = ScaleKernel(RBFKernel()).double()
+    grid = [0.3, 0.9, 2.7]
+    models = CandidateModels.lengthscales(kernel, grid, 0.02)
+    assert models.names == ["lengthscale 0.3", "lengthscale 0.9", "lengthscale 2.7"]
+    assert_close(models.lengthscales_of, torch.tensor(grid, dtype=torch.float64))
+    assert_close(models.select([2, 0]).lengthscales_of, torch.tensor([2.7, 0.3]).double())
+    scale = kernel.outputscale.item()
+    alone = []
+    for value in grid:
+        one = ScaleKernel(with_lengthscale(RBFKernel(), value)).double()
+        one.outputscale = torch.tensor(scale, dtype=torch.float64)
+        alone.append((one, 0.02, None))
+    require_equal(models, alone)
+    assert len(models.parts) == 1
+    assert CandidateModels(kernel, 0.1).lengthscales_of is None
+    near = CandidateModels.lengthscales(kernel, [0.123456, 0.123457], 0.1)
+    assert near.names == ["lengthscale 0.123456", "lengthscale 0.123457"]
+
+
+@pytest.mark.parametrize("ard", [True, False])
+def test_lengthscales_for_each_column(ard):
+    grid = torch.tensor([[0.3, 1.0, 0.5], [2.0, 0.7, 0.9]], dtype=torch.float64)
+    kernel = MaternKernel(nu=1.5, ard_num_dims=3 if ard else None)
+    models = CandidateModels.lengthscales(kernel, grid, [0.1, 0.2])
+    assert models.names == ["lengthscale 0.3, 1, 0.5", "lengthscale 2, 0.7, 0.9"]
+    assert models.lengthscales_of is None
+    alone = [
+        (with_lengthscale(MaternKernel(nu=1.5, ard_num_dims=3), value), noise, None)
+        for value, noise in zip(grid, (0.1, 0.2), strict=True)
+    ]
+    require_equal(models, alone)
+
+
+def test_one_lengthscale_for_an_ard_kernel():
+    models = CandidateModels.lengthscales(RBFKernel(ard_num_dims=3), [0.4, 0.8], 0.1)
+    require_equal(models, [(with_lengthscale(RBFKernel(), v), 0.1, None) for v in (0.4, 0.8)])
+
+
+def test_periods():
+    kernel = with_lengthscale(RBFKernel(), 1.3) * PeriodicKernel(active_dims=(1,)).double()
+    models = CandidateModels.periods(kernel, [0.5, 1.2], 0.05)
+    assert models.names == ["period 0.5", "period 1.2"]
+    alone = []
+    for period in (0.5, 1.2):
+        part = PeriodicKernel(active_dims=(1,)).double()
+        part.period_length = torch.tensor(period, dtype=torch.float64)
+        alone.append((with_lengthscale(RBFKernel(), 1.3) * part, 0.05, None))
+    require_equal(models, alone)
+
+
+def test_noise_variances_and_prior_means():
+    kernel = with_lengthscale(RBFKernel(), 0.7)
+    models = CandidateModels.noise_variances(kernel, [0.01, 0.3])
+    assert models.names == ["noise variance 0.01", "noise variance 0.3"]
+    assert models.parts[0].model.kernel.batch_shape == torch.Size()
+    require_equal(models, [(kernel, 0.01, None), (kernel, 0.3, None)])
+
+    def ramp(X):
+        return X[..., 1]
+
+    constant = ConstantMean().double()
+    constant.constant = 3.0
+    means = [None, 0.5, ramp, constant, lambda X: -X[..., 0]]
+    models = CandidateModels.prior_means(kernel, means, 0.1)
+    assert models.names == ["mean 0", "mean 0.5", "mean ramp", "mean 3", "mean 4"]
+    means[1] = lambda X: torch.full_like(X[..., 0], 0.5)
+    require_equal(models, [(kernel, 0.1, mean) for mean in means])
+
+
+@pytest.mark.parametrize(("dim", "bell"), [(1, 1), (3, 5), (5, 52), (7, 877)])
+def test_all_partitions(dim, bell):
+    from botorch_ext.models.decompositions import set_partitions
+
+    partitions = set_partitions(dim)
+    assert len(set(partitions)) == len(partitions) == bell
+    for groups in partitions:
+        assert sorted(column for group in groups for column in group) == list(range(dim))
+    assert partitions[0] == (tuple(range(dim)),)
+
+
+def test_random_trees():
+    from botorch_ext.models.decompositions import random_trees
+
+    trees = random_trees(4, 16, seed=3)
+    # All trees on 4 nodes, found as the acyclic choices of 3 of the 6 edges.
+    edges = list(combinations(range(4), 2))
+    expected = set()
+    for chosen in combinations(edges, 3):
+        component = list(range(4))
+        for a, b in chosen:
+            component = [component[a] if c == component[b] else c for c in component]
+        if len(set(component)) == 1:
+            expected.add(chosen)
+    assert set(trees) == expected
+    assert random_trees(9, 5, seed=1) == random_trees(9, 5, seed=1) != random_trees(9, 5, seed=2)
+
+
+def test_additive_decompositions():
+    base = with_lengthscale(RBFKernel(), 0.8)
+    models = CandidateModels.additive(base, "all", 0.05, dim=3)
+    assert sorted(models.names) == ["{0,1,2}", "{0,1|2}", "{0,2|1}", "{0|1,2}", "{0|1|2}"]
+    assert len(models.parts) == 1
+    decompositions = [
+        [[int(column) for column in group.split(",")] for group in name[1:-1].split("|")]
+        for name in models.names
+    ]
+    alone = [(AdditiveKernel(base, groups, 3), 0.05, None) for groups in decompositions]
+    require_equal(models, alone)
+    given = CandidateModels.additive(base, [[[0], [1, 2]], [[2, 0]]], 0.05, dim=3)
+    assert given.names == ["{0|1,2}", "{0,2}"]
+    trees = CandidateModels.additive(base, "trees", 0.05, dim=6, num=7, seed=1)
+    assert len(set(trees.names)) == 7
+
+
+def test_a_growing_family():
+    def growth(t):
+        return float(t)
+
+    d = 3
+    for kernel, rate in ((RBFKernel(), d), (ScaleKernel(MaternKernel(nu=1.5)), d + 3)):
+        models = CandidateModels.growing(kernel, 2.0, 0.1, d, growth)
+        finite = models.on(draw(6, 3))
+        assert models.names == ["lengthscale 2"]
+        count = 1
+        for t in range(1, 12):
+            X, Y = draw(2, t), values(t, 2)
+            for each in (models, finite):
+                each.add(X[:1], Y[:1])
+                each.add(X[1:], None)
+            # All lengthscales above 2 / t, and the first.
+            due = [2 * math.exp(-i / rate) for i in range(100)]
+            due = [value for i, value in enumerate(due) if i == 0 or value > 2 / t]
+            names = [f"lengthscale {value:.4g}" for value in due]
+            assert models.grow(t) == finite.grow(t) == names[count:]
+            assert models.grow(t) == []
+            count = len(due)
+            assert models.names == finite.names == names
+            assert_close(models.lengthscales_of, torch.tensor(due, dtype=torch.float64))
+        assert models.num_observations == 22
+        assert models.pending == list(range(1, 22, 2))
+        mean, std = models.mean_and_std(finite.candidates)
+        assert_close(finite.mean, mean, **EXACT)
+        assert_close(finite.std, std, **EXACT)
+        fresh = CandidateModels.lengthscales(kernel, due, 0.1)
+        for t in range(1, 12):
+            X, Y = draw(2, t), values(t, 2)
+            fresh.add(X[:1], Y[:1])
+            fresh.add(X[1:], None)
+        for got, expected in zip((mean, std), fresh.mean_and_std(finite.candidates), strict=True):
+            assert_close(got, expected, **EXACT)
+        few = models.select([1, 0])
+        added = few.grow(40)
+        assert few.names == [models.names[1], models.names[0], *added] and added
+        assert CandidateModels(kernel, 0.1).grow(100) == []
+
+
+def test_a_family_starts_again_with_what_it_had():
+    models = CandidateModels.growing(RBFKernel(), 1.0, 0.1, 2)
+    assert len(models.grow(50)) == sum(math.exp(-i / 2) > 50**-0.9 for i in range(1, 50))
+    assert models.num_observations == 0
+
+
+# --- draws of hyperparameters -----------------------------------------------------------------
+
+
+def mcmc_samples(count):
+    g = torch.Generator().manual_seed(5)
+
+    def positive(*shape):
+        return 0.3 + torch.rand(*shape, generator=g, dtype=torch.float64)
+
+    return {
+        "mean": torch.randn(count, generator=g, dtype=torch.float64),
+        "noise": positive(count, 1) * 0.1,
+        "outputscale": positive(count),
+        "lengthscale": positive(count, 1, 3),
+    }
+
+
+def fitted(model_type, count=6, **kwargs):
+    X = draw(12, 1)
+    model = model_type(X, 2 + 3 * values(3, 12).unsqueeze(-1), **kwargs)
+    model.load_mcmc_samples(mcmc_samples(count))
+    return model.eval()
+
+
+@pytest.fixture(autouse=True)
+def _without_jax(monkeypatch):
+    # Only the sampler needs JAX, which is optional; here the draws are given.
+    if not fully_bayesian._HAS_JAX:
+        monkeypatch.setattr(fully_bayesian, "_check_jax_available", lambda: None)
+        monkeypatch.setattr(fully_bayesian, "jnp", numpy, raising=False)
+
+
+TRANSFORMS = {
+    "plain": dict,
+    "inputs": lambda: {"input_transform": Normalize(3)},
+    "some inputs": lambda: {"input_transform": Normalize(3, indices=[2, 0])},
+    "outcome": lambda: {"outcome_transform": Standardize(1)},
+    "both": lambda: {
+        "input_transform": Normalize(3),
+        "outcome_transform": Standardize(1),
+    },
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("model_type", [SaasFullyBayesianSingleTaskGP, FullyBayesianSingleTaskGP])
+def test_mcmc_draws_predict_what_the_fitted_model_predicts(model_type, name):
+    model = fitted(model_type, **TRANSFORMS[name]())
+    models = CandidateModels.from_posterior_samples(model)
+    assert models.names == [f"draw {i}" for i in range(6)]
+    assert models.num_observations == 0
+    assert len(models.parts) == 1
+    models.add(draw(12, 1), 2 + 3 * values(3, 12))
+    Z = draw(5, 2)
+    with torch.no_grad():
+        posterior = model.posterior(Z.unsqueeze(-2))  # 5 x draws x 1 x 1
+    mean, std = models.mean_and_std(Z)
+    assert_close(mean, posterior.mean[..., 0, 0].mT, **EXACT)
+    assert_close(std.square(), posterior.variance[..., 0, 0].mT, **EXACT)
+    thinned = CandidateModels.from_posterior_samples(model, 3)
+    for i, position in enumerate((0, 2, 5)):  # 2.5 rounds to even
+        assert_close(thinned.noise_variance[i], models.noise_variance[position], **EXACT)
+    with pytest.raises(ValueError, match="num_models must be at most 6"):
+        CandidateModels.from_posterior_samples(model, 7)
+
+
+def single_task(**kwargs):
+    return SingleTaskGP(draw(12, 1), 2 + 3 * values(3, 12).unsqueeze(-1), **kwargs)
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_prior_draws_are_models_with_these_hyperparameters(name):
+    kwargs = {"outcome_transform": None} | TRANSFORMS[name]()
+    state = torch.random.get_rng_state()
+    model = single_task(**kwargs).eval()
+    before = model.covar_module.lengthscale.clone()
+    models = CandidateModels.from_posterior_samples(model, 5, seed=3)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert_close(model.covar_module.lengthscale, before)
+    again = CandidateModels.from_posterior_samples(model, 5, seed=3)
+    assert_close(models.noise_variance, again.noise_variance)
+    # The same draws in the units of the model, one after another.
+    plain = CandidateModels.from_posterior_samples(single_task(outcome_transform=None), 5, seed=3)
+    models.add(draw(12, 1), 2 + 3 * values(3, 12))
+    Z = draw(5, 2)
+    mean, std = models.mean_and_std(Z)
+    for i in range(5):
+        one = single_task(**kwargs)
+        one.likelihood.noise = plain.noise_variance[i]
+        one.covar_module.lengthscale = plain.single(i).kernel.lengthscale.detach()
+        one.mean_module.constant = model.mean_module.constant.detach()
+        one.eval()
+        with torch.no_grad():
+            posterior = one.posterior(Z)
+        assert_close(mean[i], posterior.mean[:, 0], **EXACT)
+        assert_close(std[i].square(), posterior.variance[:, 0], **EXACT)
+    lengthscales = plain.parts[0].model.kernel.lengthscale
+    assert lengthscales.shape == (5, 1, 3)
+    assert len(torch.unique(lengthscales)) == 15
+
+
+def test_prior_draws_follow_the_prior():
+    models = CandidateModels.from_posterior_samples(single_task(outcome_transform=None), 400)
+    prior = single_task().covar_module.lengthscale_prior
+    draws = models.parts[0].model.kernel.lengthscale.flatten().log()
+    error = 4 * prior.scale.item() / math.sqrt(len(draws))
+    assert abs(draws.mean().item() - prior.loc.item()) < error
+    assert len(CandidateModels.from_posterior_samples(single_task())) == 16
+
+
+def bad_models():
+    X, Y = draw(8, 1), values(1, 8).unsqueeze(-1)
+    plain = RBFKernel().double()
+    yield "fitted", SaasFullyBayesianSingleTaskGP(X, Y)
+    yield "either", SingleTaskGP(X, Y, covar_module=plain, likelihood=single_likelihood())
+    yield "one output", SingleTaskGP(X, Y.expand(8, 2) + X[:, :2])
+    yield "input transform", SingleTaskGP(X, Y, input_transform=warp())
+    yield "outcome transform", SingleTaskGP(X, Y.exp(), outcome_transform=Log())
+    yield (
+        "RBF or Matern",
+        SingleTaskGP(X, Y, covar_module=LinearKernel(), input_transform=Normalize(3)),
+    )
+    yield "noise variance at every point", SingleTaskGP(X, Y, Y.exp())
+    yield "constant prior mean", SingleTaskGP(X, Y, mean_module=linear_mean())
+
+
+def single_likelihood():
+    from gpytorch.likelihoods import GaussianLikelihood
+
+    return GaussianLikelihood().double()
+
+
+def linear_mean():
+    from gpytorch.means import LinearMean
+
+    return LinearMean(3).double()
+
+
+def warp():
+    return Warp(3, indices=[0], bounds=torch.stack([LOWER, LOWER + SIDES]))
+
+
+def test_models_without_draws_are_refused():
+    for message, model in bad_models():
+        with pytest.raises(ValueError, match=message):
+            CandidateModels.from_posterior_samples(model)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: CandidateModels.lengthscales(RBFKernel(), [], 0.1), "at least one number"),
+        (lambda: CandidateModels.lengthscales(RBFKernel(), [0.1, -1], 0.1), "values must be posit"),
+        (lambda: CandidateModels.lengthscales(RBFKernel(), [1.0, 1.0], 0.1), "'lengthscale 1' tw"),
+        (
+            lambda: CandidateModels.lengthscales(RBFKernel() + RBFKernel(), [1.0], 0.1),
+            "exactly one part with a lengthscale, got 2",
+        ),
+        (lambda: CandidateModels.lengthscales(LinearKernel(), [1.0], 0.1), "got 0"),
+        (
+            lambda: CandidateModels.lengthscales(RBFKernel(ard_num_dims=3), [[1.0, 2.0]], 0.1),
+            "one for each of 3 columns, got 2",
+        ),
+        (lambda: CandidateModels.periods(RBFKernel(), [1.0], 0.1), "exactly one PeriodicKernel"),
+        (lambda: CandidateModels.noise_variances(RBFKernel(), [0.0]), "values must be positive"),
+        (lambda: CandidateModels.additive(RBFKernel(), "all", 0.1, 8), "dim must be at most 7"),
+        (lambda: CandidateModels.additive(RBFKernel(), "trees", 0.1, 3), "num must be given"),
+        (lambda: CandidateModels.additive(RBFKernel(), "trees", 0.1, 3, 4), "at most 3"),
+        (lambda: CandidateModels.additive(RBFKernel(), "tree", 0.1, 3), 'must be "all"'),
+        (lambda: CandidateModels.additive(RBFKernel(), [], 0.1, 3), "kernels must have 1 entry"),
+        (lambda: CandidateModels.growing(PeriodicKernel(), 1.0, 0.1, 2), "RBF or a Matern"),
+        (lambda: CandidateModels.growing(RBFKernel(), -1.0, 0.1, 2), "lengthscale_0 must be"),
+        (lambda: CandidateModels(["rbf"], 0.1), "kernels must be GPyTorch kernels"),
+    ],
+)
+def test_bad_sets(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_constraint_is_kept():
+    from gpytorch.constraints import Interval
+
+    kernel = RBFKernel(lengthscale_constraint=Interval(0.1, 1.0))
+    with pytest.raises(ValueError, match="must satisfy the constraint of the kernel"):
+        CandidateModels.lengthscales(kernel, [0.5, 2.0], 0.1)
