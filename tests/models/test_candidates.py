@@ -221,8 +221,9 @@ def test_random_sessions_are_the_dense_algebra(name, finite, seed, device):
             session = session.select(kept)
             session.add(points, values)
             old.check()
-        without = torch.randperm(len(session.rows), generator=g)[: integer(4)].tolist()
-        session.check(without, integer(30))
+        if step % 3 == 2 or len(session.specs) < 5:  # the dense algebra of many models is slow
+            without = torch.randperm(len(session.rows), generator=g)[: integer(4)].tolist()
+            session.check(without, integer(30))
 
 
 @pytest.mark.parametrize("finite", [False, True])
