@@ -52,16 +52,18 @@ ORDER = (
     "widths.composed",
     "widths",
     "estimates",
+    "ascent",
+    "optimize",
+    "optimize_models",
+    "perturbations",
     "acquisition.pending",
     "acquisition.confidence_bound",
+    "acquisition.alternatives",
     "acquisition.optimistic",
     "acquisition.variance",
     "acquisition.stable",
     "acquisition.input_constructors",
     "acquisition",
-    "ascent",
-    "optimize",
-    "optimize_models",
     "level_sets",
     "constraints",
     "regions",
@@ -118,7 +120,7 @@ ORDER = (
 )
 
 # Problems know nothing of the methods that solve them: besides each other, nothing after this.
-LAST_BEFORE_PROBLEMS = "optimize"
+LAST_BEFORE_PROBLEMS = "perturbations"
 
 OPTIONAL = {"ax", "dask", "distributed", "matplotlib", "optuna", "pandas"}
 

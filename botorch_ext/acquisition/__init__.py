@@ -5,6 +5,15 @@ from botorch_ext.acquisition.confidence_bound import (
     EnlargedUpperConfidenceBound,
     LowerConfidenceBound,
 )
+from botorch_ext.acquisition.optimistic import ExpectedUCB, OptimisticModelUCB
+from botorch_ext.acquisition.stable import StableUCB
 from botorch_ext.acquisition.variance import MaxVariance
 
-__all__ = ["EnlargedUpperConfidenceBound", "LowerConfidenceBound", "MaxVariance"]
+__all__ = [
+    "EnlargedUpperConfidenceBound",
+    "ExpectedUCB",
+    "LowerConfidenceBound",
+    "MaxVariance",
+    "OptimisticModelUCB",
+    "StableUCB",
+]

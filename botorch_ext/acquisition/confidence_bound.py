@@ -16,6 +16,40 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.widths import Width, as_width, check_misspecification, enlargement
 
 
+def evaluated_width(
+    model: Model, width: float | Tensor | Width
+) -> tuple[float | Tensor, float | Tensor]:
+    """The width and the offset of a confidence bound of this model, as numbers or tensors.
+
+    Args:
+        model: A fitted single-output model.
+        width: A number or a tensor, which come back with offset 0, or a width object.
+
+    Returns:
+        The width and the offset.
+
+    Raises:
+        ValueError: No width, or a width object with a model that is no `KernelGP` or has an outcome
+            transform.
+    """
+    if not isinstance(width, Width):
+        if not isinstance(width, Tensor):
+            as_width(width)  # refuses what is no width
+        return width, 0.0
+    if not isinstance(model, KernelGP):
+        raise ValueError(
+            f"width must be a number or a tensor for a {type(model).__name__}; "
+            "width objects need a KernelGP (see KernelGP.from_botorch)"
+        )
+    if hasattr(model, "outcome_transform"):
+        raise ValueError(
+            "width must be a number or a tensor for a model with an outcome transform: "
+            "width objects compare noise_std and rkhs_bound with its transformed noise"
+        )
+    t = model.num_observations + 1
+    return width(t, model), width.offset(t, model)
+
+
 class _ConfidenceBound(HallucinatingAcquisitionFunction):
     """mean + sign * (width * std + offset)."""
 
@@ -37,24 +71,10 @@ class _ConfidenceBound(HallucinatingAcquisitionFunction):
         self.set_X_pending(X_pending)
 
     def _set_width(self, width: float | Tensor | Width) -> None:
-        offset: float | Tensor = 0.0
-        if isinstance(width, Width):
-            if not isinstance(self.model, KernelGP):
-                raise ValueError(
-                    f"width must be a number or a tensor for a {type(self.model).__name__}; "
-                    "width objects need a KernelGP (see KernelGP.from_botorch)"
-                )
-            if hasattr(self.model, "outcome_transform"):
-                raise ValueError(
-                    "width must be a number or a tensor for a model with an outcome transform: "
-                    "width objects compare noise_std and rkhs_bound with its transformed noise"
-                )
-            t = self.model.num_observations + 1
-            width, offset = width(t, self.model), width.offset(t, self.model)
-        elif not isinstance(width, Tensor):
-            as_width(width)  # refuses what is no width
         # A Python number stays exact until an evaluation moves all buffers to the dtype of X.
-        for name, value in (("width", width), ("offset", offset)):
+        for name, value in zip(
+            ("width", "offset"), evaluated_width(self.model, width), strict=True
+        ):
             value = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
             self.register_buffer(name, value)
 

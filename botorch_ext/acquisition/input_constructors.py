@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from botorch.acquisition.input_constructors import acqf_input_constructor
@@ -13,7 +14,10 @@ from botorch_ext.acquisition.confidence_bound import (
     EnlargedUpperConfidenceBound,
     LowerConfidenceBound,
 )
+from botorch_ext.acquisition.optimistic import ExpectedUCB, OptimisticModelUCB
+from botorch_ext.acquisition.stable import StableUCB
 from botorch_ext.acquisition.variance import MaxVariance
+from botorch_ext.perturbations import Norm
 
 
 @acqf_input_constructor(EnlargedUpperConfidenceBound)
@@ -71,3 +75,70 @@ def construct_inputs_max_variance(
 ) -> dict[str, Any]:
     """Keyword arguments of `MaxVariance`."""
     return {"model": model, "posterior_transform": posterior_transform, "X_pending": X_pending}
+
+
+@acqf_input_constructor(OptimisticModelUCB)
+def construct_inputs_optimistic_model_ucb(
+    model: Model,
+    posterior_transform: PosteriorTransform | None = None,
+    X_pending: Tensor | None = None,
+    width: float | Tensor = 2.0,
+    maximize: bool = True,
+) -> dict[str, Any]:
+    """Keyword arguments of `OptimisticModelUCB` over the draws of an ensemble."""
+    return {
+        "models": model,
+        "posterior_transform": posterior_transform,
+        "X_pending": X_pending,
+        "width": width,
+        "maximize": maximize,
+    }
+
+
+@acqf_input_constructor(ExpectedUCB)
+def construct_inputs_expected_ucb(
+    model: Model,
+    posterior_transform: PosteriorTransform | None = None,
+    X_pending: Tensor | None = None,
+    width: float | Tensor = 2.0,
+    probabilities: Tensor | list[float] | None = None,
+    maximize: bool = True,
+) -> dict[str, Any]:
+    """Keyword arguments of `ExpectedUCB` over the draws of an ensemble."""
+    return {
+        "models": model,
+        "posterior_transform": posterior_transform,
+        "X_pending": X_pending,
+        "width": width,
+        "probabilities": probabilities,
+        "maximize": maximize,
+    }
+
+
+@acqf_input_constructor(StableUCB)
+def construct_inputs_stable_ucb(
+    model: Model,
+    bounds: Sequence[tuple[float, float]],
+    radius: float | Sequence[float],
+    norm: Norm = "l2",
+    posterior_transform: PosteriorTransform | None = None,
+    X_pending: Tensor | None = None,
+    width: float | Tensor = 2.0,
+    maximize: bool = True,
+) -> dict[str, Any]:
+    """Keyword arguments of `StableUCB`.
+
+    ``bounds`` are pairs, one for each coordinate, as BoTorch's input constructors take them.
+    ``radius`` is in the units of what the model sees: Ax scales its parameters to the unit cube, so
+    there it is in shares of their ranges.
+    """
+    return {
+        "model": model,
+        "width": width,
+        "radius": radius,
+        "norm": norm,
+        "bounds": [list(side) for side in zip(*bounds, strict=True)],
+        "posterior_transform": posterior_transform,
+        "X_pending": X_pending,
+        "maximize": maximize,
+    }

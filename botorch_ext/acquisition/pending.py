@@ -8,6 +8,7 @@ import torch
 from botorch.acquisition import AnalyticAcquisitionFunction
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import Model, ModelList
+from botorch.utils.transforms import is_ensemble
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from torch import Tensor
 
@@ -63,6 +64,8 @@ def _hallucinated(model: Any, X: Tensor) -> Model:
         return type(model)(*(_hallucinated(part, X) for part in model.models))
     # One evaluation fills the caches that conditioning a GPyTorch model starts from.
     mean = model.posterior(X).mean
+    if is_ensemble(model):  # which takes no fewer dimensions of X than of the mean
+        X = X.expand(*mean.shape[:-2], *X.shape)
     options = {}
     if isinstance(getattr(model, "likelihood", None), FixedNoiseGaussianLikelihood):
         # Like BoTorch, which takes the mean over the data too; already outcome-transformed.

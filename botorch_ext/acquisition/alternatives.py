@@ -1,0 +1,254 @@
+"""Alternatives: several models of the same quantity, and their confidence bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import torch
+from botorch.acquisition.objective import PosteriorTransform
+from botorch.models.model import Model, ModelList
+from botorch.utils.transforms import is_ensemble
+from torch import Tensor
+
+from botorch_ext.acquisition.confidence_bound import evaluated_width
+from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
+from botorch_ext.widths import Width
+
+# Of a posterior variance; as in BoTorch's analytic acquisition functions.
+_LEAST_VARIANCE = 1e-12
+
+Widths = float | Tensor | Width | Sequence[float | Tensor | Width]
+
+
+class Alternatives(ModelList):
+    """Models of the same quantity; the models of a `ModelList` are of different ones.
+
+    Args:
+        models: Each counts once, or as often as its one batch dimension says: a batched `KernelGP`,
+            or an ensemble such as the draws of a fully Bayesian model.
+
+    Raises:
+        ValueError: A model with more than one batch dimension.
+    """
+
+    def __init__(self, *models: Model) -> None:
+        super().__init__(*models)
+        self.counts = [_count(model) for model in models]
+
+    @property
+    def num_outputs(self) -> int:
+        return max(model.num_outputs for model in self.models)  # pyright: ignore
+
+    def moments(self, X: Tensor, transform: PosteriorTransform | None) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation of every model.
+
+        Args:
+            X: ``... x 1 x d``, points for all models, or ``n x m x d``, some for each.
+            transform: As in BoTorch.
+
+        Returns:
+            Two ``... x m``-dim tensors.
+        """
+        start, means, stds = 0, [], []
+        for model, count in zip(self.models, self.counts, strict=True):
+            own = X if X.shape[-2] == 1 else X[..., start : start + count, :]
+            mean, variance = _marginals(model, own, count, transform)
+            means.append(mean)
+            stds.append(variance.clamp_min(_LEAST_VARIANCE).sqrt())
+            start += count
+        return torch.cat(means, dim=-1), torch.cat(stds, dim=-1)
+
+
+class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
+    """Confidence bounds of several models, pending points hallucinated for each.
+
+    Args:
+        models: A `CandidateModels`, a sequence of single-output models, a batched `KernelGP` or an
+            ensemble.
+        width: A number, a tensor of m, a width object or a sequence of m of those.
+        posterior_transform: As in BoTorch, for every model.
+        maximize: False for the bounds of the negative function.
+        X_pending: ``n x d`` points that are asked and not yet told.
+    """
+
+    width: Tensor
+    offset: Tensor
+    _columns: Tensor
+
+    def __init__(
+        self,
+        models: Any,
+        width: Widths,
+        posterior_transform: PosteriorTransform | None = None,
+        maximize: bool = True,
+        X_pending: Tensor | None = None,
+    ) -> None:
+        parts, positions = _parts(models)
+        model = Alternatives(*parts)
+        super().__init__(model, posterior_transform)
+        self.maximize = maximize
+        columns = list(range(sum(model.counts)))
+        if positions is not None:  # which column of the parts is which model
+            columns = sorted(columns, key=positions.__getitem__)
+        device = _device(parts)
+        # Of the models before any point is hallucinated.
+        width, offset = _evaluated_widths(model, columns, width, device)
+        self.register_buffer("width", width)
+        self.register_buffer("offset", offset)
+        self.register_buffer("_columns", torch.tensor(columns, device=device))
+        self.set_X_pending(X_pending)
+
+    @property
+    def num_models(self) -> int:
+        return len(self._columns)
+
+    def _upper_bounds(self, X: Tensor) -> Tensor:
+        """The upper bound of every model.
+
+        Args:
+            X: ``... x 1 x d``, points for all models, or ``n x m x d``, some for each.
+
+        Returns:
+            ``... x m``.
+        """
+        self.to(X)  # as BoTorch's analytic acquisition functions do
+        model: Any = self.model
+        if X.shape[-2] != 1:
+            X = X[..., self._columns.argsort(), :]
+        mean, std = (
+            moment[..., self._columns] for moment in model.moments(X, self.posterior_transform)
+        )
+        return (mean if self.maximize else -mean) + self.width * std + self.offset
+
+
+def _batch_shape(model: Model) -> torch.Size:
+    try:
+        return model.batch_shape or torch.Size()  # some deterministic models have None
+    except NotImplementedError:
+        return torch.Size()
+
+
+def _count(model: Model) -> int:
+    batch = _batch_shape(model)
+    if len(batch) > 1 or (is_ensemble(model) and not batch):
+        raise ValueError(
+            "models must have at most one batch dimension, and ensembles one, "
+            f"got a {type(model).__name__} of batch shape {tuple(batch)}"
+        )
+    return batch[0] if batch else 1
+
+
+def _marginals(
+    model: Any, X: Tensor, count: int, transform: PosteriorTransform | None
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance of the models that one part holds, ``... x count``, at ``... x 1 x d`` or
+    ``n x count x d``."""
+    shared, ensemble = X.shape[-2] == 1, is_ensemble(model)
+    if not _batch_shape(model):
+        posterior = model.posterior(X, posterior_transform=transform)
+        return posterior.mean.squeeze(-1), posterior.variance.squeeze(-1)
+    if not ensemble:
+        X = X.unsqueeze(-3) if shared else X.unsqueeze(-2)
+    elif not shared:  # an ensemble evaluates all its models at every point
+        X = X.flatten(0, 1).unsqueeze(-2)
+    posterior = model.posterior(X, posterior_transform=transform)
+    mean, variance = (m[..., 0, 0] for m in (posterior.mean, posterior.variance))
+    if mean.shape[-1:] != (count,):
+        raise ValueError(
+            "models must have a posterior with one entry for each model of an ensemble, "
+            f"got a {type(posterior).__name__} from a {type(model).__name__}"
+        )
+    if ensemble and not shared:
+        mean, variance = (
+            m.view(-1, count, count).diagonal(dim1=-2, dim2=-1) for m in (mean, variance)
+        )
+    return mean, variance
+
+
+def _parts(models: Any) -> tuple[list[Model], list[int] | None]:
+    """The BoTorch models that hold all the models, and where each of theirs comes in the order of
+    the caller (None: in the order of the parts)."""
+    if isinstance(models, Model):
+        return [models], None
+    if hasattr(models, "parts"):
+        parts = list(models.parts)
+        return [part.model for part in parts], [p for part in parts for p in part.positions]
+    if not isinstance(models, Sequence) or not all(isinstance(m, Model) for m in models):
+        raise ValueError(
+            "models must be CandidateModels, a BoTorch model or a sequence of BoTorch models, "
+            f"got {models!r}"
+        )
+    if not len(models):
+        raise ValueError("models must hold at least one model, got none")
+    first = models[0]
+    for model in models[1:]:
+        for what in (_kind, _dim):
+            expected, got = what(first), what(model)
+            if None not in (expected, got) and expected != got:
+                raise ValueError(
+                    "models must share dtype, device and input dimension, "
+                    f"got {_text(expected)} and {_text(got)}"
+                )
+    return list(models), None
+
+
+def _text(value: Any) -> str:
+    return f"dimension {value}" if isinstance(value, int) else " on ".join(map(str, value))
+
+
+def _kind(model: Model) -> tuple[torch.dtype, torch.device] | None:
+    for tensor in chain(model.parameters(), model.buffers()):
+        if tensor.is_floating_point():
+            return tensor.dtype, tensor.device
+    return None
+
+
+def _device(models: list[Model]) -> torch.device | None:
+    kinds = [kind for kind in map(_kind, models) if kind is not None]
+    return kinds[0][1] if kinds else None
+
+
+def _dim(model: Model) -> int | None:
+    """The dimension of the inputs where the training data show it."""
+    inputs: Any = getattr(model, "train_inputs", None)
+    if not inputs or hasattr(model, "input_transform") or isinstance(model, ModelList):
+        return None
+    return inputs[0].shape[-1] or None  # a KernelGP without data has dimension 0
+
+
+def _evaluated_widths(
+    model: Any, columns: list[int], width: Any, device: torch.device | None
+) -> tuple[Tensor, Tensor]:
+    """Width and offset of every model, in the order of the caller."""
+    num_models, members = len(columns), list(zip(model.models, model.counts, strict=True))
+    if isinstance(width, list | tuple):
+        if len(width) != num_models:
+            raise ValueError(f"width must have one entry for each model, got {len(width)}")
+        owners = [(part, entry, count) for part, count in members for entry in range(count)]
+        pairs = []
+        for column, one in zip(columns, width, strict=True):
+            part, entry, count = owners[column]
+            values = (_spread(value, count, device) for value in evaluated_width(part, one))
+            pairs.append(tuple(value[entry] for value in values))
+        widths, offsets = zip(*pairs, strict=True)
+        return torch.stack(widths), torch.stack(offsets)
+    if not isinstance(width, Width):
+        values = evaluated_width(model, width)
+        return _spread(values[0], num_models, device), _spread(values[1], num_models, device)
+    parts = [
+        [_spread(value, count, device) for value in evaluated_width(part, width)]
+        for part, count in members
+    ]
+    widths, offsets = (torch.cat(values)[columns] for values in zip(*parts, strict=True))
+    return widths, offsets
+
+
+def _spread(value: float | Tensor, count: int, device: torch.device | None) -> Tensor:
+    """One entry for each of ``count`` models, in float64 until an evaluation moves all buffers to
+    the dtype of X."""
+    value = torch.as_tensor(value, dtype=torch.float64, device=device)
+    if value.shape not in ((), (count,)):
+        raise ValueError(f"width must have shape () or ({count},), got {tuple(value.shape)}")
+    return value.expand(count).clone()

@@ -1,0 +1,169 @@
+"""Upper confidence bounds of several models at once: their maximum and their average."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from botorch.acquisition.objective import PosteriorTransform
+from botorch.utils.transforms import is_ensemble, t_batch_mode_transform
+from torch import Tensor
+
+from botorch_ext.acquisition.alternatives import (
+    AlternativesAcquisitionFunction,
+    Widths,
+)
+from botorch_ext.models.kernel_gp import KernelGP
+
+
+class OptimisticModelUCB(AlternativesAcquisitionFunction):
+    """max over models u of mean_u + width_u std_u (+ offset_u): what hyperparameter elimination
+    maximises.
+
+    Of an ensemble, such as a fully Bayesian model, the maximum over its draws. The gradient is that
+    of the model which attains the maximum. Source: Ziomek et al. 2024, algorithm 1.
+
+    Args:
+        models: A `CandidateModels`, a sequence of single-output BoTorch models, a batched
+            `KernelGP` or one ensemble.
+        width: A number, a tensor of m, a width object or a sequence of m of those, m the number of
+            models. Width objects need `KernelGP` models without an outcome transform.
+        posterior_transform: As in BoTorch, applied to every model.
+        maximize: False evaluates the bounds for minimisation, ``-mean + width * std``.
+        X_pending: ``n x d`` points that are asked and not yet told; they are hallucinated for every
+            model.
+
+    Raises:
+        ValueError: No models, models of several dtypes, devices or input dimensions, a width that
+            is none or has the wrong length, or a width object with a model that takes none.
+    """
+
+    @t_batch_mode_transform(expected_q=1)  # pyright: ignore[reportArgumentType]
+    def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Evaluates the largest bound.
+
+        Args:
+            X: ``(b1 x ... bk) x 1 x d``.
+
+        Returns:
+            ``(b1 x ... bk)`` values.
+        """
+        return self._upper_bounds(X).max(dim=-1).values
+
+
+class ExpectedUCB(AlternativesAcquisitionFunction):
+    """The average of mean_u + width_u std_u (+ offset_u) over models u, under P(u | data).
+
+    Source: Ziomek et al. 2024, section 7 (uniform prior over the models).
+
+    Args:
+        models: As for `OptimisticModelUCB`.
+        width: As for `OptimisticModelUCB`.
+        probabilities: P(u | data): m non-negative numbers that sum to 1. None takes them from the
+            marginal likelihoods of `KernelGP` models of the same data (without an outcome
+            transform; pending rows do not count) and is uniform over the draws of one ensemble.
+        posterior_transform: As in BoTorch, applied to every model.
+        maximize: False evaluates the bounds for minimisation, ``-mean + width * std``.
+        X_pending: ``n x d`` points that are asked and not yet told; they are hallucinated for every
+            model.
+
+    Raises:
+        ValueError: As for `OptimisticModelUCB`; ``probabilities`` that are none, or None where they
+            do not follow from the models.
+    """
+
+    probabilities: Tensor
+
+    def __init__(
+        self,
+        models: Any,
+        width: Widths,
+        probabilities: Tensor | list[float] | None = None,
+        posterior_transform: PosteriorTransform | None = None,
+        maximize: bool = True,
+        X_pending: Tensor | None = None,
+    ) -> None:
+        super().__init__(models, width, posterior_transform, maximize)
+        if probabilities is None:
+            values = _posterior_probabilities(models, self.model)[self._columns]
+        else:
+            values = _checked_probabilities(probabilities, self.num_models)
+        self.register_buffer("probabilities", values.to(self.width))
+        self.set_X_pending(X_pending)
+
+    @t_batch_mode_transform(expected_q=1)  # pyright: ignore[reportArgumentType]
+    def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Evaluates the average bound.
+
+        Args:
+            X: ``(b1 x ... bk) x 1 x d``.
+
+        Returns:
+            ``(b1 x ... bk)`` values.
+        """
+        return self._upper_bounds(X) @ self.probabilities
+
+
+def _checked_probabilities(values: Tensor | list[float], num_models: int) -> Tensor:
+    values = torch.as_tensor(values, dtype=torch.float64)
+    if (
+        values.shape != (num_models,)
+        or not bool((values >= 0).all())
+        or abs(float(values.sum()) - 1) > 1e-6
+    ):
+        raise ValueError(
+            f"probabilities must be {num_models} non-negative numbers that sum to 1, "
+            f"got {values.tolist()}"
+        )
+    return values
+
+
+def _posterior_probabilities(models: Any, model: Any) -> Tensor:
+    """P(u | data) under a uniform prior, in the order of the parts of ``model``."""
+    parts: list[Any] = list(model.models)
+    if len(parts) == 1 and (is_ensemble(parts[0]) or model.counts == [1]):
+        return torch.full((model.counts[0],), 1 / model.counts[0], dtype=torch.float64)
+    if not all(isinstance(part, KernelGP) for part in parts):
+        names = sorted({type(part).__name__ for part in parts})
+        raise ValueError(
+            "probabilities must be given unless the models are KernelGP models or one ensemble, "
+            f"got {', '.join(names)}"
+        )
+    if any(hasattr(part, "outcome_transform") for part in parts):
+        raise ValueError("probabilities must be given for models with an outcome transform")
+    first = parts[0]
+    for part in parts[1:]:
+        if not _same_data(part, first):
+            raise ValueError("probabilities must be given for models of different data")
+    evidence = [_log_marginal_likelihood(part).reshape(-1) for part in parts]
+    return torch.cat(evidence).softmax(dim=0)
+
+
+def _same_data(one: KernelGP, other: KernelGP) -> bool:
+    """Whether two models have the same rows; inputs are compared where neither transforms them."""
+    if one.num_observations != other.num_observations or one.factor.pending != other.factor.pending:
+        return False
+    known = [row for row in range(one.num_observations) if row not in one.factor.pending]
+    a, b = (model.train_targets[..., known].reshape(-1, len(known))[:1] for model in (one, other))
+    if not torch.allclose(a, b, rtol=1e-4, atol=1e-4 * float(a.abs().max()) if len(known) else 0):
+        return False
+    if one.has_transforms or other.has_transforms:
+        return True
+    return torch.equal(one.train_inputs[0], other.train_inputs[0])
+
+
+def _log_marginal_likelihood(model: KernelGP) -> Tensor:
+    """log p(y) of the rows that are not pending, ``*batch``."""
+    rows = torch.tensor([r for r in range(model.num_observations) if r not in model.factor.pending])
+    n = len(rows)
+    (X,) = model.train_inputs
+    if model.factor.pending:
+        told = KernelGP(model.kernel, model.noise_variance, model.mean, dtype=model.dtype)
+        raise NotImplementedError(told, X)
+    factor = model.factor
+    z = factor.z[..., :n]
+    diagonal = factor.L.diagonal(dim1=-2, dim2=-1)[..., :n]
+    return (
+        -0.5 * z.square().sum(dim=-1) - diagonal.log().sum(dim=-1) - 0.5 * n * math.log(2 * math.pi)
+    )

@@ -1,0 +1,359 @@
+import math
+
+import pytest
+import torch
+from botorch.acquisition.input_constructors import get_acqf_input_constructor
+from botorch.acquisition.objective import ScalarizedPosteriorTransform
+from botorch.models import SingleTaskGP
+from botorch.models.deterministic import GenericDeterministicModel
+from botorch.models.map_saas import EnsembleMapSaasSingleTaskGP
+from botorch.models.transforms import Normalize, Standardize
+from botorch.optim import optimize_acqf
+from gpytorch.kernels import MaternKernel, PeriodicKernel, RBFKernel
+from torch.distributions import MultivariateNormal
+from torch.testing import assert_close
+
+from botorch_ext import KernelGP, widths
+from botorch_ext.acquisition import (
+    EnlargedUpperConfidenceBound,
+    ExpectedUCB,
+    OptimisticModelUCB,
+)
+from tests.helpers import tolerance
+from tests.oracles import dense_posterior
+
+BOUNDS = torch.tensor([[2.0, -3.0], [5.0, -1.0]], dtype=torch.float64)
+NOISE = 0.04
+LENGTHSCALES = (0.4, 0.7, 0.9)
+
+
+def draw(n, seed):
+    g = torch.Generator().manual_seed(seed)
+    X = BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * torch.rand(n, 2, generator=g, dtype=torch.float64)
+    return X, torch.sin(2 * X[:, 0]) * X[:, 1]
+
+
+def batched_kernel(cls=RBFKernel, lengthscales=LENGTHSCALES, **options):
+    kernel = cls(batch_shape=torch.Size([len(lengthscales)]), **options).double()
+    kernel.lengthscale = torch.tensor(lengthscales, dtype=torch.float64).reshape(-1, 1, 1)
+    return kernel
+
+
+def kernels():
+    """The members of `batched` one by one."""
+    made = []
+    for lengthscale in LENGTHSCALES:
+        kernel = RBFKernel().double()
+        kernel.lengthscale = torch.tensor(lengthscale, dtype=torch.float64)
+        made.append(kernel)
+    return made
+
+
+def batched(n=12):
+    model = KernelGP(batched_kernel(), NOISE)
+    model.add(*draw(n, 0))
+    return model
+
+
+def singles(n=12):
+    models = [KernelGP(kernel, NOISE) for kernel in kernels()]
+    for model in models:
+        model.add(*draw(n, 0))
+    return models
+
+
+def ensemble(n=12):
+    """Four sparse-axis models of one ensemble, as they are before fitting but for their scales."""
+    X, y = draw(n, 0)
+    gp = EnsembleMapSaasSingleTaskGP(
+        X,
+        y[:, None],
+        taus=torch.tensor([0.05, 0.1, 0.3, 1.0], dtype=torch.float64),
+        input_transform=Normalize(2, bounds=BOUNDS),
+    )
+    kernel = gp.covar_module.base_kernel
+    kernel.lengthscale = torch.linspace(0.3, 1.0, 8, dtype=torch.float64).reshape(4, 1, 2)
+    gp.likelihood.noise = torch.linspace(0.01, 0.1, 4, dtype=torch.float64).reshape(4, 1)
+    return gp.eval()
+
+
+def single_task_gp(n=12):
+    X, y = draw(n, 0)
+    transforms = {
+        "input_transform": Normalize(2, bounds=BOUNDS),
+        "outcome_transform": Standardize(1),
+    }
+    return SingleTaskGP(X, y[:, None], **transforms).eval()
+
+
+def upper_bounds(Z, width, n=12):
+    """``m x len(Z)``, by dense algebra."""
+    X, y = draw(n, 0)
+    rows = []
+    for kernel in kernels():
+        mean, covariance = dense_posterior(kernel, X, y, Z, NOISE)
+        rows.append(mean + width * covariance.diagonal().sqrt())
+    return torch.stack(rows)
+
+
+def log_evidence(n=12):
+    X, y = draw(n, 0)
+    values = []
+    for kernel in kernels():
+        K = kernel(X).to_dense().detach() + NOISE * torch.eye(n, dtype=X.dtype)
+        values.append(MultivariateNormal(torch.zeros_like(y), K).log_prob(y))
+    return torch.stack(values)
+
+
+@pytest.mark.parametrize("models", [batched, singles])
+def test_maximum_and_average_by_loops(models):
+    Z, bounds = draw(30, 1)[0], upper_bounds(draw(30, 1)[0], 1.7)
+    exact = tolerance(torch.float64)
+    assert_close(OptimisticModelUCB(models(), 1.7)(Z[:, None]), bounds.amax(dim=0), **exact)
+    weights = log_evidence().softmax(dim=0)
+    assert weights.min() > 1e-6
+    assert_close(ExpectedUCB(models(), 1.7)(Z[:, None]), weights @ bounds, **exact)
+    given = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
+    average = ExpectedUCB(models(), 1.7, probabilities=given)
+    assert_close(average(Z[:, None]), given @ bounds, **exact)
+
+
+def test_models_of_different_forms_side_by_side():
+    X, y = draw(12, 0)
+    matern = KernelGP(MaternKernel(nu=2.5).double(), 0.1)
+    periodic = KernelGP(PeriodicKernel().double(), NOISE, mean=lambda X: 1.0 + 0 * X[..., 0])
+    for model in (matern, periodic):
+        model.add(X, y)
+    gp = single_task_gp()
+    models = [matern, batched(), gp, periodic]
+    Z = draw(20, 1)[0]
+    width = torch.tensor([1.0, 2.0, 3.0, 0.5, 0.7, 2.5], dtype=torch.float64)
+    posterior = gp.posterior(Z[:, None])
+    parts = [matern.mean_and_std(Z), batched().mean_and_std(Z)]
+    parts.append((posterior.mean.reshape(1, 20), posterior.variance.sqrt().reshape(1, 20)))
+    parts.append(periodic.mean_and_std(Z))
+    mean, std = (
+        torch.cat([part.reshape(-1, 20) for part in column]) for column in zip(*parts, strict=True)
+    )
+    bounds = mean + width[:, None] * std
+    assert len(set(bounds.argmax(dim=0).tolist())) > 2
+    exact = tolerance(torch.float64)
+    assert_close(OptimisticModelUCB(models, width)(Z[:, None]), bounds.amax(dim=0), **exact)
+    assert_close(
+        OptimisticModelUCB(models, width.tolist())(Z[:, None]), bounds.amax(dim=0), **exact
+    )
+    smaller = OptimisticModelUCB(models, width, maximize=False)(Z[:, None])
+    assert_close(smaller, (-mean + width[:, None] * std).amax(dim=0), **exact)
+
+
+def test_one_model_is_plain_ucb():
+    model, Z = singles()[0], draw(20, 1)[0]
+    plain = EnlargedUpperConfidenceBound(model, 1.3)(Z[:, None])
+    for models in (model, [model]):
+        assert_close(OptimisticModelUCB(models, 1.3)(Z[:, None]), plain)
+        assert_close(ExpectedUCB(models, 1.3)(Z[:, None]), plain)
+
+
+def test_members_of_an_ensemble():
+    gp, Z = ensemble(), draw(20, 1)[0]
+    posterior = gp.posterior(Z[:, None])
+    mean, std = (m[..., 0, 0] for m in (posterior.mean, posterior.variance.sqrt()))
+    assert mean.shape == (20, 4)
+    bounds = mean + 1.5 * std
+    exact = tolerance(torch.float64)
+    assert_close(OptimisticModelUCB(gp, 1.5)(Z[:, None]), bounds.amax(dim=-1), **exact)
+    assert_close(ExpectedUCB(gp, 1.5)(Z[:, None]), bounds.mean(dim=-1), **exact)
+    each = torch.tensor([0.5, 1.0, 1.5, 2.0], dtype=torch.float64)
+    largest = (mean + each * std).amax(dim=-1)
+    assert_close(OptimisticModelUCB(gp, each)(Z[:, None]), largest, **exact)
+    weights = torch.tensor([-1.0], dtype=torch.float64)
+    transform = ScalarizedPosteriorTransform(weights)
+    smaller = OptimisticModelUCB(gp, 1.5, posterior_transform=transform)(Z[:, None])
+    assert_close(smaller, (-mean + 1.5 * std).amax(dim=-1), **exact)
+    assert_close(OptimisticModelUCB(gp, 1.5, maximize=False)(Z[:, None]), smaller, **exact)
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (3, 2)])
+def test_shapes(shape):
+    Z = draw(math.prod(shape), 1)[0].reshape(*shape, 1, 2)
+    for models in (batched(), singles(), ensemble()):
+        for cls in (OptimisticModelUCB, ExpectedUCB):
+            acqf = cls(models, 2.0)
+            values = acqf(Z)
+            assert values.shape == (shape or (1,))
+            assert_close(values.reshape(-1), acqf(Z.reshape(-1, 1, 2)))
+
+
+@pytest.mark.parametrize("cls", [OptimisticModelUCB, ExpectedUCB])
+@pytest.mark.parametrize("models", [batched, singles, ensemble])
+def test_gradients(cls, models):
+    acqf, Z = cls(models(), 2.0), draw(8, 2)[0]
+    Z = Z.unsqueeze(-2).requires_grad_()
+    assert torch.autograd.gradcheck(acqf, (Z,), eps=1e-6, atol=1e-5, rtol=1e-5)
+
+
+def test_width_objects_are_those_of_each_model():
+    width = widths.SelfNormalized(1.0, 0.2, 0.1)
+    rigorous = widths.FixedDesignContinuous(1.0, 0.2, 0.1, 3)
+    Z, models = draw(10, 1)[0], singles()
+    exact = tolerance(torch.float64)
+
+    def bound(model, width):
+        mean, std = model.mean_and_std(Z)
+        return mean + width(13, model) * std + width.offset(13, model)
+
+    for given in (batched(), models):
+        expected = torch.stack([bound(model, rigorous) for model in models]).amax(dim=0)
+        assert_close(OptimisticModelUCB(given, rigorous)(Z[:, None]), expected, **exact)
+        pairs = zip(models, (width, rigorous, widths.Constant(2.0)), strict=True)
+        expected = torch.stack([bound(*pair) for pair in pairs]).amax(dim=0)
+        acqf = OptimisticModelUCB(given, [width, rigorous, 2.0])
+        assert_close(acqf(Z[:, None]), expected, **exact)
+
+
+@pytest.mark.parametrize("models", [batched, singles])
+def test_pending_points_are_hallucinated_for_every_model(models):
+    pending, Z = draw(3, 3)[0], draw(20, 1)[0]
+    X, y = draw(12, 0)
+    joint = torch.cat([X, pending])
+    rows = []
+    for kernel in kernels():
+        mean, _ = dense_posterior(kernel, X, y, Z, NOISE)
+        _, covariance = dense_posterior(kernel, joint, torch.cat([y, y[:3]]), Z, NOISE)
+        rows.append(mean + 2.0 * covariance.diagonal().sqrt())
+    bounds, exact = torch.stack(rows), tolerance(torch.float64)
+    acqf = OptimisticModelUCB(models(), 2.0, X_pending=pending)
+    assert_close(acqf(Z[:, None]), bounds.amax(dim=0), **exact)
+    acqf.set_X_pending(None)
+    assert_close(acqf(Z[:, None]), upper_bounds(Z, 2.0).amax(dim=0), **exact)
+    # Pending points tell nothing about the models, and nothing to the width.
+    average = ExpectedUCB(models(), 2.0, X_pending=pending)
+    assert_close(average(Z[:, None]), log_evidence().softmax(dim=0) @ bounds, **exact)
+    width = widths.SelfNormalized(1.0, 0.2, 0.1)
+    given = OptimisticModelUCB(models(), width, X_pending=pending)
+    assert_close(given.width, OptimisticModelUCB(models(), width).width)
+
+
+def test_pending_points_of_an_ensemble():
+    gp, pending, Z = ensemble(), draw(3, 3)[0], draw(20, 1)[0]
+    mean = gp.posterior(Z[:, None]).mean[..., 0, 0]
+    acqf = OptimisticModelUCB(gp, 2.0)
+    acqf.set_X_pending(pending)
+    with torch.no_grad():
+        A, B, C = gp.train_inputs[0][0], *(gp.transform_inputs(P) for P in (pending, Z))
+        rows = []
+        for i in range(4):
+            kernel = lambda P, Q, i=i: gp.covar_module(P, Q).to_dense()[i]  # noqa: E731
+            J = torch.cat([A, B])
+            noise = gp.likelihood.noise[i].reshape(()) * torch.eye(15, dtype=J.dtype)
+            k = kernel(J, C)
+            variance = kernel(C, C).diagonal() - (
+                k * torch.linalg.solve(kernel(J, J) + noise, k)
+            ).sum(dim=0)
+            rows.append(variance.sqrt() * gp.outcome_transform.stdvs[i].item())
+    expected = (mean + 2.0 * torch.stack(rows, dim=-1)).amax(dim=-1)
+    assert_close(acqf(Z[:, None]), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_optimize_acqf_finds_what_a_grid_finds():
+    axes = [torch.linspace(*BOUNDS[:, j].tolist(), 80, dtype=torch.float64) for j in range(2)]
+    grid = torch.cartesian_prod(*axes).unsqueeze(-2)
+    for cls in (OptimisticModelUCB, ExpectedUCB):
+        for models in (batched(), ensemble()):
+            acqf = cls(models, 1.0)
+            with torch.random.fork_rng():
+                torch.manual_seed(0)
+                x, value = optimize_acqf(acqf, BOUNDS, q=1, num_restarts=8, raw_samples=128)
+            with torch.no_grad():
+                assert value >= acqf(grid).max() - 1e-9
+            assert bool(((x >= BOUNDS[0]) & (x <= BOUNDS[1])).all())
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        X, _ = optimize_acqf(
+            OptimisticModelUCB(batched(), 1.0),
+            BOUNDS,
+            q=3,
+            num_restarts=4,
+            raw_samples=64,
+            sequential=True,
+        )
+    assert torch.pdist(X).min() > 1e-2
+
+
+def test_devices_and_float32(device):
+    model = KernelGP(batched_kernel().float(), NOISE, dtype=torch.float32, device=device)
+    model.add(*(values.float().to(device) for values in draw(12, 0)))
+    Z = draw(10, 1)[0]
+    for cls in (OptimisticModelUCB, ExpectedUCB):
+        values = cls(model, 2.0)(Z[:, None].float().to(device))
+        assert values.dtype == torch.float32 and values.device.type == device.type
+        assert_close(
+            values.cpu().double(), cls(batched(), 2.0)(Z[:, None]), **tolerance(torch.float32)
+        )
+
+
+def test_input_constructors_take_what_ax_sends():
+    gp, pending = ensemble(), draw(2, 3)[0]
+    for cls, more in ((OptimisticModelUCB, {}), (ExpectedUCB, {"probabilities": [0.25] * 4})):
+        inputs = get_acqf_input_constructor(cls)(
+            model=gp,
+            training_data=None,
+            posterior_transform=None,
+            X_pending=pending,
+            X_baseline=pending,
+            width=1.5,
+            **more,
+        )
+        acqf = cls(**inputs)
+        assert_close(acqf.X_pending, pending)
+        assert acqf.width.tolist() == [1.5] * 4
+
+
+def test_bad_models_are_named():
+    with pytest.raises(ValueError, match="models must hold at least one model"):
+        OptimisticModelUCB([], 1.0)
+    for bad in (3, [3], "model", [batched(), None]):
+        with pytest.raises(ValueError, match="models must be CandidateModels, a BoTorch model"):
+            OptimisticModelUCB(bad, 1.0)
+    X = torch.rand(4, 3, dtype=torch.float64)
+    other = KernelGP(RBFKernel().double(), NOISE)
+    other.add(X, X[:, 0])
+    with pytest.raises(ValueError, match="dimension 2 and dimension 3"):
+        OptimisticModelUCB([*singles(), other], 1.0)
+    single = KernelGP(RBFKernel(), NOISE, dtype=torch.float32)
+    with pytest.raises(ValueError, match=r"dtype.* got torch.float64 on cpu and torch.float32"):
+        OptimisticModelUCB([*singles(), single], 1.0)
+    twice = KernelGP(RBFKernel(batch_shape=torch.Size([2, 3])).double(), NOISE)
+    with pytest.raises(ValueError, match=r"at most one batch dimension.*\(2, 3\)"):
+        OptimisticModelUCB(twice, 1.0)
+
+
+def test_bad_widths_are_named():
+    for bad, message in (
+        (-1.0, "value must be non-negative"),
+        ([1.0, 2.0], "width must have one entry for each model, got 2"),
+        (torch.ones(2), r"width must have shape \(\) or \(3,\), got \(2,\)"),
+        ([1.0, 2.0, -3.0], "value must be non-negative"),
+    ):
+        for models in (batched(), singles()):
+            with pytest.raises(ValueError, match=message):
+                OptimisticModelUCB(models, bad)
+    with pytest.raises(ValueError, match="width objects need a KernelGP"):
+        OptimisticModelUCB(ensemble(), widths.Constant(1.0))
+
+
+def test_bad_probabilities_are_named():
+    for bad in ([0.5, 0.5], [0.5, 0.7, -0.2], [0.5, 0.5, 0.5], [math.nan, 0.5, 0.5]):
+        with pytest.raises(ValueError, match="probabilities must be 3 non-negative numbers"):
+            ExpectedUCB(batched(), 1.0, probabilities=bad)
+    gp = single_task_gp()
+    for models in ([gp, gp], [batched(), gp], [GenericDeterministicModel(lambda X: X)] * 2):
+        with pytest.raises(ValueError, match="probabilities must be given unless"):
+            ExpectedUCB(models, 1.0)
+    standardized = KernelGP.from_botorch(gp)
+    with pytest.raises(ValueError, match="outcome transform"):
+        ExpectedUCB([standardized, standardized], 1.0)
+    more = singles()
+    more[1].add(*draw(1, 5))
+    with pytest.raises(ValueError, match="different data"):
+        ExpectedUCB(more, 1.0)
