@@ -367,6 +367,7 @@ class BoxBalls:
             for _ in range(_MAX_HALVINGS):
                 # Near the end rounding decides: what is above by no more than that is no worse.
                 short = moving & ~(new_f <= f + _SUFFICIENT * length * slope + slack)
+                short &= -length * slope > slack
                 bad = short.flatten(1).any(dim=-1) if short.ndim > 1 else short
                 (bad,) = bad.nonzero(as_tuple=True)
                 if not len(bad):
