@@ -14,6 +14,7 @@ from torch import Tensor
 
 from botorch_ext.acquisition.confidence_bound import evaluated_width
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
+from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.widths import Width
 
 # Of a posterior variance; as in BoTorch's analytic acquisition functions.
@@ -172,8 +173,8 @@ def _parts(models: Any) -> tuple[list[Model], list[int] | None]:
     the caller (None: in the order of the parts)."""
     if isinstance(models, Model):
         return [models], None
-    if hasattr(models, "parts"):
-        parts = list(models.parts)
+    if isinstance(models, CandidateModels):
+        parts = models.parts
         return [part.model for part in parts], [p for part in parts for p in part.positions]
     if not isinstance(models, Sequence) or not all(isinstance(m, Model) for m in models):
         raise ValueError(

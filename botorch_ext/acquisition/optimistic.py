@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -15,6 +14,7 @@ from botorch_ext.acquisition.alternatives import (
     Widths,
 )
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.left_out import log_evidence
 
 
 class OptimisticModelUCB(AlternativesAcquisitionFunction):
@@ -86,7 +86,7 @@ class ExpectedUCB(AlternativesAcquisitionFunction):
     ) -> None:
         super().__init__(models, width, posterior_transform, maximize)
         if probabilities is None:
-            values = _posterior_probabilities(models, self.model)[self._columns]
+            values = _posterior_probabilities(self.model)[self._columns]
         else:
             values = _checked_probabilities(probabilities, self.num_models)
         self.register_buffer("probabilities", values.to(self.width))
@@ -119,7 +119,7 @@ def _checked_probabilities(values: Tensor | list[float], num_models: int) -> Ten
     return values
 
 
-def _posterior_probabilities(models: Any, model: Any) -> Tensor:
+def _posterior_probabilities(model: Any) -> Tensor:
     """P(u | data) under a uniform prior, in the order of the parts of ``model``."""
     parts: list[Any] = list(model.models)
     if len(parts) == 1 and (is_ensemble(parts[0]) or model.counts == [1]):
@@ -136,7 +136,7 @@ def _posterior_probabilities(models: Any, model: Any) -> Tensor:
     for part in parts[1:]:
         if not _same_data(part, first):
             raise ValueError("probabilities must be given for models of different data")
-    evidence = [_log_marginal_likelihood(part).reshape(-1) for part in parts]
+    evidence = [log_evidence(part.factor).reshape(-1) for part in parts]
     return torch.cat(evidence).softmax(dim=0)
 
 
@@ -151,19 +151,3 @@ def _same_data(one: KernelGP, other: KernelGP) -> bool:
     if one.has_transforms or other.has_transforms:
         return True
     return torch.equal(one.train_inputs[0], other.train_inputs[0])
-
-
-def _log_marginal_likelihood(model: KernelGP) -> Tensor:
-    """log p(y) of the rows that are not pending, ``*batch``."""
-    rows = torch.tensor([r for r in range(model.num_observations) if r not in model.factor.pending])
-    n = len(rows)
-    (X,) = model.train_inputs
-    if model.factor.pending:
-        told = KernelGP(model.kernel, model.noise_variance, model.mean, dtype=model.dtype)
-        raise NotImplementedError(told, X)
-    factor = model.factor
-    z = factor.z[..., :n]
-    diagonal = factor.L.diagonal(dim1=-2, dim2=-1)[..., :n]
-    return (
-        -0.5 * z.square().sum(dim=-1) - diagonal.log().sum(dim=-1) - 0.5 * n * math.log(2 * math.pi)
-    )

@@ -13,7 +13,7 @@ from gpytorch.kernels import MaternKernel, PeriodicKernel, RBFKernel
 from torch.distributions import MultivariateNormal
 from torch.testing import assert_close
 
-from botorch_ext import KernelGP, widths
+from botorch_ext import CandidateModels, KernelGP, widths
 from botorch_ext.acquisition import (
     EnlargedUpperConfidenceBound,
     ExpectedUCB,
@@ -144,6 +144,34 @@ def test_models_of_different_forms_side_by_side():
     )
     smaller = OptimisticModelUCB(models, width, maximize=False)(Z[:, None])
     assert_close(smaller, (-mean + width[:, None] * std).amax(dim=0), **exact)
+
+
+def candidates(n=12):
+    """Two forms of kernel, not in the order of the parts they make."""
+    scales = RBFKernel(), MaternKernel(nu=2.5), RBFKernel(), MaternKernel(nu=2.5)
+    for scale, lengthscale in zip(scales, (0.4, 0.5, 0.7, 0.9), strict=True):
+        scale.double().lengthscale = torch.tensor(lengthscale, dtype=torch.float64)
+    models = CandidateModels(scales, [NOISE, 0.1, 0.02, NOISE])
+    models.add(*draw(n, 0))
+    return models
+
+
+def test_candidate_models():
+    models, Z = candidates(), draw(20, 1)[0]
+    assert [part.positions for part in models.parts] == [[0, 2], [1, 3]]
+    mean, std = models.mean_and_std(Z)
+    weights = models.log_marginal_likelihood().softmax(dim=0)
+    exact = tolerance(torch.float64)
+    constants = [0.5, 2.0, 1.0, 1.5]
+    for width in (1.3, torch.tensor(constants), constants, widths.SelfNormalized(1.0, 0.2, 0.1)):
+        value = models.width(width, 13) if isinstance(width, widths.Width) else width
+        value = torch.as_tensor(value, dtype=torch.float64).reshape(-1, 1)
+        bounds = mean + value * std
+        assert_close(OptimisticModelUCB(models, width)(Z[:, None]), bounds.amax(dim=0), **exact)
+        assert_close(ExpectedUCB(models, width)(Z[:, None]), weights @ bounds, **exact)
+    # Rows that pend are no data.
+    models.add(draw(2, 7)[0], None)
+    assert_close(ExpectedUCB(models, 1.0).probabilities, weights, **exact)
 
 
 def test_one_model_is_plain_ucb():

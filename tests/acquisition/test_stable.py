@@ -13,6 +13,7 @@ from tests.acquisition.test_optimistic import (
     BOUNDS,
     NOISE,
     batched,
+    candidates,
     draw,
     ensemble,
     single_task_gp,
@@ -61,6 +62,14 @@ def test_the_order_of_models_and_radii():
         StableUCB(part, w, (0.3, 0.1), bounds=BOUNDS)(Z)
         for part, w in zip(parts, width.split([1, 4, 3, 1]), strict=True)
     ]
+    assert_close(together, torch.stack(alone).amax(dim=0), **tolerance(torch.float64))
+
+
+def test_candidate_models():
+    models, Z = candidates(), draw(6, 1)[0][:, None]
+    width = [0.5, 2.0, 1.0, 1.5]
+    together = StableUCB(models, width, (0.3, 0.1), bounds=BOUNDS)(Z)
+    alone = [StableUCB(models.single(i), width[i], (0.3, 0.1), bounds=BOUNDS)(Z) for i in range(4)]
     assert_close(together, torch.stack(alone).amax(dim=0), **tolerance(torch.float64))
 
 
