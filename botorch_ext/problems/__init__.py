@@ -1,19 +1,36 @@
-"""Test problems: RKHS functions, perturbed ones, BoTorch's test functions, a real tuning task."""
+"""Test problems: RKHS functions, perturbed ones, unknown hyperparameters, a robust one, BoTorch's
+test functions, a real tuning task."""
 
-from botorch_ext.problems.base import Problem, global_maximum
+from botorch_ext.problems.base import KnownFunction, Problem, global_maximum
+from botorch_ext.problems.hills import HighestHill, HillMean
+from botorch_ext.problems.hyperparameters import (
+    CorrelatedMode,
+    HyperparameterProblem,
+    LengthscalePeak,
+    RepeatedSignal,
+)
 from botorch_ext.problems.lockout import LockOut, lock_out
 from botorch_ext.problems.perturbed import Perturbed, adversarial, rough, tabulated
 from botorch_ext.problems.rkhs import RKHSFunction
+from botorch_ext.problems.robust import TwoPeaks
 from botorch_ext.problems.svc import SVCTuning
 from botorch_ext.problems.synthetic import SyntheticProblem
 
 __all__ = [
+    "CorrelatedMode",
+    "HighestHill",
+    "HillMean",
+    "HyperparameterProblem",
+    "KnownFunction",
+    "LengthscalePeak",
     "LockOut",
     "Perturbed",
     "Problem",
     "RKHSFunction",
+    "RepeatedSignal",
     "SVCTuning",
     "SyntheticProblem",
+    "TwoPeaks",
     "adversarial",
     "global_maximum",
     "lock_out",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from botorch_ext.domains import Box, Domain, as_points
+from botorch_ext.domains import Box, Domain, FiniteSet, as_points
 from botorch_ext.optimize import FunctionObjective, maximize_on_box
 
 
@@ -63,6 +65,62 @@ def pointwise(
     values = function(points)  # (n,)
     one_point = X.ndim == 1 if isinstance(X, Tensor) else not isinstance(X[0], Sequence)
     return values.squeeze(0) if one_point else values
+
+
+class KnownFunction(ABC):
+    """A problem whose values are known everywhere, from `_evaluate` of a subclass.
+
+    Args:
+        domain: Where the function is maximised; gives dtype and device.
+        noise_std: Standard deviation of the observation noise, in units of the function.
+
+    Raises:
+        ValueError: A noise that is negative or infinite.
+    """
+
+    def __init__(self, domain: Domain, noise_std: float = 0.0) -> None:
+        self.domain: Domain = domain
+        self.noise_std: float = require_noise_std(noise_std)
+
+    @abstractmethod
+    def _evaluate(self, X: Tensor) -> Tensor:
+        """``n x d`` points of the domain's kind to ``n`` values."""
+
+    def _near_maxima(self) -> Tensor | None:
+        """``m x d`` points of a box that a search for the maximum should start from as well."""
+        return None
+
+    def __call__(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
+        """The noiseless values.
+
+        Args:
+            X: ``n x d`` points, inside the domain or not, or one ``d``-dim point.
+
+        Returns:
+            ``n`` values, or a scalar tensor for one point; differentiable in ``X``.
+
+        Raises:
+            ValueError: ``X`` has the wrong shape, dtype or device, or is not finite.
+        """
+        return pointwise(self._evaluate, X, self.domain)
+
+    @property
+    def optimal_value(self) -> float:
+        """The maximum on the domain: exact on a finite set, by multi-start refinement on a box."""
+        return self._optimum[1]
+
+    @property
+    def optimizer(self) -> Tensor:
+        """A ``d``-dim point of the domain where the maximum is attained."""
+        return self._optimum[0]
+
+    @cached_property
+    def _optimum(self) -> tuple[Tensor, float]:
+        if isinstance(self.domain, FiniteSet):
+            values = self._evaluate(self.domain.points)
+            row = int(values.argmax())
+            return self.domain.points[row], float(values[row])
+        return global_maximum(self._evaluate, self.domain, seed=0, extra=self._near_maxima())
 
 
 def require_noise_std(noise_std: float) -> float:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from functools import cached_property
 
 import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.domains import Box, Domain, as_points
+from botorch_ext.domains import Domain, as_points
 from botorch_ext.kernel_functions import KernelFunction, freeze, require_unbatched
-from botorch_ext.problems.base import global_maximum, pointwise, require_noise_std
+from botorch_ext.problems.base import KnownFunction
 
 
-class RKHSFunction:
+class RKHSFunction(KnownFunction):
     """A finite kernel expansion f(x) = sum_i a_i k(c_i, x), with |f|_k = sqrt(a' K a).
 
     Args:
@@ -38,8 +37,7 @@ class RKHSFunction:
         noise_std: float = 0.0,
     ) -> None:
         like = domain.like
-        self.domain: Domain = domain
-        self.noise_std: float = require_noise_std(noise_std)
+        super().__init__(domain, noise_std)
         self._kernel_function = _unbatched(kernel, like)
         self.kernel: Kernel = copy.deepcopy(kernel).to(like).requires_grad_(False)
         self.centers: Tensor = as_points(centers, domain.dim, like, "centers").detach().clone()
@@ -91,42 +89,12 @@ class RKHSFunction:
             raise ValueError("kernel must not vanish on the domain, got 0 at every center")
         return cls(kernel, centers, weights * (norm / present), domain, noise_std)
 
-    def __call__(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
-        """The noiseless values.
-
-        Args:
-            X: ``n x d`` points, inside the domain or not, or one ``d``-dim point.
-
-        Returns:
-            ``n`` values, or a scalar tensor for one point; differentiable in ``X``.
-
-        Raises:
-            ValueError: ``X`` has the wrong shape, dtype or device, or is not finite.
-        """
-        return pointwise(self._evaluate, X, self.domain)
-
     def _evaluate(self, X: Tensor) -> Tensor:
         return self._kernel_function(X, self.centers) @ self.weights
 
-    @property
-    def optimal_value(self) -> float:
-        """The maximum on the domain: exact on a finite set, by multi-start refinement on a box."""
-        return self._optimum[1]
-
-    @property
-    def optimizer(self) -> Tensor:
-        """A ``d``-dim point of the domain where the maximum is attained."""
-        return self._optimum[0]
-
-    @cached_property
-    def _optimum(self) -> tuple[Tensor, float]:
-        if isinstance(self.domain, Box):
-            # With a rough kernel the maximum is a cusp, and cusps are at centers.
-            inside = self.centers[self.domain.contains(self.centers)]
-            return global_maximum(self._evaluate, self.domain, seed=0, extra=inside)
-        values = self._evaluate(self.domain.points)
-        row = int(values.argmax())
-        return self.domain.points[row], float(values[row])
+    def _near_maxima(self) -> Tensor | None:
+        # With a rough kernel the maximum is a cusp, and cusps are at centers.
+        return self.centers[self.domain.contains(self.centers)]
 
     def __repr__(self) -> str:
         return (
