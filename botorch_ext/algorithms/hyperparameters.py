@@ -13,6 +13,7 @@ from botorch_ext.algorithms.arguments import (
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.models.families import default_growth
 from botorch_ext.strategies.hyperparameters import HyperparameterElimination
 from botorch_ext.strategies.multi_model import MultiModelOptions
 from botorch_ext.strategies.selection import (
@@ -125,7 +126,7 @@ def a_gp_ucb(
     models: CandidateModels,
     *,
     lengthscale_0: float | None = None,
-    growth: Callable[[int], float] | None = None,
+    growth: Callable[[int], float] = default_growth,
     **options: Unpack[_Baseline],
 ) -> ShrinkingLengthscale:
     """A-GP-UCB: the lengthscale shrinks and the norm bound grows with time, whatever is observed
@@ -137,7 +138,7 @@ def a_gp_ucb(
     Args:
         models: Candidates told apart by one lengthscale each.
         lengthscale_0: The first lengthscale; None takes the longest of the candidates.
-        growth: g in lengthscale_0 / g(t); None takes t^0.9.
+        growth: g in lengthscale_0 / g(t).
         options: The arguments all methods share, described with the package; ``rkhs_bound`` is B_0.
     """
     scales = require_lengthscales(models).tolist()
@@ -152,7 +153,7 @@ def a_gp_ucb(
         models,
         published_width(published, options),
         lengthscale_0=longest,
-        growth=_default_growth if growth is None else growth,
+        growth=growth,
         **_of_strategy(options),
     )
 
@@ -191,10 +192,6 @@ def lb_gp_ucb(
         standardize=standardize,
         **_of_strategy(options),
     )
-
-
-def _default_growth(t: int) -> float:
-    return t**0.9
 
 
 def _bayesian_width(domain: Domain, delta: float, a: float | None, b: float | None) -> Width:

@@ -1,0 +1,30 @@
+"""The speed of strategies over many models, beside BoTorch in the same run.
+
+    python -m benchmarks.performance.models [--smoke] [--device cuda]
+
+One thread, float64. Writes models.md and models.csv (models-cuda.* on a GPU).
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from botorch.exceptions.warnings import InputDataWarning
+
+from benchmarks._harness import parse_options
+from benchmarks.performance._many_models import asked_of_models, elimination_on_grid
+from benchmarks.performance._rows import measure
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Measures everything, prints the table and writes it."""
+    options = parse_options(__doc__.splitlines()[0] if __doc__ else "", argv, device=True)
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", category=InputDataWarning)
+    parts = (asked_of_models, elimination_on_grid)
+    measure("models", "Speed of strategies over many models", parts, options)
+
+
+if __name__ == "__main__":
+    main()
