@@ -1,10 +1,11 @@
 """Pictures: regret and best-value curves, posteriors with confidence bands and asked points, rounds
-of phased elimination, and how late feedback came.
+of phased elimination, how late feedback came, and what became of candidate models.
 
 Matplotlib is imported by the functions, not with the package: ``pip install 'botorch-ext[plot]'``.
 """
 
 from botorch_ext.plotting.curves import plot_best_value, plot_regret
+from botorch_ext.plotting.models import plot_model_bands, plot_models
 from botorch_ext.plotting.posteriors import plot_posterior_1d, plot_posterior_2d
 from botorch_ext.plotting.studies import plot_feedback, plot_rounds_2d
 from botorch_ext.plotting.style import PALETTE
@@ -13,6 +14,8 @@ __all__ = [
     "PALETTE",
     "plot_best_value",
     "plot_feedback",
+    "plot_model_bands",
+    "plot_models",
     "plot_posterior_1d",
     "plot_posterior_2d",
     "plot_regret",

@@ -11,6 +11,14 @@ from botorch.models.model import Model
 from torch import Tensor
 
 from botorch_ext.domains import Box
+from botorch_ext.plotting.slices import (
+    Band,
+    Slice,
+    draw_band,
+    draw_evaluations,
+    draw_truth,
+    label_slice,
+)
 from botorch_ext.plotting.style import PALETTE, axes_or_new, to_numpy
 
 if TYPE_CHECKING:
@@ -56,44 +64,19 @@ def plot_posterior_1d(
     """
     corners = _corners(bounds)
     num_dims = corners.shape[1]
-    if not 0 <= dim < num_dims:
-        raise ValueError(f"dim must be at least 0 and below {num_dims}, got {dim}")
     _require_width(width)
     observations = _observations(X, Y, num_dims)
-    base = _slice_point(slice_at, corners)
-    positions = torch.linspace(
-        float(corners[0, dim]), float(corners[1, dim]), num_points, dtype=corners.dtype
-    )
-    grid = base.repeat(num_points, 1)  # (num_points, d)
-    grid[:, dim] = positions.to(grid)
-    mean, std = _mean_and_std(model, grid)
+    line = Slice.through_box(corners, dim, slice_at, num_points)
+    mean, std = _mean_and_std(model, line.points)
 
     ax = axes_or_new(ax)
-    across = positions.numpy()
-    band = {"color": PALETTE[0], "alpha": 0.2, "linewidth": 0, "label": f"mean ± {width:.3g} std"}
-    ax.fill_between(across, mean - width * std, mean + width * std, **band)
-    ax.plot(across, mean, color=PALETTE[0], linewidth=2, label="posterior mean")
+    reach = f"mean ± {width:.3g} std"
+    draw_band(ax, line, Band(mean, width * std, "posterior mean", PALETTE[0], reach))
     if truth is not None:
-        with torch.no_grad():
-            true_values = to_numpy(truth(grid)).reshape(-1)
-        ax.plot(across, true_values, color=PALETTE[6], linestyle="--", label="true function")
+        draw_truth(ax, line, truth)
     if observations is not None:
-        points, values = observations
-        ax.plot(
-            points[:, dim],
-            values,
-            linestyle="none",
-            marker="o",
-            markersize=5,
-            color=PALETTE[1],
-            markerfacecolor=PALETTE[1] if num_dims == 1 else "none",
-            label="evaluations" if num_dims == 1 else "evaluations, projected on the slice",
-            zorder=3,
-            clip_on=False,
-        )
-    ax.set_xlim(float(across[0]), float(across[-1]))
-    ax.set_xlabel(_slice_label(base, dim))
-    ax.set_ylabel("objective")
+        draw_evaluations(ax, line, *observations, PALETTE[1])
+    label_slice(ax, line)
     ax.legend(fontsize="small")
     return ax
 
@@ -200,25 +183,6 @@ def _mean_and_std(model: Model, grid: Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 def _corners(bounds: Box | Tensor) -> Tensor:
     return bounds.bounds if isinstance(bounds, Box) else Box(bounds).bounds
-
-
-def _slice_point(slice_at: Tensor | Sequence[float] | None, corners: Tensor) -> Tensor:
-    num_dims = corners.shape[1]
-    if slice_at is None:
-        if num_dims > 1:
-            raise ValueError(f"slice_at must be given in {num_dims} dimensions, got None")
-        return corners[0]
-    point = torch.as_tensor(slice_at).to(corners)
-    if point.shape != (num_dims,):
-        raise ValueError(f"slice_at must have shape ({num_dims},), got {tuple(point.shape)}")
-    return point
-
-
-def _slice_label(base: Tensor, dim: int) -> str:
-    if len(base) == 1:
-        return "x"
-    others = [f"x[{j}] = {float(base[j]):.3g}" for j in range(len(base)) if j != dim]
-    return f"x[{dim}]  ({', '.join(others) if len(others) < 4 else 'other coordinates fixed'})"
 
 
 def _observations(

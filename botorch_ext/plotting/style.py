@@ -21,12 +21,12 @@ def to_numpy(values: Any) -> np.ndarray:
     return np.asarray(values, dtype=float)
 
 
-def axes_or_new(ax: Axes | None) -> Axes:
-    """The axes, or those of a new figure."""
+def axes_or_new(ax: Axes | None, size: tuple[float, float] = (6.4, 4.4)) -> Axes:
+    """The axes, or those of a new figure of a size in inches."""
     if ax is not None:
         return ax
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("plotting needs matplotlib: pip install 'botorch-ext[plot]'") from error
-    return plt.subplots(figsize=(6.4, 4.4), layout="constrained")[1]
+    return plt.subplots(figsize=size, layout="constrained")[1]

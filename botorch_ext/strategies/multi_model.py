@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import torch
@@ -24,6 +25,21 @@ from botorch_ext.widths import Width, as_width
 
 # Multiplications that screening a box may take, n^2 for each point and model.
 _SCREENING_WORK = 2**29
+
+
+@dataclass(frozen=True)
+class Play:
+    """An observation and the model it was made for.
+
+    Args:
+        t: How many observations there were, initial ones included.
+        trial: The id of the trial that was told.
+        model: The model, its place among the candidates.
+    """
+
+    t: int
+    trial: int
+    model: int
 
 
 class MultiModelOptions(TypedDict, total=False):
@@ -113,6 +129,43 @@ class MultiModelStrategy(Strategy):
         """What the models know that are not eliminated, in the order of `alive`: the told data, and
         the pending trials as the policy says. Reading it changes nothing."""
         return self._rows.current().posterior
+
+    @property
+    def plays(self) -> list[Play]:
+        """The observations that models asked for, in the order of telling."""
+        plays, t = [], self._num_data_before
+        for event in self.history.events:
+            if isinstance(event, Told) and event.id not in self._rows.told_too_late:
+                t += 1
+                if event.id >= len(self._initial_points):
+                    model = self.history.trials[event.id].info["model"]
+                    plays.append(Play(t, event.id, model))
+        return plays
+
+    @torch.no_grad()
+    def bands(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The confidence bands of the models that are not eliminated, pending trials as the policy
+        says: what the next ask chooses by.
+
+        Args:
+            X: ``n x d`` points of the domain.
+
+        Returns:
+            Two ``m x n``-dim tensors in the order of `alive`, in units of the observations: the
+            means, and how far the bands reach to either side.
+
+        Raises:
+            ValueError: Points outside the domain.
+        """
+        X = self.domain.require_contains(X)
+        posterior = self._rows.current().posterior
+        if isinstance(posterior, FiniteCandidates) and isinstance(self.domain, FiniteSet):
+            index = self.domain.index(X)
+            mean, std = posterior.mean[:, index], posterior.std[:, index]
+        else:
+            mean, std = posterior.mean_and_std(X)  # pyright: ignore
+        widths, offsets = self._widths(posterior, posterior.num_observations + 1)
+        return mean, widths[:, None] * std + offsets[:, None]
 
     def report(self) -> dict[str, Any]:
         rows = self._rows.current()

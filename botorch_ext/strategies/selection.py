@@ -153,6 +153,10 @@ class LengthscaleBalancing(MultiModelStrategy):
         if standardize:
             self._retarget([])
 
+    def bands(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        mean, half_width = super().bands(X)
+        return self._shift + self._scale * mean, self._scale * half_width
+
     def _contenders(self, posterior: CandidateModels | FiniteCandidates) -> list[int]:
         plays = [1] * len(self.names)
         for trial in self.history.trials[len(self._initial_points) :]:
