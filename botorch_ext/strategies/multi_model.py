@@ -246,7 +246,6 @@ class MultiModelStrategy(Strategy):
             f"{self.names[id]}, the last one, stays"
         )
         self.warnings.append(message)
-        warnings.warn(message, AllModelsRejectedWarning, stacklevel=7)
 
     # --- decisions --------------------------------------------------------------------------------
 
@@ -333,6 +332,13 @@ class MultiModelStrategy(Strategy):
         return x, contenders[place]
 
     # --- the fold ---------------------------------------------------------------------------------
+
+    def _apply(self, event: Event) -> None:
+        known = len(self.warnings)
+        super()._apply(event)
+        # Last, since a filter can make a warning an error: the event has happened all the same.
+        for message in self.warnings[known:]:
+            warnings.warn(message, AllModelsRejectedWarning, stacklevel=3)
 
     def _absorb(self, event: Event) -> None:
         is_asked = isinstance(event, Asked)
