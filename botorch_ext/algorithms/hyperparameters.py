@@ -21,9 +21,17 @@ from botorch_ext.strategies.selection import (
     LengthscaleBalancing,
     MaximumLikelihood,
     ShrinkingLengthscale,
+    checked_lengthscale_0,
     require_lengthscales,
 )
-from botorch_ext.widths import BayesContinuous, BayesFinite, Enlarged, SelfNormalized, Width
+from botorch_ext.widths import (
+    BayesContinuous,
+    BayesFinite,
+    Enlarged,
+    SelfNormalized,
+    Width,
+    check_rkhs_bound,
+)
 
 Setting = Literal["frequentist", "bayesian"]
 
@@ -142,9 +150,12 @@ def a_gp_ucb(
         options: The arguments all methods share, described with the package; ``rkhs_bound`` is B_0.
     """
     scales = require_lengthscales(models).tolist()
-    longest = max(scales) if lengthscale_0 is None else lengthscale_0
+    if models.grows:
+        raise ValueError("models must all be there from the start for a_gp_ucb, got a growing set")
+    longest = max(scales) if lengthscale_0 is None else checked_lengthscale_0(lengthscale_0)
 
     def published(rkhs_bound: float, noise_std: float, delta: float) -> list[Width]:
+        check_rkhs_bound(rkhs_bound)
         bounds = [rkhs_bound * (longest / scale) ** domain.dim for scale in scales]
         return [SelfNormalized(bound, noise_std, delta) for bound in bounds]
 

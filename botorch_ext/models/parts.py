@@ -116,6 +116,11 @@ class ModelParts(ABC, Generic[Model]):
         return torch.tensor(values, dtype=self.dtype, device=self.device)
 
     @property
+    def grows(self) -> bool:
+        """Whether models join with time."""
+        return self._family is not None
+
+    @property
     def noise_variance(self) -> Tensor:
         """The ridge lambda of each model, ``(m,)``."""
         return self._gather(lambda model: model.noise_variance)

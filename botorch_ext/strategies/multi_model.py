@@ -102,7 +102,7 @@ class MultiModelStrategy(Strategy):
             raise ValueError(f"models must be CandidateModels, got a {type(models).__name__}")
         probes = self._probes()
         models.require_takes(probes)
-        self.width = _checked_widths(width, models.num_models)
+        self.width = _checked_widths(width, models)
         if isinstance(domain, FiniteSet):
             posterior = models.on(domain.points)
             self._initial_data_rows = (
@@ -395,10 +395,13 @@ def _best_pair(
 
 
 def _checked_widths(
-    width: Width | float | Sequence[Width | float], num_models: int
+    width: Width | float | Sequence[Width | float], models: CandidateModels
 ) -> Width | list[Width]:
     if not isinstance(width, Sequence):
         return as_width(width)
+    if models.grows:
+        raise ValueError(f"width must be one for all models of a set that grows, got {len(width)}")
+    num_models = models.num_models
     if len(width) != num_models:
         raise ValueError(f"width must be one, or one for each of {num_models}, got {len(width)}")
     return [as_width(own) for own in width]

@@ -10,10 +10,11 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_candidates import FiniteCandidates
-from botorch_ext.strategies.events import Event, Told, Trial
+from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.multi_model import MultiModelOptions, MultiModelStrategy
 from botorch_ext.strategies.predictions import Prediction
 from botorch_ext.strategies.running_tests import RunningTests
@@ -75,9 +76,8 @@ class ShrinkingLengthscale(MultiModelStrategy):
         growth: Callable[[int], float],
         **options: Unpack[MultiModelOptions],
     ) -> None:
-        require(0 < lengthscale_0 < math.inf, "lengthscale_0", lengthscale_0, "positive and finite")
+        self.lengthscale_0 = checked_lengthscale_0(lengthscale_0)
         require_lengthscales(models)
-        self.lengthscale_0 = lengthscale_0
         self.growth = growth
         super().__init__(domain, models, width, **options)
 
@@ -148,6 +148,8 @@ class LengthscaleBalancing(MultiModelStrategy):
         self._tests = RunningTests(noise_std, delta)  # for its xi
         # Of each model: told plays, the sum of their observations and that of their half-widths.
         self._sums: dict[int, tuple[int, float, float]] = {}
+        # How many models there were when each trial was asked.
+        self._num_known: list[int] = []
         self._shift, self._scale = 0.0, 1.0
         super().__init__(domain, models, width, **options)
         if standardize:
@@ -177,12 +179,14 @@ class LengthscaleBalancing(MultiModelStrategy):
         played = Prediction.from_record(trial.info)
         count, total, half_widths = self._sums.get(played.model, (0, 0.0, 0.0))
         self._sums[played.model] = count + 1, total + value, half_widths + played.half_width
-        if not all(id in self._sums for id in self.alive):
+        # A model that joins with the next question has no say before it.
+        there = [id for id in self.alive if id < self._num_known[trial.id] or id in self._sums]
+        if not all(id in self._sums for id in there):
             return
         t = self._rows.num_data
-        xi = self._tests.xi(t, len(self.names))
+        xi = self._tests.xi(t, max(self._num_known[trial.id], 1 + max(self._sums)))
         upper, lower = {}, {}
-        for id in self.alive:
+        for id in there:
             count, total, half_widths = self._sums[id]
             noise = math.sqrt(xi / count)
             upper[id] = (total + half_widths) / count + noise
@@ -193,7 +197,10 @@ class LengthscaleBalancing(MultiModelStrategy):
                 self._reject(id, t)
 
     def _absorb(self, event: Event) -> None:
+        known = len(self.names)
         super()._absorb(event)
+        if isinstance(event, Asked):
+            self._num_known.append(known)
         if self.standardize and isinstance(event, Told):
             self._retarget([event])
 
@@ -228,6 +235,13 @@ class LengthscaleBalancing(MultiModelStrategy):
 
     def _evaluated_means(self) -> Tensor:
         return self._shift + self._scale * super()._evaluated_means()
+
+
+def checked_lengthscale_0(value: float) -> float:
+    """The first lengthscale, or a ValueError where it is not positive and finite."""
+    value = one_number(value, "lengthscale_0")
+    require(0 < value < math.inf, "lengthscale_0", value, "positive and finite")
+    return value
 
 
 def require_lengthscales(models: Any) -> Tensor:
