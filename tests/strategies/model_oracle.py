@@ -1,0 +1,220 @@
+"""Methods over several models as the specification writes them: plain loops, dense algebra."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from gpytorch.kernels import Kernel
+from torch import Tensor
+
+from botorch_ext.strategies import Abandoned, Asked, Event, Told
+from tests.strategies.sessions import MINIMUM, POLICIES
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One model on a fixed list of points, whose rows everything below speaks of.
+
+    Args:
+        K: ``N x N``, the kernel matrix of the points.
+        prior: ``N``, the prior mean.
+        noise_variance: The ridge.
+        position: Among the models of a set.
+    """
+
+    K: Tensor
+    prior: Tensor
+    noise_variance: float
+    position: int = 0
+
+    @classmethod
+    def at(
+        cls,
+        points: Tensor,
+        kernel: Kernel | Callable[[Tensor], Tensor],
+        noise_variance: float,
+        mean: Callable[[Tensor], Tensor] | None = None,
+        position: int = 0,
+    ) -> Candidate:
+        with torch.no_grad():
+            K = kernel(points)
+            K = K if isinstance(K, Tensor) else K.to_dense()
+            prior = points.new_zeros(len(points)) if mean is None else mean(points)
+        return cls(K.detach(), prior.detach(), noise_variance, position)
+
+    def _system(self, rows: list[int]) -> Tensor:
+        return self.K[rows][:, rows] + self.noise_variance * torch.eye(
+            len(rows), dtype=self.K.dtype
+        )
+
+    def mean(self, rows: list[int], y: list[float]) -> Tensor:
+        """The posterior mean at all points."""
+        if not rows:
+            return self.prior
+        residual = self.K.new_tensor(y) - self.prior[rows]
+        return self.prior + self.K[:, rows] @ torch.linalg.solve(self._system(rows), residual)
+
+    def std(self, rows: list[int]) -> Tensor:
+        """The posterior standard deviation at all points."""
+        variance = self.K.diagonal()
+        if rows:
+            weights = torch.linalg.solve(self._system(rows), self.K[rows])
+            variance = variance - (weights * self.K[rows]).sum(dim=0)
+        return variance.clamp_min(0).sqrt()
+
+    def gain(self, rows: list[int]) -> float:
+        """1/2 log det(I + K / lambda)."""
+        if not rows:
+            return 0.0
+        A = self._system(rows) / self.noise_variance
+        return 0.5 * torch.linalg.slogdet(A).logabsdet.item()
+
+    def log_evidence(self, rows: list[int], y: list[float]) -> float:
+        """log p(y)."""
+        if not rows:
+            return 0.0
+        A, residual = self._system(rows), self.K.new_tensor(y) - self.prior[rows]
+        fit = residual @ torch.linalg.solve(A, residual)
+        log_det = torch.linalg.slogdet(A).logabsdet
+        return -0.5 * float(fit + log_det + len(rows) * math.log(2 * math.pi))
+
+
+@dataclass(frozen=True)
+class Belief:
+    """The rows and values the mean sees, and the rows the standard deviation and the width see."""
+
+    rows: list[int]
+    y: list[float]
+    seen: list[int]
+
+    @property
+    def t(self) -> int:
+        return len(self.seen) + 1
+
+
+@dataclass
+class Session:
+    """What follows from events alone.
+
+    Args:
+        policy: One of `POLICIES`.
+        row: The row of a trial.
+        initial: Rows and values from before the study.
+    """
+
+    policy: str
+    row: Callable[[Any], int]
+    initial: tuple[list[int], list[float]] = field(default_factory=lambda: ([], []))
+    rows: dict[int, int] = field(default_factory=dict)
+    info: dict[int, dict[str, Any]] = field(default_factory=dict)
+    values: dict[int, float] = field(default_factory=dict)
+    gone: set[int] = field(default_factory=set)
+    late: set[int] = field(default_factory=set)
+
+    def apply(self, event: Event) -> None:
+        match event:
+            case Asked(trial):
+                self.rows[trial.id] = self.row(trial)
+                self.info[trial.id] = trial.info
+            case Told(id, value):
+                timeout = POLICIES[self.policy].get("timeout", math.inf)
+                if len(self.rows) > id + timeout + 1:  # the ask of step s + m + 1 came first
+                    self.late.add(id)
+                else:
+                    self.values[id] = value
+            case Abandoned(id):
+                self.gone.add(id)
+
+    def _belief(self, known: dict[int, float], seen: Sequence[int]) -> Belief:
+        rows, y = list(self.initial[0]), list(self.initial[1])
+        return Belief(
+            rows + [self.rows[id] for id in known],
+            y + list(known.values()),
+            rows + [self.rows[id] for id in seen],
+        )
+
+    @property
+    def told(self) -> Belief:
+        """What was told in time, and nothing else."""
+        return self._belief(self.values, list(self.values))
+
+    @property
+    def believed(self) -> Belief:
+        """As the pending policy says."""
+        kept = [id for id in self.rows if id not in self.gone]
+        if POLICIES[self.policy]["pending"] == "ignore":
+            return self.told
+        if POLICIES[self.policy]["pending"] == "censor":
+            return self._belief({id: self.values.get(id, MINIMUM) for id in kept}, kept)
+        return self._belief(self.values, kept)
+
+
+# Of a model, the step and the information gain.
+WidthFormula = Callable[[Candidate, int, float], float]
+
+
+def upper_bounds(
+    candidates: Sequence[Candidate],
+    session: Session,
+    width: WidthFormula,
+    offset: Callable[[int], float] = lambda t: 0.0,
+) -> Tensor:
+    """mean + w std + offset of each model at each point, as the policy says: ``m x N``."""
+    believed, told = session.believed, session.told
+    bounds = []
+    for model in candidates:
+        gain = model.gain(believed.seen)
+        w = width(model, believed.t, gain)
+        if POLICIES[session.policy].get("inflate"):
+            w *= math.exp(gain - model.gain(told.seen))
+        mean, std = model.mean(believed.rows, believed.y), model.std(believed.seen)
+        bounds.append(mean + w * std + offset(believed.t))
+    return torch.stack(bounds)
+
+
+def xi(t: int, num_models: int, noise_std: float, delta: float) -> float:
+    """2 R^2 ln(2 |U| pi^2 t^2 / (3 delta)), of the specification, section 5."""
+    return 2 * noise_std**2 * math.log(2 * num_models * math.pi**2 * t**2 / (3 * delta))
+
+
+@dataclass
+class EliminationTest:
+    """The running test of every model: |sum of errors| > sqrt(xi_t n) + sum of (w s + eps)."""
+
+    num_models: int
+    noise_std: float
+    delta: float
+    eps: float = 0.0
+    rejected_at: dict[int, int] = field(default_factory=dict)
+    refused: list[int] = field(default_factory=list)  # when the last model would have been rejected
+
+    def __post_init__(self) -> None:
+        self.errors: list[list[float]] = [[] for _ in range(self.num_models)]
+        self.bounds: list[list[float]] = [[] for _ in range(self.num_models)]
+
+    @property
+    def alive(self) -> list[int]:
+        return [u for u in range(self.num_models) if u not in self.rejected_at]
+
+    def error(self, u: int) -> float:
+        return sum(self.errors[u])
+
+    def allowance(self, u: int, t: int) -> float:
+        plays = len(self.errors[u])
+        noise = math.sqrt(xi(t, self.num_models, self.noise_std, self.delta) * plays)
+        return noise + sum(self.bounds[u])
+
+    def tell(self, u: int, error: float, bound: float, t: int) -> None:
+        """``bound`` is w s (and offset) at the played point, before the observation."""
+        self.errors[u].append(error)
+        self.bounds[u].append(bound + self.eps)
+        if u in self.rejected_at or abs(self.error(u)) <= self.allowance(u, t):
+            return
+        if self.alive == [u]:
+            self.refused.append(t)
+        else:
+            self.rejected_at[u] = t
