@@ -61,6 +61,7 @@ def plot_models(strategy: MultiModelStrategy, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax, (8.0, 1.3 + (0.42 + 0.14 * len(sides)) * len(models)))
     first, now = plays[0].t - 1, plays[-1].t
     size = min(5.0, 400 / (now - first))
+    words: list[tuple[str, str]] = []
     for id, model in enumerate(models):
         rejected = model["rejected_at"]
         color = _ALIVE if rejected is None else _REJECTED
@@ -81,14 +82,19 @@ def plot_models(strategy: MultiModelStrategy, ax: Axes | None = None) -> Axes:
             height = _height_of_refutation(tracks, refuted, id)
             _draw_cross(ax, refuted, height, PALETTE[6] if stays else _REJECTED)
         verdict = "" if refuted is None else f", {'refuted' if stays else 'rejected'} at {refuted}"
-        _annotate(ax, id, f"{num_played} play{'s' * (num_played != 1)}{verdict}", color)
+        words.append((f"{num_played} play{'s' * (num_played != 1)}{verdict}", color))
     ax.set_yticks(range(len(models)), [model["name"] for model in models], fontsize="small")
     ax.set_ylim(len(models) - 0.4, -0.6)
     ax.set_xlim(first, now + 0.02 * (now - first))
     ax.tick_params(axis="y", length=0)
     ax.locator_params(axis="x", integer=True)
-    for edge in ("left", "right", "top"):
-        ax.spines[edge].set_visible(False)
+    beside = ax.secondary_yaxis("right")
+    beside.set_yticks(range(len(models)), [text for text, _ in words], fontsize="small")
+    beside.tick_params(axis="y", length=0)
+    for label, (_, color) in zip(beside.get_yticklabels(), words, strict=True):
+        label.set_color(color)
+    for spine in (*(ax.spines[edge] for edge in ("left", "right", "top")), beside.spines["right"]):
+        spine.set_visible(False)
     ax.set_xlabel("observations" + f" (the first {first} initial)" * (first > 0))
     _add_legend(ax, sides, strategy)
     return ax
@@ -232,6 +238,8 @@ def _draw_track(ax: Axes, track: _Track, first: int, end: int, color: str, size:
 def _draw_marks(
     ax: Axes, times: Sequence[int], heights: Sequence[float], color: str, size: float
 ) -> None:
+    if not times:  # unclipped marks of no extent would confuse the layout
+        return
     look: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": size}
     ax.plot(times, heights, color=color, clip_on=False, zorder=3, **look)
 
@@ -246,13 +254,6 @@ def _height_of_refutation(tracks: list[_Track], time: int, middle: float) -> flo
         if (time, True) in zip(track.times, track.fails, strict=True):
             return track.limit
     return middle
-
-
-def _annotate(ax: Axes, id: int, text: str, color: str) -> None:
-    """Words to the right of a row."""
-    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
-    place |= {"xytext": (6, 0), "textcoords": "offset points"}
-    ax.annotate(text, (1.0, id), fontsize="small", color=color, **place)
 
 
 def _add_legend(ax: Axes, sides: list[Side], strategy: MultiModelStrategy) -> None:

@@ -58,6 +58,11 @@ def marks(ax, marker="o"):
     return [line.get_xydata() for line in lines if len(line.get_xydata())]
 
 
+def beside(ax):
+    """The words to the right of the rows."""
+    return [label.get_text() for label in ax.child_axes[0].get_yticklabels()]
+
+
 def test_a_row_shows_the_share_of_the_bound_at_every_test():
     strategy = told(elimination())
     ax = plot_models(strategy)
@@ -88,7 +93,7 @@ def test_a_cross_ends_the_line_of_a_rejected_model_at_its_bound():
     for line in ax.lines:
         if line.get_drawstyle() == "steps-post":
             ends[round(line.get_ydata()[0])] = line.get_xdata()[-1], line.get_color()
-    for id, words in enumerate(text.get_text() for text in ax.texts):
+    for id, words in enumerate(beside(ax)):
         num = sum(test.model == id for test in strategy.tests)
         played = f"{num} play" if num == 1 else f"{num} plays"
         if id in strategy.rejected:
@@ -111,7 +116,7 @@ def test_the_last_model_is_marked_where_it_is_refuted():
     assert black[0].get_xydata().tolist() == [
         [strategy.all_rejected_at, pytest.approx(last - 0.36)]
     ]
-    assert ax.texts[last].get_text().endswith(f"refuted at {strategy.all_rejected_at}")
+    assert beside(ax)[last].endswith(f"refuted at {strategy.all_rejected_at}")
 
 
 def test_without_tests_the_marks_are_the_plays():
@@ -246,6 +251,18 @@ def test_axes_that_are_given_are_used():
     assert plot_models(strategy, left) is left
     assert plot_model_bands(strategy, right) is right
     assert len(plt.get_fignums()) == 1
+
+
+def test_panels_share_a_figure_without_overlap():
+    strategy = told(elimination())
+    figure, axes = plt.subplots(3, 2, figsize=(15, 10), layout="constrained")
+    for left, right in axes:
+        plot_models(strategy, left)
+        plot_model_bands(strategy, right)
+    figure.canvas.draw()  # a layout that fails warns
+    boxes = [ax.get_tightbbox() for ax in axes.flat]
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[i + 1 :])
 
 
 def test_what_cannot_be_drawn_is_refused():
