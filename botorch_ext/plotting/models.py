@@ -60,7 +60,7 @@ def plot_models(strategy: MultiModelStrategy, ax: Axes | None = None) -> Axes:
     sides: list[Side] = [side for side in _SIDES if any(test.side == side for test in tests or [])]
     ax = axes_or_new(ax, (8.0, 1.3 + (0.42 + 0.14 * len(sides)) * len(models)))
     first, now = plays[0].t - 1, plays[-1].t
-    size = min(5.0, 400 / (now - first))
+    size = min(5.0, max(3.0, 400 / (now - first)))
     words: list[tuple[str, str]] = []
     for id, model in enumerate(models):
         rejected = model["rejected_at"]
@@ -73,7 +73,7 @@ def plot_models(strategy: MultiModelStrategy, ax: Axes | None = None) -> Axes:
         if not tracks:
             times = [play.t for play in plays if play.model == id]
             num_played = len(times)
-            ax.hlines(id, first, end, color=color, linewidth=1.2)
+            ax.hlines(id, first, end, color=color, linewidth=0.8, alpha=0.6)
             _draw_marks(ax, times, [id] * len(times), color, size)
         refuted, stays = rejected, strategy.alive == [id] and rejected is None
         if stays:
