@@ -19,6 +19,8 @@ _MAX_ENTRIES = 2**21
 # Models that are screened more closely, how many times more points they are screened on, and the
 # starts of each that climb a few steps.
 _NUM_MODELS, _CLOSER, _NUM_STARTS, _FIRST_STEPS = 8, 2, 8, 4
+# Of points around the best so far, in sides of the box.
+_DISTANCES = (0.1, 0.2, 0.4)
 # Models that are climbed with to the end, and the starts of each.
 _NUM_FINALISTS, _NUM_FINAL_STARTS = 4, 3
 
@@ -155,8 +157,10 @@ def maximize_over_models(
     # Screening points are ordered: Sobol points first, then those moved to faces.
     X = X[torch.randperm(len(X), generator=torch.Generator().manual_seed(seed)).to(X.device)]
     first, more = X[:num_raw], X[num_raw:]
-    if extra is not None:
+    if extra is not None and len(extra):
         first = torch.cat([extra, first])
+        near = _near(extra, box, len(more) // 8, seed)
+        more = torch.cat([near, more[len(near) :]])
     values = bounds.values(first)  # (m, n)
     places = _highest(values, _NUM_MODELS)
     closer = bounds.select(places)
@@ -172,6 +176,17 @@ def maximize_over_models(
     ends, heights = _climb(closer.select(finalists), box, starts, values, tolerance)
     top = int(heights.argmax())
     return ends.flatten(0, 1)[top], places[top // num_starts]
+
+
+def _near(X: Tensor, box: Box, num: int, seed: int) -> Tensor:
+    """Random points around given ones, at several distances: bounds of short lengthscales have their
+    maxima there, where few Sobol points fall."""
+    generator = torch.Generator().manual_seed(seed)
+    which = torch.randint(len(X), (num,), generator=generator)
+    steps = torch.randn(num, box.dim, generator=generator, dtype=torch.float64)
+    steps *= torch.tensor(_DISTANCES, dtype=steps.dtype).repeat(num)[:num, None]
+    U = box.to_unit(X[which.to(X.device)]) + steps.to(X)
+    return box.from_unit(U.clamp(0, 1))
 
 
 def _highest(values: Tensor, num: int) -> list[int]:
