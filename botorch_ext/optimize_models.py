@@ -179,8 +179,8 @@ def maximize_over_models(
 
 
 def _near(X: Tensor, box: Box, num: int, seed: int) -> Tensor:
-    """Random points around given ones, at several distances: bounds of short lengthscales have their
-    maxima there, where few Sobol points fall."""
+    """Random points around given ones: bounds of short lengthscales have their maxima there, where
+    few Sobol points fall."""
     generator = torch.Generator().manual_seed(seed)
     which = torch.randint(len(X), (num,), generator=generator)
     steps = torch.randn(num, box.dim, generator=generator, dtype=torch.float64)
