@@ -55,6 +55,7 @@ ORDER = (
     "ascent",
     "optimize",
     "optimize_models",
+    "box_balls",
     "perturbations",
     "acquisition.pending",
     "acquisition.confidence_bound",
