@@ -35,7 +35,7 @@ class BoxBalls:
         box: The box.
         radii: One for each coordinate, at least 0.
         norm: "l2" or "linf".
-        num_screened: Offsets that are looked at first; None for 32 (d + 1).
+        num_screened: Offsets that are looked at first; None for 64 (d + 1).
         num_starts: How many of them are polished, those without a better neighbour first.
         max_iterations: Steps of each polish.
         seed: Seeds the offsets.
@@ -49,7 +49,7 @@ class BoxBalls:
         radii: Tensor,
         norm: Norm,
         num_screened: int | None = None,
-        num_starts: int = 4,
+        num_starts: int = 8,
         max_iterations: int = 100,
         seed: int = 0,
     ) -> None:
@@ -58,7 +58,7 @@ class BoxBalls:
         self.norm: Norm = norm
         self.num_starts = num_starts
         self.max_iterations = max_iterations
-        num_screened = 32 * (box.dim + 1) if num_screened is None else num_screened
+        num_screened = 64 * (box.dim + 1) if num_screened is None else num_screened
         self.offsets = _offsets(num_screened, self.radii, self.norm, seed)
         distances = torch.cdist(self.offsets, self.offsets, p=2 if self.norm == "l2" else math.inf)
         count = min(_NEIGHBOURS, len(self.offsets))
@@ -75,9 +75,23 @@ class BoxBalls:
         Returns:
             ``k x *batch`` least values and the ``k x *batch x d`` points where they are attained.
         """
+        values, Z = self.local_worst_cases(objective, X)
+        least, which = values.min(dim=0)
+        return least, Z.gather(0, which[None, ..., None].expand(1, *X.shape)).squeeze(0)
+
+    def local_worst_cases(self, objective: Objective, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Where the descents around each point end, the local minima among them.
+
+        Args:
+            objective: As for `worst_case`.
+            X: ``k x *batch x d``.
+
+        Returns:
+            ``s x k x *batch`` values and the ``s x k x *batch x d`` points where they are attained.
+        """
         X = X.detach()
         if not bool((self.radii > 0).any()):
-            return objective.value(X), X.clone()
+            return objective.value(X).unsqueeze(0), X.clone().unsqueeze(0)
         U, spread, promising = self._screened(objective, X)
         starts, *batch = promising.shape[:1] + X.shape[:-1]
         centers = X.expand(starts, *X.shape).flatten(0, 1)
@@ -85,10 +99,7 @@ class BoxBalls:
         U, values = self._polished(
             objective, centers, U.flatten(0, 1), spread, promising.flatten(0, 1)
         )
-        values, U = values.view(starts, *batch), U.view(starts, *X.shape)
-        least, which = values.min(dim=0)
-        U = U.gather(0, which[None, ..., None].expand(1, *X.shape)).squeeze(0)
-        return least, self._points(X, U)
+        return values.view(starts, *batch), self.points(X, U.view(starts, *X.shape))
 
     def follow(self, X: Tensor, Z: Tensor) -> Tensor:
         """The worst points as functions of the centres, to first order.
@@ -132,7 +143,8 @@ class BoxBalls:
         largest = self.box.bounds.abs().amax(dim=0) / torch.where(self.radii > 0, self.radii, 1)
         return 1 + 8 * eps * largest / _ON_BOUND
 
-    def _points(self, X: Tensor, U: Tensor) -> Tensor:
+    def points(self, X: Tensor, U: Tensor) -> Tensor:
+        """The perturbed points, ``... x d``, of offsets in units of the radii."""
         Z = X + self.radii * U
         return torch.minimum(torch.maximum(Z, self.box.lower), self.box.upper)
 
@@ -175,16 +187,24 @@ class BoxBalls:
         rows = max(1, _CHUNK * X.shape[-1] // (len(U) * X[0].numel()))
         values = torch.cat(
             [
-                objective.value(self._points(x, U).flatten(0, 1)).view(-1, *x.shape[:-1])
+                objective.value(self.points(x, U).flatten(0, 1)).view(-1, *x.shape[:-1])
                 for x in X.split(rows)
             ],
             dim=1,
         )
         values = values.nan_to_num(nan=torch.finfo(values.dtype).max)
-        lowest_near = reduce(torch.minimum, (values[near] for near in self._near.T))
+        # Of equal ones, such as where the box cuts many offsets down to a corner, the first.
+        place = torch.arange(len(U), device=X.device).view(-1, *(1,) * (X.ndim - 1))
+        shadowed = reduce(
+            torch.logical_or,
+            (
+                (values[near] < values) | ((values[near] == values) & (near.view_as(place) < place))
+                for near in self._near.T
+            ),
+        )
         spread = values.amax(dim=0) - values.amin(dim=0)
         # First those without a better neighbour, then the others, each from the best on.
-        score = values + torch.where(values > lowest_near, 1.1 * spread, 0)
+        score = values + torch.where(shadowed, 1.1 * spread, 0)
         least, best = score.topk(min(self.num_starts, len(score)), dim=0, largest=False)
         promising = least <= values.amax(dim=0)
         U = torch.minimum(torch.maximum(self.offsets[best], low), high)
@@ -209,7 +229,7 @@ class BoxBalls:
         eps = torch.finfo(X.dtype).eps
 
         def evaluate(X: Tensor, U: Tensor) -> tuple[Tensor, Tensor]:
-            values, gradient = objective.value_and_gradient(self._points(X, U))
+            values, gradient = objective.value_and_gradient(self.points(X, U))
             return values, gradient * self.radii
 
         final_U, (final_f, g) = U.clone(), evaluate(X, U)
@@ -267,7 +287,7 @@ def _offsets(num: int, radii: Tensor, norm: Norm, seed: int) -> Tensor:
     dim = len(radii)
     axes = torch.eye(dim, dtype=torch.float64)
     count = max(num - 2 * dim - 1, 0)
-    inside = count if dim == 1 else count // 4
+    inside = count if dim == 1 else count // 2
     cloud = 2 * SobolEngine(dim, scramble=True, seed=seed).draw(count, dtype=torch.float64) - 1
     if norm == "linf":
         # A random share of the coordinates on the faces.
@@ -282,4 +302,4 @@ def _offsets(num: int, radii: Tensor, norm: Norm, seed: int) -> Tensor:
         length[:inside, 0] = torch.arange(1, inside + 1).double().div(inside + 1) ** (1 / dim)
         cloud = length * normal / normal.norm(dim=-1, keepdim=True).clamp_min(1e-300)
     offsets = torch.cat([torch.zeros_like(axes[:1]), axes, -axes, cloud])
-    return offsets.to(radii) * (radii > 0)
+    return (offsets.to(radii) * (radii > 0)).unique(dim=0)

@@ -104,14 +104,14 @@ class _Climber:
         for model, widths, offsets in self._parts:
             stop = start + len(widths) * self._num_points
             points = X[start:stop].view(len(widths), self._num_points, -1)
-            value, gradient = _value_and_gradient(model, points, widths[:, None])
+            value, gradient = values_and_gradients(model, points, widths[:, None])
             values.append((value + offsets[:, None]).flatten())
             gradients.append(gradient.flatten(0, 1))
             start = stop
         return torch.cat(values), torch.cat(gradients)
 
 
-def _value_and_gradient(model: KernelGP, X: Tensor, widths: Tensor) -> tuple[Tensor, Tensor]:
+def values_and_gradients(model: KernelGP, X: Tensor, widths: Tensor) -> tuple[Tensor, Tensor]:
     """Of ``m`` models at ``s`` points each: ``m x s x d`` to ``m x s`` and ``m x s x d``."""
     if model.has_closed_form_gradient and model.num_observations:
         with torch.no_grad():

@@ -62,6 +62,11 @@ class Perturbations:
             )
         return like.new_tensor(radius).expand(dim).clone()
 
+    def reach(self, X: Tensor, Z: Tensor) -> Tensor:
+        """Which of ``k x d`` points are within reach, up to rounding, of each of ``n x d`` ones:
+        ``n x k``."""
+        return _within(X, Z, self.radii(X), self.norm, _rounding(torch.cat([X, Z])))
+
     @overload
     def on(self, domain: FiniteSet) -> FiniteBalls: ...
 
@@ -149,7 +154,7 @@ def _pairs(points: Tensor, perturbations: Perturbations) -> tuple[Tensor, Tensor
     side = points.amax(dim=0) - points.amin(dim=0)
     axis = int((side / radii.clamp_min(torch.finfo(radii.dtype).tiny)).argmax())
     order = points[:, axis].argsort()
-    points, slack = points[order], 8 * torch.finfo(points.dtype).eps * points.abs().amax(dim=0)
+    points, slack = points[order], _rounding(points)
     along = points[:, axis].contiguous()
     reach = radii[axis] + 2 * slack[axis]
     keys = []
@@ -163,6 +168,11 @@ def _pairs(points: Tensor, perturbations: Perturbations) -> tuple[Tensor, Tensor
         keys.append(order[row + start] * num_points + order[column + first])
     pairs = torch.cat(keys).sort().values
     return pairs // num_points, pairs % num_points
+
+
+def _rounding(points: Tensor) -> Tensor:
+    """What rounding makes of the differences of coordinates."""
+    return 8 * torch.finfo(points.dtype).eps * points.abs().amax(dim=0)
 
 
 def _within(A: Tensor, B: Tensor, radii: Tensor, norm: Norm, slack: Tensor) -> Tensor:

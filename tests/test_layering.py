@@ -57,6 +57,7 @@ ORDER = (
     "optimize_models",
     "box_balls",
     "perturbations",
+    "optimize_stable",
     "acquisition.pending",
     "acquisition.confidence_bound",
     "acquisition.alternatives",
