@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         HyperparameterElimination,
         OptimisticStrategy,
         PhasedElimination,
+        StableStrategy,
         Strategy,
         Trial,
     )
@@ -42,6 +43,7 @@ __all__ = [
     "PhasedElimination",
     "Plan",
     "Region",
+    "StableStrategy",
     "Strategy",
     "Trial",
     "acquisition",
@@ -73,6 +75,7 @@ _HOMES = {
         "HyperparameterElimination",
         "OptimisticStrategy",
         "PhasedElimination",
+        "StableStrategy",
         "Strategy",
         "Trial",
     ),

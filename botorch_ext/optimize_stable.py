@@ -10,19 +10,21 @@ from torch import Tensor
 
 from botorch_ext.ascent import feasible_ascent
 from botorch_ext.box_balls import BoxBalls
-from botorch_ext.optimize import on_unit_cube, screening_points, spread_best
+from botorch_ext.optimize import on_faces, on_unit_cube, spread_best
 from botorch_ext.optimize_models import UpperBounds, values_and_gradients
 
 # Multiplications that screening may take, n^2 for each point and model, and the least and the most
 # centres it looks at.
-_SCREENING_WORK, _FEWEST, _MOST = 2**30, 64, 512
+_SCREENING_WORK, _FEWEST, _MOST = 2**31, 128, 1024
 # Centres of each model whose worst case is found in full, models that go on from there, and the
 # starts of each.
-_NUM_CENTERS, _NUM_FINALISTS, _NUM_STARTS = 8, 3, 10
+_NUM_CENTERS, _NUM_FINALISTS, _NUM_STARTS = 8, 3, 16
 # Coarse steps of each start, those of the descents inside them, and how many of the ends go on.
-_COARSE_STEPS, _HASTY_DESCENT, _NUM_RIDGES = 6, 6, 2
+_COARSE_STEPS, _HASTY_DESCENT, _NUM_RIDGES = 6, 6, 3
 # Steps along a ridge, the first of them relative to the sides of the box, and the least.
-_RIDGE_STEPS, _FIRST_STEP, _LEAST_STEP = 40, 0.02, 1e-9
+_RIDGE_STEPS, _FIRST_STEP, _LEAST_STEP = 25, 0.02, 1e-9
+# They end when no more than this is to be gained, relative to the spread of the screened values.
+_RIDGE_TOLERANCE = 1e-10
 
 
 class OwnBounds:
@@ -112,7 +114,10 @@ def maximize_worst_case(
     """
     box, models = balls.box, bounds.models
     work = (models.num_observations + 1) ** 2 * models.num_models * len(balls.offsets)
-    X = screening_points(box, min(max(_SCREENING_WORK // work, _FEWEST), _MOST), seed)
+    X = box.sample(min(max(_SCREENING_WORK // work, _FEWEST), _MOST), seed)
+    # Worst cases are highest at the faces less often than bounds are.
+    quarter = X[::4].clone()
+    X[::4] = on_faces(quarter, box, torch.Generator().manual_seed(seed))
     if extra is not None:
         X = torch.cat([extra, X])
     Z = balls.points(X, balls.offsets.unsqueeze(1))
@@ -122,19 +127,25 @@ def maximize_worst_case(
     hasty = BoxBalls(box, balls.radii, balls.norm, max_iterations=_HASTY_DESCENT)
     least, _ = hasty.worst_case(OwnBounds(bounds), X[top].transpose(0, 1))
     finalists = least.amax(dim=0).topk(min(_NUM_FINALISTS, models.num_models)).indices.tolist()
-    found = []
+    climbed: list[tuple[float, Tensor, int]] = []
     for position in finalists:
-        own = bounds.select([position])
+        objective = WorstCase(bounds.select([position]), hasty)
         starts = X[spread_best(values[position], X, box, _NUM_STARTS)]
         starts = torch.cat([X[top[position, least[:, position].argmax()]].unsqueeze(0), starts])
         ends, heights = feasible_ascent(
-            on_unit_cube(WorstCase(own, hasty).value_and_gradient, box, values[position]),
+            on_unit_cube(objective.value_and_gradient, box, values[position]),
             box.to_unit(starts),
             num_steps=_COARSE_STEPS,
         )
-        for end in ends[heights.topk(min(_NUM_RIDGES, len(ends))).indices]:
-            x, value = _along_ridge(WorstCase(own, balls), box.from_unit(end))
-            found.append((value, x, position))
+        ends, raised = box.from_unit(ends), objective.value(box.from_unit(ends)).tolist()
+        kept = heights.topk(min(_NUM_RIDGES, len(ends))).indices.tolist()
+        climbed += [(raised[i], ends[i], position) for i in kept]
+    climbed.sort(key=lambda entry: entry[0], reverse=True)
+    tolerance = _RIDGE_TOLERANCE * float(values.max() - values.min())
+    found: list[tuple[float, Tensor, int]] = []
+    for _, x, position in climbed[:_NUM_RIDGES]:
+        x, value = _along_ridge(WorstCase(bounds.select([position]), balls), x, tolerance)
+        found.append((value, x, position))
     _, x, position = max(found, key=lambda entry: entry[0])
     return x, position
 
@@ -156,7 +167,7 @@ def lowest_bound(bounds: UpperBounds, balls: BoxBalls, x: Tensor) -> tuple[Tenso
     return Z[0, position].clone(), position
 
 
-def _along_ridge(objective: WorstCase, x: Tensor) -> tuple[Tensor, float]:
+def _along_ridge(objective: WorstCase, x: Tensor, tolerance: float) -> tuple[Tensor, float]:
     """Climbs by linear programmes in a trust region; never ends below its start."""
     box = objective.balls.box
     side, step = box.upper - box.lower, _FIRST_STEP
@@ -171,7 +182,7 @@ def _along_ridge(objective: WorstCase, x: Tensor) -> tuple[Tensor, float]:
             step,
         )
         slack = 10 * torch.finfo(x.dtype).eps * abs(value)
-        if predicted <= slack:
+        if predicted <= max(tolerance, slack):
             break
         new = x + side * x.new_tensor(move)
         new = torch.minimum(torch.maximum(new, box.lower), box.upper)

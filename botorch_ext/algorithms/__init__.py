@@ -14,6 +14,8 @@ function describes those that are its own; the others are:
 - ``pending``: "ignore", "hallucinate" or "censor", what to do about trials that are asked and not
   told; with its options ``inflate``, ``minimum`` and ``timeout``, see `OptimisticStrategy`.
   Phased methods take neither these nor initial data: their rounds start from the prior.
+- ``radius`` and ``norm``: of the ball of perturbations, in the units of the coordinates; "l2" or
+  "linf".
 - ``seed``, ``initial``, ``num_initial``: see `OptimisticStrategy`.
 - ``horizon``: T, the number of trials, for the methods that must know it.
 
@@ -29,6 +31,7 @@ from botorch_ext.algorithms.hyperparameters import (
 )
 from botorch_ext.algorithms.optimistic import ec_gp_ucb, gp_bucb, gp_ucb, gp_ucb_sdf, igp_ucb
 from botorch_ext.algorithms.phased import bpe, bpe_delay, phased_uncertainty_sampling
+from botorch_ext.algorithms.stable import he_stable_opt, stable_opt
 
 __all__ = [
     "a_gp_ucb",
@@ -40,8 +43,10 @@ __all__ = [
     "gp_ucb",
     "gp_ucb_sdf",
     "he_gp_ucb",
+    "he_stable_opt",
     "igp_ucb",
     "lb_gp_ucb",
     "mle_ucb",
     "phased_uncertainty_sampling",
+    "stable_opt",
 ]

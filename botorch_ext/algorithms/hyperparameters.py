@@ -79,19 +79,8 @@ def he_gp_ucb(
             sequence with one for each model.
     """
     delta = options.get("delta", DEFAULT_DELTA)
-    if setting not in ("frequentist", "bayesian"):
-        raise ValueError(f'setting must be "frequentist" or "bayesian", got {setting!r}')
-    if setting == "bayesian" and options.get("width") is None:
-        width = _bayesian_width(domain, delta / 2, a, b)
-    else:
-        width = published_width(
-            SelfNormalized, {**options, "noise_std": noise_std, "delta": delta / 2}
-        )
     misspecification = one_number(misspecification, "misspecification")
-    if isinstance(width, Sequence):
-        width = [Enlarged(own, misspecification) for own in width]
-    elif misspecification:
-        width = Enlarged(width, misspecification)
+    width = elimination_width(domain, noise_std, setting, misspecification, a, b, options)
     return HyperparameterElimination(
         domain,
         models,
@@ -99,7 +88,7 @@ def he_gp_ucb(
         noise_std=noise_std,
         delta=delta,
         misspecification=misspecification,
-        **_of_strategy(options),
+        **of_strategy(options),
     )
 
 
@@ -113,7 +102,7 @@ def mle_ucb(
         options: The arguments all methods share, described with the package.
     """
     width = published_width(SelfNormalized, options)
-    return MaximumLikelihood(domain, models, width, **_of_strategy(options))
+    return MaximumLikelihood(domain, models, width, **of_strategy(options))
 
 
 def expected_ucb(
@@ -126,7 +115,7 @@ def expected_ucb(
         options: The arguments all methods share, described with the package.
     """
     width = published_width(SelfNormalized, options)
-    return ExpectedBound(domain, models, width, **_of_strategy(options))
+    return ExpectedBound(domain, models, width, **of_strategy(options))
 
 
 def a_gp_ucb(
@@ -165,7 +154,7 @@ def a_gp_ucb(
         published_width(published, options),
         lengthscale_0=longest,
         growth=growth,
-        **_of_strategy(options),
+        **of_strategy(options),
     )
 
 
@@ -201,8 +190,37 @@ def lb_gp_ucb(
         delta=options.get("delta", DEFAULT_DELTA),
         rkhs_bound=rkhs_bound,
         standardize=standardize,
-        **_of_strategy(options),
+        **of_strategy(options),
     )
+
+
+def elimination_width(
+    domain: Domain,
+    noise_std: float,
+    setting: Setting,
+    misspecification: float,
+    a: float | None,
+    b: float | None,
+    options: Mapping[str, Any],
+) -> Any:
+    """The width (or one for each model) of the methods that eliminate models: valid with
+    probability 1 - delta/2, enlarged. The arguments are those of `he_gp_ucb`.
+
+    Raises:
+        ValueError: An unknown setting, or no width and not what the published one needs.
+    """
+    delta = options.get("delta", DEFAULT_DELTA)
+    if setting not in ("frequentist", "bayesian"):
+        raise ValueError(f'setting must be "frequentist" or "bayesian", got {setting!r}')
+    if setting == "bayesian" and options.get("width") is None:
+        width = _bayesian_width(domain, delta / 2, a, b)
+    else:
+        width = published_width(
+            SelfNormalized, {**options, "noise_std": noise_std, "delta": delta / 2}
+        )
+    if isinstance(width, Sequence):
+        return [Enlarged(own, misspecification) for own in width]
+    return Enlarged(width, misspecification) if misspecification else width
 
 
 def _bayesian_width(domain: Domain, delta: float, a: float | None, b: float | None) -> Width:
@@ -216,7 +234,7 @@ def _bayesian_width(domain: Domain, delta: float, a: float | None, b: float | No
     return BayesContinuous(domain.dim, a, b, float((domain.upper - domain.lower).max()), delta)
 
 
-def _of_strategy(options: Mapping[str, Any]) -> MultiModelOptions:
+def of_strategy(options: Mapping[str, Any]) -> MultiModelOptions:
     """What goes on to the strategy."""
     refuse_unknown(options, _Baseline)
     known = MultiModelOptions.__optional_keys__

@@ -7,6 +7,7 @@ from botorch_ext.strategies.multi_model import MultiModelStrategy
 from botorch_ext.strategies.optimistic import OptimisticStrategy
 from botorch_ext.strategies.phased import PhasedElimination
 from botorch_ext.strategies.reference import RandomSearch
+from botorch_ext.strategies.stable import StableStrategy
 
 __all__ = [
     "Abandoned",
@@ -18,6 +19,7 @@ __all__ = [
     "OptimisticStrategy",
     "PhasedElimination",
     "RandomSearch",
+    "StableStrategy",
     "Strategy",
     "Told",
     "Trial",

@@ -258,7 +258,7 @@ class MultiModelStrategy(Strategy):
         contenders, probabilities = self._contenders(posterior), self._probabilities(posterior)
         if isinstance(posterior, FiniteCandidates):
             bounds = posterior.mean + widths[:, None] * posterior.std + offsets[:, None]  # (m, N)
-            index, position = _best_pair(bounds, contenders, probabilities)
+            index, position = best_pair(bounds, contenders, probabilities)
             x, info, at = posterior.candidates[index].clone(), {"index": index}, index
         else:
             bounds = UpperBounds(posterior, widths, offsets)
@@ -379,8 +379,10 @@ class MultiModelStrategy(Strategy):
             return posterior.single(position).mean_and_std(self._evaluated()[0])[0]
 
 
-def _best_pair(
-    bounds: Tensor, contenders: list[int] | None, probabilities: Tensor | None
+def best_pair(
+    bounds: Tensor,
+    contenders: list[int] | None = None,
+    probabilities: Tensor | None = None,
 ) -> tuple[int, int]:
     """The candidate with the highest of ``m x N`` bounds and the model that gave it; of equal ones
     the first."""

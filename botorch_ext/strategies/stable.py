@@ -18,7 +18,7 @@ from botorch_ext.optimize_models import UpperBounds
 from botorch_ext.optimize_stable import OwnBounds, lowest_bound, maximize_worst_case
 from botorch_ext.perturbations import FiniteBalls, Perturbations
 from botorch_ext.strategies.events import Trial
-from botorch_ext.strategies.multi_model import MultiModelOptions, MultiModelStrategy
+from botorch_ext.strategies.multi_model import MultiModelOptions, MultiModelStrategy, best_pair
 from botorch_ext.strategies.predictions import Prediction
 from botorch_ext.strategies.running_tests import RunningTest, RunningTests, Side
 from botorch_ext.widths import Width
@@ -149,9 +149,9 @@ class StableStrategy(MultiModelStrategy):
     ) -> tuple[int, int, int, int]:
         mean, half = posterior.mean, widths[:, None] * posterior.std + offsets[:, None]  # (m, N)
         worst, _ = self._finite_balls.worst_case(mean + half)
-        center, u = _first_best(worst)
+        center, u = best_pair(worst)
         near = self._finite_balls.neighbours(center)
-        place, v = _first_best((half - mean)[:, near])
+        place, v = best_pair((half - mean)[:, near])
         return center, u, int(near[place]), v
 
     def _in_box(
@@ -170,7 +170,9 @@ class StableStrategy(MultiModelStrategy):
         """The evaluated points with the largest observations, and the latest centres."""
         trials = self.history.trials[len(self._initial_points) :]
         latest = [self._center_of(trial) for trial in trials[-4:]]
-        return torch.cat([self._incumbents(), torch.stack(latest)] if latest else [self._incumbents()])
+        return torch.cat(
+            [self._incumbents(), torch.stack(latest)] if latest else [self._incumbents()]
+        )
 
     def _center_of(self, trial: Trial) -> Tensor:
         center = trial.info.get("center")
@@ -217,10 +219,11 @@ class StableStrategy(MultiModelStrategy):
         if self._tests is None:
             return
         t, num_models = self._rows.num_data, len(self.names)
-        for side, record in (
-            ("optimistic", trial.info),
-            ("pessimistic", trial.info["pessimistic"]),
-        ):
+        records: dict[Side, Any] = {
+            "optimistic": trial.info,
+            "pessimistic": trial.info["pessimistic"],
+        }
+        for side, record in records.items():
             played = Prediction.from_record(record)
             if played.model not in self.alive:
                 continue  # it was eliminated since
@@ -229,10 +232,3 @@ class StableStrategy(MultiModelStrategy):
             )
             if test.fails:
                 self._reject(played.model, t)
-
-
-def _first_best(values: Tensor) -> tuple[int, int]:
-    """The column of the highest of ``m x n`` values and its row; of equal ones the first."""
-    highest, which = values.max(dim=0)
-    column = int(highest.argmax())
-    return column, int(which[column])
