@@ -117,7 +117,8 @@ class StableStrategy(MultiModelStrategy):
 
     def report(self) -> dict[str, Any]:
         summary = super().report()
-        summary |= {"radius": self.perturbations.radius, "norm": self.perturbations.norm}
+        radius, norm = self.perturbations.radius, self.perturbations.norm
+        summary |= {"radius": list(radius) if isinstance(radius, tuple) else radius, "norm": norm}
         if self._tests is not None:
             for id, row in enumerate(summary["models"]):
                 row |= self._tests.summary(id, "optimistic")
