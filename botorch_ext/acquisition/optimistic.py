@@ -145,9 +145,10 @@ def _same_data(one: KernelGP, other: KernelGP) -> bool:
     if one.num_observations != other.num_observations or one.factor.pending != other.factor.pending:
         return False
     known = [row for row in range(one.num_observations) if row not in one.factor.pending]
-    a, b = (model.train_targets[..., known].reshape(-1, len(known))[:1] for model in (one, other))
-    if not torch.allclose(a, b, rtol=1e-4, atol=1e-4 * float(a.abs().max()) if len(known) else 0):
-        return False
+    if known:
+        a, b = (m.train_targets[..., known].reshape(-1, len(known))[:1] for m in (one, other))
+        if not torch.allclose(a, b, rtol=1e-4, atol=1e-4 * float(a.abs().max())):
+            return False
     if one.has_transforms or other.has_transforms:
         return True
     return torch.equal(one.train_inputs[0], other.train_inputs[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 
 import torch
@@ -23,10 +23,15 @@ def frozen_mean(mean: PriorMean | None, like: Tensor) -> PriorMean | None:
 
 
 def checked_noise_variance(
-    noise_variance: float | Tensor, dtype: torch.dtype, device: torch.device | str
+    noise_variance: float | Tensor | Sequence[float],
+    dtype: torch.dtype,
+    device: torch.device | str,
 ) -> Tensor:
     """``noise_variance`` as a tensor, or a ValueError if it is not positive and finite."""
-    noise = torch.as_tensor(noise_variance, dtype=dtype, device=device)
+    try:
+        noise = torch.as_tensor(noise_variance, dtype=dtype, device=device)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"noise_variance must be numbers, got {noise_variance!r}") from None
     if not bool((torch.isfinite(noise) & (noise > 0)).all()):
         raise ValueError(f"noise_variance must be positive and finite, got {noise_variance}")
     return noise

@@ -43,8 +43,6 @@ def candidate_list(
     device: torch.device | str = "cpu",
 ) -> list[Candidate]:
     """The models that the arguments of `CandidateModels` describe, or a ValueError."""
-    if isinstance(noise_variance, Sequence):
-        noise_variance = torch.tensor(noise_variance, dtype=dtype)
     noise = checked_noise_variance(noise_variance, dtype, device).reshape(-1)
     like = noise.new_zeros(())
     kernels = [kernels] if isinstance(kernels, Kernel) else list(kernels)

@@ -106,6 +106,15 @@ def default_growth(t: int) -> float:
     return float(t) ** 0.9
 
 
+def shrunk_lengthscale(lengthscale_0: float, growth: Callable[[int], float], t: int) -> float:
+    """lengthscale_0 / g(t), or a ValueError where g(t) is not positive and finite."""
+    name = f"growth({t})"
+    grown = one_number(growth(t), name)
+    if not 0 < grown < math.inf:
+        raise ValueError(f"{name} must be positive and finite, got {grown}")
+    return lengthscale_0 / grown
+
+
 @dataclass(frozen=True, eq=False)
 class GrowingFamily:
     """Ever smaller lengthscales: l_i = lengthscale_0 exp(-i / d), Matern exp(-i / (d + 2 nu)).
@@ -133,6 +142,7 @@ class GrowingFamily:
         if not 0 < value < math.inf:
             raise ValueError(f"lengthscale_0 must be positive and finite, got {value}")
         whole_number(self.dim, "dim", least=1)
+        shrunk_lengthscale(value, self.growth, 1)
         _ = self._rate
 
     @property
@@ -152,7 +162,7 @@ class GrowingFamily:
         if t is None:
             numbers = [first]
         else:
-            finest = self.lengthscale_0 / one_number(self.growth(t), "growth")
+            finest = shrunk_lengthscale(self.lengthscale_0, self.growth, t)
             numbers = []
             while self._lengthscale(first + len(numbers)) > finest:
                 numbers.append(first + len(numbers))

@@ -82,9 +82,7 @@ class NamedSets(ABC):
             ValueError: A period that is not positive and finite or that the constraint of the
                 kernel rules out, or no or several periodic parts.
         """
-        tensor = _values(values, "values", kwargs)
-        if tensor.ndim != 1:
-            raise ValueError(f"values must be one number each, got shape {tuple(tensor.shape)}")
+        tensor = _numbers(values, "values", kwargs)
         kernels = [with_period(kernel, value) for value in tensor]
         kwargs.setdefault("names", value_names("period", tensor.tolist()))
         return cls._of(candidate_list(kernels, noise_variance, **kwargs))
@@ -95,7 +93,7 @@ class NamedSets(ABC):
     ) -> Self:
         """One kernel with several noise variances, in squared units of the observations; ``kwargs``
         as for `CandidateModels`."""
-        tensor = _values(values, "values", kwargs)
+        tensor = _numbers(values, "values", kwargs)
         kwargs.setdefault("names", value_names("noise variance", tensor.tolist()))
         return cls._of(candidate_list(kernel, tensor, **kwargs))
 
@@ -231,6 +229,13 @@ class NamedSets(ABC):
             first.kernel, lengthscale_0, first.noise_variance, dim, growth, first.mean
         )
         return cls._of(family.candidates(0, None), family)
+
+
+def _numbers(values: Any, name: str, kwargs: dict[str, Any]) -> Tensor:
+    tensor = _values(values, name, kwargs)
+    if tensor.ndim != 1:
+        raise ValueError(f"{name} must be one number each, got shape {tuple(tensor.shape)}")
+    return tensor
 
 
 def _values(values: Any, name: str, kwargs: dict[str, Any]) -> Tensor:

@@ -24,6 +24,8 @@ from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told
 
 # Evaluated points that join the screening of a box.
 _NUM_INCUMBENTS = 8
+# All 2^d corners of a box of so many dimensions are looked at.
+_MOST_CORNERS_DIM = 8
 
 
 class Strategy(ABC):
@@ -227,11 +229,14 @@ class Strategy(ABC):
         return self.history.trials[step].copy()
 
     def _probes(self) -> Tensor:
-        """Points of the domain where models are checked: all of a finite set, corners and a sample
-        of a box."""
+        """Points of the domain where models are checked: all of a finite set; of a box a sample and
+        the corners, two of them where there are too many."""
         if isinstance(self.domain, FiniteSet):
             return self.domain.points
-        return torch.cat([self.domain.bounds, self.domain.sample(256, self.seed)])
+        corners = self.domain.bounds
+        if self.domain.dim <= _MOST_CORNERS_DIM:
+            corners = torch.cartesian_prod(*corners.T).view(-1, self.domain.dim)
+        return torch.cat([corners, self.domain.sample(256, self.seed)])
 
     def _warn_of_large_kernel(self, largest: float, whose: str = "") -> None:
         if largest > 1 + 1e-6:

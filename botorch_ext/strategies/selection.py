@@ -13,6 +13,7 @@ from torch import Tensor
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.models.families import shrunk_lengthscale
 from botorch_ext.models.finite_candidates import FiniteCandidates
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.multi_model import MultiModelOptions, MultiModelStrategy
@@ -63,7 +64,7 @@ class ShrinkingLengthscale(MultiModelStrategy):
 
     Raises:
         ValueError: What `MultiModelStrategy` raises, models without a lengthscale, or a
-            lengthscale_0 that is not positive.
+            lengthscale_0 or a growth that is not positive.
     """
 
     def __init__(
@@ -79,10 +80,11 @@ class ShrinkingLengthscale(MultiModelStrategy):
         self.lengthscale_0 = checked_lengthscale_0(lengthscale_0)
         require_lengthscales(models)
         self.growth = growth
+        shrunk_lengthscale(self.lengthscale_0, growth, 1)
         super().__init__(domain, models, width, **options)
 
     def _contenders(self, posterior: CandidateModels | FiniteCandidates) -> list[int]:
-        target = self.lengthscale_0 / self.growth(self._next_step)
+        target = shrunk_lengthscale(self.lengthscale_0, self.growth, self._next_step)
         return [int((require_lengthscales(posterior) - target).abs().argmin())]
 
     def _judge(self, trial: Trial, value: float) -> None:

@@ -10,6 +10,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import one_number
+
 
 class ConfidenceModel(Protocol):
     """What a width asks of a model."""
@@ -56,8 +58,8 @@ class Constant(Width):
 
 
 def as_width(width: Width | float) -> Width:
-    """A float becomes a `Constant`."""
-    return width if isinstance(width, Width) else Constant(width)
+    """A float becomes a `Constant`; a ValueError for what is neither."""
+    return width if isinstance(width, Width) else Constant(one_number(width, "width"))
 
 
 def as_tensor_like(value: float | Tensor, like: Tensor) -> Tensor:

@@ -174,6 +174,15 @@ def test_candidate_models():
     assert_close(ExpectedUCB(models, 1.0).probabilities, weights, **exact)
 
 
+@pytest.mark.parametrize("num_pending", [0, 2])
+def test_without_observations_all_models_are_as_probable(num_pending):
+    models = CandidateModels([RBFKernel(), MaternKernel(1.5), PeriodicKernel()], NOISE)
+    if num_pending:
+        models.add(draw(num_pending, 0)[0], None)
+    weights = torch.full((3,), 1 / 3, dtype=torch.float64)
+    assert_close(ExpectedUCB(models, 1.0).probabilities, weights, **tolerance(torch.float64))
+
+
 def test_one_model_is_plain_ucb():
     model, Z = singles()[0], draw(20, 1)[0]
     plain = EnlargedUpperConfidenceBound(model, 1.3)(Z[:, None])

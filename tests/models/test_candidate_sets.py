@@ -405,7 +405,17 @@ def test_models_without_draws_are_refused():
         (lambda: CandidateModels.additive(RBFKernel(), [], 0.1, 3), "kernels must have 1 entry"),
         (lambda: CandidateModels.growing(PeriodicKernel(), 1.0, 0.1, 2), "RBF or a Matern"),
         (lambda: CandidateModels.growing(RBFKernel(), -1.0, 0.1, 2), "lengthscale_0 must be"),
+        (
+            lambda: CandidateModels.growing(RBFKernel(), 1.0, 0.1, 2, growth=lambda t: 0.0),
+            r"growth\(1\) must be positive and finite, got 0.0",
+        ),
+        (
+            lambda: CandidateModels.growing(RBFKernel(), 1.0, 0.1, 2, growth=lambda t: math.inf),
+            r"growth\(1\) must be positive and finite, got inf",
+        ),
+        (lambda: CandidateModels.noise_variances(RBFKernel(), [[0.1, 0.2]]), "one number each"),
         (lambda: CandidateModels(["rbf"], 0.1), "kernels must be GPyTorch kernels"),
+        (lambda: CandidateModels(RBFKernel(), "a"), "noise_variance must be .*got 'a'"),
     ],
 )
 def test_bad_sets(make, message):

@@ -137,6 +137,19 @@ def test_a_prior_mean_that_cannot_be_is_refused_by_its_name(method, domain, mean
         build(method, domain(), models)
 
 
+def infinite_at_a_corner(X):
+    """Where the first coordinate of the box is lowest and the second highest."""
+    corner = torch.stack([box().lower[0], box().upper[1]])
+    return 1 / (X - corner).abs().sum(dim=-1)
+
+
+@of_any_models
+def test_all_corners_of_a_box_are_looked_at(method):
+    models = CandidateModels(rbf(0.5), LAMBDA, [infinite_at_a_corner], names=["odd one"])
+    with pytest.raises(ValueError, match=r"odd one.*finite"):
+        build(method, box(), models)
+
+
 def test_refused_models_stay_as_they_are():
     models = CandidateModels([rbf(0.5), matern(0.5)], LAMBDA)
     X, Y = data(finite(), 3)
@@ -169,6 +182,7 @@ def test_refused_models_stay_as_they_are():
         ("seed", None, "a whole number, got None"),
         ("pending", "wait", "got 'wait'"),
         ("width", -1.0, "non-negative and finite, got -1.0"),
+        ("width", torch.ones(6), r"one number, got tensor\(\[1"),
         ("timeout", 3, "got 3"),
         ("minimum", 0.5, "got 0.5"),
     ],
@@ -177,7 +191,7 @@ def test_impossible_arguments_are_named(method, name, value, allowed):
     if (method, name, value) == ("lb_gp_ucb", "rkhs_bound", None):  # it does without
         assert build(method, finite(), rkhs_bound=None).standardize
         return
-    said = "value" if name == "width" else name
+    said = "(value|width)" if name == "width" else name
     with pytest.raises(ValueError, match=f"{said} must be .*{allowed}"):
         build(method, finite(), **{name: value})
 
@@ -233,6 +247,12 @@ def test_unknown_keywords_are_refused(method):
 def test_a_lengthscale_to_start_from_is_positive(value):
     with pytest.raises(ValueError, match="lengthscale_0 must be"):
         build("a_gp_ucb", finite(), lengthscale_0=value)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, NAN, INF])
+def test_a_lengthscale_shrinks_by_a_positive_number(value):
+    with pytest.raises(ValueError, match=r"growth\(1\) must be positive and finite"):
+        build("a_gp_ucb", finite(), growth=lambda t: value)
 
 
 def test_methods_of_lengthscales_take_models_that_have_one():
