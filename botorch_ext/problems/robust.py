@@ -5,21 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal
 
 import torch
 from gpytorch.kernels import RBFKernel
 from torch import Tensor
 
+from botorch_ext.box_balls import Norm
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.perturbations import Perturbations
 from botorch_ext.problems.base import KnownFunction, global_maximum
 from botorch_ext.problems.hyperparameters import common_arguments
-
-Norm = Literal["l2", "linf"]
-
-# Pairs of points whose distances are held at once.
-_PAIRS = 2**24
 
 
 class TwoPeaks(KnownFunction):
@@ -174,14 +170,10 @@ class TwoPeaks(KnownFunction):
 
     @cached_property
     def _worst_of_set(self) -> Tensor:
-        points = self.domain.like
-        values = self._evaluate(points)
-        p = 2.0 if self.norm == "l2" else math.inf
-        parts = []
-        for chunk in points.split(max(1, _PAIRS // len(points))):
-            far = torch.cdist(chunk, points, p=p) > self.radius
-            parts.append(values.expand(len(chunk), -1).masked_fill(far, math.inf).amin(dim=-1))
-        return torch.cat(parts)
+        if not isinstance(self.domain, FiniteSet):
+            raise TypeError(f"domain must be a FiniteSet, got {type(self.domain).__name__}")
+        balls = Perturbations(self.radius, self.norm).on(self.domain)
+        return balls.worst_case(self._evaluate(self.domain.points))[0]
 
     def candidates(
         self, noise_variance: float | None = None, order: Sequence[int] | None = None

@@ -57,6 +57,20 @@ def test_the_worst_case_on_a_set_is_its_definition_in_loops(norm) -> None:
 
 
 @pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("dim", [1, 2])
+def test_a_radius_of_whole_steps_of_a_grid_reaches_the_last_of_them(norm, dim: int) -> None:
+    axis = torch.arange(21, dtype=torch.float64)
+    steps = torch.cartesian_prod(*[axis] * dim).reshape(-1, dim)
+    problem = TwoPeaks(FiniteSet(steps / 20), radius=0.1, norm=norm)
+    values = problem(problem.domain.like)
+    # Counted in steps, where nothing is rounded.
+    near = [[j for j, z in enumerate(steps) if distance(x, z, norm) <= 2] for x in steps]
+    worst = torch.stack([values[rows].min() for rows in near])
+    expected = worst.max() - worst
+    torch.testing.assert_close(problem.robust_regret(problem.domain.like), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize(("dim", "num"), [(1, 2001), (2, 61)])
 def test_on_a_box_it_is_the_limit_of_finer_sets(norm, dim: int, num: int) -> None:
     problem = TwoPeaks(box(dim), norm=norm)
