@@ -60,9 +60,12 @@ class ConfidenceBound:
     """mean_weight * mean + width * std of a `KernelGP`, its gradients in closed form where the
     kernel has them.
 
+    Of a batch of m models, each at points of its own, it takes ``m x n x d`` to ``m x n`` values
+    and ``m x n x d`` gradients.
+
     Args:
-        model: A `KernelGP` without batch dimensions.
-        width: The multiplier of the standard deviation.
+        model: A `KernelGP`, with one batch dimension at most.
+        width: The multiplier of the standard deviation: one, or ``m x 1`` for a batch.
         mean_weight: The multiplier of the mean: 1 for an upper bound, 0 for the standard deviation
             alone.
     """
@@ -81,8 +84,10 @@ class ConfidenceBound:
             return self._through_autograd.value_and_gradient(X)
         with torch.no_grad():
             mean, std, mean_gradient, std_gradient = self.model.mean_std_and_gradients(X)
-            gradient = self.mean_weight * mean_gradient + self.width * std_gradient
-            return self.mean_weight * mean + self.width * std, gradient
+            width = self.width
+            value = self.mean_weight * mean + width * std
+            width = width.unsqueeze(-1) if isinstance(width, Tensor) else width
+            return value, self.mean_weight * mean_gradient + width * std_gradient
 
     def _evaluate(self, X: Tensor) -> Tensor:
         mean, std = self.model.mean_and_std(X)

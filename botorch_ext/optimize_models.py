@@ -11,8 +11,7 @@ from torch import Tensor
 from botorch_ext.ascent import projected_bfgs
 from botorch_ext.domains import Box
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.optimize import on_unit_cube, screening_points, spread_best
+from botorch_ext.optimize import ConfidenceBound, on_unit_cube, screening_points, spread_best
 
 # Numbers in the largest intermediate tensor of a screening, to bound memory.
 _MAX_ENTRIES = 2**21
@@ -90,41 +89,26 @@ class _Climber:
     """
 
     def __init__(self, bounds: UpperBounds, num_points: int) -> None:
-        self._parts: list[tuple[KernelGP, Tensor, Tensor]] = []
+        self._parts: list[tuple[ConfidenceBound, Tensor]] = []
         self._num_points = num_points
         self.positions: list[int] = []
         for part in bounds.models.parts:
             self.positions += part.positions
             rows = torch.as_tensor(part.positions, device=bounds.widths.device)
-            self._parts.append((part.model, bounds.widths[rows], bounds.offsets[rows]))
+            bound = ConfidenceBound(part.model, bounds.widths[rows, None])
+            self._parts.append((bound, bounds.offsets[rows]))
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """``(m s) x d`` points to ``m s`` values and ``(m s) x d`` gradients."""
         values, gradients, start = [], [], 0
-        for model, widths, offsets in self._parts:
-            stop = start + len(widths) * self._num_points
-            points = X[start:stop].view(len(widths), self._num_points, -1)
-            value, gradient = values_and_gradients(model, points, widths[:, None])
+        for bound, offsets in self._parts:
+            stop = start + len(offsets) * self._num_points
+            points = X[start:stop].view(len(offsets), self._num_points, -1)
+            value, gradient = bound.value_and_gradient(points)
             values.append((value + offsets[:, None]).flatten())
             gradients.append(gradient.flatten(0, 1))
             start = stop
         return torch.cat(values), torch.cat(gradients)
-
-
-def values_and_gradients(model: KernelGP, X: Tensor, widths: Tensor) -> tuple[Tensor, Tensor]:
-    """Of ``m`` models at ``s`` points each: ``m x s x d`` to ``m x s`` and ``m x s x d``."""
-    if model.has_closed_form_gradient and model.num_observations:
-        with torch.no_grad():
-            mean, std, mean_gradient, std_gradient = model.mean_std_and_gradients(X)
-            return mean + widths * std, mean_gradient + widths.unsqueeze(-1) * std_gradient
-    with torch.enable_grad():
-        X = X.detach().requires_grad_()
-        mean, std = model.mean_and_std(X)
-        values = mean + widths * std
-        if not values.requires_grad:  # constant, such as the prior of a stationary kernel
-            return values, torch.zeros_like(X)
-        (gradient,) = torch.autograd.grad(values.sum(), X, materialize_grads=True)
-    return values.detach(), gradient.nan_to_num(0.0, 0.0, 0.0)
 
 
 def maximize_over_models(

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from botorch_ext.ascent import feasible_ascent
 from botorch_ext.box_balls import BoxBalls
-from botorch_ext.optimize import on_faces, on_unit_cube, spread_best
-from botorch_ext.optimize_models import UpperBounds, values_and_gradients
+from botorch_ext.optimize import ConfidenceBound, on_faces, on_unit_cube, spread_best
+from botorch_ext.optimize_models import UpperBounds
 
 # Multiplications that screening may take, n^2 for each point and model, and the least and the most
 # centres it looks at.
@@ -35,28 +35,25 @@ class OwnBounds:
     """
 
     def __init__(self, bounds: UpperBounds) -> None:
-        self._parts = [
-            (part.model, torch.as_tensor(part.positions, device=bounds.widths.device))
-            for part in bounds.models.parts
-        ]
-        self._bounds = bounds
+        self._offsets = bounds.offsets
+        self._parts: list[tuple[ConfidenceBound, Tensor]] = []
+        for part in bounds.models.parts:
+            rows = torch.as_tensor(part.positions, device=bounds.widths.device)
+            self._parts.append((ConfidenceBound(part.model, bounds.widths[rows, None]), rows))
 
-    @torch.no_grad()
     def value(self, X: Tensor) -> Tensor:
         values = X.new_empty(X.shape[:-1])
-        for model, rows in self._parts:
-            mean, std = model.mean_and_std(X[:, rows].transpose(0, 1))
-            values[:, rows] = (mean + self._bounds.widths[rows, None] * std).mT
-        return values + self._bounds.offsets
+        for bound, rows in self._parts:
+            values[:, rows] = bound.value(X[:, rows].transpose(0, 1)).mT
+        return values + self._offsets
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         values, gradients = X.new_empty(X.shape[:-1]), torch.empty_like(X)
-        for model, rows in self._parts:
-            points = X[:, rows].transpose(0, 1)
-            value, gradient = values_and_gradients(model, points, self._bounds.widths[rows, None])
+        for bound, rows in self._parts:
+            value, gradient = bound.value_and_gradient(X[:, rows].transpose(0, 1))
             values[:, rows] = value.mT
             gradients[:, rows] = gradient.transpose(0, 1)
-        return values + self._bounds.offsets, gradients
+        return values + self._offsets, gradients
 
 
 class WorstCase:
