@@ -15,6 +15,8 @@ from botorch_ext.models.kernel_gp import KernelGP
 
 # Screening evaluates this many points in one call, to bound memory.
 _CHUNK = 4096
+# Multiplications that a screening may take, n^2 for each point and model: about 20 ms on one core.
+_WORK = 2**29
 
 
 class Objective(Protocol):
@@ -92,6 +94,11 @@ class ConfidenceBound:
     def _evaluate(self, X: Tensor) -> Tensor:
         mean, std = self.model.mean_and_std(X)
         return self.mean_weight * mean + self.width * std
+
+
+def affordable_points(num_observations: int, num_models: int = 1) -> int:
+    """How many points to screen under models with so many observations."""
+    return min(max(_WORK // ((num_observations + 1) ** 2 * num_models), 512), 2048)
 
 
 def screening_points(box: Box, num_points: int, seed: int) -> Tensor:

@@ -15,16 +15,13 @@ from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.exceptions import AllModelsRejectedWarning
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_candidates import FiniteCandidates
-from botorch_ext.optimize import ConfidenceBound, maximize_on_box
+from botorch_ext.optimize import ConfidenceBound, affordable_points, maximize_on_box
 from botorch_ext.optimize_models import AverageBound, UpperBounds, maximize_over_models
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.pending_rows import Pending, PendingPolicy, PendingRows
 from botorch_ext.strategies.predictions import Prediction, ToldOnly
 from botorch_ext.widths import Width, as_width
-
-# Multiplications that screening a box may take, n^2 for each point and model.
-_SCREENING_WORK = 2**29
 
 
 @dataclass(frozen=True)
@@ -75,8 +72,8 @@ class MultiModelStrategy(Strategy):
 
     Raises:
         ValueError: Models that do not take the points of the domain, a prior mean that is not
-            finite there, as many widths as there are models not, models with transforms on a
-            finite set, or options that do not belong to the pending policy.
+            finite there, as many widths as there are models not, or options that do not belong to
+            the pending policy.
 
     Warns:
         KernelBoundWarning: k(x, x) of a model exceeds 1 somewhere on the domain.
@@ -168,10 +165,9 @@ class MultiModelStrategy(Strategy):
         return mean, widths[:, None] * std + offsets[:, None]
 
     def report(self) -> dict[str, Any]:
-        rows = self._rows.current()
-        posterior = rows.posterior
+        rows = self._rows
         summary = super().report()
-        evidence = posterior.log_marginal_likelihood(rows.untold(self.history)).tolist()
+        evidence = self._evidence(rows).tolist()
         played = [0] * len(self.names)
         for trial in self.history.trials[len(self._initial_points) :]:
             played[trial.info["model"]] += 1
@@ -188,7 +184,7 @@ class MultiModelStrategy(Strategy):
         for id, value in zip(self.alive, evidence, strict=True):
             models[id]["log_marginal_likelihood"] = value
         summary |= {
-            "t": posterior.num_observations + 1,
+            "t": rows.num_rows + 1,
             "width": repr(self.width),
             "models": models,
             "alive": [self.names[id] for id in self.alive],
@@ -312,10 +308,9 @@ class MultiModelStrategy(Strategy):
         incumbents = self._incumbents()
         if contenders is None:
             contenders = list(range(bounds.models.num_models))
-        work = (bounds.models.num_observations + 1) ** 2
+        num_observations = bounds.models.num_observations
         if probabilities is not None:
-            affordable = _SCREENING_WORK // (work * len(contenders))
-            num_raw = min(max(affordable, 512), 2048)
+            num_raw = affordable_points(num_observations, len(contenders))
             average = AverageBound(bounds, probabilities)
             x, _ = maximize_on_box(average, self.domain, seed, num_raw, extra=incumbents)
             return x, int(probabilities.argmax())
@@ -323,7 +318,7 @@ class MultiModelStrategy(Strategy):
             # What GP-UCB with this model does.
             (position,) = contenders
             bound = ConfidenceBound(bounds.models.single(position), bounds.widths[position])
-            num_raw = min(max(_SCREENING_WORK // work, 512), 2048)
+            num_raw = affordable_points(num_observations)
             x, _ = maximize_on_box(bound, self.domain, seed, num_raw, extra=incumbents)
             return x, position
         if len(contenders) < bounds.models.num_models:
@@ -369,7 +364,7 @@ class MultiModelStrategy(Strategy):
         self.names += added
 
     def _evaluated_means(self) -> Tensor:
-        rows = self._rows.current()
+        rows = self._rows.for_means()
         posterior = rows.posterior
         position = int(self._evidence(rows).argmax())
         if isinstance(posterior, FiniteCandidates):

@@ -11,14 +11,11 @@ from torch import Tensor
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.optimize import ConfidenceBound, maximize_on_box
+from botorch_ext.optimize import ConfidenceBound, affordable_points, maximize_on_box
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Event
 from botorch_ext.strategies.pending_rows import Pending, PendingPolicy, PendingRows
 from botorch_ext.widths import Width, as_tensor_like, as_width
-
-# Multiplications that screening a box may take, n^2 a point: about 20 ms on one core.
-_SCREENING_WORK = 2**29
 
 
 class OptimisticStrategy(Strategy):
@@ -146,12 +143,11 @@ class OptimisticStrategy(Strategy):
     def _best_in_box(self, model: KernelGP, width: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         if not isinstance(self.domain, Box):
             raise TypeError(f"domain must be a Box, got {type(self.domain).__name__}")
-        affordable = _SCREENING_WORK // (model.num_observations + 1) ** 2
         x, _ = maximize_on_box(
             ConfidenceBound(model, width),
             self.domain,
             self._seed_of(len(self.history.trials)),
-            num_raw=min(max(affordable, 512), 2048),
+            num_raw=affordable_points(model.num_observations),
             extra=self._incumbents(),
         )
         with torch.no_grad():
@@ -164,7 +160,7 @@ class OptimisticStrategy(Strategy):
         self._rows.absorb(event, self.history)
 
     def _evaluated_means(self) -> Tensor:
-        posterior = self.posterior
+        posterior = self._rows.for_means().posterior
         if isinstance(posterior, FinitePosterior):
             told = [self.history.trials[id].info["index"] for id in self.history.values]
             return posterior.mean[self._initial_data_rows + told]

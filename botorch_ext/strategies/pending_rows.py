@@ -114,6 +114,16 @@ class PendingRows(Generic[_Posterior]):
         copy.enter_newest()
         return copy
 
+    def for_means(self) -> Self:
+        """These rows where their means are those after all events, else a copy whose means are: a
+        row that is only hallucinated leaves means alone."""
+        return self.current() if self.policy.pending == "censor" else self
+
+    @property
+    def num_rows(self) -> int:
+        """Rows after all events."""
+        return self.posterior.num_observations + (self._newest is not None)
+
     def untold(self, history: History) -> list[int]:
         """The rows whose trials are no data: pending, or told too late."""
         told = history.values.keys() - set(self.told_too_late)

@@ -111,6 +111,24 @@ def test_reading_changes_nothing(method, domain):
 
 
 @every_method
+@both_domains
+def test_reports_of_hallucinated_trials_copy_no_posterior(method, domain, monkeypatch):
+    strategy = make(method, domain(), **start(domain()))
+    play_promptly(strategy, 3)
+    strategy.ask()
+    monkeypatch.setattr("botorch_ext.strategies.pending_rows.deepcopy", None)
+    summary = strategy.report()
+    monkeypatch.undo()
+    asked = strategy.ask()
+    strategy.abandon(asked.id)  # by now all rows are entered
+    later = strategy.report()
+    assert summary["t"] == later["t"]
+    assert summary["best"]["x"] == later["best"]["x"]
+    for a, b in zip(summary["models"], later["models"], strict=False):  # some join later
+        assert a["log_marginal_likelihood"] == pytest.approx(b["log_marginal_likelihood"])
+
+
+@every_method
 def test_the_seed_decides(method):
     def session(seed):
         strategy = make(method, box(), seed=seed, num_initial=2)
