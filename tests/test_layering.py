@@ -77,6 +77,7 @@ ORDER = (
     "rounds",
     "strategies.events",
     "strategies.base",
+    "strategies.optimism",
     "strategies.pending_rows",
     "strategies.optimistic",
     "strategies.survivors",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import torch
@@ -15,28 +14,13 @@ from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.exceptions import AllModelsRejectedWarning
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_candidates import FiniteCandidates
-from botorch_ext.optimize import ConfidenceBound, affordable_points, maximize_on_box
-from botorch_ext.optimize_models import AverageBound, UpperBounds, maximize_over_models
+from botorch_ext.optimize_models import UpperBounds
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
+from botorch_ext.strategies.optimism import best_in_box, best_pair
 from botorch_ext.strategies.pending_rows import Pending, PendingPolicy, PendingRows
-from botorch_ext.strategies.predictions import Prediction, ToldOnly
+from botorch_ext.strategies.predictions import Play, Prediction, ToldOnly
 from botorch_ext.widths import Width, as_width
-
-
-@dataclass(frozen=True)
-class Play:
-    """An observation and the model it was made for.
-
-    Args:
-        t: How many observations there were, initial ones included.
-        trial: The id of the trial that was told.
-        model: The model, its place among the candidates.
-    """
-
-    t: int
-    trial: int
-    model: int
 
 
 class MultiModelOptions(TypedDict, total=False):
@@ -305,26 +289,7 @@ class MultiModelStrategy(Strategy):
         if not isinstance(self.domain, Box):
             raise TypeError(f"domain must be a Box, got {type(self.domain).__name__}")
         seed = self._seed_of(len(self.history.trials))
-        incumbents = self._incumbents()
-        if contenders is None:
-            contenders = list(range(bounds.models.num_models))
-        num_observations = bounds.models.num_observations
-        if probabilities is not None:
-            num_raw = affordable_points(num_observations, len(contenders))
-            average = AverageBound(bounds, probabilities)
-            x, _ = maximize_on_box(average, self.domain, seed, num_raw, extra=incumbents)
-            return x, int(probabilities.argmax())
-        if len(contenders) == 1:
-            # What GP-UCB with this model does.
-            (position,) = contenders
-            bound = ConfidenceBound(bounds.models.single(position), bounds.widths[position])
-            num_raw = affordable_points(num_observations)
-            x, _ = maximize_on_box(bound, self.domain, seed, num_raw, extra=incumbents)
-            return x, position
-        if len(contenders) < bounds.models.num_models:
-            bounds = bounds.select(contenders)
-        x, place = maximize_over_models(bounds, self.domain, seed, extra=incumbents)
-        return x, contenders[place]
+        return best_in_box(bounds, self.domain, seed, self._incumbents(), contenders, probabilities)
 
     # --- the fold ---------------------------------------------------------------------------------
 
@@ -372,23 +337,6 @@ class MultiModelStrategy(Strategy):
             return posterior.mean[position, self._initial_data_rows + told]
         with torch.no_grad():
             return posterior.single(position).mean_and_std(self._evaluated()[0])[0]
-
-
-def best_pair(
-    bounds: Tensor,
-    contenders: list[int] | None = None,
-    probabilities: Tensor | None = None,
-) -> tuple[int, int]:
-    """The candidate with the highest of ``m x N`` bounds and the model that gave it; of equal ones
-    the first."""
-    if probabilities is not None:
-        return int((probabilities @ bounds).argmax()), int(probabilities.argmax())
-    if contenders is not None:
-        bounds = bounds[contenders]
-    highest, which = bounds.max(dim=0)
-    index = int(highest.argmax())
-    place = int(which[index])
-    return index, place if contenders is None else contenders[place]
 
 
 def _checked_widths(

@@ -1,4 +1,4 @@
-"""What a model predicted when a trial was asked, to be judged when the trial is told."""
+"""Which model a trial was played for, and what it predicted: judged when the trial is told."""
 
 from __future__ import annotations
 
@@ -51,6 +51,21 @@ class Prediction:
     def half_width(self) -> float:
         """Of the confidence bounds."""
         return self.width * self.std + self.offset
+
+
+@dataclass(frozen=True)
+class Play:
+    """An observation and the model it was made for.
+
+    Args:
+        t: How many observations there were, initial ones included.
+        trial: The id of the trial that was told.
+        model: The model, its place among the candidates.
+    """
+
+    t: int
+    trial: int
+    model: int
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from botorch_ext.optimize_models import UpperBounds
 from botorch_ext.optimize_stable import OwnBounds, lowest_bound, maximize_worst_case
 from botorch_ext.perturbations import FiniteBalls, Perturbations
 from botorch_ext.strategies.events import Trial
-from botorch_ext.strategies.multi_model import MultiModelOptions, MultiModelStrategy, best_pair
+from botorch_ext.strategies.multi_model import MultiModelOptions, MultiModelStrategy
+from botorch_ext.strategies.optimism import best_pair
 from botorch_ext.strategies.predictions import Prediction
 from botorch_ext.strategies.running_tests import RunningTest, RunningTests, Side
 from botorch_ext.widths import Width

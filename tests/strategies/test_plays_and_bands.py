@@ -6,7 +6,7 @@ from gpytorch.kernels import RBFKernel
 
 import botorch_ext as bx
 from botorch_ext.models import CandidateModels
-from botorch_ext.strategies.multi_model import Play
+from botorch_ext.strategies.predictions import Play
 from tests.helpers import tolerance
 
 BOX = bx.Box([[2.0, -7.0], [5.0, -6.2]])
