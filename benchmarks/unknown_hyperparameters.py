@@ -61,7 +61,7 @@ def main(argv: list[str] | None = None) -> None:
         few = {"line": 2, "square": 2, "box": 1}
         setting = Setting(2, 2, 8, few, {"line": 12, "square": 12, "box": 12})
     elif options.full:
-        setting = Setting(seeds=None, robust_seeds={"line": 50, "square": 20, "box": 10})
+        setting = Setting(seeds=None, robust_seeds={"line": 50, "square": 20, "box": 3})
     cases = list(_cases(setting, options.seed))
     rows = in_processes(run_case, cases, options.processes, "unknown hyperparameters")
     robust = in_processes(
