@@ -174,8 +174,10 @@ def _near(X: Tensor, box: Box, num: int, seed: int) -> Tensor:
 
 
 def _highest(values: Tensor, num: int) -> list[int]:
-    """The rows of ``m x n`` values with the highest entries."""
-    return values.amax(dim=-1).topk(min(num, len(values))).indices.tolist()
+    """The rows of ``m x n`` values with the highest entries, from the highest on; of equal ones the
+    first."""
+    order = values.amax(dim=-1).sort(descending=True, stable=True).indices
+    return order[:num].tolist()
 
 
 def _climb(

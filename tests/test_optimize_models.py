@@ -61,6 +61,18 @@ def test_no_model_has_a_higher_bound_anywhere(kind, num_points, device):
             assert value[position] >= best + bounds.offsets[i] - 1e-6
 
 
+@pytest.mark.parametrize("num_points", [0, 25])
+def test_of_equal_models_the_first_is_played(num_points):
+    models = CandidateModels([with_lengthscale(RBFKernel(), 0.7)] * 12, 0.01)
+    if num_points:
+        X = BOX.sample(num_points, seed=1)
+        models.add(X, torch.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2])
+    widths = torch.full((12,), 2.0, dtype=torch.float64)
+    for seed in range(3):
+        _, position = maximize_over_models(UpperBounds(models, widths, 0 * widths), BOX, seed)
+        assert position == 0
+
+
 @pytest.mark.parametrize("kind", ["one form", "mixed"])
 @pytest.mark.parametrize("num_points", [0, 25])
 def test_the_average_and_its_gradient_are_those_of_the_models(kind, num_points):

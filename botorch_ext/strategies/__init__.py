@@ -7,18 +7,28 @@ from botorch_ext.strategies.multi_model import MultiModelStrategy
 from botorch_ext.strategies.optimistic import OptimisticStrategy
 from botorch_ext.strategies.phased import PhasedElimination
 from botorch_ext.strategies.reference import RandomSearch
+from botorch_ext.strategies.selection import (
+    ExpectedBound,
+    LengthscaleBalancing,
+    MaximumLikelihood,
+    ShrinkingLengthscale,
+)
 from botorch_ext.strategies.stable import StableStrategy
 
 __all__ = [
     "Abandoned",
     "Asked",
     "Event",
+    "ExpectedBound",
     "History",
     "HyperparameterElimination",
+    "LengthscaleBalancing",
+    "MaximumLikelihood",
     "MultiModelStrategy",
     "OptimisticStrategy",
     "PhasedElimination",
     "RandomSearch",
+    "ShrinkingLengthscale",
     "StableStrategy",
     "Strategy",
     "Told",
