@@ -3,6 +3,8 @@ ball is best."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from scipy.optimize import linprog
@@ -23,6 +25,8 @@ _NUM_CENTERS, _NUM_FINALISTS, _NUM_STARTS = 8, 3, 16
 _COARSE_STEPS, _HASTY_DESCENT, _NUM_RIDGES = 6, 6, 3
 # Steps along a ridge, the first of them relative to the sides of the box, and the least.
 _RIDGE_STEPS, _FIRST_STEP, _LEAST_STEP = 25, 0.02, 1e-9
+# Steps of the descents on the way: at the top of a ridge bounds hardly vary along the sphere.
+_BRISK_DESCENT = 30
 # They end when no more than this is to be gained, relative to the spread of the screened values.
 _RIDGE_TOLERANCE = 1e-10
 
@@ -139,9 +143,12 @@ def maximize_worst_case(
         climbed += [(raised[i], ends[i], position) for i in kept]
     climbed.sort(key=lambda entry: entry[0], reverse=True)
     tolerance = _RIDGE_TOLERANCE * float(values.max() - values.min())
+    brisk = BoxBalls(box, balls.radii, balls.norm, max_iterations=_BRISK_DESCENT)
     found: list[tuple[float, Tensor, int]] = []
     for _, x, position in climbed[:_NUM_RIDGES]:
-        x, value = _along_ridge(WorstCase(bounds.select([position]), balls), x, tolerance)
+        tops = [(value, top) for value, top, other in found if other == position]
+        objective = WorstCase(bounds.select([position]), brisk)
+        x, value = _along_ridge(objective, x, tolerance, tops)
         found.append((value, x, position))
     _, x, position = max(found, key=lambda entry: entry[0])
     return x, position
@@ -164,13 +171,18 @@ def lowest_bound(bounds: UpperBounds, balls: BoxBalls, x: Tensor) -> tuple[Tenso
     return Z[0, position].clone(), position
 
 
-def _along_ridge(objective: WorstCase, x: Tensor, tolerance: float) -> tuple[Tensor, float]:
-    """Climbs by linear programmes in a trust region; never ends below its start."""
+def _along_ridge(
+    objective: WorstCase, x: Tensor, tolerance: float, tops: Sequence[tuple[float, Tensor]]
+) -> tuple[Tensor, float]:
+    """Climbs by linear programmes in a trust region; never ends below its start. Ends early where a
+    higher one of the tops of other ridges is within a step."""
     box = objective.balls.box
     side, step = box.upper - box.lower, _FIRST_STEP
     values, gradients = objective.cuts(x)
     for _ in range(_RIDGE_STEPS):
         value = float(values.min())
+        if any(top >= value and bool(((end - x).abs() <= step * side).all()) for top, end in tops):
+            break
         move, predicted = _steepest(
             (values - value).tolist(),
             (gradients * side).tolist(),

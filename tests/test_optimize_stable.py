@@ -63,6 +63,20 @@ def test_at_least_as_good_as_a_fine_search(dim, num_models, norm):
         assert value >= balls.worst_case(own, X)[0].max() - 1e-7
 
 
+def test_few_descents_go_to_ridges_that_lead_to_the_same_top(monkeypatch):
+    # On the sphere around the top all bounds are nearly the same, and descents there are long.
+    bounds, box = upper_bounds(4, 1)
+    seen, cuts = [], WorstCase.cuts
+
+    def counted(self, x):
+        seen.append(x)
+        return cuts(self, x)
+
+    monkeypatch.setattr(WorstCase, "cuts", counted)
+    maximize_worst_case(bounds, Perturbations(0.2).on(box), 0)
+    assert 0 < len(seen) < 60  # 76 where all three ridges are climbed to the end
+
+
 def test_extra_centres_are_screened():
     bounds, box = upper_bounds(2, 2)
     balls = Perturbations(0.2).on(box)
