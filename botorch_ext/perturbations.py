@@ -36,10 +36,11 @@ class Perturbations:
     norm: Norm = "l2"
 
     def __post_init__(self) -> None:
-        radius = self.radius.tolist() if isinstance(self.radius, Tensor) else self.radius
+        radius: Any = self.radius
+        radius = radius.tolist() if hasattr(radius, "tolist") else radius  # a tensor or an array
         radius = tuple(radius) if isinstance(radius, list) else radius
         object.__setattr__(self, "radius", radius)
-        radii: Any = radius if isinstance(radius, tuple) else (radius,)
+        radii = radius if isinstance(radius, tuple) else (radius,)
         try:
             fine = bool(radii) and all(0 <= each < math.inf for each in radii)
         except TypeError:

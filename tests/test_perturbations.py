@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 import torch
 from gpytorch.kernels import RBFKernel
@@ -236,6 +237,7 @@ def test_bad_norms_and_dimensions_are_named():
             Perturbations((0.1, 0.2, 0.3)).on(domain)
 
 
-def test_tensors_are_radii():
+def test_tensors_and_arrays_are_radii():
+    assert Perturbations(np.array([0.5, 0.25])).radius == (0.5, 0.25)  # pyright: ignore
     assert Perturbations(torch.tensor([0.5, 0.25])).radius == (0.5, 0.25)
     assert Perturbations(torch.tensor(0.5)).radius == 0.5
