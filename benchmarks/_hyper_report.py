@@ -81,6 +81,8 @@ _SETTING = (
     "noise, the same for all methods. delta = {delta}; noise of sd 0.05 unless another one is "
     "named; the models' noise variance is its square. *Theory* is the width of HE-GP-UCB, "
     "`SelfNormalized` with delta/2, for all methods; A-GP-UCB's has the bound B l_0 / l. "
+    "LB-GP-UCB has candidates of its own, lengthscales exp(-i), i = 0, 1, ...; it suspects regret "
+    "bounds with B = 1, whatever the width. "
     "*Bayesian* is `BayesFinite` with delta/2. In (c) and (d) the rows of the grid and the order "
     "of the candidate models are shuffled for each seed, so that ties are broken at random. The "
     "function of (c) and the heights of (d) are ours, as the paper shows pictures without numbers. "
@@ -111,7 +113,9 @@ _ROBUST = (
     "Points are moved by up to 0.1 before they count. The maximum is on the narrow peak, the "
     "stable optimum at the centre of the wide one. Candidates of HE-StableOpt: lengthscales 0.4, "
     "0.2, 0.1 and 0.05 (true, the only one whose RKHS holds the narrow peak); StableOpt and GP-UCB "
-    "know it. *Theory* has the norm of f, rounded up to one digit. The first table says where each "
+    "know it. *Theory* has the norm of f, rounded up to one digit; delta/2 in HE-StableOpt, delta "
+    "in the others. Around the wide peak: within 0.2 of its centre; on the narrow one: within "
+    "0.1. The first table says where each "
     "method ends, the second what it pays in the worst case."
 )
 
