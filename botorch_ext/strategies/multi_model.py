@@ -301,13 +301,14 @@ class MultiModelStrategy(Strategy):
             warnings.warn(message, AllModelsRejectedWarning, stacklevel=3)
 
     def _absorb(self, event: Event) -> None:
-        is_asked = isinstance(event, Asked)
-        if is_asked and event.trial.id >= len(self._initial_points):
-            self._check_played(event.trial)
-        is_datum = self._rows.absorb(event, self.history)
-        if is_asked:
+        if isinstance(event, Asked):
+            if event.trial.id >= len(self._initial_points):
+                self._check_played(event.trial)
+            # Before the event has a row: should the growth fail, nothing has happened.
+            self._rows.enter_newest()
             self._grow(self._next_step + 1)  # this one is not yet in the history
-        elif is_datum and isinstance(event, Told):
+        is_datum = self._rows.absorb(event, self.history)
+        if is_datum and isinstance(event, Told):
             trial = self.history.trials[event.id]
             if trial.id >= len(self._initial_points):
                 self._judge(trial, event.value)

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+from botorch_ext import CandidateModels, algorithms
 from botorch_ext.strategies import Asked, Told, Trial
 from tests.strategies.model_sessions import (
     METHODS,
@@ -12,9 +13,11 @@ from tests.strategies.model_sessions import (
     make,
     oracle,
     play_promptly,
+    rbf,
     snapshot,
 )
 from tests.strategies.sessions import (
+    LAMBDA,
     POLICIES,
     all_policies,
     both_domains,
@@ -126,6 +129,21 @@ def test_reports_of_hallucinated_trials_copy_no_posterior(method, domain, monkey
     assert summary["best"]["x"] == later["best"]["x"]
     for a, b in zip(summary["models"], later["models"], strict=False):  # some join later
         assert a["log_marginal_likelihood"] == pytest.approx(b["log_marginal_likelihood"])
+
+
+@both_domains
+def test_a_growth_that_fails_leaves_the_study_as_it_was(domain):
+    def growth(t):
+        return t**0.9 if t < 5 else float("nan")
+
+    models = CandidateModels.growing(rbf(0.5), 1.0, LAMBDA, dim=2, growth=growth)
+    strategy = algorithms.he_gp_ucb(domain(), models, noise_std=SIGMA, width=2.0)
+    play_promptly(strategy, 2)
+    strategy.ask()
+    before = snapshot(strategy)
+    with pytest.raises(ValueError, match=r"growth\(5\)"):
+        strategy.ask()
+    assert snapshot(strategy) == before
 
 
 @every_method
