@@ -72,8 +72,9 @@ def main(argv: list[str] | None = None) -> None:
     )
     draw(rows, robust, options.output)
     text = report(rows, robust)
-    text += f"\n`python -m benchmarks.unknown_hyperparameters`, {setting}, on {describe_machine()}."
-    text += "\n"
+    size = " --smoke" if options.smoke else " --full" if options.full else ""
+    command = f"python -m benchmarks.unknown_hyperparameters{size}"
+    text += f"\n`{command}`, {setting}, on {describe_machine()}.\n"
     print(text)
     (options.output / "unknown_hyperparameters.md").write_text(text)
     write_csv(options.output / "unknown_hyperparameters.csv", _columns(rows))
