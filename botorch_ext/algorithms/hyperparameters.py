@@ -168,7 +168,9 @@ def lb_gp_ucb(
     """LB-GP-UCB, length-scale balancing: the lengthscale with the smallest suspected regret bound
     plays, and goes when its rewards are too low for it (arXiv 2410.10384).
 
-    Without ``rkhs_bound`` and ``width``, B = 1 and outputs are standardised as they come.
+    Without ``rkhs_bound`` and ``width``, B = 1 and outputs are standardised as they come; the noise
+    variance of the models is then in squared standard deviations of the outputs, ``noise_std`` in
+    their units all the same. A trial that is abandoned counts as a play.
 
     Args:
         models: Candidates told apart by one lengthscale each, such as `CandidateModels.growing`.
@@ -207,11 +209,18 @@ def elimination_width(
     probability 1 - delta/2, enlarged. The arguments are those of `he_gp_ucb`.
 
     Raises:
-        ValueError: An unknown setting, or no width and not what the published one needs.
+        ValueError: An unknown setting, numbers that it has no use for, or no width and not what the
+            published one needs.
     """
+    refuse_unknown(options, _Baseline)
     delta = options.get("delta", DEFAULT_DELTA)
     if setting not in ("frequentist", "bayesian"):
         raise ValueError(f'setting must be "frequentist" or "bayesian", got {setting!r}')
+    is_continuous = setting == "bayesian" and not isinstance(domain, FiniteSet)
+    if not is_continuous and (a, b) != (None, None):
+        raise ValueError(
+            f'a and b must be None unless setting is "bayesian" on a box, got {a} and {b}'
+        )
     if setting == "bayesian" and options.get("width") is None:
         width = _bayesian_width(domain, delta / 2, a, b)
     else:

@@ -201,6 +201,10 @@ def test_impossible_arguments_are_named(method, name, value, allowed):
     [
         ({"noise_std": None}, "noise_std must be given.*got None"),
         ({"noise_std": None, "width": 2.0}, "noise_std must be .*got None"),  # the test needs it
+        (
+            {"a": 3.0},
+            'a and b must be None unless setting is "bayesian" on a box, got 3.0 and None',
+        ),
         ({"misspecification": -0.1}, "misspecification must be non-negative and finite, got -0.1"),
         ({"misspecification": NAN}, "misspecification must be non-negative and finite, got nan"),
         ({"misspecification": "2"}, "misspecification must be one number, got '2'"),
