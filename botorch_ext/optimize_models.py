@@ -15,9 +15,9 @@ from botorch_ext.optimize import ConfidenceBound, on_unit_cube, screening_points
 
 # Numbers in the largest intermediate tensor of a screening, to bound memory.
 _MAX_ENTRIES = 2**21
-# Models that are screened more closely, how many times more points they are screened on, and the
-# starts of each that climb a few steps.
-_NUM_MODELS, _CLOSER, _NUM_STARTS, _FIRST_STEPS = 8, 2, 8, 4
+# Models that are screened more closely (at least; of many, a quarter), how many times more points
+# they are screened on, and the starts of each that climb a few steps.
+_NUM_MODELS, _CLOSER, _NUM_STARTS, _FIRST_STEPS = 8, 2, 12, 4
 # Of points around the best so far, in sides of the box.
 _DISTANCES = (0.1, 0.2, 0.4)
 # Models that are climbed with to the end, and the starts of each.
@@ -146,7 +146,7 @@ def maximize_over_models(
         near = _near(extra, box, len(more) // 8, seed)
         more = torch.cat([near, more[len(near) :]])
     values = bounds.values(first)  # (m, n)
-    places = _highest(values, _NUM_MODELS)
+    places = _highest(values, max(_NUM_MODELS, len(values) // 4))
     closer = bounds.select(places)
     values = torch.cat([values[places], closer.values(more)], dim=-1)
     X = torch.cat([first, more])
