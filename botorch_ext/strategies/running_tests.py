@@ -13,6 +13,23 @@ from botorch_ext.widths import check_delta, check_misspecification, check_noise_
 Side = Literal["optimistic", "pessimistic"]
 
 
+def noise_scale(
+    noise_std: float, delta: float, t: int, num_models: int, num_sides: int = 1
+) -> float:
+    """xi_t = 2 R^2 ln(2 |U| pi^2 t^2 / (3 delta)): n noises that a model was played for sum to at
+    most sqrt(xi_t n), for all models and steps with probability 1 - delta/2.
+
+    Args:
+        noise_std: R, the sub-Gaussian constant of the noise.
+        delta: Twice the probability that this fails.
+        t: The number of observations.
+        num_models: |U|.
+        num_sides: How many sums each model has; 4 |U| in place of 2 |U| where there are two.
+    """
+    union = 2 * num_sides * num_models * math.pi**2 * t**2 / (3 * delta)
+    return 2 * noise_std**2 * math.log(union)
+
+
 @dataclass(frozen=True)
 class RunningTest:
     """The test of one model after one more of the observations it was played for.
@@ -57,7 +74,7 @@ class RunningTests:
     """The running sums of all models.
 
     A model u is refuted when |sum_{S_u} eta_i| > sqrt(xi_t |S_u|) + sum_{S_u} (w_i s_{i-1}(x_i) +
-    eps), with xi_t = 2 R^2 ln(2 |U| pi^2 t^2 / (3 delta)); with two sides 4 |U| in place of 2 |U|.
+    eps), with xi_t of `noise_scale`.
     Source: Ziomek et al. 2024, algorithms 1 and 2, who print s_i for s_{i-1}, leave out the factor
     2 of the two tails, and in theorem 4.1 a square of pi.
 
@@ -89,11 +106,6 @@ class RunningTests:
         self.sides = tuple(sides)
         self.log: list[RunningTest] = []
         self._latest: dict[tuple[int, Side], RunningTest] = {}
-
-    def xi(self, t: int, num_models: int) -> float:
-        """The scale of the noise bound."""
-        union = 2 * len(self.sides) * num_models * math.pi**2 * t**2 / (3 * self.delta)
-        return 2 * self.noise_std**2 * math.log(union)
 
     def latest(self, model: int, side: Side) -> RunningTest | None:
         """The last test of a model, None before its first observation."""
@@ -132,6 +144,7 @@ class RunningTests:
             error: The observation minus the mean that the model had predicted.
             side: Which of its bounds it was played for.
         """
+        xi = noise_scale(self.noise_std, self.delta, t, num_models, len(self.sides))
         before = self.latest(model, side)
         count = 1 if before is None else before.count + 1
         test = RunningTest(
@@ -141,7 +154,7 @@ class RunningTests:
             side=side,
             count=count,
             error=error + (0.0 if before is None else before.error),
-            noise_bound=math.sqrt(self.xi(t, num_models) * count),
+            noise_bound=math.sqrt(xi * count),
             width_bound=(
                 half_width + self.misspecification + (0.0 if before is None else before.width_bound)
             ),

@@ -18,8 +18,15 @@ from botorch_ext.models.finite_candidates import FiniteCandidates
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.multi_model import MultiModelOptions, MultiModelStrategy
 from botorch_ext.strategies.predictions import Prediction
-from botorch_ext.strategies.running_tests import RunningTests
-from botorch_ext.widths import SelfNormalized, Width, check_rkhs_bound, require
+from botorch_ext.strategies.running_tests import noise_scale
+from botorch_ext.widths import (
+    SelfNormalized,
+    Width,
+    check_delta,
+    check_noise_std,
+    check_rkhs_bound,
+    require,
+)
 
 
 class MaximumLikelihood(MultiModelStrategy):
@@ -131,7 +138,10 @@ class LengthscaleBalancing(MultiModelStrategy):
         standardize: bool = False,
         **options: Unpack[MultiModelOptions],
     ) -> None:
+        noise_std, delta = one_number(noise_std, "noise_std"), one_number(delta, "delta")
         check_rkhs_bound(rkhs_bound)
+        check_noise_std(noise_std)
+        check_delta(delta)
         require(0 < constant < math.inf, "constant", constant, "positive and finite")
         require_lengthscales(models)
         if standardize and models.num_observations:
@@ -147,7 +157,8 @@ class LengthscaleBalancing(MultiModelStrategy):
         self.rkhs_bound = rkhs_bound
         self.constant = constant
         self.standardize = standardize
-        self._tests = RunningTests(noise_std, delta)  # for its xi
+        self.noise_std = noise_std
+        self.delta = delta
         # Of each model: told plays, the sum of their observations and that of their half-widths.
         self._sums: dict[int, tuple[int, float, float]] = {}
         # How many models there were when each trial was asked.
@@ -186,7 +197,8 @@ class LengthscaleBalancing(MultiModelStrategy):
         if not all(id in self._sums for id in there):
             return
         t = self._rows.num_data
-        xi = self._tests.xi(t, max(self._num_known[trial.id], 1 + max(self._sums)))
+        num_models = max(self._num_known[trial.id], 1 + max(self._sums))
+        xi = noise_scale(self.noise_std, self.delta, t, num_models)
         upper, lower = {}, {}
         for id in there:
             count, total, half_widths = self._sums[id]

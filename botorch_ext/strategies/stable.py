@@ -104,7 +104,7 @@ class StableStrategy(MultiModelStrategy):
             X = torch.cat([self.initial[0], X])
         if not len(X):
             raise NoObservationsError("best needs at least one evaluated point, got none")
-        rows = self._rows.current()
+        rows = self._rows.for_means()
         posterior, position = rows.posterior, int(self._evidence(rows).argmax())
         if isinstance(posterior, FiniteCandidates):
             values = self._finite_balls.worst_case(posterior.mean[position])[0][self._indices(X)]
