@@ -109,6 +109,7 @@ ORDER = (
     "problems.robust",
     "problems.synthetic",
     "problems.svc",
+    "problems.temperatures",
     "problems",
     "runner",
     "simulation",

@@ -15,6 +15,11 @@ from botorch_ext.problems.rkhs import RKHSFunction
 from botorch_ext.problems.robust import TwoPeaks
 from botorch_ext.problems.svc import SVCTuning
 from botorch_ext.problems.synthetic import SyntheticProblem
+from botorch_ext.problems.temperatures import (
+    Temperatures,
+    load_temperatures,
+    synthetic_temperatures,
+)
 
 __all__ = [
     "CorrelatedMode",
@@ -30,10 +35,13 @@ __all__ = [
     "RepeatedSignal",
     "SVCTuning",
     "SyntheticProblem",
+    "Temperatures",
     "TwoPeaks",
     "adversarial",
     "global_maximum",
+    "load_temperatures",
     "lock_out",
     "rough",
+    "synthetic_temperatures",
     "tabulated",
 ]
