@@ -110,6 +110,8 @@ ORDER = (
     "problems.synthetic",
     "problems.svc",
     "problems.temperatures",
+    "problems.peptides",
+    "problems.binding",
     "problems",
     "runner",
     "simulation",

@@ -2,6 +2,11 @@
 test functions, a real tuning task."""
 
 from botorch_ext.problems.base import KnownFunction, Problem, global_maximum
+from botorch_ext.problems.binding import (
+    BindingAffinities,
+    load_binding_affinities,
+    synthetic_binding_affinities,
+)
 from botorch_ext.problems.hills import HighestHill, HillMean
 from botorch_ext.problems.hyperparameters import (
     CorrelatedMode,
@@ -22,6 +27,7 @@ from botorch_ext.problems.temperatures import (
 )
 
 __all__ = [
+    "BindingAffinities",
     "CorrelatedMode",
     "HighestHill",
     "HillMean",
@@ -39,9 +45,11 @@ __all__ = [
     "TwoPeaks",
     "adversarial",
     "global_maximum",
+    "load_binding_affinities",
     "load_temperatures",
     "lock_out",
     "rough",
+    "synthetic_binding_affinities",
     "synthetic_temperatures",
     "tabulated",
 ]
