@@ -31,10 +31,7 @@ def as_points(
     Raises:
         ValueError: Wrong shape, dtype or device, or an entry that is not finite.
     """
-    if isinstance(X, Tensor):
-        require_same_kind(X, like, name)
-    else:
-        X = checked_tensor(X, like.dtype, like.device, name)
+    X = checked_like(X, like, name)
     if X.ndim == 1:
         X = X.unsqueeze(0)
     if X.ndim != 2 or X.shape[-1] != dim:
@@ -42,6 +39,15 @@ def as_points(
     if not bool(torch.isfinite(X).all()):
         raise ValueError(f"{name} must be finite, got NaN or infinite entries")
     return X
+
+
+def checked_like(values: Any, like: Tensor, name: str) -> Tensor:
+    """Numbers as a tensor of the dtype and on the device of ``like``; a tensor must be so already.
+    Else a ValueError that names the argument."""
+    if isinstance(values, Tensor):
+        require_same_kind(values, like, name)
+        return values
+    return checked_tensor(values, like.dtype, like.device, name)
 
 
 def require_same_kind(X: Tensor, like: Tensor, name: str) -> None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.ascent import projected_bfgs
+from botorch_ext.contexts import with_context
 from botorch_ext.domains import Box
 from botorch_ext.models.kernel_gp import KernelGP
 
@@ -70,12 +71,20 @@ class ConfidenceBound:
         width: The multiplier of the standard deviation: one, or ``m x 1`` for a batch.
         mean_weight: The multiplier of the mean: 1 for an upper bound, 0 for the standard deviation
             alone.
+        context: ``d_z``: points are actions, the model sees them joined with this context.
     """
 
-    def __init__(self, model: KernelGP, width: Tensor | float, mean_weight: float = 1.0) -> None:
+    def __init__(
+        self,
+        model: KernelGP,
+        width: Tensor | float,
+        mean_weight: float = 1.0,
+        context: Tensor | None = None,
+    ) -> None:
         self.model = model
         self.width = width
         self.mean_weight = mean_weight
+        self.context = context
         self._through_autograd = FunctionObjective(self._evaluate)
 
     def value(self, X: Tensor) -> Tensor:
@@ -85,14 +94,16 @@ class ConfidenceBound:
         if not (self.model.has_closed_form_gradient and self.model.num_observations):
             return self._through_autograd.value_and_gradient(X)
         with torch.no_grad():
-            mean, std, mean_gradient, std_gradient = self.model.mean_std_and_gradients(X)
+            joint = with_context(X, self.context)
+            mean, std, mean_gradient, std_gradient = self.model.mean_std_and_gradients(joint)
             width = self.width
             value = self.mean_weight * mean + width * std
             width = width.unsqueeze(-1) if isinstance(width, Tensor) else width
-            return value, self.mean_weight * mean_gradient + width * std_gradient
+            gradient = self.mean_weight * mean_gradient + width * std_gradient
+            return value, gradient[..., : X.shape[-1]]
 
     def _evaluate(self, X: Tensor) -> Tensor:
-        mean, std = self.model.mean_and_std(X)
+        mean, std = self.model.mean_and_std(with_context(X, self.context))
         return self.mean_weight * mean + self.width * std
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.ascent import projected_bfgs
+from botorch_ext.contexts import with_context
 from botorch_ext.domains import Box
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.optimize import ConfidenceBound, on_unit_cube, screening_points, spread_best
@@ -32,11 +33,13 @@ class UpperBounds:
         models: m models.
         widths: ``m``.
         offsets: ``m``.
+        context: ``d_z``: points are actions, the models see them joined with this context.
     """
 
     models: CandidateModels
     widths: Tensor
     offsets: Tensor
+    context: Tensor | None = None
 
     @torch.no_grad()
     def values(self, X: Tensor) -> Tensor:
@@ -46,13 +49,14 @@ class UpperBounds:
         return torch.cat([self._values(chunk) for chunk in chunks], dim=-1)
 
     def _values(self, X: Tensor) -> Tensor:
-        mean, std = self.models.mean_and_std(X)
+        mean, std = self.models.mean_and_std(with_context(X, self.context))
         return mean + self.widths[:, None] * std + self.offsets[:, None]
 
     def select(self, positions: Sequence[int]) -> UpperBounds:
         """Those of some of the models."""
         rows = torch.as_tensor(positions, device=self.widths.device)
-        return UpperBounds(self.models.select(positions), self.widths[rows], self.offsets[rows])
+        models = self.models.select(positions)
+        return UpperBounds(models, self.widths[rows], self.offsets[rows], self.context)
 
 
 class AverageBound:
@@ -95,7 +99,8 @@ class _Climber:
         for part in bounds.models.parts:
             self.positions += part.positions
             rows = torch.as_tensor(part.positions, device=bounds.widths.device)
-            bound = ConfidenceBound(part.model, bounds.widths[rows, None])
+            widths = bounds.widths[rows, None]
+            bound = ConfidenceBound(part.model, widths, context=bounds.context)
             self._parts.append((bound, bounds.offsets[rows]))
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:

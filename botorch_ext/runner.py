@@ -334,7 +334,9 @@ class _Study:
 
     def result(self) -> RunResult:
         history = self.strategy.history
-        X, told = history.told_points(self.strategy.domain.like)
+        domain = self.strategy.domain
+        X, told = history.told_points(domain.like)
+        X = X[:, : domain.dim]  # without contexts
         Y = self.sign * told
         ids = list(history.values)
         top = None if self.best_id is None else ids.index(self.best_id)

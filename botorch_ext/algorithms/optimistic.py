@@ -15,6 +15,7 @@ from botorch_ext.algorithms.arguments import (
     refuse_unknown,
 )
 from botorch_ext.checks import one_number
+from botorch_ext.contexts import ContextSpace
 from botorch_ext.domains import Domain
 from botorch_ext.strategies.optimistic import OptimisticStrategy
 from botorch_ext.strategies.pending_rows import Pending
@@ -25,6 +26,7 @@ class _OfAll(Common, total=False):
     pending: Pending
     initial: tuple[Tensor, Tensor] | None
     num_initial: int
+    context_domain: Domain | int | ContextSpace | None
 
 
 class _Optimistic(_OfAll, total=False):
@@ -33,7 +35,16 @@ class _Optimistic(_OfAll, total=False):
     timeout: int | None
 
 
-_OF_THE_STRATEGY = ("pending", "inflate", "minimum", "timeout", "seed", "initial", "num_initial")
+_OF_THE_STRATEGY = (
+    "pending",
+    "inflate",
+    "minimum",
+    "timeout",
+    "seed",
+    "initial",
+    "num_initial",
+    "context_domain",
+)
 
 
 def gp_ucb(

@@ -9,23 +9,29 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from copy import deepcopy
-from typing import Any, ClassVar, overload
+from collections.abc import Iterable, Sequence
+from copy import copy, deepcopy
+from typing import Any, ClassVar, Self, overload
 
 import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number, whole_number
-from botorch_ext.domains import Domain, FiniteSet, checked_tensor
+from botorch_ext.contexts import ContextLike, ContextSpace, as_context_space, with_context
+from botorch_ext.domains import Domain, FiniteSet, checked_like, checked_tensor
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError, UnknownTrialError
 from botorch_ext.models.arguments import checked_values
+from botorch_ext.strategies.choices import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
 
 # Evaluated points that join the screening of a box.
 _NUM_INCUMBENTS = 8
 # All 2^d corners of a box of so many dimensions are looked at.
 _MOST_CORNERS_DIM = 8
+# Contexts at which models are checked, and pairs of an action and a context.
+_NUM_CONTEXT_PROBES, _MOST_PAIRS = 64, 2**18
+
+Actions = Tensor | Sequence[Sequence[float]]
 
 
 class Strategy(ABC):
@@ -39,9 +45,11 @@ class Strategy(ABC):
         domain: Where actions live.
         seed: Seeds every random choice.
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``; it counts as
-            steps.
+            steps. With contexts ``X`` is ``n x (d + d_z)``, actions first.
         num_initial: Sobol points (of a finite set: random members) asked first; they count as
             steps.
+        context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
+            `ContextSpace`. None: what is asked depends on no context.
 
     Raises:
         ValueError: Initial data of the wrong shape, not finite or outside the domain; a seed that
@@ -49,7 +57,9 @@ class Strategy(ABC):
     """
 
     # Attributes that no event changes, and that may be large or impossible to copy.
-    _fixed: ClassVar[frozenset[str]] = frozenset({"domain", "width"})
+    _fixed: ClassVar[frozenset[str]] = frozenset({"domain", "width", "context_space"})
+    # Whether the actions may change from step to step.
+    _takes_actions: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -57,13 +67,19 @@ class Strategy(ABC):
         seed: int = 0,
         initial: tuple[Tensor, Tensor] | None = None,
         num_initial: int = 0,
+        context_domain: Domain | int | ContextSpace | None = None,
     ) -> None:
         num_initial = whole_number(num_initial, "num_initial", least=0)
         self.domain = domain
         self.seed = whole_number(seed, "seed")
         self.history = History()
         self.warnings: list[str] = []
-        self.initial = None if initial is None else checked_data(domain, initial)
+        # Those that are yet to be raised.
+        self._unraised: list[tuple[str, type[Warning]]] = []
+        self.context_space = as_context_space(context_domain)
+        self.initial = None
+        if initial is not None:
+            self.initial = checked_data(domain, initial, self.context_space)
         if isinstance(domain, FiniteSet):
             self._initial_rows = domain.sample_indices(num_initial, self.seed).tolist()
             self._initial_points = domain.points[self._initial_rows]
@@ -74,35 +90,56 @@ class Strategy(ABC):
     # --- asking and telling -----------------------------------------------------------------------
 
     @overload
-    def ask(self, num_trials: None = None, *, context: Tensor | None = None) -> Trial: ...
+    def ask(
+        self,
+        num_trials: None = None,
+        *,
+        context: ContextLike | None = None,
+        actions: Actions | None = None,
+    ) -> Trial: ...
 
     @overload
-    def ask(self, num_trials: int, *, context: Tensor | None = None) -> list[Trial]: ...
+    def ask(
+        self,
+        num_trials: int,
+        *,
+        context: ContextLike | None = None,
+        actions: Actions | None = None,
+    ) -> list[Trial]: ...
 
     def ask(
-        self, num_trials: int | None = None, *, context: Tensor | None = None
+        self,
+        num_trials: int | None = None,
+        *,
+        context: ContextLike | None = None,
+        actions: Actions | None = None,
     ) -> Trial | list[Trial]:
         """The next question, or a list of ``num_trials`` questions.
 
         Args:
             num_trials: None for one trial, or how many to hand out as a list.
-            context: None: what is asked depends on no context.
+            context: ``d_z``, what is seen and not chosen at this step; needed exactly where the
+                strategy has a ``context_domain``.
+            actions: ``m x d`` points of the domain, those that there are at this step; None for all
+                of it.
 
         Returns:
             A `Trial`, or a list of them.
 
         Raises:
-            ValueError: ``num_trials`` is less than 1, or a context is given.
+            ValueError: ``num_trials`` is less than 1; a context that is missing, not expected, of
+                the wrong size, not finite or none of the context domain; no action, actions outside
+                the domain, or a method that always chooses from all of it.
             WaitingForObservations: The method must be told something first.
             HorizonReached: The method has not that many trials left.
         """
-        self._check_context(context)
+        choices = self._checked_choices(context, actions)
         if num_trials is None:
             self._require_askable(1)
-            return self._ask_one()
+            return self._ask_one(choices)
         num_trials = whole_number(num_trials, "num_trials", least=1)
         self._require_askable(num_trials)
-        return [self._ask_one() for _ in range(num_trials)]
+        return [self._ask_one(choices) for _ in range(num_trials)]
 
     def tell(self, id: int, value: float) -> None:
         """Answers a trial, in any order, at any time.
@@ -162,18 +199,28 @@ class Strategy(ABC):
         """Ids asked and neither told nor abandoned."""
         return self.history.pending
 
-    def best(self) -> tuple[Tensor, float]:
+    def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
         """The told or initial point with the highest posterior mean, and that mean.
+
+        Args:
+            context: ``d_z``: the mean of every evaluated action at this context counts. None: at
+                the context it was evaluated in.
+
+        Returns:
+            The ``d``-dim point and its mean.
 
         Raises:
             NoObservationsError: Nothing was evaluated yet.
+            ValueError: A context that `ask` would refuse.
         """
         X, _ = self._evaluated()
+        if context is not None:
+            X = with_context(X[:, : self.domain.dim], self._checked_context(context))
         if not len(X):
             raise NoObservationsError("best needs at least one evaluated point, got none")
-        mean = self._evaluated_means()
+        mean = self._evaluated_means() if context is None else self._means_at(X)
         top = int(mean.argmax())
-        return X[top].clone(), float(mean[top])
+        return X[top, : self.domain.dim].clone(), float(mean[top])
 
     def report(self) -> dict[str, Any]:
         """What the strategy did and knows, as plain numbers, strings and lists."""
@@ -199,7 +246,7 @@ class Strategy(ABC):
     # --- for subclasses ---------------------------------------------------------------------------
 
     @abstractmethod
-    def _decide(self) -> tuple[Tensor, dict[str, Any]]:
+    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         """The next point and what was known when it was chosen. It may bring a model up to date
         with the events, and changes nothing else: should it fail, nothing was asked."""
 
@@ -212,47 +259,128 @@ class Strategy(ABC):
     def _evaluated_means(self) -> Tensor:
         """The posterior mean at the points of `_evaluated`, in its order."""
 
+    def _means_at(self, X: Tensor) -> Tensor:
+        """The posterior mean at ``n x (d + d_z)`` joint rows; for strategies with contexts."""
+        raise NotImplementedError
+
+    def _check_joint(self, X: Tensor) -> None:  # noqa: B027 - not all have a model
+        """A ValueError unless the model takes joint rows like these, ``n x (d + d_z)``."""
+
     def _require_askable(self, num_trials: int) -> None:  # noqa: B027 - most methods always can
         """Raises `WaitingForObservations` or `HorizonReached` where the method cannot ask that many
         trials now; called before anything is asked, and changes nothing."""
 
-    def _ask_one(self) -> Trial:
+    def _ask_one(self, choices: Choices) -> Trial:
+        trial = self._next_trial(choices)
+        self._apply(Asked(trial))
+        # Whatever the caller does to the answer, the record stays as it is.
+        return trial.copy()
+
+    def _next_trial(self, choices: Choices) -> Trial:
+        """What `ask` records for these choices, checked by `_checked_choices`; changes nothing that
+        shows."""
         step = len(self.history.trials)
         if step < len(self._initial_points):
-            x, info = self._initial_points[step].clone(), {"initial": True}
-            if self._initial_rows is not None:
-                info["index"] = self._initial_rows[step]
+            x, info = self._initial_point(step, choices)
         else:
-            x, info = self._decide()
-        self._apply(Asked(Trial(step, x, None, info)))
-        # Whatever the caller does to the answer, the record stays as it is.
-        return self.history.trials[step].copy()
+            x, info = self._decide(choices)
+        return Trial(step, x, choices.context, info)
+
+    def _initial_point(self, step: int, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
+        if choices.actions is not None:
+            generator = torch.Generator().manual_seed(self._seed_of(step))
+            row = int(torch.randint(len(choices.actions), (), generator=generator))
+            return choices.actions[row].clone(), {"initial": True} | choices.places(row)
+        info: dict[str, Any] = {"initial": True}
+        if self._initial_rows is not None:
+            info["index"] = self._initial_rows[step]
+        return self._initial_points[step].clone(), info
 
     def _probes(self) -> Tensor:
-        """Points of the domain where models are checked: all of a finite set; of a box a sample and
-        the corners, two of them where there are too many."""
+        """Joint rows where models are checked: all points of a finite set; of a box a sample and
+        the corners, two of them where there are too many; each with contexts. No rows where nothing
+        is known of the contexts."""
         if isinstance(self.domain, FiniteSet):
-            return self.domain.points
-        corners = self.domain.bounds
-        if self.domain.dim <= _MOST_CORNERS_DIM:
-            corners = torch.cartesian_prod(*corners.T).view(-1, self.domain.dim)
-        return torch.cat([corners, self.domain.sample(256, self.seed)])
+            actions = self.domain.points
+        else:
+            corners = self.domain.bounds
+            if self.domain.dim <= _MOST_CORNERS_DIM:
+                corners = torch.cartesian_prod(*corners.T).view(-1, self.domain.dim)
+            actions = torch.cat([corners, self.domain.sample(256, self.seed)])
+        if self.context_space is None:
+            return actions
+        num_contexts = min(max(_MOST_PAIRS // len(actions), 1), _NUM_CONTEXT_PROBES)
+        contexts = self.context_space.probes(actions, num_contexts, self.seed)
+        if not len(contexts):
+            return actions.new_zeros(0, 0)
+        return torch.cat([with_context(actions, context) for context in contexts])
 
-    def _warn_of_large_kernel(self, largest: float, whose: str = "") -> None:
+    def _note(self, message: str, category: type[Warning]) -> None:
+        """A warning: it goes into the report at once, and is raised after the event."""
+        self.warnings.append(message)
+        self._unraised.append((message, category))
+
+    def _raise_warnings(self, stacklevel: int) -> None:
+        while self._unraised:  # a filter can make a warning an error
+            message, category = self._unraised.pop(0)
+            warnings.warn(message, category, stacklevel=stacklevel + 1)
+
+    def _note_large_kernel(self, largest: float, whose: str = "") -> None:
         if largest > 1 + 1e-6:
             allowed = "kernel must have k(x, x) <= 1 for the widths to be valid"
-            message = f"{allowed}, got {largest:.6g}{whose}"
-            self.warnings.append(message)
-            warnings.warn(message, KernelBoundWarning, stacklevel=4)
+            self._note(f"{allowed}, got {largest:.6g}{whose}", KernelBoundWarning)
 
     def _incumbents(self) -> Tensor:
-        """The evaluated points with the largest observations."""
+        """The evaluated actions with the largest observations."""
         X, Y = self._evaluated()
-        return X[Y.topk(min(_NUM_INCUMBENTS, len(Y))).indices]
+        return X[Y.topk(min(_NUM_INCUMBENTS, len(Y))).indices, : self.domain.dim]
 
-    def _check_context(self, context: Tensor | None) -> None:
-        if context is not None:
-            raise ValueError(f"context must be None for {type(self).__name__}, got {context!r}")
+    @property
+    def _looks_at_kernel_later(self) -> bool:
+        """Whether k(x, x) is looked at where trials are asked: `_probes` knows too little of the
+        contexts, and nothing was found so far."""
+        space = self.context_space
+        return space is not None and space.domain is None and not self.warnings
+
+    @property
+    def _context_dim(self) -> int | None:
+        """d_z; 0 without contexts, None before anything says how large they are."""
+        if self.context_space is None:
+            return 0
+        if self.context_space.dim is not None:
+            return self.context_space.dim
+        if self.initial is not None:
+            return self.initial[0].shape[-1] - self.domain.dim
+        if self.history.trials and self.history.trials[0].context is not None:
+            return len(self.history.trials[0].context)
+        return None
+
+    def _checked_context(self, context: ContextLike | None, name: str = "context") -> Tensor | None:
+        who = type(self).__name__
+        if self.context_space is None:
+            if context is not None:
+                raise ValueError(f"{name} must be None for a {who} without them, got {context!r}")
+            return None
+        if context is None:
+            raise ValueError(f"{name} must be given for a {who} with a context_domain, got None")
+        like, dim = self.domain.like, self._context_dim
+        checked = self.context_space.checked(context, like, dim, name)
+        if dim is None:
+            self._check_joint(with_context(like[:1], checked))
+        return checked
+
+    def _checked_choices(self, context: ContextLike | None, actions: Actions | None) -> Choices:
+        checked = self._checked_context(context)
+        if actions is None:
+            return Choices(checked)
+        if not self._takes_actions:
+            who = type(self).__name__
+            raise ValueError(f"actions must be None for {who}, whose actions never change")
+        points = self.domain.require_contains(actions, "actions")
+        if not len(points):
+            raise ValueError("actions must hold at least one point, got none")
+        rows = self.domain.index(points) if isinstance(self.domain, FiniteSet) else None
+        return Choices(checked, points.clone(), rows)
 
     def _checked(self, event: Event) -> Event:
         """A copy of an event from elsewhere, or a ValueError where it can follow no events."""
@@ -269,7 +397,7 @@ class Strategy(ABC):
     def _check_recorded(self, trial: Trial) -> None:
         if not isinstance(trial, Trial):
             raise ValueError(f"trial must be a Trial, got a {type(trial).__name__}")
-        self._check_context(trial.context)
+        self._checked_context(trial.context, f"context of trial {trial.id}")
         if not isinstance(trial.info, dict):
             raise ValueError(f"info of trial {trial.id} must be a dict, got {trial.info!r}")
         name = f"x of trial {trial.id}"
@@ -293,6 +421,14 @@ class Strategy(ABC):
         self.history.check(event)
         self._absorb(event)
         self.history.apply(event)
+        # Last: should one of them be made an error, the event has happened all the same.
+        self._raise_warnings(stacklevel=3)
+
+    def _clone(self) -> Self:
+        """A strategy in the same state that goes its own way from here."""
+        new = copy(self)
+        vars(new).update(self._copied_state())
+        return new
 
     def _copied_state(self) -> dict[str, Any]:
         """All that events can change."""
@@ -309,20 +445,43 @@ class Strategy(ABC):
         X, Y = self.history.told_points(like)
         if self.initial is None:
             return X, Y
+        if not len(X):
+            return self.initial
         return torch.cat([self.initial[0], X]), torch.cat([self.initial[1], Y])
 
 
-def checked_data(domain: Domain, data: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor] | None:
-    """A copy of data from before the study as ``n x d`` and ``n``, None where there is no row, or a
-    ValueError that names ``initial``."""
+def checked_data(
+    domain: Domain, data: tuple[Tensor, Tensor], space: ContextSpace | None = None
+) -> tuple[Tensor, Tensor] | None:
+    """A copy of data from before the study as ``n x d``, or with contexts ``n x (d + d_z)``, and
+    ``n``; None where there is no row, or a ValueError that names ``initial``."""
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise ValueError(f"initial must be a pair (X, Y), got {type(data).__name__}")
     X, Y = data
-    X = domain.require_contains(X, "initial X")
+    if space is None:
+        X = domain.require_contains(X, "initial X")
+    else:
+        X = _checked_joint(domain, X, space)
     if not isinstance(Y, Tensor):
         Y = checked_tensor(Y, X.dtype, X.device, "initial Y")
     Y = checked_values(Y, len(X), X, "initial Y")
     return (X.clone(), Y.clone()) if len(X) else None
+
+
+def _checked_joint(domain: Domain, X: Any, space: ContextSpace) -> Tensor:
+    name, d = "initial X", domain.dim
+    X = checked_like(X, domain.like, name)
+    if X.ndim != 2 or X.shape[-1] <= d:
+        raise ValueError(
+            f"{name} must have shape (n, d + d_z) with d = {d} columns of actions, then those of "
+            f"contexts, got {tuple(X.shape)}"
+        )
+    actions = domain.require_contains(X[:, :d], f"{name}, its actions,")
+    contexts = [
+        space.checked(context, domain.like, X.shape[-1] - d, f"context of row {row} of {name}")
+        for row, context in enumerate(X[:, d:])
+    ]
+    return torch.cat([actions, torch.stack(contexts)], dim=-1) if contexts else X[:0]
 
 
 def _plain_id(id: Any) -> int:

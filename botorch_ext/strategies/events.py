@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext.contexts import with_context
 from botorch_ext.exceptions import UnknownTrialError
 
 
@@ -28,6 +29,11 @@ class Trial:
     x: Tensor
     context: Tensor | None = None
     info: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def point(self) -> Tensor:
+        """The joint row that models see: ``x``, then the context where there is one."""
+        return with_context(self.x, self.context)
 
     def copy(self) -> Trial:
         """A trial that shares nothing with this one."""
@@ -101,12 +107,22 @@ class History:
 
         Raises:
             UnknownTrialError: The trial is not pending.
-            ValueError: The value is NaN or infinite, or an asked trial has not the next id.
+            ValueError: The value is NaN or infinite, or an asked trial has not the next id or a
+                context of another size than those before.
         """
         if isinstance(event, Asked):
             if event.trial.id != len(self.trials):
                 raise ValueError(
                     f"id must be {len(self.trials)}, the next one, got {event.trial.id}"
+                )
+            sizes = [
+                0 if trial.context is None else len(trial.context)
+                for trial in (*self.trials[:1], event.trial)
+            ]
+            if sizes[0] != sizes[-1]:
+                raise ValueError(
+                    f"context of trial {event.trial.id} must have {sizes[0]} entries, as those "
+                    f"before, got {sizes[-1]}"
                 )
             return
         if event.id not in self._pending:
@@ -122,8 +138,9 @@ class History:
             raise ValueError(f"value must be finite, got {event.value} for trial {event.id}")
 
     def told_points(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """The told points ``n x d`` and their values ``n``, in the order of telling."""
+        """The told points, ``n x d`` or with their contexts ``n x (d + d_z)``, and their values
+        ``n``, in the order of telling."""
         if not self.values:
             return like.new_zeros(0, like.shape[-1]), like.new_zeros(0)
-        X = torch.stack([self.trials[id].x for id in self.values])
+        X = torch.stack([self.trials[id].point for id in self.values])
         return X, X.new_tensor(list(self.values.values()))

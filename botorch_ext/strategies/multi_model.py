@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypedDict
@@ -10,12 +9,14 @@ from typing import Any, TypedDict
 import torch
 from torch import Tensor
 
+from botorch_ext.contexts import ContextLike, ContextSpace, with_context
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.exceptions import AllModelsRejectedWarning
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_candidates import FiniteCandidates
 from botorch_ext.optimize_models import UpperBounds
 from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.choices import Choices
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.optimism import best_in_box, best_pair
 from botorch_ext.strategies.pending_rows import Pending, PendingPolicy, PendingRows
@@ -33,6 +34,7 @@ class MultiModelOptions(TypedDict, total=False):
     seed: int
     initial: tuple[Tensor, Tensor] | None
     num_initial: int
+    context_domain: Domain | int | ContextSpace | None
 
 
 class MultiModelStrategy(Strategy):
@@ -53,6 +55,7 @@ class MultiModelStrategy(Strategy):
         seed: Seeds the optimiser and the first points.
         initial: ``(X, Y)`` the user already has.
         num_initial: Sobol points asked first.
+        context_domain: The contexts that every ask then needs, see `OptimisticStrategy`.
 
     Raises:
         ValueError: Models that do not take the points of the domain, a prior mean that is not
@@ -60,8 +63,11 @@ class MultiModelStrategy(Strategy):
             the pending policy.
 
     Warns:
-        KernelBoundWarning: k(x, x) of a model exceeds 1 somewhere on the domain.
+        KernelBoundWarning: k(x, x) of a model exceeds 1 somewhere on the domain; with contexts of
+            which no domain is known, at an asked point.
     """
+
+    _takes_actions = True
 
     def __init__(
         self,
@@ -76,23 +82,26 @@ class MultiModelStrategy(Strategy):
         seed: int = 0,
         initial: tuple[Tensor, Tensor] | None = None,
         num_initial: int = 0,
+        context_domain: Domain | int | ContextSpace | None = None,
     ) -> None:
-        super().__init__(domain, seed, initial, num_initial)
+        super().__init__(domain, seed, initial, num_initial, context_domain)
         policy = PendingPolicy(pending, inflate, minimum, timeout)
         if not isinstance(models, CandidateModels):
             raise ValueError(f"models must be CandidateModels, got a {type(models).__name__}")
         probes = self._probes()
-        models.require_takes(probes)
+        if len(probes):
+            models.require_takes(probes)
         self.width = _checked_widths(width, models)
-        if isinstance(domain, FiniteSet):
+        if isinstance(domain, FiniteSet) and self.context_space is None:
             posterior = models.on(domain.points)
             self._initial_data_rows = (
                 [] if self.initial is None else domain.index(self.initial[0]).tolist()
             )
         else:
             posterior = models.select(range(models.num_models))
-        for name, largest in zip(models.names, models.largest_variances(probes), strict=True):
-            self._warn_of_large_kernel(float(largest), f" ({name})")
+        if len(probes):
+            self._note_large_kernels(models, models.names, probes)
+            self._raise_warnings(stacklevel=4)
         if self.initial is not None:
             posterior.add(*self.initial)
         self.names = list(models.names)
@@ -124,27 +133,29 @@ class MultiModelStrategy(Strategy):
         return plays
 
     @torch.no_grad()
-    def bands(self, X: Tensor) -> tuple[Tensor, Tensor]:
+    def bands(self, X: Tensor, context: ContextLike | None = None) -> tuple[Tensor, Tensor]:
         """The confidence bands of the models that are not eliminated, pending trials as the policy
         says: what the next ask chooses by.
 
         Args:
             X: ``n x d`` points of the domain.
+            context: ``d_z``, where the strategy takes contexts.
 
         Returns:
             Two ``m x n``-dim tensors in the order of `alive`, in units of the observations: the
             means, and how far the bands reach to either side.
 
         Raises:
-            ValueError: Points outside the domain.
+            ValueError: Points outside the domain, or a context that `ask` would refuse.
         """
+        checked = self._checked_context(context)
         X = self.domain.require_contains(X)
         posterior = self._rows.current().posterior
         if isinstance(posterior, FiniteCandidates) and isinstance(self.domain, FiniteSet):
             index = self.domain.index(X)
             mean, std = posterior.mean[:, index], posterior.std[:, index]
         else:
-            mean, std = posterior.mean_and_std(X)  # pyright: ignore
+            mean, std = posterior.mean_and_std(with_context(X, checked))  # pyright: ignore
         widths, offsets = self._widths(posterior, posterior.num_observations + 1)
         return mean, widths[:, None] * std + offsets[:, None]
 
@@ -225,27 +236,40 @@ class MultiModelStrategy(Strategy):
             f"every model is rejected after {t} observations: the assumptions are broken, and "
             f"{self.names[id]}, the last one, stays"
         )
-        self.warnings.append(message)
+        self._note(message, AllModelsRejectedWarning)
+
+    def _note_large_kernels(
+        self, models: CandidateModels, names: Sequence[str], points: Tensor
+    ) -> None:
+        for name, largest in zip(names, models.largest_variances(points).tolist(), strict=True):
+            self._note_large_kernel(largest, f" ({name})")
 
     # --- decisions --------------------------------------------------------------------------------
 
-    def _decide(self) -> tuple[Tensor, dict[str, Any]]:
+    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         # Brings the models up to date with the events: `posterior` is the same before and after.
         self._rows.enter_newest()
         posterior = self._rows.posterior
         t = posterior.num_observations + 1
         widths, offsets = self._widths(posterior, t)
         contenders, probabilities = self._contenders(posterior), self._probabilities(posterior)
-        if isinstance(posterior, FiniteCandidates):
-            bounds = posterior.mean + widths[:, None] * posterior.std + offsets[:, None]  # (m, N)
-            index, position = best_pair(bounds, contenders, probabilities)
-            x, info, at = posterior.candidates[index].clone(), {"index": index}, index
-        else:
-            bounds = UpperBounds(posterior, widths, offsets)
+        points = choices.points(self.domain)
+        if points is None:
+            bounds = UpperBounds(posterior, widths, offsets, choices.context)  # pyright: ignore
             x, position = self._best_in_box(bounds, contenders, probabilities)
-            info, at = {}, x
+            places = {}
+        else:
+            if isinstance(posterior, FiniteCandidates):
+                values = posterior.mean + widths[:, None] * posterior.std + offsets[:, None]
+                values = values if choices.rows is None else values[:, choices.rows]  # (m, N)
+            else:
+                values = UpperBounds(posterior, widths, offsets, choices.context).values(points)
+            row, position = best_pair(values, contenders, probabilities)
+            x, places = points[row].clone(), choices.places(row)
+        on_set = isinstance(posterior, FiniteCandidates)
+        at = places["index"] if on_set else with_context(x, choices.context)
         prediction = self._predicted(position, at, widths, offsets)
-        return x, info | vars(prediction)
+        return x, places | vars(prediction)
 
     def _widths(
         self, posterior: CandidateModels | FiniteCandidates, t: int
@@ -293,13 +317,6 @@ class MultiModelStrategy(Strategy):
 
     # --- the fold ---------------------------------------------------------------------------------
 
-    def _apply(self, event: Event) -> None:
-        known = len(self.warnings)
-        super()._apply(event)
-        # Last, since a filter can make a warning an error: the event has happened all the same.
-        for message in self.warnings[known:]:
-            warnings.warn(message, AllModelsRejectedWarning, stacklevel=3)
-
     def _absorb(self, event: Event) -> None:
         if isinstance(event, Asked):
             if event.trial.id >= len(self._initial_points):
@@ -307,6 +324,10 @@ class MultiModelStrategy(Strategy):
             # Before the event has a row: should the growth fail, nothing has happened.
             self._rows.enter_newest()
             self._grow(self._next_step + 1)  # this one is not yet in the history
+            if self._looks_at_kernel_later:
+                models: Any = self._rows.posterior
+                names = [self.names[id] for id in self.alive]
+                self._note_large_kernels(models, names, event.trial.point.unsqueeze(0))
         is_datum = self._rows.absorb(event, self.history)
         if is_datum and isinstance(event, Told):
             trial = self.history.trials[event.id]
@@ -336,8 +357,17 @@ class MultiModelStrategy(Strategy):
         if isinstance(posterior, FiniteCandidates):
             told = [self.history.trials[id].info["index"] for id in self.history.values]
             return posterior.mean[position, self._initial_data_rows + told]
-        with torch.no_grad():
-            return posterior.single(position).mean_and_std(self._evaluated()[0])[0]
+        return self._means_at(self._evaluated()[0])
+
+    @torch.no_grad()
+    def _means_at(self, X: Tensor) -> Tensor:
+        rows = self._rows.for_means()
+        models: Any = rows.posterior
+        return models.single(int(self._evidence(rows).argmax())).mean_and_std(X)[0]
+
+    def _check_joint(self, X: Tensor) -> None:
+        models: Any = self._rows.posterior
+        models.require_takes(X)
 
 
 def _checked_widths(

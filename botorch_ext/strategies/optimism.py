@@ -23,7 +23,7 @@ def best_in_box(
         bounds: Of m models.
         box: Where.
         seed: Seeds the screening points.
-        incumbents: ``n x d`` points that join the screening.
+        incumbents: ``n x d`` points of the box that join the screening.
         contenders: Which models count; None for all.
         probabilities: ``m``: the bounds are averaged with these weights, and the model is the most
             probable one.
@@ -37,7 +37,8 @@ def best_in_box(
         contenders = list(range(m))
     if len(contenders) == 1:  # what GP-UCB with this model does
         (position,) = contenders
-        bound = ConfidenceBound(bounds.models.single(position), bounds.widths[position])
+        single, width = bounds.models.single(position), bounds.widths[position]
+        bound = ConfidenceBound(single, width, context=bounds.context)
         x, _ = maximize_on_box(bound, box, seed, affordable_points(n), extra=incumbents)
         return x, position
     if len(contenders) < m:

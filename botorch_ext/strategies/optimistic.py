@@ -8,12 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext.contexts import ContextSpace, with_context
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.optimize import ConfidenceBound, affordable_points, maximize_on_box
+from botorch_ext.optimize import ConfidenceBound, affordable_points, evaluate, maximize_on_box
 from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.events import Event
+from botorch_ext.strategies.choices import Choices
+from botorch_ext.strategies.events import Asked, Event
 from botorch_ext.strategies.pending_rows import Pending, PendingPolicy, PendingRows
 from botorch_ext.widths import Width, as_tensor_like, as_width
 
@@ -32,8 +34,12 @@ class OptimisticStrategy(Strategy):
       (GP-UCB-SDF, Verma et al. 2022); with ``timeout`` m a trial asked at step s and not told
       before the ask of step s + m + 1 stays censored for ever.
 
+    With a ``context_domain`` the model is one of joint rows, actions first, then the context; each
+    ask is given a context, and the maximum is that over the actions there (CGP-UCB, Krause and Ong
+    2011, eq. 2).
+
     Args:
-        domain: A `Box` or a `FiniteSet`.
+        domain: A `Box` or a `FiniteSet`, of actions.
         model: A `KernelGP`; it is copied, and data it holds count as steps. They may lie outside
             the domain, so `best` chooses among the points of the study and of ``initial`` alone.
         width: The confidence width, or a number.
@@ -44,6 +50,8 @@ class OptimisticStrategy(Strategy):
         seed: Seeds the optimiser and the first points. On a finite set ties go to the first one.
         initial: ``(X, Y)`` the user already has.
         num_initial: Sobol points asked first.
+        context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
+            `ContextSpace`.
 
     Raises:
         ValueError: A batched model, a kernel or prior mean for points of another dimension, mixed
@@ -51,8 +59,11 @@ class OptimisticStrategy(Strategy):
             belong to the pending policy.
 
     Warns:
-        KernelBoundWarning: k(x, x) exceeds 1 somewhere on the domain.
+        KernelBoundWarning: k(x, x) exceeds 1 somewhere on the domain; with contexts of which no
+            domain is known, at an asked point.
     """
+
+    _takes_actions = True
 
     def __init__(
         self,
@@ -67,12 +78,15 @@ class OptimisticStrategy(Strategy):
         seed: int = 0,
         initial: tuple[Tensor, Tensor] | None = None,
         num_initial: int = 0,
+        context_domain: Domain | int | ContextSpace | None = None,
     ) -> None:
-        super().__init__(domain, seed, initial, num_initial)
+        super().__init__(domain, seed, initial, num_initial, context_domain)
         policy = PendingPolicy(pending, inflate, minimum, timeout)
-        model.require_takes(domain.like)
+        probes = self._probes()
+        if len(probes):
+            model.require_takes(probes)
         self.width = as_width(width)
-        if isinstance(domain, FiniteSet):
+        if isinstance(domain, FiniteSet) and self.context_space is None:
             if model.has_transforms:
                 raise ValueError("model must not have input or outcome transforms on a FiniteSet")
             posterior = FinitePosterior.from_model(model, domain.points)
@@ -81,7 +95,9 @@ class OptimisticStrategy(Strategy):
             )
         else:
             posterior = deepcopy(model)
-        self._warn_of_large_kernel(float(model.largest_variance(self._probes())))
+        if len(probes):
+            self._note_large_kernel(float(model.largest_variance(probes)))
+            self._raise_warnings(stacklevel=3)
         if self.initial is not None:
             posterior.add(*self.initial)
         self._rows: PendingRows[KernelGP | FinitePosterior] = PendingRows(posterior, policy)
@@ -112,19 +128,21 @@ class OptimisticStrategy(Strategy):
 
     # --- decisions --------------------------------------------------------------------------------
 
-    def _decide(self) -> tuple[Tensor, dict[str, Any]]:
+    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         # Brings the model up to date with the events: `posterior` is the same before and after.
         self._rows.enter_newest()
         posterior = self._rows.posterior
         width = self._width_of(posterior)
         if isinstance(posterior, FinitePosterior):
-            index, mean, std = self._best_candidate(posterior, width)
-            mean, std, width = torch.stack([mean, std, width]).tolist()
-            x = posterior.candidates[index].clone()
-            return x, {"index": index, "mean": mean, "std": std, "width": width}
-        x, mean, std = self._best_in_box(posterior, width)
+            x, places = _best_candidate(posterior, width, choices)
+            index = places["index"]
+            mean, std = posterior.mean[index], posterior.std[index]
+        else:
+            x, places = self._best_jointly(posterior, width, choices)
+            joint = with_context(x, choices.context).unsqueeze(0)
+            mean, std = (value[0] for value in posterior.mean_and_std(joint))
         mean, std, width = torch.stack([mean, std, width]).tolist()
-        return x, {"mean": mean, "std": std, "width": width}
+        return x, places | {"mean": mean, "std": std, "width": width}
 
     def _width_of(self, posterior: KernelGP | FinitePosterior) -> Tensor:
         width = self.width(posterior.num_observations + 1, posterior)
@@ -133,36 +151,56 @@ class OptimisticStrategy(Strategy):
             width = width * posterior.factor.pending_information_gain().exp()
         return width
 
-    def _best_candidate(
-        self, posterior: FinitePosterior, width: Tensor
-    ) -> tuple[int, Tensor, Tensor]:
-        mean, std = posterior.mean, posterior.std
-        index = int((mean + width * std).argmax())  # of equal ones the first
-        return index, mean[index], std[index]
-
-    def _best_in_box(self, model: KernelGP, width: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _best_jointly(
+        self, model: KernelGP, width: Tensor, choices: Choices
+    ) -> tuple[Tensor, dict[str, int]]:
+        bound = ConfidenceBound(model, width, context=choices.context)
+        points = choices.points(self.domain)
+        if points is not None:
+            row = int(evaluate(bound, points).argmax())  # of equal ones the first
+            return points[row].clone(), choices.places(row)
         if not isinstance(self.domain, Box):
             raise TypeError(f"domain must be a Box, got {type(self.domain).__name__}")
         x, _ = maximize_on_box(
-            ConfidenceBound(model, width),
+            bound,
             self.domain,
             self._seed_of(len(self.history.trials)),
             num_raw=affordable_points(model.num_observations),
             extra=self._incumbents(),
         )
-        with torch.no_grad():
-            mean, std = model.mean_and_std(x.unsqueeze(0))
-        return x, mean[0], std[0]
+        return x, {}
 
     # --- the fold ---------------------------------------------------------------------------------
 
     def _absorb(self, event: Event) -> None:
         self._rows.absorb(event, self.history)
+        if isinstance(event, Asked) and self._looks_at_kernel_later:
+            model: Any = self._rows.posterior
+            largest = model.largest_variance(event.trial.point.unsqueeze(0))
+            self._note_large_kernel(float(largest))
 
     def _evaluated_means(self) -> Tensor:
         posterior = self._rows.for_means().posterior
         if isinstance(posterior, FinitePosterior):
             told = [self.history.trials[id].info["index"] for id in self.history.values]
             return posterior.mean[self._initial_data_rows + told]
-        with torch.no_grad():
-            return posterior.mean_and_std(self._evaluated()[0])[0]
+        return self._means_at(self._evaluated()[0])
+
+    @torch.no_grad()
+    def _means_at(self, X: Tensor) -> Tensor:
+        posterior: Any = self._rows.for_means().posterior
+        return posterior.mean_and_std(X)[0]
+
+    def _check_joint(self, X: Tensor) -> None:
+        model: Any = self._rows.posterior
+        model.require_takes(X)
+
+
+def _best_candidate(
+    posterior: FinitePosterior, width: Tensor, choices: Choices
+) -> tuple[Tensor, dict[str, int]]:
+    bounds = posterior.mean + width * posterior.std
+    if choices.rows is not None:
+        bounds = bounds[choices.rows]
+    places = choices.places(int(bounds.argmax()))  # of equal ones the first
+    return posterior.candidates[places["index"]].clone(), places

@@ -169,7 +169,7 @@ class PendingRows(Generic[_Posterior]):
             add_candidate(trial.info["index"], value)
         else:
             Y = None if value is None else self._as_values(value)
-            self.posterior.add(trial.x.unsqueeze(0), Y)
+            self.posterior.add(trial.point.unsqueeze(0), Y)
         self.ids.append(trial.id)
 
     def _as_values(self, value: float) -> Tensor:

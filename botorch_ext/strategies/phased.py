@@ -18,6 +18,7 @@ from botorch_ext.models.repeats import means_with_repeats
 from botorch_ext.regions import Region
 from botorch_ext.rounds import DelayAware, Rounds
 from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.choices import Choices
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.openings import check_opening
 from botorch_ext.strategies.played_rounds import Closing, Round
@@ -98,7 +99,8 @@ class PhasedElimination(Strategy):
             )
         if model.has_transforms:
             raise ValueError("model must not have input or outcome transforms")
-        self._warn_of_large_kernel(float(model.largest_variance(self._probes())))
+        self._note_large_kernel(float(model.largest_variance(self._probes())))
+        self._raise_warnings(stacklevel=3)
         self.model = model
         self.width = as_width(width)
         self.round_lengths = rounds
@@ -188,7 +190,7 @@ class PhasedElimination(Strategy):
         seen = SeenDelays(tuple(self._delays.values()), ages)
         return self.round_lengths.length(number, self.horizon, self.delta, seen)
 
-    def _decide(self) -> tuple[Tensor, dict[str, Any]]:
+    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         step = len(self.history.trials)
         info: dict[str, Any] = {}
         if self._opens(step):

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number
+from botorch_ext.contexts import ContextLike
 from botorch_ext.domains import Domain
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.families import shrunk_lengthscale
@@ -168,8 +169,8 @@ class LengthscaleBalancing(MultiModelStrategy):
         if standardize:
             self._retarget([])
 
-    def bands(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        mean, half_width = super().bands(X)
+    def bands(self, X: Tensor, context: ContextLike | None = None) -> tuple[Tensor, Tensor]:
+        mean, half_width = super().bands(X, context)
         return self._shift + self._scale * mean, self._scale * half_width
 
     def _contenders(self, posterior: CandidateModels | FiniteCandidates) -> list[int]:

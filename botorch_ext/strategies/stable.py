@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.box_balls import BoxBalls, Norm
+from botorch_ext.contexts import ContextLike
 from botorch_ext.domains import Domain, FiniteSet, as_points
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.models.candidates import CandidateModels
@@ -17,6 +18,7 @@ from botorch_ext.models.finite_candidates import FiniteCandidates
 from botorch_ext.optimize_models import UpperBounds
 from botorch_ext.optimize_stable import OwnBounds, lowest_bound, maximize_worst_case
 from botorch_ext.perturbations import FiniteBalls, Perturbations
+from botorch_ext.strategies.choices import Choices
 from botorch_ext.strategies.events import Trial
 from botorch_ext.strategies.multi_model import MultiModelOptions, MultiModelStrategy
 from botorch_ext.strategies.optimism import best_pair
@@ -60,6 +62,7 @@ class StableStrategy(MultiModelStrategy):
     """
 
     _fixed: ClassVar[frozenset[str]] = MultiModelStrategy._fixed | {"perturbations", "_balls"}
+    _takes_actions = False
 
     def __init__(
         self,
@@ -80,6 +83,8 @@ class StableStrategy(MultiModelStrategy):
         if noise_std is not None:
             sides: tuple[Side, ...] = ("optimistic", "pessimistic")
             self._tests = RunningTests(noise_std, delta, misspecification, sides)
+        if options.get("context_domain") is not None:
+            raise ValueError("context_domain must be None: StableStrategy takes no contexts")
         super().__init__(domain, models, width, **options)
         if noise_std is None and len(self.names) > 1:
             raise ValueError("noise_std must be given for several models, got None")
@@ -90,13 +95,15 @@ class StableStrategy(MultiModelStrategy):
         """The tests so far, in the order of telling, of one trial u_t's first; a copy."""
         return [] if self._tests is None else list(self._tests.log)
 
-    def best(self) -> tuple[Tensor, float]:
+    def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
         """The centre of a told trial, or the initial point, with the highest worst case of the
         posterior mean under the alive model with most evidence, and that worst case.
 
         Raises:
             NoObservationsError: Nothing was evaluated yet.
+            ValueError: A context: there are none.
         """
+        self._checked_context(context)
         like = self._initial_points
         centers = [self._center_of(self.history.trials[id]) for id in self.history.values]
         X = torch.stack(centers) if centers else like[:0]
@@ -128,7 +135,7 @@ class StableStrategy(MultiModelStrategy):
 
     # --- decisions --------------------------------------------------------------------------------
 
-    def _decide(self) -> tuple[Tensor, dict[str, Any]]:
+    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         # Brings the models up to date with the events: `posterior` is the same before and after.
         self._rows.enter_newest()
         posterior = self._rows.posterior

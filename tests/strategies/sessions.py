@@ -67,7 +67,7 @@ def make(domain: Domain, policy: str = "hallucinate", **more: Any) -> Optimistic
 class RowsInTurn(Strategy):
     """Asks the rows of a finite set in turn."""
 
-    def _decide(self):
+    def _decide(self, choices):
         row = len(self.history.trials) % self.domain.num_points
         return self.domain.points[row].clone(), {"index": row}
 

@@ -241,7 +241,7 @@ def asked(id, x, **info):
         (box, Asked(Trial(3, None)), "x of trial 3 must be a tensor, got a NoneType"),
         (box, Asked(None), "trial must be a Trial, got a NoneType"),
         (finite, Asked(Trial(3, finite().points[0], None, None)), "info of trial 3 must be a dict"),
-        (box, Asked(Trial(3, box().lower, box().lower)), "context must be None"),
+        (box, Asked(Trial(3, box().lower, box().lower)), "context of trial 3 must be None"),
         (box, Told(2, "high"), "value must be one number, got 'high' for trial 2"),
         (box, Told(2, "1.5"), "value must be one number, got '1.5' for trial 2"),
         (box, Told(2, torch.zeros(2)), "value must be one number, got .* for trial 2"),
