@@ -78,6 +78,8 @@ ORDER = (
     "rounds",
     "strategies.choices",
     "strategies.events",
+    "strategies.initial_data",
+    "strategies.probes",
     "strategies.base",
     "strategies.optimism",
     "strategies.pending_rows",

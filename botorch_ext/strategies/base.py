@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import copy, deepcopy
 from typing import Any, ClassVar, Self, overload
 
@@ -18,20 +18,14 @@ from torch import Tensor
 
 from botorch_ext.checks import one_number, whole_number
 from botorch_ext.contexts import ContextLike, ContextSpace, as_context_space, with_context
-from botorch_ext.domains import Domain, FiniteSet, checked_like, checked_tensor
+from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError, UnknownTrialError
-from botorch_ext.models.arguments import checked_values
-from botorch_ext.strategies.choices import Choices
+from botorch_ext.strategies.choices import Actions, Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
+from botorch_ext.strategies.initial_data import checked_data
 
 # Evaluated points that join the screening of a box.
 _NUM_INCUMBENTS = 8
-# All 2^d corners of a box of so many dimensions are looked at.
-_MOST_CORNERS_DIM = 8
-# Contexts at which models are checked, and pairs of an action and a context.
-_NUM_CONTEXT_PROBES, _MOST_PAIRS = 64, 2**18
-
-Actions = Tensor | Sequence[Sequence[float]]
 
 
 class Strategy(ABC):
@@ -296,25 +290,6 @@ class Strategy(ABC):
             info["index"] = self._initial_rows[step]
         return self._initial_points[step].clone(), info
 
-    def _probes(self) -> Tensor:
-        """Joint rows where models are checked: all points of a finite set; of a box a sample and
-        the corners, two of them where there are too many; each with contexts. No rows where nothing
-        is known of the contexts."""
-        if isinstance(self.domain, FiniteSet):
-            actions = self.domain.points
-        else:
-            corners = self.domain.bounds
-            if self.domain.dim <= _MOST_CORNERS_DIM:
-                corners = torch.cartesian_prod(*corners.T).view(-1, self.domain.dim)
-            actions = torch.cat([corners, self.domain.sample(256, self.seed)])
-        if self.context_space is None:
-            return actions
-        num_contexts = min(max(_MOST_PAIRS // len(actions), 1), _NUM_CONTEXT_PROBES)
-        contexts = self.context_space.probes(actions, num_contexts, self.seed)
-        if not len(contexts):
-            return actions.new_zeros(0, 0)
-        return torch.cat([with_context(actions, context) for context in contexts])
-
     def _note(self, message: str, category: type[Warning]) -> None:
         """A warning: it goes into the report at once, and is raised after the event."""
         self.warnings.append(message)
@@ -337,7 +312,7 @@ class Strategy(ABC):
 
     @property
     def _looks_at_kernel_later(self) -> bool:
-        """Whether k(x, x) is looked at where trials are asked: `_probes` knows too little of the
+        """Whether k(x, x) is looked at where trials are asked: `probes_of` knows too little of the
         contexts, and nothing was found so far."""
         space = self.context_space
         return space is not None and space.domain is None and not self.warnings
@@ -376,11 +351,7 @@ class Strategy(ABC):
         if not self._takes_actions:
             who = type(self).__name__
             raise ValueError(f"actions must be None for {who}, whose actions never change")
-        points = self.domain.require_contains(actions, "actions")
-        if not len(points):
-            raise ValueError("actions must hold at least one point, got none")
-        rows = self.domain.index(points) if isinstance(self.domain, FiniteSet) else None
-        return Choices(checked, points.clone(), rows)
+        return Choices.among(actions, self.domain, checked)
 
     def _checked(self, event: Event) -> Event:
         """A copy of an event from elsewhere, or a ValueError where it can follow no events."""
@@ -397,7 +368,10 @@ class Strategy(ABC):
     def _check_recorded(self, trial: Trial) -> None:
         if not isinstance(trial, Trial):
             raise ValueError(f"trial must be a Trial, got a {type(trial).__name__}")
-        self._checked_context(trial.context, f"context of trial {trial.id}")
+        name = f"context of trial {trial.id}"
+        if not isinstance(trial.context, Tensor | None):
+            raise ValueError(f"{name} must be a tensor or None, got {trial.context!r}")
+        self._checked_context(trial.context, name)
         if not isinstance(trial.info, dict):
             raise ValueError(f"info of trial {trial.id} must be a dict, got {trial.info!r}")
         name = f"x of trial {trial.id}"
@@ -448,40 +422,6 @@ class Strategy(ABC):
         if not len(X):
             return self.initial
         return torch.cat([self.initial[0], X]), torch.cat([self.initial[1], Y])
-
-
-def checked_data(
-    domain: Domain, data: tuple[Tensor, Tensor], space: ContextSpace | None = None
-) -> tuple[Tensor, Tensor] | None:
-    """A copy of data from before the study as ``n x d``, or with contexts ``n x (d + d_z)``, and
-    ``n``; None where there is no row, or a ValueError that names ``initial``."""
-    if not isinstance(data, tuple | list) or len(data) != 2:
-        raise ValueError(f"initial must be a pair (X, Y), got {type(data).__name__}")
-    X, Y = data
-    if space is None:
-        X = domain.require_contains(X, "initial X")
-    else:
-        X = _checked_joint(domain, X, space)
-    if not isinstance(Y, Tensor):
-        Y = checked_tensor(Y, X.dtype, X.device, "initial Y")
-    Y = checked_values(Y, len(X), X, "initial Y")
-    return (X.clone(), Y.clone()) if len(X) else None
-
-
-def _checked_joint(domain: Domain, X: Any, space: ContextSpace) -> Tensor:
-    name, d = "initial X", domain.dim
-    X = checked_like(X, domain.like, name)
-    if X.ndim != 2 or X.shape[-1] <= d:
-        raise ValueError(
-            f"{name} must have shape (n, d + d_z) with d = {d} columns of actions, then those of "
-            f"contexts, got {tuple(X.shape)}"
-        )
-    actions = domain.require_contains(X[:, :d], f"{name}, its actions,")
-    contexts = [
-        space.checked(context, domain.like, X.shape[-1] - d, f"context of row {row} of {name}")
-        for row, context in enumerate(X[:, d:])
-    ]
-    return torch.cat([actions, torch.stack(contexts)], dim=-1) if contexts else X[:0]
 
 
 def _plain_id(id: Any) -> int:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from torch import Tensor
 
 from botorch_ext.domains import Domain, FiniteSet
+
+Actions = Tensor | Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +26,19 @@ class Choices:
     context: Tensor | None = None
     actions: Tensor | None = None
     rows: Tensor | None = None
+
+    @classmethod
+    def among(cls, actions: Actions, domain: Domain, context: Tensor | None = None) -> Self:
+        """Some points of the domain, ``m x d``.
+
+        Raises:
+            ValueError: No point, or points that are none of the domain.
+        """
+        points = domain.require_contains(actions, "actions")
+        if not len(points):
+            raise ValueError("actions must hold at least one point, got none")
+        rows = domain.index(points) if isinstance(domain, FiniteSet) else None
+        return cls(context, points.clone(), rows)
 
     def points(self, domain: Domain) -> Tensor | None:
         """The ``m x d`` points to choose from; None for all of a box."""

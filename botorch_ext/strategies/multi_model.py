@@ -21,6 +21,7 @@ from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.optimism import best_in_box, best_pair
 from botorch_ext.strategies.pending_rows import Pending, PendingPolicy, PendingRows
 from botorch_ext.strategies.predictions import Play, Prediction, ToldOnly
+from botorch_ext.strategies.probes import probes_of
 from botorch_ext.widths import Width, as_width
 
 
@@ -88,7 +89,7 @@ class MultiModelStrategy(Strategy):
         policy = PendingPolicy(pending, inflate, minimum, timeout)
         if not isinstance(models, CandidateModels):
             raise ValueError(f"models must be CandidateModels, got a {type(models).__name__}")
-        probes = self._probes()
+        probes = probes_of(domain, self.context_space, self.seed)
         if len(probes):
             models.require_takes(probes)
         self.width = _checked_widths(width, models)

@@ -17,6 +17,7 @@ from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.choices import Choices
 from botorch_ext.strategies.events import Asked, Event
 from botorch_ext.strategies.pending_rows import Pending, PendingPolicy, PendingRows
+from botorch_ext.strategies.probes import probes_of
 from botorch_ext.widths import Width, as_tensor_like, as_width
 
 
@@ -82,7 +83,7 @@ class OptimisticStrategy(Strategy):
     ) -> None:
         super().__init__(domain, seed, initial, num_initial, context_domain)
         policy = PendingPolicy(pending, inflate, minimum, timeout)
-        probes = self._probes()
+        probes = probes_of(domain, self.context_space, self.seed)
         if len(probes):
             model.require_takes(probes)
         self.width = as_width(width)

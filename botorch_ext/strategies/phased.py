@@ -22,6 +22,7 @@ from botorch_ext.strategies.choices import Choices
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.openings import check_opening
 from botorch_ext.strategies.played_rounds import Closing, Round
+from botorch_ext.strategies.probes import probes_of
 from botorch_ext.strategies.survivors import Choice, arena_of
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_delta
@@ -99,7 +100,7 @@ class PhasedElimination(Strategy):
             )
         if model.has_transforms:
             raise ValueError("model must not have input or outcome transforms")
-        self._note_large_kernel(float(model.largest_variance(self._probes())))
+        self._note_large_kernel(float(model.largest_variance(probes_of(domain, None, self.seed))))
         self._raise_warnings(stacklevel=3)
         self.model = model
         self.width = as_width(width)

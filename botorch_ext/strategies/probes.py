@@ -1,0 +1,42 @@
+"""The points at which models are checked before a study begins."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from botorch_ext.contexts import ContextSpace, with_context
+from botorch_ext.domains import Domain, FiniteSet
+
+# All 2^d corners of a box of so many dimensions are looked at.
+_MOST_CORNERS_DIM = 8
+# Contexts, and pairs of an action and a context.
+_MOST_CONTEXTS, _MOST_PAIRS = 64, 2**18
+
+
+def probes_of(domain: Domain, space: ContextSpace | None, seed: int) -> Tensor:
+    """All points of a finite set; of a box a sample and the corners, two of them where there are
+    too many; each with contexts.
+
+    Args:
+        domain: Where actions live.
+        space: Which contexts there are, or None.
+        seed: Of the samples.
+
+    Returns:
+        ``n x (d + d_z)`` joint rows; none where not even the size of contexts is known.
+    """
+    if isinstance(domain, FiniteSet):
+        actions = domain.points
+    else:
+        corners = domain.bounds
+        if domain.dim <= _MOST_CORNERS_DIM:
+            corners = torch.cartesian_prod(*corners.T).view(-1, domain.dim)
+        actions = torch.cat([corners, domain.sample(256, seed)])
+    if space is None:
+        return actions
+    num_contexts = min(max(_MOST_PAIRS // len(actions), 1), _MOST_CONTEXTS)
+    contexts = space.probes(actions, num_contexts, seed)
+    if not len(contexts):
+        return actions.new_zeros(0, 0)
+    return torch.cat([with_context(actions, context) for context in contexts])
