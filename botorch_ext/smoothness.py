@@ -10,6 +10,7 @@ from gpytorch.kernels import Kernel
 from torch import nn
 
 from botorch_ext.kernel_functions import (
+    ColumnsKernel,
     CombinedKernel,
     GenericKernel,
     StationaryKernel,
@@ -73,6 +74,8 @@ def _constants(function: nn.Module, dim: int) -> HolderConstants:
         variance = 1.0 if function.outputscale is None else float(function.outputscale)
         lengthscales = _lengthscales(function, dim)
         return HolderConstants(math.sqrt(variance) * constant, exponent, lengthscales, variance)
+    if isinstance(function, ColumnsKernel):
+        return _of_columns(function, dim)
     if not isinstance(function, CombinedKernel):
         given = function.kernel if isinstance(function, GenericKernel) else function
         raise ValueError(
@@ -93,6 +96,15 @@ def _constants(function: nn.Module, dim: int) -> HolderConstants:
     scale = 1.0 if function.outputscale is None else float(function.outputscale)
     lengthscales = tuple(map(min, *(part.lengthscales for part in parts), (math.inf,) * dim))
     return HolderConstants(math.sqrt(scale * square), exponent, lengthscales, scale * variance)
+
+
+def _of_columns(function: ColumnsKernel, dim: int) -> HolderConstants:
+    columns = function.columns(dim)
+    inner = _constants(function.base, len(columns))
+    lengthscales = [math.inf] * dim
+    for column, lengthscale in zip(columns, inner.lengthscales, strict=True):
+        lengthscales[column] = lengthscale
+    return inner._replace(lengthscales=tuple(lengthscales))
 
 
 def _squared_constant(part: HolderConstants, exponent: float) -> float:

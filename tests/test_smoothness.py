@@ -15,6 +15,7 @@ from gpytorch.kernels import (
 )
 from torch.testing import assert_close
 
+from botorch_ext.kernels import ActionContextKernel
 from botorch_ext.smoothness import holder_constants
 from tests.helpers import tolerance
 
@@ -118,10 +119,20 @@ def test_the_smallest_constant(name: str) -> None:
         AdditiveKernel(matern(0.5, 0.3), scaled(rbf(0.5), 2.0)),
         ProductKernel(scaled(matern(0.5, 2.0), 0.3), scaled(rbf(0.05), 3.0)),
         ProductKernel(rbf(0.4), AdditiveKernel(matern(0.5, 0.3), matern(2.5, 0.1, 1.0, 9.0))),
+        ActionContextKernel(rbf(0.3, 0.5), matern(2.5, 0.4), (2, 0), (1,)),
+        ActionContextKernel(matern(1.5, 0.4), matern(0.5, 0.2), 2, 1, "sum"),
     ],
 )
 def test_a_valid_constant_where_parts_differ(kernel) -> None:
     assert 0.2 < largest_ratio(kernel) < 1 + 1e-6
+
+
+def test_parts_on_groups_of_columns_keep_their_lengthscales() -> None:
+    kernel = ActionContextKernel(rbf(0.3, 0.5), matern(2.5, 0.4), (2, 0), (1,))
+    holder = holder_constants(kernel, DIM)
+    assert holder.lengthscales == pytest.approx((0.5, 0.4, 0.3), rel=1e-6)
+    with pytest.raises(ValueError, match="points must have at least 3 columns"):
+        holder_constants(kernel, 2)
 
 
 def test_the_variance_is_the_kernel_at_zero() -> None:

@@ -2,16 +2,18 @@
 
 A GPyTorch kernel call costs hundreds of microseconds of bookkeeping, more than the kernel row it
 computes. `freeze` snapshots a kernel into a small module that evaluates RBF, Matern and periodic
-kernels (scaled, added, multiplied, on groups of columns) directly; any other kernel is evaluated
-through GPyTorch itself.
+kernels and kernels of tasks (scaled, added, multiplied, on groups of columns) directly; any other
+kernel is evaluated through GPyTorch itself.
 """
 
 from botorch_ext.kernel_functions.base import GenericKernel, KernelFunction, Pullback
+from botorch_ext.kernel_functions.columns import ColumnsKernel
 from botorch_ext.kernel_functions.combined import CombinedKernel
 from botorch_ext.kernel_functions.freezing import freeze, require_unbatched
 from botorch_ext.kernel_functions.stationary import StationaryKernel
 
 __all__ = [
+    "ColumnsKernel",
     "CombinedKernel",
     "GenericKernel",
     "KernelFunction",

@@ -17,11 +17,16 @@ from gpytorch.kernels import (
 )
 
 from botorch_ext.kernel_functions.base import GenericKernel, KernelFunction
+from botorch_ext.kernel_functions.columns import ColumnsKernel
 from botorch_ext.kernel_functions.combined import CombinedKernel
 from botorch_ext.kernel_functions.grouped import GroupedKernel
 from botorch_ext.kernel_functions.periodic import PeriodicKernel as FrozenPeriodicKernel
 from botorch_ext.kernel_functions.stationary import StationaryKernel
+from botorch_ext.kernel_functions.tasks import TaskKernel as FrozenTaskKernel
+from botorch_ext.kernels import ActionContextKernel
 from botorch_ext.kernels import AdditiveKernel as AdditiveGroupsKernel
+from botorch_ext.kernels.members import own_values, set_own_value
+from botorch_ext.kernels.tasks import task_covariance
 
 
 def require_unbatched(kernel: Kernel) -> None:
@@ -44,7 +49,7 @@ def freeze(kernel: Kernel, dtype: torch.dtype, device: torch.device) -> KernelFu
         A `KernelFunction` with the values of ``kernel``.
     """
     copy = deepcopy(kernel).to(dtype=dtype, device=device).requires_grad_(False)
-    return _compose(copy.eval())
+    return _compose(copy.eval()).to(device=device)
 
 
 def _compose(kernel: Kernel) -> KernelFunction:
@@ -67,17 +72,44 @@ def _compose(kernel: Kernel) -> KernelFunction:
     if type(kernel) is AdditiveGroupsKernel and kernel.active_dims is None:
         base = _compose(_without_repeats(kernel.base_kernel))
         return GroupedKernel(base, kernel.masks, kernel.weights)
+    if type(kernel) is ActionContextKernel:
+        return _compose_parts(kernel)
+    covariance = task_covariance(kernel)
+    if covariance is not None:
+        return FrozenTaskKernel(covariance.detach(), kernel.active_dims)
     return GenericKernel(kernel)
+
+
+def _compose_parts(kernel: ActionContextKernel) -> CombinedKernel:
+    parts = [kernel.action_kernel, kernel.context_kernel]
+    once = [_without_repeats(part) for part in parts]
+    if torch.broadcast_shapes(*(part.batch_shape for part in once)) == kernel.batch_shape:
+        parts = once
+    frozen: list[KernelFunction] = [
+        ColumnsKernel(_compose(part), columns, kernel.least_columns)
+        for part, columns in zip(parts, kernel.selections, strict=True)
+    ]
+    product = kernel.combination == "product"
+    half = None if product else torch.tensor(0.5, dtype=kernel.dtype, device=kernel.device)
+    return CombinedKernel(frozen, product, outputscale=half)
 
 
 def _without_repeats(kernel: Kernel) -> Kernel:
     """One kernel in place of a batch of the same."""
     if not kernel.batch_shape:
         return kernel
-    first = kernel[(0,) * len(kernel.batch_shape)]
-    one, many = first.state_dict(), kernel.state_dict()
-    same = all(torch.equal(one[name].expand_as(each), each) for name, each in many.items())
-    return first if same else kernel
+    first = deepcopy(kernel)
+    for module in first.modules():
+        if not isinstance(module, Kernel):
+            continue
+        batch = module._batch_shape
+        for name, values in own_values(module).items():
+            value = values[(0,) * len(batch)]
+            if values.shape[: len(batch)] != batch or not bool((values == value).all()):
+                return kernel
+            set_own_value(module, name, value)
+        module.batch_shape = torch.Size()
+    return first
 
 
 def _same_columns(kernel: Kernel, base: Kernel) -> bool:

@@ -11,6 +11,7 @@ from gpytorch.kernels import AdditiveKernel, Kernel, ProductKernel, ScaleKernel
 from gpytorch.means import ConstantMean, ZeroMean
 from torch import Tensor
 
+from botorch_ext.kernels import ActionContextKernel
 from botorch_ext.models.arguments import PriorMean, checked_noise_variance, frozen_mean
 from botorch_ext.models.stacking import plain_kernel, selected_kernel
 
@@ -151,6 +152,9 @@ def _structure(kernel: Kernel) -> str:
     if isinstance(kernel, AdditiveKernel | ProductKernel):
         sign = " + " if isinstance(kernel, AdditiveKernel) else " * "
         return sign.join(_structure(part) for part in kernel.kernels)
+    if isinstance(kernel, ActionContextKernel):
+        sign = " * " if kernel.combination == "product" else " + "
+        return sign.join(map(_structure, (kernel.action_kernel, kernel.context_kernel)))
     return type(kernel).__name__.removesuffix("Kernel")
 
 

@@ -11,6 +11,7 @@ from gpytorch.kernels import (
     AdditiveKernel,
     ConstantKernel,
     CosineKernel,
+    IndexKernel,
     Kernel,
     LinearKernel,
     MaternKernel,
@@ -24,16 +25,20 @@ from gpytorch.kernels import (
 from gpytorch.means import ConstantMean
 from torch import Tensor, nn
 
+from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from botorch_ext.kernels import AdditiveKernel as GroupKernel
+from botorch_ext.kernels.members import own_values, set_own_value
 from botorch_ext.models.arguments import PriorMean
 
 # Exact types only, whose batches are tested: a subclass may compute something else.
 _STACKABLE = frozenset(
     {
+        ActionContextKernel,
         AdditiveKernel,
         ConstantKernel,
         CosineKernel,
         GroupKernel,
+        IndexKernel,
         LinearKernel,
         MaternKernel,
         PeriodicKernel,
@@ -42,6 +47,7 @@ _STACKABLE = frozenset(
         ProductKernel,
         RBFKernel,
         ScaleKernel,
+        TaskKernel,
     }
 )
 # What modules keep for themselves, and priors and batch shapes, which say nothing of the values.
@@ -86,10 +92,10 @@ def stacked_kernel(kernels: Sequence[Kernel]) -> Kernel:
             continue
         done.add(id(module))
         module.batch_shape = torch.Size([len(kernels)])
-        for name in _values(module):
-            values = [_values(other)[name] for other in others]
+        for name in own_values(module):
+            values = [own_values(other)[name] for other in others]
             varied = varied or any(not torch.equal(value, values[0]) for value in values)
-            _assign(module, name, torch.stack(values))
+            set_own_value(module, name, torch.stack(values))
     return copy if varied else kernels[0]
 
 
@@ -105,9 +111,9 @@ def selected_kernel(kernel: Kernel, index: int | list[int]) -> Kernel:
             member: Any = 0 if isinstance(index, int) else [0] * len(index)
         else:
             member = index
-        for name, value in _values(module).items():
+        for name, value in own_values(module).items():
             if value.shape[:1] == (size,):
-                _assign(module, name, value[member].clone())
+                set_own_value(module, name, value[member].clone())
         module.batch_shape = torch.Size([] if isinstance(index, int) else [len(index)])
     return copy
 
@@ -185,25 +191,11 @@ def _walk(module: nn.Module) -> Iterator[nn.Module]:
             yield from _walk(child)
 
 
-def _values(module: nn.Module) -> dict[str, Tensor]:
-    """The parameters and floating-point buffers of a module itself: what differs in a batch."""
-    buffers = {name: buffer for name, buffer in module._buffers.items() if buffer is not None}
-    floating = {name: buffer for name, buffer in buffers.items() if buffer.is_floating_point()}
-    return {name: p for name, p in module._parameters.items() if p is not None} | floating
-
-
-def _assign(module: nn.Module, name: str, value: Tensor) -> None:
-    if name in module._parameters:
-        module._parameters[name] = nn.Parameter(value.detach(), requires_grad=False)
-    else:
-        module._buffers[name] = value
-
-
 def _same_module(a: nn.Module, b: nn.Module) -> bool:
     if type(a) is not type(b) or a._modules.keys() != b._modules.keys():
         return False
     if type(a) in _STACKABLE:
-        values = [{k: v.shape for k, v in _values(module).items()} for module in (a, b)]
+        values = [{k: v.shape for k, v in own_values(module).items()} for module in (a, b)]
         if values[0] != values[1]:
             return False
         ignored = set(values[0])

@@ -80,6 +80,15 @@ def test_the_frozen_kernel_has_its_gradient(name, own_points, device):
     assert_close(pullback(each), expected, **TOL)
 
 
+def test_equal_kernels_on_one_column_count_once():
+    base = stationary(1.5, spread(0.7, 0.7, 4, 1, 1), active_dims=(1,))
+    frozen = freeze(AdditiveKernel(base, [(0,), (1, 2)], 3), torch.float64, CPU)
+    one = AdditiveKernel(stationary(1.5, 0.7, active_dims=(1,)), [(0,), (1, 2)], 3)
+    X1, X2 = points(6, 0), points(5, 1)
+    with torch.no_grad():
+        assert_close(frozen(X1, X2), one(X1, X2).to_dense().expand(4, 6, 5), **TOL)
+
+
 def test_without_a_closed_form_there_is_autograd():
     kernel = AdditiveKernel(Distance().double(), [(0,), (1, 2)], 3)
     frozen = freeze(kernel, torch.float64, CPU)

@@ -1,4 +1,4 @@
-"""Kernels that GPyTorch does not have."""
+"""Sums of a kernel over groups of columns."""
 
 from __future__ import annotations
 

@@ -1,0 +1,64 @@
+"""Frozen kernels on some of the columns."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from botorch_ext.kernel_functions.base import KernelFunction, Pullback
+from botorch_ext.kernels.columns import Selection, require_columns
+
+
+class ColumnsKernel(KernelFunction):
+    """Any frozen kernel, given some columns of its inputs only.
+
+    Args:
+        base: The kernel; its own columns are numbered from 0 within these.
+        selection: The columns: a slice, or a list without repetitions.
+        least: How many columns the inputs have at least.
+    """
+
+    listed: Tensor | None
+
+    def __init__(self, base: KernelFunction, selection: Selection, least: int) -> None:
+        super().__init__()
+        self.base = base
+        self.least = least
+        self.selection: Selection = selection
+        listed = None if isinstance(selection, slice) else torch.tensor(selection)
+        self.register_buffer("listed", listed)
+        self.batch_shape = base.batch_shape
+        self.has_closed_form_gradient = base.has_closed_form_gradient
+
+    @property
+    def _where(self) -> Selection | Tensor:
+        return self.selection if self.listed is None else self.listed
+
+    def columns(self, dim: int) -> list[int]:
+        """The columns of inputs that have ``dim`` of them, or a ValueError."""
+        return self._of(torch.arange(dim)).tolist()
+
+    def _of(self, X: Tensor) -> Tensor:
+        require_columns(X, self.least)
+        return X[..., self._where]
+
+    def forward(self, X1: Tensor, X2: Tensor) -> Tensor:
+        return self.base(self._of(X1), self._of(X2))
+
+    def diagonal(self, X: Tensor) -> Tensor:
+        return self.base.diagonal(self._of(X))
+
+    @torch.no_grad()
+    def value_and_pullback(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
+        K, pull = self.base.value_and_pullback(self._of(X1), self._of(X2))
+
+        def pullback(W: Tensor) -> Tensor:
+            gradient = pull(W)
+            full = gradient.new_zeros(*gradient.shape[:-1], X2.shape[-1])
+            full[..., self._where] = gradient
+            return full
+
+        return K, pullback
+
+    def restricted(self, masks: Tensor) -> ColumnsKernel:
+        return ColumnsKernel(self.base.restricted(self._of(masks)), self.selection, self.least)

@@ -1,0 +1,48 @@
+"""Kernels on finitely many tasks."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from botorch_ext.kernel_functions.base import KernelFunction, Pullback, columns
+from botorch_ext.kernels.tasks import task_values
+
+
+class TaskKernel(KernelFunction):
+    """covariance[i, j] for task numbers i and j, in one column of the inputs.
+
+    Its gradient is zero: there is nothing between two tasks.
+
+    Args:
+        covariance: ``*batch x T x T``.
+        active_dims: The one column the kernel looks at, or None where there are no others.
+    """
+
+    covariance: Tensor
+    active_dims: Tensor | None
+    has_closed_form_gradient = True
+
+    def __init__(self, covariance: Tensor, active_dims: Tensor | None) -> None:
+        super().__init__()
+        self.register_buffer("covariance", covariance)
+        self.register_buffer("active_dims", active_dims)
+        self.batch_shape = covariance.shape[:-2]
+
+    def forward(self, X1: Tensor, X2: Tensor) -> Tensor:
+        X1, X2 = columns(X1, self.active_dims), columns(X2, self.active_dims)
+        return task_values(self.covariance, X1, X2)
+
+    def diagonal(self, X: Tensor) -> Tensor:
+        X = columns(X, self.active_dims)
+        return task_values(self.covariance, X, X, diag=True)
+
+    @torch.no_grad()
+    def value_and_pullback(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
+        K = self.forward(X1, X2)
+
+        def pullback(W: Tensor) -> Tensor:
+            batch = torch.broadcast_shapes(W.shape[:-2], K.shape[:-2], X2.shape[:-2])
+            return X2.new_zeros(*batch, *X2.shape[-2:])
+
+        return K, pullback

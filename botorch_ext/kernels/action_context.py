@@ -1,0 +1,161 @@
+"""Kernels on actions and contexts, made of one kernel for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import torch
+from gpytorch.kernels import Kernel
+from torch import Tensor
+
+from botorch_ext.checks import whole_number
+from botorch_ext.kernels.columns import Selection, checked_columns, require_columns, selection
+from botorch_ext.kernels.tasks import task_covariance, task_values
+
+Combination = Literal["product", "sum"]
+
+
+class ActionContextKernel(Kernel):
+    """One kernel on the columns of the action and one on those of the context, combined:
+
+        product: k((s, z), (s', z')) = k_S(s, s') k_Z(z, z')
+        sum:     k((s, z), (s', z')) = (k_S(s, s') + k_Z(z, z')) / 2
+
+    Halved, the sum keeps k(x, x) <= 1 where both kernels do. A product says that actions which are
+    alike have alike effects in contexts that are alike; a sum that the context shifts all actions
+    by the same amount. With a `TaskKernel` or GPyTorch's `IndexKernel` the contexts are tasks.
+
+    Source: Krause and Ong 2011, section 5; the halving is ours.
+
+    Args:
+        action_kernel: Any GPyTorch kernel. It sees the action columns only, numbered from 0, which
+            is what its own ``active_dims`` refer to. It is not copied.
+        context_kernel: The same for the context columns.
+        action_columns: Columns of the joint inputs, or a number n for the first n.
+        context_columns: Columns, or a number n for the n columns after the actions; None for all
+            columns after the actions. Both need the action columns to be the first ones.
+        combination: "product" or "sum".
+
+    Raises:
+        ValueError: Columns that overlap, repeat or are negative, or an unknown combination.
+    """
+
+    def __init__(
+        self,
+        action_kernel: Kernel,
+        context_kernel: Kernel,
+        action_columns: int | Sequence[int],
+        context_columns: int | Sequence[int] | None = None,
+        combination: Combination = "product",
+    ) -> None:
+        if combination not in ("product", "sum"):
+            raise ValueError(f'combination must be "product" or "sum", got {combination!r}')
+        for name, kernel in (("action_kernel", action_kernel), ("context_kernel", context_kernel)):
+            if not isinstance(kernel, Kernel):
+                raise ValueError(f"{name} must be a GPyTorch kernel, got {kernel!r}")
+        actions = _action_columns(action_columns)
+        contexts = _context_columns(context_columns, actions)
+        super().__init__()
+        self.action_kernel = action_kernel
+        self.context_kernel = context_kernel
+        self.action_columns = actions
+        self.context_columns = contexts
+        self.combination = combination
+
+    @property
+    def selections(self) -> tuple[Selection, Selection]:
+        """What takes the actions, and the contexts, out of joint inputs ``X[..., selection]``."""
+        if self.context_columns is None:
+            return selection(self.action_columns), slice(len(self.action_columns), None)
+        return selection(self.action_columns), selection(self.context_columns)
+
+    @property
+    def least_columns(self) -> int:
+        """How many columns joint inputs have at least."""
+        if self.context_columns is None:
+            return len(self.action_columns) + 1
+        return max(*self.action_columns, *self.context_columns) + 1
+
+    @property
+    def is_stationary(self) -> bool:
+        return self.action_kernel.is_stationary and self.context_kernel.is_stationary
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self._typed_part.dtype
+
+    @property
+    def device(self) -> torch.device | None:
+        return self._typed_part.device
+
+    @property
+    def _typed_part(self) -> Kernel:
+        # A kernel without parameters, such as one of given tasks, may not know its dtype.
+        has_parameters = any(True for _ in self.action_kernel.parameters())
+        return self.action_kernel if has_parameters else self.context_kernel
+
+    def named_sub_kernels(self) -> Iterable[tuple[str, Kernel]]:
+        # GPyTorch's also names the kernels inside the parts, and assigns to those names.
+        yield "action_kernel", self.action_kernel
+        yield "context_kernel", self.context_kernel
+
+    def __getitem__(self, index: Any) -> Kernel:
+        new = super().__getitem__(index)
+        if new is not self:
+            new.batch_shape = torch.Size()  # and that of the parts
+        return new
+
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        x1: Tensor,
+        x2: Tensor,
+        diag: bool = False,
+        last_dim_is_batch: bool = False,
+        **params: Any,
+    ) -> Tensor:
+        if last_dim_is_batch:
+            raise RuntimeError("ActionContextKernel does not take last_dim_is_batch")
+        require_columns(x1, self.least_columns)
+        if diag:
+            # An IndexKernel that is batched and meets points that are not has no diagonal.
+            batch = torch.broadcast_shapes(x1.shape[:-2], self.batch_shape)
+            x1, x2 = (x.expand(*batch, *x.shape[-2:]) for x in (x1, x2))
+        parts = zip((self.action_kernel, self.context_kernel), self.selections, strict=True)
+        action, context = (
+            _values(kernel, x1[..., of], x2[..., of], diag, params) for kernel, of in parts
+        )
+        return action * context if self.combination == "product" else (action + context) / 2
+
+
+def _values(kernel: Kernel, x1: Tensor, x2: Tensor, diag: bool, params: dict[str, Any]) -> Tensor:
+    covariance = task_covariance(kernel)
+    if covariance is not None:
+        # GPyTorch's IndexKernel takes any number for a task, and a sparse matrix to look it up.
+        x1, x2 = (x if kernel.active_dims is None else x[..., kernel.active_dims] for x in (x1, x2))
+        return task_values(covariance, x1, x2, diag)
+    values = kernel(x1, x2, diag=diag, **params)
+    return values if diag else values.to_dense()
+
+
+def _action_columns(columns: Any) -> tuple[int, ...]:
+    if isinstance(columns, Iterable):
+        return checked_columns(columns, "action_columns")
+    return tuple(range(whole_number(columns, "action_columns", least=1)))
+
+
+def _context_columns(columns: Any, actions: tuple[int, ...]) -> tuple[int, ...] | None:
+    if isinstance(columns, Iterable):
+        contexts = checked_columns(columns, "context_columns")
+        both = sorted(set(actions) & set(contexts))
+        if both:
+            raise ValueError(f"context_columns must not be action_columns as well, got {both}")
+        return contexts
+    num = None if columns is None else whole_number(columns, "context_columns", least=1)
+    first = len(actions)
+    if sorted(actions) != list(range(first)):
+        raise ValueError(
+            "context_columns must be listed where action_columns are not the first ones, got "
+            f"{columns} with {actions}"
+        )
+    return None if num is None else tuple(range(first, first + num))

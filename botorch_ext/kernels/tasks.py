@@ -1,0 +1,140 @@
+"""Kernels on finitely many tasks, by number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from gpytorch.kernels import IndexKernel, Kernel
+from torch import Tensor
+
+from botorch_ext.domains import checked_tensor
+
+
+class TaskKernel(Kernel):
+    """A given covariance between T tasks: k(i, j) = covariance[i, j] for task numbers i and j.
+
+    Its inputs have one column of whole numbers from 0 to T - 1. It has nothing to learn; GPyTorch's
+    `IndexKernel` has.
+
+    Args:
+        covariance: ``T x T``, symmetric and positive semi-definite; leading dimensions are batch
+            dimensions. float64 unless it is a floating-point tensor. It is copied.
+        active_dims: The column of the task, where the inputs have others: a sequence of one.
+
+    Raises:
+        ValueError: A covariance that is not square, symmetric, positive semi-definite (up to
+            rounding) or finite.
+    """
+
+    covariance: Tensor
+
+    def __init__(
+        self,
+        covariance: Tensor | Sequence[Sequence[float]],
+        active_dims: tuple[int, ...] | None = None,
+    ) -> None:
+        checked = _checked_covariance(covariance)
+        super().__init__(batch_shape=checked.shape[:-2], active_dims=active_dims)
+        self.register_buffer("covariance", checked)
+
+    @property
+    def num_tasks(self) -> int:
+        """T."""
+        return self.covariance.shape[-1]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.covariance.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.covariance.device
+
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        x1: Tensor,
+        x2: Tensor,
+        diag: bool = False,
+        last_dim_is_batch: bool = False,
+        **params: Any,
+    ) -> Tensor:
+        if last_dim_is_batch:
+            raise RuntimeError("TaskKernel does not take last_dim_is_batch")
+        return task_values(self.covariance, x1, x2, diag)
+
+
+def task_covariance(kernel: Kernel) -> Tensor | None:
+    """``*batch x T x T`` of a `TaskKernel` or of GPyTorch's `IndexKernel`; None of any other."""
+    if type(kernel) is TaskKernel:
+        return kernel.covariance
+    if isinstance(kernel, IndexKernel) and type(kernel).forward is IndexKernel.forward:
+        return kernel._eval_covar_matrix()
+    return None
+
+
+def task_values(covariance: Tensor, X1: Tensor, X2: Tensor, diag: bool = False) -> Tensor:
+    """Entries of ``*batch x T x T`` at ``... x n x 1`` and ``... x m x 1`` task numbers.
+
+    Returns:
+        ``... x n x m``, or ``... x n``, the variances of the first, for ``diag``.
+
+    Raises:
+        ValueError: What is no task number.
+    """
+    rows = _task_numbers(X1, covariance.shape[-1])
+    if diag:
+        batch = torch.broadcast_shapes(covariance.shape[:-2], rows.shape[:-1])
+        variances = covariance.diagonal(dim1=-2, dim2=-1)
+        return variances.expand(*batch, -1).gather(-1, rows.expand(*batch, -1))
+    columns = _task_numbers(X2, covariance.shape[-1])
+    if rows.ndim == columns.ndim == 1:
+        # Columns first: then whole rows are copied at once.
+        return covariance.index_select(-1, columns).index_select(-2, rows)
+    num_tasks = covariance.shape[-1]
+    places = num_tasks * rows.unsqueeze(-1) + columns.unsqueeze(-2)
+    batch = torch.broadcast_shapes(covariance.shape[:-2], places.shape[:-2])
+    entries = covariance.flatten(-2).expand(*batch, num_tasks**2)
+    places = places.expand(*batch, *places.shape[-2:])
+    return entries.gather(-1, places.flatten(-2)).unflatten(-1, places.shape[-2:])
+
+
+def _task_numbers(X: Tensor, num_tasks: int) -> Tensor:
+    """``... x n x 1`` as ``... x n`` integers, or a ValueError: -1 would index the last task."""
+    if X.shape[-1] != 1:
+        raise ValueError(f"tasks must be one column of numbers, got shape {tuple(X.shape)}")
+    given = X.detach()[..., 0]
+    tasks = given.long()
+    if not bool(((tasks == given) & (tasks >= 0) & (tasks < num_tasks)).all()):
+        wrong = given[(tasks != given) | (tasks < 0) | (tasks >= num_tasks)]
+        raise ValueError(
+            f"tasks must be whole numbers from 0 to {num_tasks - 1}, got {wrong[0].item():g}"
+        )
+    return tasks
+
+
+@torch.no_grad()
+def _checked_covariance(covariance: Any) -> Tensor:
+    floating = isinstance(covariance, Tensor) and covariance.is_floating_point()
+    dtype = covariance.dtype if floating else torch.float64
+    device = covariance.device if isinstance(covariance, Tensor) else None
+    C = checked_tensor(covariance, dtype, device, "covariance").detach().clone()
+    if C.ndim < 2 or C.shape[-1] != C.shape[-2] or 0 in C.shape:
+        raise ValueError(f"covariance must be square, T x T with T >= 1, got {tuple(C.shape)}")
+    if not bool(torch.isfinite(C).all()):
+        raise ValueError("covariance must be finite, got NaN or infinite entries")
+    # What rounding does to a product of T columns.
+    rounding = 100 * C.shape[-1] * torch.finfo(C.dtype).eps * float(C.abs().max())
+    asymmetry = float((C - C.mT).abs().max())
+    if asymmetry > rounding:
+        raise ValueError(
+            f"covariance must be symmetric, got entries that differ by {asymmetry:.3g}"
+        )
+    C = (C + C.mT) / 2
+    least = float(torch.linalg.eigvalsh(C).min())
+    if least < -rounding:
+        raise ValueError(
+            f"covariance must be positive semi-definite, got an eigenvalue of {least:.3g}"
+        )
+    return C

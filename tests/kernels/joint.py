@@ -1,0 +1,173 @@
+"""Kernels on actions and contexts with their formulas, away from the origin.
+
+Joint points have five columns: three of the action, a real one of the context, and a task.
+"""
+
+import math
+
+import pytest
+import torch
+from gpytorch.kernels import IndexKernel, Kernel, LinearKernel
+from torch import Tensor
+
+from botorch_ext.kernels import ActionContextKernel, TaskKernel
+from tests.kernel_functions.kernels import periodic, scaled, spread, stationary
+from tests.kernel_functions.kernels import points as actions
+
+NUM_TASKS = 4
+COVARIANCE = torch.tensor(
+    [[1.0, 0.6, -0.3, 0.2], [0.6, 0.8, 0.1, 0.0], [-0.3, 0.1, 0.9, 0.4], [0.2, 0.0, 0.4, 0.7]],
+    dtype=torch.float64,
+)
+
+
+def points(num: int, seed: int, batch: tuple[int, ...] = ()) -> Tensor:
+    """``*batch x num x 5``; the tasks come in turn, so that all of them come."""
+    generator = torch.Generator().manual_seed(100 + seed)
+    z = -4 + 1.5 * torch.rand(*batch, num, 1, generator=generator, dtype=torch.float64)
+    tasks = (torch.arange(num) + seed) % NUM_TASKS
+    tasks = tasks.to(torch.float64).unsqueeze(-1).expand(*batch, num, 1)
+    return torch.cat([actions(num, seed, batch), z, tasks], dim=-1)
+
+
+def index_kernel(batch: tuple[int, ...] = (), rank: int = 2, **kwargs) -> Kernel:
+    """GPyTorch's, with numbers that are no accident."""
+    kernel = IndexKernel(NUM_TASKS, rank, batch_shape=torch.Size(batch), **kwargs).double()
+    kernel.covar_factor.data = spread(-0.7, 0.8, *batch, NUM_TASKS, rank)
+    kernel.var = spread(0.1, 0.4, *batch, NUM_TASKS)
+    return kernel
+
+
+def rbf_formula(lengthscale):
+    def value(s, t):
+        return math.exp(-0.5 * sum(((a - b) / lengthscale) ** 2 for a, b in zip(s, t, strict=True)))
+
+    return value
+
+
+def matern32_formula(lengthscale):
+    def value(s, t):
+        r = math.sqrt(3) * math.dist(s, t) / lengthscale
+        return (1 + r) * math.exp(-r)
+
+    return value
+
+
+def task_formula(covariance):
+    return lambda s, t: float(covariance[int(s[0])][int(t[0])])
+
+
+def index_formula(kernel):
+    B, v = kernel.covar_factor.tolist(), kernel.var.tolist()
+
+    def value(s, t):
+        i, j = int(s[0]), int(t[0])
+        return sum(b * c for b, c in zip(B[i], B[j], strict=True)) + (v[i] if i == j else 0.0)
+
+    return value
+
+
+def _index_case(combination):
+    kernel = index_kernel()
+    made = ActionContextKernel(stationary(math.inf), kernel, 3, (4,), combination)
+    return made, rbf_formula(0.8), index_formula(kernel), (0, 1, 2), (4,)
+
+
+# GPyTorch's IndexKernel makes sparse matrices.
+sparse_matrices = pytest.mark.filterwarnings("ignore:Sparse invariant checks are:UserWarning")
+
+# Of each: the kernel, the formulas of its two parts, and the columns they see.
+BY_FORMULA = {
+    "product": lambda: (
+        ActionContextKernel(stationary(math.inf, 0.7), stationary(1.5, 1.1), 3, 1),
+        *(rbf_formula(0.7), matern32_formula(1.1), (0, 1, 2), (3,)),
+    ),
+    "sum": lambda: (
+        ActionContextKernel(stationary(1.5, 0.7), stationary(math.inf, 1.1), 3, 1, "sum"),
+        *(matern32_formula(0.7), rbf_formula(1.1), (0, 1, 2), (3,)),
+    ),
+    "all others": lambda: (
+        ActionContextKernel(stationary(math.inf, 0.7), stationary(1.5, 1.1), 3),
+        *(rbf_formula(0.7), matern32_formula(1.1), (0, 1, 2), (3, 4)),
+    ),
+    "listed": lambda: (
+        ActionContextKernel(stationary(1.5, 0.7), stationary(math.inf, 1.1), (3, 0), (2, 1)),
+        *(matern32_formula(0.7), rbf_formula(1.1), (3, 0), (2, 1)),
+    ),
+    "active dims": lambda: (
+        ActionContextKernel(
+            stationary(math.inf, 0.7, active_dims=(1,)),
+            stationary(1.5, 1.1, active_dims=(0,)),
+            (2, 0),
+            (4, 3),
+        ),
+        *(rbf_formula(0.7), matern32_formula(1.1), (0,), (4,)),
+    ),
+    "given tasks": lambda: (
+        ActionContextKernel(stationary(math.inf, 0.7), TaskKernel(COVARIANCE), 3, [4]),
+        *(rbf_formula(0.7), task_formula(COVARIANCE.tolist()), (0, 1, 2), (4,)),
+    ),
+    "sum with tasks": lambda: (
+        ActionContextKernel(stationary(math.inf, 0.7), TaskKernel(COVARIANCE), 3, [4], "sum"),
+        *(rbf_formula(0.7), task_formula(COVARIANCE.tolist()), (0, 1, 2), (4,)),
+    ),
+    "a task among contexts": lambda: (
+        ActionContextKernel(stationary(math.inf, 0.7), TaskKernel(COVARIANCE, active_dims=(1,)), 3),
+        *(rbf_formula(0.7), task_formula(COVARIANCE.tolist()), (0, 1, 2), (4,)),
+    ),
+    "learned tasks": lambda: _index_case("product"),
+    "sum with learned tasks": lambda: _index_case("sum"),
+}
+
+MANY = spread(0.4, 1.5, 3, 1, 1)
+COVARIANCES = torch.stack([COVARIANCE, torch.eye(4).double(), 0.5 * COVARIANCE])
+TASKS_AND_VALUES = stationary(1.5, 1.2, active_dims=(0,)) * TaskKernel(COVARIANCE, active_dims=(1,))
+
+# Kernels whose frozen form has a gradient in closed form.
+SINGLE = {name: (lambda make=make: make()[0]) for name, make in BY_FORMULA.items()} | {
+    "joint columns": lambda: ActionContextKernel(
+        scaled(stationary(2.5, spread(0.5, 1.5, 1, 3))), TASKS_AND_VALUES, 3
+    ),
+    "sums within": lambda: scaled(
+        ActionContextKernel(
+            periodic() + stationary(0.5), scaled(TaskKernel(COVARIANCE), 0.9), (2, 0), (4,), "sum"
+        )
+    ),
+    "one within another": lambda: ActionContextKernel(
+        ActionContextKernel(stationary(1.5), stationary(math.inf), (2,), (0, 1), "sum"),
+        ActionContextKernel(stationary(2.5), index_kernel(), 1),
+        3,
+    ),
+    "no wrapper": lambda: stationary(1.5, active_dims=(0, 2)) * index_kernel(active_dims=(4,)),
+}
+BATCHED = {
+    "both": lambda: ActionContextKernel(
+        stationary(math.inf, MANY), stationary(1.5, MANY), 3, 1, "sum"
+    ),
+    "actions": lambda: ActionContextKernel(stationary(2.5, MANY), TaskKernel(COVARIANCE), 3, [4]),
+    "tasks": lambda: ActionContextKernel(stationary(2.5), TaskKernel(COVARIANCES), 3, [4]),
+    "learned tasks": lambda: ActionContextKernel(
+        stationary(1.5, MANY), index_kernel((3,)), (2, 1), (4,), "sum"
+    ),
+    "equal parts": lambda: ActionContextKernel(
+        stationary(1.5, MANY, active_dims=(2,)),
+        stationary(math.inf, spread(0.7, 0.7, 3, 1, 1), active_dims=(0,)),
+        3,
+    ),
+    "all equal": lambda: ActionContextKernel(
+        stationary(1.5, spread(0.6, 0.6, 3, 1, 1)), TaskKernel(COVARIANCE.expand(3, 4, 4)), 3, [4]
+    ),
+    "two dimensions": lambda: ActionContextKernel(
+        stationary(math.inf, spread(0.3, 2.0, 2, 3, 1, 1)),
+        TaskKernel(COVARIANCES.expand(2, 3, 4, 4)),
+        *(3, [4]),
+    ),
+    "scaled": lambda: scaled(
+        ActionContextKernel(stationary(1.5, MANY), TASKS_AND_VALUES, 3), spread(0.4, 0.9, 3)
+    ),
+}
+NO_CLOSED_FORM = {
+    "linear": lambda: ActionContextKernel(
+        LinearKernel().double(), TaskKernel(COVARIANCE), 3, [4], "sum"
+    ),
+}

@@ -1,0 +1,130 @@
+"""Given covariances of tasks against loops over their entries."""
+
+import math
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from botorch_ext.kernel_functions import freeze
+from botorch_ext.kernels import TaskKernel
+from tests.helpers import tolerance
+from tests.kernels.joint import COVARIANCE, COVARIANCES, index_kernel, sparse_matrices
+
+TOL = tolerance(torch.float64)
+CPU = torch.device("cpu")
+FIRST, SECOND = [2, 0, 3, 3, 1], [1, 3, 2]
+
+
+def column(tasks, dtype=torch.float64):
+    return torch.tensor(tasks, dtype=dtype).unsqueeze(-1)
+
+
+def entries(covariance, first, second):
+    return torch.stack([torch.stack([covariance[i, j] for j in second]) for i in first])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_values_are_the_entries(dtype, device):
+    kernel = TaskKernel(COVARIANCE.to(dtype)).to(device)
+    assert (kernel.num_tasks, kernel.dtype, kernel.device.type) == (4, dtype, device.type)
+    X1, X2 = (column(tasks, dtype).to(device) for tasks in (FIRST, SECOND))
+    expected = entries(COVARIANCE.to(dtype), FIRST, SECOND)
+    frozen = freeze(kernel, dtype, device)
+    assert torch.equal(kernel(X1, X2).to_dense().cpu(), expected)
+    assert torch.equal(frozen(X1, X2).cpu(), expected)
+    variances = COVARIANCE.to(dtype).diagonal()[FIRST]
+    assert torch.equal(kernel(X1, diag=True).cpu(), variances)
+    assert torch.equal(frozen.diagonal(X1).cpu(), variances)
+
+
+@sparse_matrices
+@pytest.mark.parametrize("kernel", [TaskKernel(COVARIANCES), index_kernel((3,))])
+def test_a_batch_is_each_covariance(kernel, device):
+    given = COVARIANCES if isinstance(kernel, TaskKernel) else kernel.covar_matrix.to_dense()
+    frozen = freeze(kernel, torch.float64, device)
+    X1 = column(FIRST).to(device)
+    own = torch.stack([column([(i + task) % 4 for task in SECOND]) for i in range(3)]).to(device)
+    more = torch.stack([own, own.flip(-2)])
+    with torch.no_grad():
+        for i in range(3):
+            expected = entries(given[i], FIRST, SECOND)
+            assert_close(frozen(X1, column(SECOND).to(device))[i].cpu(), expected, **TOL)
+            tasks = [int(task) for task in own[i].flatten()]
+            for got in (frozen(X1, own)[i], frozen(X1, more)[0, i], frozen(own, X1)[i].mT):
+                assert_close(got.cpu(), entries(given[i], FIRST, tasks), **TOL)
+            for got in (frozen.diagonal(own)[i], frozen.diagonal(more)[0, i]):
+                assert_close(got.cpu(), given[i].diagonal()[tasks], **TOL)
+            assert_close(frozen.diagonal(X1)[i].cpu(), given[i].diagonal()[FIRST], **TOL)
+
+
+def test_what_is_given_is_copied_and_not_learned():
+    covariance = COVARIANCE.clone()
+    kernel = TaskKernel(covariance)
+    covariance.zero_()
+    assert torch.equal(kernel.covariance, COVARIANCE)
+    assert not list(kernel.parameters())
+    assert TaskKernel([[1, 0], [0, 1]]).dtype == torch.float64
+    assert TaskKernel(torch.eye(2, dtype=torch.int64)).dtype == torch.float64
+    assert TaskKernel(COVARIANCES).batch_shape == (3,)
+    assert torch.equal(TaskKernel(COVARIANCES)[1].covariance, COVARIANCES[1])
+
+
+@pytest.mark.parametrize("rank", [1, 2, 4])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_covariances_of_low_rank_pass_in_spite_of_rounding(rank, dtype):
+    B = torch.randn(40, rank, generator=torch.Generator().manual_seed(0), dtype=dtype)
+    kernel = TaskKernel(B @ B.mT)
+    assert torch.equal(kernel.covariance, kernel.covariance.mT)
+
+
+@pytest.mark.parametrize(
+    ("covariance", "message"),
+    [
+        ([[1.0, 0.5]], r"covariance must be square, T x T with T >= 1, got \(1, 2\)"),
+        ([1.0, 0.5], r"covariance must be square, T x T with T >= 1, got \(2,\)"),
+        (torch.zeros(0, 0), r"covariance must be square, T x T with T >= 1, got \(0, 0\)"),
+        ([[1.0, 0.5], [0.4, 1.0]], "covariance must be symmetric, got entries that differ by 0.1"),
+        ([[1.0, 2.0], [2.0, 1.0]], "must be positive semi-definite, got an eigenvalue of -1"),
+        ([[1.0, 1.001], [1.001, 1.0]], "positive semi-definite, got an eigenvalue of -0.001"),
+        (-torch.eye(2), "must be positive semi-definite, got an eigenvalue of -1"),
+        ([[1.0, math.nan], [math.nan, 1.0]], "covariance must be finite"),
+        ([[math.inf, 0.0], [0.0, 1.0]], "covariance must be finite"),
+        ([[1.0], [0.5, 1.0]], "covariance must be a tensor or nested numbers of one shape"),
+        (torch.stack([COVARIANCE, -COVARIANCE]), "covariance must be positive semi-definite"),
+    ],
+)
+def test_bad_covariances_are_refused(covariance, message):
+    with pytest.raises(ValueError, match=message):
+        TaskKernel(covariance)
+
+
+@pytest.mark.parametrize("kernel", [TaskKernel(COVARIANCE), index_kernel()])
+@pytest.mark.parametrize(("task", "shown"), [(4.0, "4"), (-1.0, "-1"), (0.5, "0.5")])
+def test_what_is_no_task_is_refused(kernel, task, shown, device):
+    frozen = freeze(kernel, torch.float64, device)
+    good, bad = column(FIRST).to(device), column([0.0, task]).to(device)
+    acts = [
+        lambda: frozen(good, bad),
+        lambda: frozen(bad, good),
+        lambda: frozen.diagonal(bad),
+        lambda: frozen.value_and_pullback(good, bad),
+    ]
+    if isinstance(kernel, TaskKernel):
+        acts += [lambda: kernel.to(device)(bad, good).to_dense(), lambda: kernel(bad, diag=True)]
+    for act in acts:
+        with pytest.raises(ValueError, match=f"whole numbers from 0 to 3, got {shown}$"):
+            act()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_no_task(value):
+    with pytest.raises(ValueError, match=f"tasks must be whole numbers from 0 to 3, got {value}"):
+        TaskKernel(COVARIANCE)(column([value]), diag=True)
+
+
+def test_several_columns_are_refused():
+    X = torch.zeros(3, 2, dtype=torch.float64)
+    for kernel in (TaskKernel(COVARIANCE), index_kernel()):
+        with pytest.raises(ValueError, match=r"tasks must be one column of numbers, got .*\(3, 2"):
+            freeze(kernel, torch.float64, CPU)(X, X)
