@@ -22,6 +22,7 @@ function describes those that are its own; the others are:
 An impossible or missing argument is a ValueError that names it.
 """
 
+from botorch_ext.algorithms.balancing import regret_balancing
 from botorch_ext.algorithms.hyperparameters import (
     a_gp_ucb,
     expected_ucb,
@@ -48,5 +49,6 @@ __all__ = [
     "lb_gp_ucb",
     "mle_ucb",
     "phased_uncertainty_sampling",
+    "regret_balancing",
     "stable_opt",
 ]

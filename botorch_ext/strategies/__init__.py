@@ -1,8 +1,11 @@
 """Decisions over time: ask, tell, pending evaluations."""
 
+from botorch_ext.strategies.balancing import BalancingTest, CandidateBound, RegretBalancing
 from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.contextwise import ContextwiseStrategy
 from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
 from botorch_ext.strategies.hyperparameters import HyperparameterElimination
+from botorch_ext.strategies.master import MasterStrategy
 from botorch_ext.strategies.multi_model import MultiModelStrategy
 from botorch_ext.strategies.optimistic import OptimisticStrategy
 from botorch_ext.strategies.phased import PhasedElimination
@@ -18,16 +21,21 @@ from botorch_ext.strategies.stable import StableStrategy
 __all__ = [
     "Abandoned",
     "Asked",
+    "BalancingTest",
+    "CandidateBound",
+    "ContextwiseStrategy",
     "Event",
     "ExpectedBound",
     "History",
     "HyperparameterElimination",
     "LengthscaleBalancing",
+    "MasterStrategy",
     "MaximumLikelihood",
     "MultiModelStrategy",
     "OptimisticStrategy",
     "PhasedElimination",
     "RandomSearch",
+    "RegretBalancing",
     "ShrinkingLengthscale",
     "StableStrategy",
     "Strategy",

@@ -53,7 +53,7 @@ class Strategy(ABC):
     # Attributes that no event changes, and that may be large or impossible to copy.
     _fixed: ClassVar[frozenset[str]] = frozenset({"domain", "width", "context_space"})
     # Whether the actions may change from step to step.
-    _takes_actions: ClassVar[bool] = False
+    _takes_actions: bool = False
 
     def __init__(
         self,
@@ -129,10 +129,10 @@ class Strategy(ABC):
         """
         choices = self._checked_choices(context, actions)
         if num_trials is None:
-            self._require_askable(1)
+            self._require_askable(1, choices)
             return self._ask_one(choices)
         num_trials = whole_number(num_trials, "num_trials", least=1)
-        self._require_askable(num_trials)
+        self._require_askable(num_trials, choices)
         return [self._ask_one(choices) for _ in range(num_trials)]
 
     def tell(self, id: int, value: float) -> None:
@@ -260,9 +260,11 @@ class Strategy(ABC):
     def _check_joint(self, X: Tensor) -> None:  # noqa: B027 - not all have a model
         """A ValueError unless the model takes joint rows like these, ``n x (d + d_z)``."""
 
-    def _require_askable(self, num_trials: int) -> None:  # noqa: B027 - most methods always can
+    def _require_askable(  # noqa: B027 - most methods always can
+        self, num_trials: int, choices: Choices
+    ) -> None:
         """Raises `WaitingForObservations` or `HorizonReached` where the method cannot ask that many
-        trials now; called before anything is asked, and changes nothing."""
+        trials now for these choices; called before anything is asked, and changes nothing."""
 
     def _ask_one(self, choices: Choices) -> Trial:
         trial = self._next_trial(choices)
@@ -392,11 +394,15 @@ class Strategy(ABC):
             raise ValueError(f"{name} must be the point of its index, got index {row}")
 
     def _apply(self, event: Event) -> None:
+        self._fold(event)
+        # Last: should one of them be made an error, the event has happened all the same.
+        self._raise_warnings(stacklevel=3)
+
+    def _fold(self, event: Event) -> None:
+        """Changes the state by an event; what it warns of is left in `_unraised`."""
         self.history.check(event)
         self._absorb(event)
         self.history.apply(event)
-        # Last: should one of them be made an error, the event has happened all the same.
-        self._raise_warnings(stacklevel=3)
 
     def _clone(self) -> Self:
         """A strategy in the same state that goes its own way from here."""

@@ -156,7 +156,7 @@ class PhasedElimination(Strategy):
 
     # --- decisions --------------------------------------------------------------------------------
 
-    def _require_askable(self, num_trials: int) -> None:
+    def _require_askable(self, num_trials: int, choices: Choices) -> None:
         asked = len(self.history.trials)
         if asked + num_trials > self.horizon:
             raise HorizonReached(

@@ -85,7 +85,7 @@ class InRounds(RowsInTurn):
         super().__init__(domain)
         self.size, self.horizon = size, horizon
 
-    def _require_askable(self, num_trials):
+    def _require_askable(self, num_trials, choices):
         num_asked = len(self.history.trials)
         if num_asked + num_trials > self.horizon:
             raise HorizonReached(f"{self.horizon - num_asked} trials are left", self.horizon)
@@ -100,7 +100,7 @@ class InRounds(RowsInTurn):
 class Stuck(RowsInTurn):
     """Waits, though nothing is pending."""
 
-    def _require_askable(self, num_trials):
+    def _require_askable(self, num_trials, choices):
         raise WaitingForObservations("for ever", [], 0)
 
 
