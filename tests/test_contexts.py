@@ -2,9 +2,11 @@
 
 import pytest
 import torch
+from gpytorch.kernels import IndexKernel, LinearKernel, MaternKernel, RBFKernel, ScaleKernel
 
-from botorch_ext.contexts import ContextSpace, as_context_space, with_context
+from botorch_ext.contexts import ContextSpace, as_context_space, context_space_of, with_context
 from botorch_ext.domains import Box, FiniteSet
+from botorch_ext.kernels import ActionContextKernel, AdditiveKernel, TaskKernel
 
 LIKE = torch.zeros(1, 2, dtype=torch.float64)
 BOX = Box([[1.0, -3.0], [2.0, 5.0]])
@@ -90,3 +92,102 @@ def test_probes_are_contexts_of_the_space():
             space.checked(probe, LIKE)
     assert TASKS.probes(LIKE, 10, seed=0)[:, 1].tolist() == [0, 1, 2, 3, 4, 5, 6]
     assert len(ContextSpace().probes(LIKE, 5, seed=0)) == 0
+
+
+EYE = torch.eye(7).double()
+# Kernels for two columns of actions; what follows are the size of the contexts, and the tasks.
+KERNELS = {
+    "all columns": (RBFKernel(ard_num_dims=5), 3, ()),
+    "scaled": (ScaleKernel(MaternKernel(ard_num_dims=3)), 1, ()),
+    "one lengthscale": (RBFKernel(), None, ()),
+    "linear": (ScaleKernel(LinearKernel()), None, ()),
+    "groups": (AdditiveKernel(RBFKernel(), [(0, 2), (1, 3)], 4), 2, ()),
+    "named columns": (RBFKernel(active_dims=(0, 1)) * RBFKernel(active_dims=(3, 2)), 2, ()),
+    "some columns named": (RBFKernel(active_dims=(0, 4)) + LinearKernel(), None, ()),
+    "named and counted": (RBFKernel(active_dims=(2,)) + RBFKernel(ard_num_dims=6), 4, ()),
+    "actions alone": (RBFKernel(active_dims=(0, 1)), None, ()),
+    "task column": (
+        RBFKernel(active_dims=(0, 1)) * TaskKernel(EYE, active_dims=(2,)), 1, ((0, 7),)
+    ),
+    "learned task column": (
+        RBFKernel(active_dims=(0, 1)) * ScaleKernel(IndexKernel(5, active_dims=(3,))),
+        2,
+        ((1, 5),),
+    ),
+    "a task in some column": (RBFKernel() * TaskKernel(EYE, active_dims=(3,)), None, ((1, 7),)),
+    "fewer tasks": (
+        TaskKernel(EYE[:4, :4], active_dims=(2,)) + IndexKernel(6, active_dims=(2,)), 1, ((0, 4),)
+    ),
+    "a task among actions": (
+        TaskKernel(EYE, active_dims=(1,)) * RBFKernel(active_dims=(2, 3)), 2, ()
+    ),
+    "rest": (ActionContextKernel(RBFKernel(), MaternKernel(), 2), None, ()),
+    "counted rest": (ActionContextKernel(RBFKernel(), MaternKernel(ard_num_dims=3), 2), 3, ()),
+    "columns of the rest": (
+        ActionContextKernel(RBFKernel(), MaternKernel(active_dims=(1, 3)), 2), 4, ()
+    ),
+    "number of columns": (ActionContextKernel(RBFKernel(), MaternKernel(), 2, 4), 4, ()),
+    "listed columns": (ActionContextKernel(RBFKernel(), MaternKernel(), (1, 0), (5, 3)), 4, ()),
+    "tasks": (ActionContextKernel(RBFKernel(), TaskKernel(EYE), 2), 1, ((0, 7),)),
+    "learned tasks": (ActionContextKernel(RBFKernel(), IndexKernel(3), 2, [4]), 3, ((2, 3),)),
+    "tasks and numbers": (
+        ScaleKernel(
+            ActionContextKernel(
+                RBFKernel(),
+                RBFKernel(active_dims=(0, 2)) * TaskKernel(EYE, active_dims=(1,)),
+                2,
+                combination="sum",
+            )
+        ),
+        3,
+        ((1, 7),),
+    ),
+    "within columns": (
+        ScaleKernel(
+            ActionContextKernel(
+                RBFKernel(),
+                ActionContextKernel(TaskKernel(EYE), ScaleKernel(IndexKernel(3)), [1], [0]),
+                2,
+                [4, 3],
+            )
+        ),
+        3,
+        ((1, 7), (2, 3)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_tell_their_contexts(name):
+    kernel, dim, tasks = KERNELS[name]
+    space = context_space_of(kernel, 2)
+    assert (space.domain, space.dim, space.tasks) == (None, dim, tasks)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (
+            RBFKernel(ard_num_dims=2),
+            "columns for contexts after the 2 of the actions, got one on 2",
+        ),
+        (TaskKernel(EYE), "columns for contexts after the 2 of the actions, got one on 1"),
+        (
+            RBFKernel(ard_num_dims=3) * RBFKernel(ard_num_dims=4),
+            r"for the same number of columns, got parts for \[3, 4\]",
+        ),
+        (
+            RBFKernel(ard_num_dims=3) * RBFKernel(active_dims=(3,)),
+            r"got parts for \[3\] of them and for the columns \[0, 1, 2, 3\]",
+        ),
+        (
+            ActionContextKernel(RBFKernel(), RBFKernel(active_dims=(2,)), 2, [2, 3]),
+            r"on columns that there are, got one on \[2\] of 2 columns",
+        ),
+    ],
+)
+def test_kernels_that_are_on_no_joint_columns_are_refused(kernel, message):
+    with pytest.raises(ValueError, match=f"kernel must have .*{message}"):
+        context_space_of(kernel, 2)
+    with pytest.raises(ValueError, match="action_dim must be at least 1, got 0"):
+        context_space_of(kernel, 0)
