@@ -1,11 +1,16 @@
-"""Test problems: RKHS functions, perturbed ones, unknown hyperparameters, a robust one, BoTorch's
-test functions, a real tuning task."""
+"""Test problems: RKHS functions, with contexts too, perturbed ones, unknown hyperparameters, a
+robust one, BoTorch's test functions, a real tuning task."""
 
 from botorch_ext.problems.base import KnownFunction, Problem, global_maximum
 from botorch_ext.problems.binding import (
     BindingAffinities,
     load_binding_affinities,
     synthetic_binding_affinities,
+)
+from botorch_ext.problems.contextual import (
+    ContextualFunction,
+    ContextualProblem,
+    ContextualRKHSFunction,
 )
 from botorch_ext.problems.hills import HighestHill, HillMean
 from botorch_ext.problems.hyperparameters import (
@@ -28,6 +33,9 @@ from botorch_ext.problems.temperatures import (
 
 __all__ = [
     "BindingAffinities",
+    "ContextualFunction",
+    "ContextualProblem",
+    "ContextualRKHSFunction",
     "CorrelatedMode",
     "HighestHill",
     "HillMean",

@@ -62,9 +62,20 @@ def pointwise(
         ValueError: ``X`` has the wrong shape, dtype or device, is not finite, or lies outside.
     """
     points = domain.require_contains(X) if inside else as_points(X, domain.dim, domain.like)
-    values = function(points)  # (n,)
+    return one_or_many(function(points), X)
+
+
+def one_or_many(values: Tensor, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
+    """``n`` values as they are, or as a scalar tensor where ``X`` is one point."""
     one_point = X.ndim == 1 if isinstance(X, Tensor) else not isinstance(X[0], Sequence)
     return values.squeeze(0) if one_point else values
+
+
+def best_of(function: Callable[[Tensor], Tensor], points: Tensor) -> tuple[Tensor, float]:
+    """The first of ``n x d`` points with the largest value, and that value."""
+    values = function(points)
+    row = int(values.argmax())
+    return points[row], float(values[row])
 
 
 class KnownFunction(ABC):
@@ -117,9 +128,7 @@ class KnownFunction(ABC):
     @cached_property
     def _optimum(self) -> tuple[Tensor, float]:
         if isinstance(self.domain, FiniteSet):
-            values = self._evaluate(self.domain.points)
-            row = int(values.argmax())
-            return self.domain.points[row], float(values[row])
+            return best_of(self._evaluate, self.domain.points)
         return global_maximum(self._evaluate, self.domain, seed=0, extra=self._near_maxima())
 
 

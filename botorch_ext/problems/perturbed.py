@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains import Box, Domain, FiniteSet
-from botorch_ext.problems.base import Problem, global_maximum, pointwise
+from botorch_ext.problems.base import Problem, best_of, global_maximum, pointwise
 
 Perturbation = Callable[[Tensor], Tensor]
 
@@ -96,9 +96,7 @@ class Perturbed:
     @cached_property
     def _optimum(self) -> tuple[Tensor, float] | None:
         if isinstance(self.domain, FiniteSet):
-            values = self._evaluate(self.domain.points)
-            row = int(values.argmax())
-            return self.domain.points[row], float(values[row])
+            return best_of(self._evaluate, self.domain.points)
         center = self.rkhs_part.optimizer
         if center is None:
             return None
