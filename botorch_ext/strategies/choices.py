@@ -34,9 +34,7 @@ class Choices:
         Raises:
             ValueError: No point, or points that are none of the domain.
         """
-        points = domain.require_contains(actions, "actions")
-        if not len(points):
-            raise ValueError("actions must hold at least one point, got none")
+        points = checked_actions(actions, domain)
         rows = domain.index(points) if isinstance(domain, FiniteSet) else None
         return cls(context, points.clone(), rows)
 
@@ -53,3 +51,11 @@ class Choices:
             return {"index": row}
         places = {"action": row}
         return places if self.rows is None else {"index": int(self.rows[row])} | places
+
+
+def checked_actions(actions: Actions, domain: Domain, name: str = "actions") -> Tensor:
+    """``m x d`` points of the domain, at least one, or a ValueError that names the argument."""
+    points = domain.require_contains(actions, name)
+    if not len(points):
+        raise ValueError(f"{name} must hold at least one point, got none")
+    return points

@@ -9,6 +9,7 @@ import torch
 from gpytorch.kernels import RBFKernel
 from torch import Tensor
 
+from botorch_ext.contexts import ContextSpace
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.models import FinitePosterior, KernelGP
@@ -97,6 +98,21 @@ class InRounds(RowsInTurn):
             raise WaitingForObservations(message, self.pending, available)
 
 
+class InRoundsByContext(InRounds):
+    """Asks rounds of the first, second, ... of the points of each step, whatever the context."""
+
+    _takes_actions = True
+
+    def __init__(self, domain: Domain, contexts: Domain, horizon: int = 1000) -> None:
+        super().__init__(domain, horizon=horizon)
+        self.context_space = ContextSpace(contexts)
+
+    def _decide(self, choices):
+        points = choices.points(self.domain)
+        row = len(self.history.trials) % len(points)
+        return points[row].clone(), choices.places(row)
+
+
 class Stuck(RowsInTurn):
     """Waits, though nothing is pending."""
 
@@ -133,11 +149,12 @@ def play(strategy: Strategy, actions: list[Action]) -> None:
 
 
 def plain(event: Any) -> Any:
-    """An event as something that `==` compares in full, the point bit for bit."""
+    """An event as something that `==` compares in full, point and context bit for bit."""
     if not isinstance(event, Asked):
         return event
     trial = event.trial
-    return "asked", trial.id, trial.x.tolist(), trial.context, trial.info
+    context = None if trial.context is None else trial.context.tolist()
+    return "asked", trial.id, trial.x.tolist(), context, trial.info
 
 
 def snapshot(strategy: OptimisticStrategy) -> Any:
