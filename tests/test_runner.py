@@ -470,7 +470,8 @@ class Counted:
 
 @pytest.mark.parametrize("num_threads", [2, 8])
 def test_never_more_trials_under_way_than_allowed(num_threads):
-    strategy, counted = make(finite()), Counted()
+    # Long enough that trials are under way together, also where asking is slow.
+    strategy, counted = make(finite()), Counted(seconds=0.02)
     with Threads(num_threads) as pool:
         result = quiet(strategy, counted, 24, executor=pool, max_pending=4)
         assert pool.submit(int).result() == 0  # the caller's pool stays open
