@@ -109,6 +109,7 @@ ORDER = (
     "strategies",
     "algorithms.arguments",
     "algorithms.optimistic",
+    "algorithms.contextual",
     "algorithms.balancing",
     "algorithms.phased",
     "algorithms.hyperparameters",

@@ -17,12 +17,15 @@ function describes those that are its own; the others are:
 - ``radius`` and ``norm``: of the ball of perturbations, in the units of the coordinates; "l2" or
   "linf".
 - ``seed``, ``initial``, ``num_initial``: see `OptimisticStrategy`.
+- ``context_domain``: the contexts that every ask is then given: a domain, their dimension d_z or a
+  `ContextSpace`; ``kernel`` (and every model) is then on joint rows, the action first.
 - ``horizon``: T, the number of trials, for the methods that must know it.
 
 An impossible or missing argument is a ValueError that names it.
 """
 
 from botorch_ext.algorithms.balancing import regret_balancing
+from botorch_ext.algorithms.contextual import cgp_ucb
 from botorch_ext.algorithms.hyperparameters import (
     a_gp_ucb,
     expected_ucb,
@@ -38,6 +41,7 @@ __all__ = [
     "a_gp_ucb",
     "bpe",
     "bpe_delay",
+    "cgp_ucb",
     "ec_gp_ucb",
     "expected_ucb",
     "gp_bucb",

@@ -29,7 +29,9 @@ class _OfAll(Common, total=False):
     context_domain: Domain | int | ContextSpace | None
 
 
-class _Optimistic(_OfAll, total=False):
+class Optimistic(_OfAll, total=False):
+    """What the methods of optimistic selection take, whatever their pending policy."""
+
     inflate: bool
     minimum: float | None
     timeout: int | None
@@ -48,7 +50,7 @@ _OF_THE_STRATEGY = (
 
 
 def gp_ucb(
-    domain: Domain, kernel: Kernel, *, noise_variance: float, **options: Unpack[_Optimistic]
+    domain: Domain, kernel: Kernel, *, noise_variance: float, **options: Unpack[Optimistic]
 ) -> OptimisticStrategy:
     """GP-UCB with the `SelfNormalized` width (Srinivas et al. 2010; the width of Bogunovic and
     Krause 2021, lemma 1).
@@ -57,11 +59,11 @@ def gp_ucb(
         options: The arguments all methods share, described with the package.
     """
     width = published_width(SelfNormalized, options)
-    return _strategy(domain, kernel, noise_variance, width, options)
+    return optimistic_strategy(domain, kernel, noise_variance, width, options)
 
 
 def igp_ucb(
-    domain: Domain, kernel: Kernel, *, noise_variance: float, **options: Unpack[_Optimistic]
+    domain: Domain, kernel: Kernel, *, noise_variance: float, **options: Unpack[Optimistic]
 ) -> OptimisticStrategy:
     """IGP-UCB: GP-UCB with the `ChowdhuryGopalan` width at the realised information gain
     (Chowdhury and Gopalan 2017, algorithm 1).
@@ -70,7 +72,7 @@ def igp_ucb(
         options: The arguments all methods share, described with the package.
     """
     width = published_width(ChowdhuryGopalan, options)
-    return _strategy(domain, kernel, noise_variance, width, options)
+    return optimistic_strategy(domain, kernel, noise_variance, width, options)
 
 
 def ec_gp_ucb(
@@ -79,7 +81,7 @@ def ec_gp_ucb(
     *,
     noise_variance: float,
     misspecification: float,
-    **options: Unpack[_Optimistic],
+    **options: Unpack[Optimistic],
 ) -> OptimisticStrategy:
     """EC-GP-UCB: GP-UCB with confidence bounds enlarged for a known misspecification
     (Bogunovic and Krause 2021, algorithm 1).
@@ -91,7 +93,7 @@ def ec_gp_ucb(
     """
     misspecification = one_number(misspecification, "misspecification")
     width = Enlarged(published_width(SelfNormalized, options), misspecification)
-    return _strategy(domain, kernel, noise_variance, width, options)
+    return optimistic_strategy(domain, kernel, noise_variance, width, options)
 
 
 def gp_bucb(
@@ -112,7 +114,9 @@ def gp_bucb(
     """
     _fix_pending(options, "hallucinate", "gp_bucb")
     width = published_width(SelfNormalized, options)
-    return _strategy(domain, kernel, noise_variance, width, {**options, "inflate": inflate})
+    return optimistic_strategy(
+        domain, kernel, noise_variance, width, {**options, "inflate": inflate}
+    )
 
 
 def gp_ucb_sdf(
@@ -136,7 +140,9 @@ def gp_ucb_sdf(
     _fix_pending(options, "censor", "gp_ucb_sdf")
     width = published_width(SelfNormalized, options)
     options_of_policy = {"minimum": minimum, "timeout": timeout}
-    return _strategy(domain, kernel, noise_variance, width, {**options, **options_of_policy})
+    return optimistic_strategy(
+        domain, kernel, noise_variance, width, {**options, **options_of_policy}
+    )
 
 
 def _fix_pending(options: _OfAll, policy: Pending, name: str) -> None:
@@ -145,14 +151,15 @@ def _fix_pending(options: _OfAll, policy: Pending, name: str) -> None:
         raise ValueError(f"pending must be {policy!r} for {name}, got {given!r}")
 
 
-def _strategy(
+def optimistic_strategy(
     domain: Domain,
     kernel: Kernel,
     noise_variance: float,
     width: Width | float,
     options: Mapping[str, Any],
 ) -> OptimisticStrategy:
-    refuse_unknown(options, _Optimistic)
+    """A strategy of this width, with the options that are the strategy's or its model's."""
+    refuse_unknown(options, Optimistic)
     kept = {name: value for name, value in options.items() if name in _OF_THE_STRATEGY}
     return OptimisticStrategy(
         domain, make_model(domain, kernel, noise_variance, options), width, **kept
