@@ -100,7 +100,9 @@ def max_information_gain(
 def product_kernel_bound(action_gain: float, context_rank: int, horizon: int) -> float:
     """gamma(T; k_S x k_Z) <= d gamma(T; k_S) + d ln T for a context kernel of rank d.
 
-    Source: Krause and Ong 2011, theorem 2.
+    Source: Krause and Ong 2011, theorem 2. Their proof loses a factor T before ln T; the bound
+    holds all the same, even without its term d ln T: K is a sum of d matrices D_j K_S D_j with
+    diagonal D_j of entries at most 1, as k_Z(z, z) <= 1, and log det(I + .) is subadditive.
 
     Args:
         action_gain: gamma(T; k_S), or an upper bound on it.
@@ -119,7 +121,8 @@ def product_kernel_bound(action_gain: float, context_rank: int, horizon: int) ->
 def additive_kernel_bound(action_gain: float, context_gain: float, horizon: int) -> float:
     """gamma(T; k_S + k_Z) <= gamma(T; k_S) + gamma(T; k_Z) + 2 ln T.
 
-    It bounds the halved kernel (k_S + k_Z)/2 as well. Source: Krause and Ong 2011, theorem 3.
+    It bounds the halved kernel (k_S + k_Z)/2 as well. Source: Krause and Ong 2011, theorem 3, which
+    holds without its term 2 ln T, as log det(I + .) is subadditive.
 
     Args:
         action_gain: gamma(T; k_S), or an upper bound on it.

@@ -14,6 +14,7 @@ from botorch_ext.information_gain import (
     max_information_gain,
     product_kernel_bound,
 )
+from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from tests.helpers import tolerance
 from tests.oracles import dense_information_gain, dense_posterior
 
@@ -170,6 +171,48 @@ def test_the_additive_bound_holds_for_the_exact_maxima(noise, horizon):
     bound = additive_kernel_bound(action, context, horizon)
     assert best_of_all(halved, PAIRS, horizon, noise) <= joint <= bound + 1e-12
     assert bound == pytest.approx(action + context + 2 * math.log(horizon), rel=1e-12)
+
+
+def largest_gain(kernel, points, num_points, noise):
+    """gamma, of all multisets at once."""
+    with torch.no_grad():
+        K = kernel(points, points).to_dense()
+    multisets = itertools.combinations_with_replacement(range(len(points)), num_points)
+    rows = torch.tensor(list(multisets))
+    matrices = K[rows.unsqueeze(-1), rows.unsqueeze(-2)] / noise
+    eye = torch.eye(num_points, dtype=K.dtype)
+    return 0.5 * torch.linalg.slogdet(eye + matrices).logabsdet.max().item()
+
+
+def covariance_of_rank(rank, num_tasks=4):
+    """With k(z, z) = 1 for all but the last, where it is less."""
+    generator = torch.Generator().manual_seed(rank)
+    B = torch.randn(num_tasks, rank, generator=generator, dtype=torch.float64)
+    B = B / B.norm(dim=-1, keepdim=True)
+    B[-1] *= 0.6
+    return B @ B.mT
+
+
+@pytest.mark.parametrize("noise", [0.01, 2.0])
+@pytest.mark.parametrize("horizon", [1, 2, 5])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_the_bounds_hold_for_tasks(rank, horizon, noise):
+    tasks = TaskKernel(covariance_of_rank(rank))
+    numbers = torch.arange(4, dtype=torch.float64).unsqueeze(-1)
+    pairs = torch.cat([ACTIONS.repeat_interleave(4, dim=0), numbers.repeat(3, 1)], dim=-1)
+    action = largest_gain(rbf(), ACTIONS, horizon, noise)
+    assert action == pytest.approx(best_of_all(rbf(), ACTIONS, horizon, noise), rel=1e-12)
+    context = largest_gain(tasks, numbers, horizon, noise)
+    product = largest_gain(ActionContextKernel(rbf(), tasks, 1), pairs, horizon, noise)
+    assert product <= product_kernel_bound(action, rank, horizon)
+    assert product <= rank * action * (1 + 1e-12)  # without ln T
+    # A task alone can be played all the time, and one action in all tasks.
+    assert product >= max(action, context) * (1 - 1e-12)
+    summed = ActionContextKernel(rbf(), tasks, 1, combination="sum")
+    halved = largest_gain(summed, pairs, horizon, noise)
+    doubled = largest_gain(summed, pairs, horizon, noise / 2)  # k_S + k_Z itself
+    assert halved <= doubled <= additive_kernel_bound(action, context, horizon)
+    assert doubled <= (action + context) * (1 + 1e-12)  # without ln T
 
 
 def test_the_bounds_are_their_formulas():
