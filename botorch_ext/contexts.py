@@ -83,9 +83,9 @@ class ContextSpace:
             ValueError: The wrong size, dtype or device, an entry that is not finite, or none of the
                 contexts there are.
         """
-        if not isinstance(context, Tensor | Sequence):
-            context = [context]
+        is_tensor = isinstance(context, Tensor)
         context = checked_like(context, like, name)
+        context = context if is_tensor else torch.atleast_1d(context)
         dim = self.dim or dim or max(context.numel(), 1)
         if context.shape != (dim,):
             raise ValueError(f"{name} must have shape ({dim},), got {tuple(context.shape)}")
@@ -98,7 +98,7 @@ class ContextSpace:
                     f"{name} must have a task in column {column}, a whole number from 0 to "
                     f"{number - 1}, got {point[0].tolist()}"
                 )
-        return point[0].clone()
+        return point[0].detach().clone()
 
     def probes(self, like: Tensor, num_points: int, seed: int) -> Tensor:
         """Contexts where models are checked: all of a finite set unless there are too many, a

@@ -11,6 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from copy import copy, deepcopy
+from dataclasses import replace
 from typing import Any, ClassVar, Self, overload
 
 import torch
@@ -18,7 +19,7 @@ from torch import Tensor
 
 from botorch_ext.checks import one_number, whole_number
 from botorch_ext.contexts import ContextLike, ContextSpace, as_context_space, with_context
-from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains import Domain, FiniteSet, require_same_kind
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError, UnknownTrialError
 from botorch_ext.strategies.choices import Actions, Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
@@ -70,10 +71,13 @@ class Strategy(ABC):
         self.warnings: list[str] = []
         # Those that are yet to be raised.
         self._unraised: list[tuple[str, type[Warning]]] = []
-        self.context_space = as_context_space(context_domain)
-        self.initial = None
-        if initial is not None:
-            self.initial = checked_data(domain, initial, self.context_space)
+        space = as_context_space(context_domain)
+        if space is not None and space.domain is not None:
+            require_same_kind(space.domain.like, domain.like, "context_domain")
+        self.initial = None if initial is None else checked_data(domain, initial, space)
+        if space is not None and space.dim is None and self.initial is not None:
+            space = replace(space, dim=self.initial[0].shape[-1] - domain.dim)
+        self.context_space = space
         if isinstance(domain, FiniteSet):
             self._initial_rows = domain.sample_indices(num_initial, self.seed).tolist()
             self._initial_points = domain.points[self._initial_rows]
@@ -315,9 +319,8 @@ class Strategy(ABC):
     @property
     def _looks_at_kernel_later(self) -> bool:
         """Whether k(x, x) is looked at where trials are asked: `probes_of` knows too little of the
-        contexts, and nothing was found so far."""
-        space = self.context_space
-        return space is not None and space.domain is None and not self.warnings
+        contexts."""
+        return self.context_space is not None and self.context_space.domain is None
 
     @property
     def _context_dim(self) -> int | None:
@@ -326,8 +329,6 @@ class Strategy(ABC):
             return 0
         if self.context_space.dim is not None:
             return self.context_space.dim
-        if self.initial is not None:
-            return self.initial[0].shape[-1] - self.domain.dim
         if self.history.trials and self.history.trials[0].context is not None:
             return len(self.history.trials[0].context)
         return None

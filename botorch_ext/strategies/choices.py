@@ -36,7 +36,7 @@ class Choices:
         """
         points = checked_actions(actions, domain)
         rows = domain.index(points) if isinstance(domain, FiniteSet) else None
-        return cls(context, points.clone(), rows)
+        return cls(context, points.detach().clone(), rows)
 
     def points(self, domain: Domain) -> Tensor | None:
         """The ``m x d`` points to choose from; None for all of a box."""

@@ -27,7 +27,7 @@ def checked_data(
     if not isinstance(Y, Tensor):
         Y = checked_tensor(Y, X.dtype, X.device, "initial Y")
     Y = checked_values(Y, len(X), X, "initial Y")
-    return (X.clone(), Y.clone()) if len(X) else None
+    return (X.detach().clone(), Y.detach().clone()) if len(X) else None
 
 
 def _checked_joint(domain: Domain, X: Any, space: ContextSpace) -> Tensor:

@@ -101,7 +101,7 @@ class MultiModelStrategy(Strategy):
         else:
             posterior = models.select(range(models.num_models))
         if len(probes):
-            self._note_large_kernels(models, models.names, probes)
+            self._note_large_kernels(models.names, models.largest_variances(probes))
             self._raise_warnings(stacklevel=4)
         if self.initial is not None:
             posterior.add(*self.initial)
@@ -239,11 +239,11 @@ class MultiModelStrategy(Strategy):
         )
         self._note(message, AllModelsRejectedWarning)
 
-    def _note_large_kernels(
-        self, models: CandidateModels, names: Sequence[str], points: Tensor
-    ) -> None:
-        for name, largest in zip(names, models.largest_variances(points).tolist(), strict=True):
-            self._note_large_kernel(largest, f" ({name})")
+    def _note_large_kernels(self, names: Sequence[str], largest: Tensor) -> None:
+        """Where nothing was noted so far."""
+        if not self.warnings:
+            for name, value in zip(names, largest.tolist(), strict=True):
+                self._note_large_kernel(value, f" ({name})")
 
     # --- decisions --------------------------------------------------------------------------------
 
@@ -322,13 +322,15 @@ class MultiModelStrategy(Strategy):
         if isinstance(event, Asked):
             if event.trial.id >= len(self._initial_points):
                 self._check_played(event.trial)
-            # Before the event has a row: should the growth fail, nothing has happened.
-            self._rows.enter_newest()
-            self._grow(self._next_step + 1)  # this one is not yet in the history
+            # All that can fail comes before the event has a row.
+            names, largest = [self.names[id] for id in self.alive], None
             if self._looks_at_kernel_later:
                 models: Any = self._rows.posterior
-                names = [self.names[id] for id in self.alive]
-                self._note_large_kernels(models, names, event.trial.point.unsqueeze(0))
+                largest = models.largest_variances(event.trial.point.unsqueeze(0))
+            self._rows.enter_newest()
+            self._grow(self._next_step + 1)  # this one is not yet in the history
+            if largest is not None:
+                self._note_large_kernels(names, largest)
         is_datum = self._rows.absorb(event, self.history)
         if is_datum and isinstance(event, Told):
             trial = self.history.trials[event.id]

@@ -174,11 +174,13 @@ class OptimisticStrategy(Strategy):
     # --- the fold ---------------------------------------------------------------------------------
 
     def _absorb(self, event: Event) -> None:
-        self._rows.absorb(event, self.history)
         if isinstance(event, Asked) and self._looks_at_kernel_later:
             model: Any = self._rows.posterior
-            largest = model.largest_variance(event.trial.point.unsqueeze(0))
-            self._note_large_kernel(float(largest))
+            # First: should the kernel not take this context, nothing has happened.
+            largest = float(model.largest_variance(event.trial.point.unsqueeze(0)))
+            if not self.warnings:
+                self._note_large_kernel(largest)
+        self._rows.absorb(event, self.history)
 
     def _evaluated_means(self) -> Tensor:
         posterior = self._rows.for_means().posterior
