@@ -1,9 +1,11 @@
 """Pictures: regret and best-value curves, posteriors with confidence bands and asked points, rounds
-of phased elimination, how late feedback came, and what became of candidate models.
+of phased elimination, how late feedback came, what became of candidate models, and which action was
+chosen in which context.
 
 Matplotlib is imported by the functions, not with the package: ``pip install 'botorch-ext[plot]'``.
 """
 
+from botorch_ext.plotting.contexts import plot_action_map, plot_action_map_1d
 from botorch_ext.plotting.curves import plot_best_value, plot_regret
 from botorch_ext.plotting.models import plot_model_bands, plot_models
 from botorch_ext.plotting.posteriors import plot_posterior_1d, plot_posterior_2d
@@ -12,6 +14,8 @@ from botorch_ext.plotting.style import PALETTE
 
 __all__ = [
     "PALETTE",
+    "plot_action_map",
+    "plot_action_map_1d",
     "plot_best_value",
     "plot_feedback",
     "plot_model_bands",

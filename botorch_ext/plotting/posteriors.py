@@ -11,6 +11,7 @@ from botorch.models.model import Model
 from torch import Tensor
 
 from botorch_ext.domains import Box
+from botorch_ext.plotting.maps import draw_heat_map, legend_above, scatter_in_order
 from botorch_ext.plotting.slices import (
     Band,
     Slice,
@@ -133,37 +134,13 @@ def plot_posterior_2d(
     across, up = (side.numpy() for side in sides)
 
     ax = axes_or_new(ax)
-    heights = shown.reshape(num_points, num_points).T
-    mesh = ax.pcolormesh(across, up, heights, shading="gouraud", cmap="viridis", rasterized=True)
-    figure = ax.get_figure(root=True)
-    if figure is not None:
-        figure.colorbar(mesh, ax=ax, label=labels[quantity])
+    draw_heat_map(ax, across, up, shown.reshape(num_points, num_points).T, labels[quantity])
     if points is not None and len(points) > 0:
-        _scatter_in_order(ax, points)
-    ax.set_xlim(float(across[0]), float(across[-1]))
-    ax.set_ylim(float(up[0]), float(up[-1]))
+        scatter_in_order(ax, points)
+        legend_above(ax, 2)
     ax.set_xlabel("x[0]")
     ax.set_ylabel("x[1]")
     return ax
-
-
-def _scatter_in_order(ax: Axes, points: np.ndarray) -> None:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    order = np.linspace(0.0, 1.0, len(points)) if len(points) > 1 else np.ones(1)
-    areas = 12 + 48 * order
-    # Colours that the map of the posterior does not use.
-    colors = LinearSegmentedColormap.from_list("order", ["white", PALETTE[1]])
-    # Points on the edge of the box are drawn whole.
-    look = {"cmap": colors, "vmin": 0.0, "vmax": 1.0, "edgecolors": "black", "clip_on": False}
-    ax.scatter(points[:, 0], points[:, 1], s=areas, c=order, linewidths=0.8, zorder=3, **look)
-    for position, label in ((0, "first asked point"), (-1, "last asked point")):
-        face = colors(order[position])
-        size = float(np.sqrt(areas[position]))
-        handle: dict[str, Any] = {"linestyle": "none", "marker": "o", "markeredgecolor": "black"}
-        ax.plot([], [], markersize=size, markerfacecolor=face, label=label, **handle)
-    # Above the map: inside it, the legend would hide points.
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize="small")
 
 
 def _mean_and_std(model: Model, grid: Tensor) -> tuple[np.ndarray, np.ndarray]:
