@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from botorch_ext.contexts import ContextSpace
@@ -13,7 +14,7 @@ from botorch_ext.exceptions import HorizonReached
 from botorch_ext.strategies.choices import checked_actions
 
 # Known ahead, one value for each step; or a function of the step; or values as they come.
-Source = Tensor | Sequence[Any] | Callable[[int], Any] | Iterator[Any]
+Source = Tensor | np.ndarray | Sequence[Any] | Callable[[int], Any] | Iterator[Any]
 
 # From a value, and what to call it in a message, to what is used.
 Check = Callable[[Any, str], Tensor]
@@ -39,7 +40,7 @@ class Stream:
         # What the iterator gave last, and for which step: a strategy may wait.
         self._newest: tuple[int, Tensor] | None = None
         self._known: list[Tensor] | None = None
-        if isinstance(source, Tensor | Sequence):
+        if isinstance(source, Tensor | np.ndarray | Sequence):
             values = list(source)
             checked: dict[int, Tensor] = {}  # one set of actions is often that of many steps
             for step, value in enumerate(values):

@@ -72,6 +72,7 @@ def asked(strategy):
 SOURCES = {
     "known ahead": lambda: HOURS,
     "a list": lambda: HOURS.tolist(),
+    "an array": lambda: HOURS.numpy(),
     "a function": lambda: lambda number: HOURS[number],
     "an iterator": lambda: iter(HOURS),
     "a generator": lambda: (hour for hour in HOURS.tolist()),
