@@ -70,21 +70,21 @@ def some_points(step):
 # What makes eliminations happen in so few steps.
 BOLD = {"c": 0.02, "c1": 0.003, "c2": 0.02}
 INSTANCES = {
-    "prompt": (finite, prompt(120, seed=1), {}, {**BOLD}),
-    "late": (finite, script(260, seed=2), {}, {**BOLD}),
+    "prompt": (finite, prompt(60, seed=1), {}, {**BOLD}),
+    "late": (finite, script(130, seed=2), {}, {**BOLD}),
     "late, other constants": (
         finite,
-        script(240, seed=3),
+        script(130, seed=3),
         {},
         {"c": 0.03, "c1": 0.002, "c2": 0.04, "delta": 0.03, "levels": (0.5, 0.0)},
     ),
-    "late, ignored": (finite, script(200, seed=4), {}, {**BOLD, "policy": "ignore"}),
-    "late, censored": (finite, script(200, seed=5), {}, {**BOLD, "policy": "timeout"}),
-    "action sets": (finite, script(260, seed=6), {"rows": some_rows}, {**BOLD}),
-    "box": (box, prompt(45, seed=7), {}, {**BOLD, "levels": (0.6, 0.05)}),
-    "box, late": (box, script(90, seed=8), {}, {**BOLD, "levels": (0.6, 0.05)}),
-    "box, action sets": (box, script(200, seed=9), {"points": some_points}, {**BOLD}),
-    "published constants": (finite, script(160, seed=10), {}, {"levels": (0.3, 0.1)}),
+    "late, ignored": (finite, script(110, seed=4), {}, {**BOLD, "policy": "ignore"}),
+    "late, censored": (finite, script(120, seed=5), {}, {**BOLD, "policy": "timeout"}),
+    "action sets": (finite, script(140, seed=6), {"rows": some_rows}, {**BOLD}),
+    "box": (box, prompt(25, seed=7), {}, {**BOLD, "levels": (0.6, 0.05)}),
+    "box, late": (box, script(60, seed=8), {}, {**BOLD, "levels": (0.6, 0.05)}),
+    "box, action sets": (box, script(90, seed=9), {"points": some_points}, {**BOLD}),
+    "published constants": (finite, script(90, seed=10), {}, {"levels": (0.3, 0.1)}),
 }
 # Those in which somebody goes.
 ELIMINATING = set(INSTANCES) - {"published constants"}
@@ -200,7 +200,7 @@ def test_the_units_of_the_rewards_change_nothing(published):
             **BOLD,
             **changed,
         )
-        actions = [(kind, share, scale * noise) for kind, share, noise in script(200, seed=21)]
+        actions = [(kind, share, scale * noise) for kind, share, noise in script(120, seed=21)]
         drive(strategy, actions, value=lambda x: scale * f(x))
         trials = strategy.history.trials
         return strategy, [(trial.info["base"], trial.info["index"]) for trial in trials]
@@ -338,7 +338,7 @@ def test_replayed_events_give_the_same_state_and_the_same_question(name):
     played = make(make_domain(), **changed)
     cuts = []
     for done, action in enumerate(actions):
-        if done in (9, 50):
+        if done in (9,):
             cuts.append((done, played.events))
         drive(played, [action], choices)
     assert played.eliminated
@@ -432,8 +432,7 @@ def test_impossible_candidate_bounds_are_refused(case):
         RegretBalancing([RandomSearch(finite()), RandomSearch(finite())], [linear, bound])
 
 
-@pytest.mark.parametrize("batch", [None, 5])
-def test_a_bound_that_falls_later_is_refused_when_it_is_reached(batch):
+def test_a_bound_that_falls_later_is_refused_when_it_is_reached():
     def late(n):
         return 0.0 if n == 1003 else 0.0001 * n
 
@@ -447,9 +446,10 @@ def test_a_bound_that_falls_later_is_refused_when_it_is_reached(batch):
     assert trial.info["base"] == 1
     before = snapshot(strategy)
     message = "bound of base 1 must never decrease, got 0.0 for n = 1003 after 0.1002"
-    with pytest.raises(ValueError, match=message):
-        strategy.ask(batch)
-    assert snapshot(strategy) == before
+    for batch in (None, 5):
+        with pytest.raises(ValueError, match=message):
+            strategy.ask(batch)
+        assert snapshot(strategy) == before
     again = RegretBalancing(bases, [lambda n: float(n), late], reward_range=(-9.0, 9.0))
     again.replay([*events, Asked(trial)])
     beyond = Asked(Trial(1003, trial.x, None, {"base": 1, "decision": {}}))
