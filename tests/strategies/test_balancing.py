@@ -173,6 +173,28 @@ def test_every_decision_is_that_of_plain_loops(name):
     assert next(tests, None) is None
 
 
+def test_any_strategies_with_any_bounds():
+    # Not capped at the length of the range: that is the master's.
+    low, high = -2.5, 1.5
+    bounds = [lambda n: 9.0 * n, lambda n: 2.0 * math.sqrt(n), lambda n: 0.3 * n, lambda n: 3 + n]
+    bases = [RandomSearch(box(), seed=seed) for seed in range(4)]
+    strategy = RegretBalancing(bases, bounds, reward_range=(low, high), delta=0.2, c=0.3)
+    oracle = MasterOracle(bounds, low, high, delta=0.2, c=0.3)
+    for _ in range(150):
+        expected = oracle.turn()
+        trial = strategy.ask()
+        assert trial.info["base"] == expected
+        oracle.owner[trial.id] = expected
+        value = (low, -1.0, 0.5, high)[expected]
+        strategy.tell(trial.id, value)
+        oracle.tell(trial.id, value)
+        assert strategy.eliminated == oracle.eliminated
+    assert set(strategy.eliminated) == {1}
+    for test in strategy.tests:
+        lower, upper = oracle.ends[test.t - 1][test.base]
+        assert (test.lower, test.upper) == pytest.approx((lower, upper), rel=1e-12)
+
+
 def snapshot(strategy):
     return (
         [plain(event) for event in strategy.events],
