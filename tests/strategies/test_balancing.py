@@ -238,6 +238,14 @@ def test_the_units_of_the_rewards_change_nothing(published):
             assert other[name] == 8 * one[name]
 
 
+def test_the_largest_misspecification_comes_first():
+    strategy = make(finite(), levels=torch.tensor([0.1, 0.4, 0.0, 0.2]))
+    told = [base.width.misspecification for base in strategy.bases]
+    assert told == pytest.approx([0.4, 0.2, 0.1, 0.0])
+    assert [bound.misspecification for bound in strategy.bounds] == told
+    assert strategy.ask().info["base"] == 0
+
+
 def test_one_base_is_ec_gp_ucb():
     options = {"rkhs_bound": B, "noise_std": SIGMA, "noise_variance": LAMBDA, "seed": 5}
     alone = algorithms.ec_gp_ucb(finite(), kernel(), misspecification=0.2, **options)
@@ -463,6 +471,9 @@ def test_a_bound_that_falls_later_is_refused_when_it_is_reached():
     strategy = RegretBalancing(bases, [lambda n: float(n), late], reward_range=(-9.0, 9.0))
     strategy.ask(1002)
     events = strategy.events
+    with pytest.raises(ValueError, match="bound of base 1 must never decrease"):
+        strategy.ask(2)  # the first of them would do
+    assert len(strategy.events) == 1002
     assert [base.history.trials[-1].id for base in strategy.bases] == [0, 1000]
     trial = strategy.ask()
     assert trial.info["base"] == 1
