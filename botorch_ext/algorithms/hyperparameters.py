@@ -138,7 +138,6 @@ def a_gp_ucb(
         growth: g in lengthscale_0 / g(t).
         options: The arguments all methods share, described with the package; ``rkhs_bound`` is B_0.
     """
-    _refuse_contexts(options, "a_gp_ucb")
     scales = require_lengthscales(models).tolist()
     if models.grows:
         raise ValueError("models must all be there from the start for a_gp_ucb, got a growing set")
@@ -178,7 +177,6 @@ def lb_gp_ucb(
         noise_std: R, the sub-Gaussian constant of the noise.
         options: The arguments all methods share, described with the package.
     """
-    _refuse_contexts(options, "lb_gp_ucb")
     standardize = options.get("rkhs_bound") is None and options.get("width") is None
     rkhs_bound = options.get("rkhs_bound")
     rkhs_bound = 1.0 if rkhs_bound is None else rkhs_bound
@@ -196,11 +194,6 @@ def lb_gp_ucb(
         standardize=standardize,
         **of_strategy(options),
     )
-
-
-def _refuse_contexts(options: Mapping[str, Any], name: str) -> None:
-    if options.get("context_domain") is not None:
-        raise ValueError(f"context_domain must be None: the bounds of {name} know no contexts")
 
 
 def elimination_width(

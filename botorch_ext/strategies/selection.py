@@ -71,7 +71,7 @@ class ShrinkingLengthscale(MultiModelStrategy):
         growth: g, of the step t.
 
     Raises:
-        ValueError: What `MultiModelStrategy` raises, models without a lengthscale, or a
+        ValueError: What `MultiModelStrategy` raises, contexts, models without a lengthscale, or a
             lengthscale_0 or a growth that is not positive.
     """
 
@@ -85,6 +85,7 @@ class ShrinkingLengthscale(MultiModelStrategy):
         growth: Callable[[int], float],
         **options: Unpack[MultiModelOptions],
     ) -> None:
+        _refuse_contexts(self, options)
         self.lengthscale_0 = checked_lengthscale_0(lengthscale_0)
         require_lengthscales(models)
         self.growth = growth
@@ -121,9 +122,9 @@ class LengthscaleBalancing(MultiModelStrategy):
             all the same.
 
     Raises:
-        ValueError: What `MultiModelStrategy` raises, models without a lengthscale, an impossible
-            number, or models with data, another width or the "censor" policy where outputs are
-            standardised.
+        ValueError: What `MultiModelStrategy` raises, contexts, models without a lengthscale, an
+            impossible number, or models with data, another width or the "censor" policy where
+            outputs are standardised.
     """
 
     def __init__(
@@ -139,6 +140,7 @@ class LengthscaleBalancing(MultiModelStrategy):
         standardize: bool = False,
         **options: Unpack[MultiModelOptions],
     ) -> None:
+        _refuse_contexts(self, options)
         noise_std, delta = one_number(noise_std, "noise_std"), one_number(delta, "delta")
         check_rkhs_bound(rkhs_bound)
         check_noise_std(noise_std)
@@ -250,6 +252,12 @@ class LengthscaleBalancing(MultiModelStrategy):
 
     def _evaluated_means(self) -> Tensor:
         return self._shift + self._scale * super()._evaluated_means()
+
+
+def _refuse_contexts(strategy: MultiModelStrategy, options: MultiModelOptions) -> None:
+    if options.get("context_domain") is not None:
+        who = type(strategy).__name__
+        raise ValueError(f"context_domain must be None: the bounds of {who} know no contexts")
 
 
 def checked_lengthscale_0(value: float) -> float:

@@ -17,7 +17,12 @@ from botorch_ext import (
 from botorch_ext.contexts import ContextSpace
 from botorch_ext.exceptions import KernelBoundWarning, OutsideDomainError
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
-from botorch_ext.strategies import Asked, RandomSearch
+from botorch_ext.strategies import (
+    Asked,
+    LengthscaleBalancing,
+    RandomSearch,
+    ShrinkingLengthscale,
+)
 from tests.strategies.contextual_sessions import (
     CONTEXT_BOX,
     NOISE_VARIANCE,
@@ -335,6 +340,15 @@ def test_methods_that_take_no_context_domain():
         options |= {"bpe": {"horizon": 9}, "stable_opt": {"radius": 0.1}}.get(method, {})
         with pytest.raises((TypeError, ValueError), match="context_domain"):
             getattr(algorithms, method)(box(), first, context_domain=2, **options)
+    for make_strategy in (
+        lambda **more: LengthscaleBalancing(box(), several, 1.0, noise_std=0.1, **more),
+        lambda **more: ShrinkingLengthscale(
+            box(), several, 1.0, lengthscale_0=1.0, growth=float, **more
+        ),
+    ):
+        with pytest.raises(ValueError, match="context_domain must be None"):
+            make_strategy(context_domain=2)
+        make_strategy(context_domain=None)
 
 
 OTHER_SIZE = ActionContextKernel(rbf([1.0, 2.0]), rbf([1.0, 2.0, 3.0]), 2)

@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 from botorch_ext import Box, CandidateModels, algorithms, widths
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
+from botorch_ext.strategies import ContextwiseStrategy
 from tests.strategies.contextual_sessions import (
     NOISE_VARIANCE,
     cgp_ucb,
@@ -149,26 +150,31 @@ def test_contexts_that_share_nothing_are_studies_of_their_own(policy):
         finite(), action_kernel=k, context_kernel=TaskKernel(torch.eye(3).double()), **options
     )
     alone = [algorithms.gp_ucb(finite(), k, **options) for _ in range(3)]
+    master = ContextwiseStrategy(alone, key=int, context_domain=1)
     tasks = torch.randint(3, (100,), generator=torch.Generator().manual_seed(92)).tolist()
     own = {}  # from the trial of the whole to the study and its trial
     for (kind, share, noise), task in zip(script(100, 93), tasks, strict=True):
         if kind in ("ask", "ask three") or not whole.pending:
-            mine = whole.ask(context=torch.tensor([float(task)]).double())
+            mine = whole.ask(context=[task])
             other = alone[task].ask()
             own[mine.id] = task, other.id
             assert mine.info["index"] == other.info["index"]
             for key in ("mean", "std"):
                 assert mine.info[key] == pytest.approx(other.info[key], rel=1e-7, abs=1e-8)
+            assert master.ask(context=[task]).info == {
+                "base": task,
+                "decision": other.info,
+                "index": other.info["index"],
+            }
         else:
             id = whole.pending[int(share * len(whole.pending))]
             task, other = own[id]
-            if kind == "tell":
-                value = f(whole.history.trials[id].x) + task + noise
-                whole.tell(id, value)
-                alone[task].tell(other, value)
-            else:
-                whole.abandon(id)
-                alone[task].abandon(other)
+            value = f(whole.history.trials[id].x) + task + noise
+            for study, known_as in ((whole, id), (master, id), (alone[task], other)):
+                if kind == "tell":
+                    study.tell(known_as, value)
+                else:
+                    study.abandon(known_as)
     assert min(len(study.history.trials) for study in alone) > 8
     gains = [study.report()["information_gain"] for study in alone]
     assert whole.report()["information_gain"] == pytest.approx(sum(gains), rel=1e-8)

@@ -38,8 +38,9 @@ from tests.strategies.model_sessions import (
     grid,
     level,
     self_normalized,
+    slope,
 )
-from tests.strategies.sessions import POLICIES, box, finite, script
+from tests.strategies.sessions import POLICIES, box, data, finite, script
 
 EPS = 0.04
 
@@ -111,6 +112,12 @@ MODELS = {
             level(0.6),
         ),
     ],
+    # Action sets alone.
+    "no contexts": [
+        (rbf(0.8), rbf_of(0.8), 0.02, None),
+        (rbf(2.5), rbf_of(2.5), 0.04, level(0.7)),
+        (matern(0.7), matern_of(0.7), 0.05, slope),
+    ],
 }
 
 
@@ -128,8 +135,14 @@ class WithOffset(widths.Width):
         return 0.3 / t
 
 
+def bayes_finite(model, t, gain):
+    # With contexts that do not depend on f a union over the actions is enough.
+    return math.sqrt(2 * math.log(54 * math.pi**2 * t**2 / (3 * DELTA)))
+
+
 # name: options of he_gp_ucb, the width written out, its offset
 WIDTHS = {
+    "bayesian": ({"setting": "bayesian", "rkhs_bound": None}, bayes_finite, lambda t: 0.0),
     "frequentist": ({}, self_normalized(), lambda t: 0.0),
     "misspecified": ({"misspecification": EPS}, enlarged, lambda t: 0.0),
     "offset": ({"width": WithOffset()}, lambda m, t, gain: 0.4 + 0.02 * t, lambda t: 0.3 / t),
@@ -146,9 +159,10 @@ def make(method, name, domain, policy, **more):
     width = more.get("width")
     if callable(width) and not isinstance(width, widths.Width):
         more["width"] = width(len(kernels))
-    context_domain = SETTINGS[name].domain()
-    if context_domain is None:
-        context_domain = 1
+    context_domain = None
+    if name in SETTINGS:
+        context_domain = SETTINGS[name].domain()
+        context_domain = 1 if context_domain is None else context_domain
     return getattr(algorithms, method)(
         domain,
         CandidateModels(kernels, noises, means),
@@ -173,7 +187,7 @@ def play_and_note(strategy, actions, made):
 def eliminate(name, domain, policy, kind="frequentist", length=56, seed=81, fine=None, **more):
     options, width, offset = WIDTHS[kind]
     strategy = make("he_gp_ucb", name, domain, policy, **options, **more)
-    made = offers(SETTINGS[name], domain, 3 * length, seed, share=0.3)
+    made = offers(SETTINGS.get(name), domain, 3 * length, seed, share=0.3)
     alive_after, chosen_from = play_and_note(strategy, script(length, seed), made)
     eps = EPS if kind == "misspecified" else 0.0
     test = EliminationTest(len(strategy.names), SIGMA, DELTA, eps)
@@ -199,7 +213,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.AllModel
 @pytest.mark.parametrize(
     ("name", "policy"),
     [("tasks", policy) for policy in POLICIES]
-    + [("product", "hallucinate"), ("product", "timeout"), ("sum of tasks", "ignore")],
+    + [("product", "hallucinate"), ("product", "timeout"), ("sum of tasks", "ignore")]
+    + [("no contexts", "hallucinate"), ("no contexts", "timeout")],
 )
 def test_every_pick_and_every_rejection_is_that_of_the_definition(name, policy):
     test = eliminate(name, finite(), policy)
@@ -225,6 +240,7 @@ some_policies = pytest.mark.parametrize(
         ("tasks", "timeout"),
         ("product", "hallucinate"),
         ("product", "censor"),
+        ("no contexts", "inflate"),
     ],
 )
 
@@ -233,7 +249,7 @@ some_policies = pytest.mark.parametrize(
 def test_mle_ucb_plays_the_model_with_the_highest_evidence(name, policy):
     full = self_normalized(delta=DELTA)
     strategy = make("mle_ucb", name, finite(), policy)
-    made = offers(SETTINGS[name], finite(), 200, 84, share=0.3)
+    made = offers(SETTINGS.get(name), finite(), 200, 84, share=0.3)
     chosen_from = play(strategy, script(36, 84), made)
     chosen = set()
     for event, session, question in replay(strategy, policy, chosen_from):
@@ -252,7 +268,7 @@ def test_mle_ucb_plays_the_model_with_the_highest_evidence(name, policy):
 def test_expected_ucb_averages_the_bounds_by_the_evidence(name, policy):
     full = self_normalized(delta=DELTA)
     strategy = make("expected_ucb", name, finite(), policy)
-    made = offers(SETTINGS[name], finite(), 200, 85, share=0.3)
+    made = offers(SETTINGS.get(name), finite(), 200, 85, share=0.3)
     chosen_from = play(strategy, script(36, 85), made)
     undecided = 0
     for event, session, question in replay(strategy, policy, chosen_from):
@@ -267,9 +283,14 @@ def test_expected_ucb_averages_the_bounds_by_the_evidence(name, policy):
     assert undecided > 1
 
 
-@pytest.mark.parametrize(("name", "policy"), [("tasks", "timeout"), ("product", "inflate")])
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [("tasks", "timeout"), ("product", "inflate"), ("no contexts", "hallucinate")],
+)
 def test_no_action_of_a_fine_grid_and_no_model_beats_a_pick_on_a_box(name, policy):
-    initial = contextual_data(SETTINGS[name], box(), 3)
+    initial = data(box(), 3)
+    if name in SETTINGS:
+        initial = contextual_data(SETTINGS[name], box(), 3)
     eliminate(name, box(), policy, length=18, seed=86, fine=grid(13), initial=initial)
 
 
