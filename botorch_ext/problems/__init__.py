@@ -2,6 +2,7 @@
 robust one, BoTorch's test functions, a real tuning task."""
 
 from botorch_ext.problems.base import KnownFunction, Problem, global_maximum
+from botorch_ext.problems.binders import BestBinder
 from botorch_ext.problems.binding import (
     BindingAffinities,
     load_binding_affinities,
@@ -23,6 +24,8 @@ from botorch_ext.problems.lockout import LockOut, lock_out
 from botorch_ext.problems.perturbed import Perturbed, adversarial, rough, tabulated
 from botorch_ext.problems.rkhs import RKHSFunction
 from botorch_ext.problems.robust import TwoPeaks
+from botorch_ext.problems.scaling import Scaling
+from botorch_ext.problems.sensors import HottestSensor, clock
 from botorch_ext.problems.svc import SVCTuning
 from botorch_ext.problems.synthetic import SyntheticProblem
 from botorch_ext.problems.temperatures import (
@@ -32,6 +35,7 @@ from botorch_ext.problems.temperatures import (
 )
 
 __all__ = [
+    "BestBinder",
     "BindingAffinities",
     "ContextualFunction",
     "ContextualProblem",
@@ -39,6 +43,7 @@ __all__ = [
     "CorrelatedMode",
     "HighestHill",
     "HillMean",
+    "HottestSensor",
     "HyperparameterProblem",
     "KnownFunction",
     "LengthscalePeak",
@@ -48,10 +53,12 @@ __all__ = [
     "RKHSFunction",
     "RepeatedSignal",
     "SVCTuning",
+    "Scaling",
     "SyntheticProblem",
     "Temperatures",
     "TwoPeaks",
     "adversarial",
+    "clock",
     "global_maximum",
     "load_binding_affinities",
     "load_temperatures",
