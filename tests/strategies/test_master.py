@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 import torch
-from gpytorch.kernels import RBFKernel, ScaleKernel
+from gpytorch.kernels import ScaleKernel
 
 from botorch_ext import Box, FiniteSet, KernelGP, algorithms
 from botorch_ext.contexts import ContextSpace
@@ -19,15 +19,13 @@ from botorch_ext.exceptions import (
 from botorch_ext.strategies import (
     Abandoned,
     Asked,
-    ContextwiseStrategy,
-    MasterStrategy,
     OptimisticStrategy,
     RandomSearch,
-    RegretBalancing,
     Told,
     Trial,
 )
 from tests.strategies import model_sessions
+from tests.strategies.master_sessions import MIXTURES, InTurn, contextual, joint_kernel, snapshot
 from tests.strategies.sessions import (
     LAMBDA,
     InRounds,
@@ -44,59 +42,6 @@ from tests.strategies.sessions import (
     play,
     script,
 )
-
-
-class InTurn(MasterStrategy):
-    """Its bases play in turn, each ``length`` times."""
-
-    def __init__(self, bases, length=1, **options):
-        super().__init__(bases, **options)
-        self.length = length
-
-    def _choose(self, choices, given):
-        return (len(self.history.trials) + sum(given)) // self.length % len(self.bases)
-
-
-def joint_kernel():
-    k = RBFKernel(ard_num_dims=3).double()
-    k.lengthscale = torch.tensor([0.9, 0.5, 0.8], dtype=torch.float64)
-    return k
-
-
-def contextual(domain, **more):
-    return OptimisticStrategy(domain, KernelGP(joint_kernel(), LAMBDA), 2.0, **more)
-
-
-MIXTURES = {
-    "pending policies": lambda domain: InTurn(
-        [make(domain, policy, num_initial=2) for policy in ("ignore", "inflate", "timeout")]
-    ),
-    "several models": lambda domain: InTurn(
-        [model_sessions.make("he_gp_ucb", domain, name="lengthscales"), RandomSearch(domain)],
-        length=2,
-    ),
-    "initial data": lambda domain: InTurn(
-        [make(domain, initial=data(domain, 4)), make(domain, seed=8)]
-    ),
-    "nested": lambda domain: InTurn(
-        [
-            RegretBalancing(
-                [make(domain, seed=1), RandomSearch(domain)],
-                [lambda n: 0.02 * n, lambda n: 0.03 * n],
-                reward_range=(-3.0, 2.0),
-                c=0.05,
-            ),
-            InTurn([make(domain, "censor"), RandomSearch(domain, seed=3)], length=2),
-        ],
-        length=3,
-    ),
-}
-
-
-def snapshot(strategy):
-    state = [[plain(event) for event in strategy.events], strategy.report(), strategy.warnings]
-    return state + [snapshot(base) for base in getattr(strategy, "bases", [])]
-
 
 # --- what a base sees -----------------------------------------------------------------------------
 
@@ -488,105 +433,3 @@ def test_nothing_evaluated_has_no_best_point():
     master = InTurn([make(finite()), make(finite(), initial=(X, Y))])
     assert master.best()[1] == master.bases[1].best()[1]
     assert master.report()["best_observation"] == float(Y.max())
-
-
-# --- one instance per context ---------------------------------------------------------------------
-
-
-def by_hour(context):
-    return int(context[0] // 6)
-
-
-def by_quarter(bases=4, **options):
-    strategies = [RandomSearch(finite(), seed=seed) for seed in range(bases)]
-    options = {"context_domain": Box([[0.0], [30.0]]), **options}
-    return ContextwiseStrategy(strategies, by_hour, **options)
-
-
-def test_each_context_has_its_own_instance():
-    bases = [make(finite(), seed=seed) for seed in range(4)]
-    together = ContextwiseStrategy(bases, by_hour, context_domain=Box([[0.0], [24.0]]))
-    alone = [make(finite(), seed=seed) for seed in range(4)]
-    hours = [1.0, 13.5, 7.0, 2.0, 8.0, 23.0, 1.5, 14.0, 3.0]
-    for hour in hours:
-        trial = together.ask(context=[hour])
-        twin = alone[int(hour // 6)].ask()
-        assert trial.info["base"] == int(hour // 6)
-        assert torch.equal(trial.x, twin.x)
-        value = f(trial.x) + 0.01 * hour
-        together.tell(trial.id, value)
-        alone[int(hour // 6)].tell(twin.id, value)
-    for own, twin in zip(together.bases, alone, strict=True):
-        assert snapshot(own) == snapshot(twin)
-    for hour in (2.0, 9.0, 15.0, 20.0):
-        assert together.best(context=[hour])[0].tolist() == alone[int(hour // 6)].best()[0].tolist()
-    assert together.best()[1] == max(base.best()[1] for base in alone)
-    replayed = ContextwiseStrategy(bases, by_hour, context_domain=Box([[0.0], [24.0]]))
-    replayed.replay(together.events)
-    assert snapshot(replayed) == snapshot(together)
-
-
-def test_best_of_a_context_without_observations():
-    together = by_quarter()
-    together.tell(together.ask(context=[1.0]).id, 0.3)
-    assert together.best(context=[2.0])[1] == 0.3
-    with pytest.raises(NoObservationsError, match="at least one evaluated point"):
-        together.best(context=[8.0])
-
-
-def test_a_batch_goes_to_the_base_of_its_context():
-    bases = [RandomSearch(finite()), InRounds(finite(), size=2)]
-    together = ContextwiseStrategy(bases, by_hour, context_domain=1)
-    assert [trial.info["base"] for trial in together.ask(4, context=[0.0])] == [0] * 4
-    with pytest.raises(WaitingForObservations, match="at most 2, got 3: it is the turn of base 1"):
-        together.ask(3, context=[7.0])
-    assert [trial.info["base"] for trial in together.ask(2, context=[7.0])] == [1, 1]
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda s: s.ask(), "context must be given"),
-        (lambda s: s.ask(context=[1.0, 2.0]), "context must have"),
-        (lambda s: s.ask(context=[31.0]), "context must lie in the box"),
-        (
-            lambda s: s.ask(context=[29.0]),
-            r"key of the context must be one of 4 positions, got 4 for \[29.0\]",
-        ),
-        (lambda s: s.best(context=[29.0]), "key of the context must be one of 4 positions, got 4"),
-        (
-            lambda s: s.replay([recorded(s, [29.0], 0)]),
-            "key of the context must be one of 4 positions, got 4",
-        ),
-        (
-            lambda s: s.replay([recorded(s, [8.0], 2)]),
-            "base of trial 1 must be 1, the one of its context, got 2",
-        ),
-        (lambda s: s.replay([recorded(s, None, 0)]), "context of trial 1 must be given"),
-    ],
-)
-def test_an_impossible_context_changes_nothing(call, message):
-    strategy = by_quarter()
-    strategy.ask(context=[3.0])
-    before = snapshot(strategy)
-    with pytest.raises(ValueError, match=message):
-        call(strategy)
-    assert snapshot(strategy) == before
-
-
-def recorded(strategy, context, base):
-    context = None if context is None else torch.tensor(context, dtype=torch.float64)
-    info = {"base": base, "decision": {"index": 1}, "index": 1}
-    return Asked(Trial(1, strategy.domain.points[1], context, info))
-
-
-def test_one_instance_per_context_needs_contexts_and_a_key():
-    with pytest.raises(ValueError, match=r"context_domain must be given .*got None"):
-        by_quarter(context_domain=None)
-    with pytest.raises(ValueError, match="key must be a function of the context, got 3"):
-        ContextwiseStrategy([RandomSearch(finite())], 3, context_domain=1)
-    half = ContextwiseStrategy([RandomSearch(finite())], lambda z: 0.5, context_domain=1)
-    with pytest.raises(ValueError, match=r"key of the context must be a whole number, got 0.5"):
-        half.ask(context=[1.0])
-    inherited = ContextwiseStrategy([contextual(finite(), context_domain=1)], lambda z: 0)
-    assert inherited.ask(context=[0.2]).context.tolist() == [0.2]
