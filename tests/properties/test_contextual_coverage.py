@@ -8,16 +8,16 @@ does the same is checked on some of them.
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
 import torch
 from torch import Tensor
 
-from botorch_ext import FiniteSet, widths
+from botorch_ext import FiniteSet, algorithms, widths
 from tests.properties.instances import DELTA, MOST_VIOLATIONS, NORM, RUNS
 from tests.strategies.contextual_sessions import (
     TASKS,
-    cgp_ucb,
     half_sum_of,
     matern,
     matern_of,
@@ -75,6 +75,11 @@ class Instance:
         self.noise = SIGMA * torch.randn(STEPS, generator=g, dtype=torch.float64)
 
 
+@cache
+def instances_of(name: str) -> list[Instance]:
+    return [Instance(name, seed) for seed in range(RUNS)]
+
+
 @dataclass
 class Known:
     """What a width sees, of all runs at once."""
@@ -104,7 +109,7 @@ def play(name: str, width: widths.Width, eps: float = 0.0) -> Played:
     """CGP-UCB in all runs. With eps > 0 an adversary perturbs observations by at most eps, always
     so as to lower the mean at the maximiser: lemma 2 of Bogunovic and Krause holds for any such
     sequence, this one included."""
-    instances = [Instance(name, seed) for seed in range(RUNS)]
+    instances = instances_of(name)
     f, K = (torch.stack([getattr(i, key) for i in instances]) for key in ("f", "K"))
     runs, target = torch.arange(RUNS), f.argmax(dim=-1)
     perturbation = torch.full_like(f, torch.nan)
@@ -175,9 +180,8 @@ def test_the_adversary_breaks_bounds_that_are_not_enlarged_and_no_others(name):
 def test_these_are_the_runs_of_cgp_ucb(name):
     parts, _ = KERNELS[name]
     played = play(name, widths.Enlarged(SELF_NORMALIZED, EPS), EPS)
-    for run in range(4):
-        instance = Instance(name, run)
-        strategy = cgp_ucb(
+    for run, instance in enumerate(instances_of(name)[:2]):
+        strategy = algorithms.cgp_ucb(
             FiniteSet(instance.actions),
             **parts,
             context_domain=None if name == "tasks" else FiniteSet(instance.contexts),

@@ -13,8 +13,6 @@ import torch
 from gpytorch.kernels import IndexKernel, Kernel, MaternKernel, ProductKernel, RBFKernel
 from torch import Tensor
 
-from botorch_ext import algorithms
-from botorch_ext.contexts import ContextSpace
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from botorch_ext.strategies import Strategy, Trial
@@ -102,37 +100,6 @@ def index_kernel(**more: Any) -> IndexKernel:
         kernel.covar_factor.copy_(INDEX_FACTOR)
     kernel.var = INDEX_VARIANCES
     return kernel
-
-
-def cgp_ucb(
-    domain: Domain,
-    kernel: Kernel | None = None,
-    *,
-    action_kernel: Any = None,
-    context_kernel: Any = None,
-    combination: Any = "product",
-    context_domain: Any = None,
-    misspecification: float = 0.0,
-    **options: Any,
-) -> Any:
-    """CGP-UCB from its parts."""
-    if kernel is None:
-        kernel = ActionContextKernel(
-            action_kernel, context_kernel, domain.dim, combination=combination
-        )
-    if context_domain is None:
-        context_domain = ContextSpace()
-        if type(context_kernel) is TaskKernel:
-            context_domain = ContextSpace(dim=1, tasks=((0, context_kernel.num_tasks),))
-        elif type(context_kernel) is IndexKernel:
-            context_domain = ContextSpace(dim=1, tasks=((0, len(context_kernel.raw_var)),))
-    return algorithms.ec_gp_ucb(
-        domain,
-        kernel,
-        misspecification=misspecification,
-        context_domain=context_domain,
-        **options,
-    )
 
 
 # --- contexts -------------------------------------------------------------------------------------

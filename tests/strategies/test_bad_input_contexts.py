@@ -27,7 +27,6 @@ from tests.strategies.contextual_sessions import (
     CONTEXT_BOX,
     NOISE_VARIANCE,
     SETTINGS,
-    cgp_ucb,
     contextual_data,
     matern,
     rbf,
@@ -318,7 +317,7 @@ def parts():
 def test_context_domains_that_are_none(domain, value, message):
     models = CandidateModels(SETTINGS["product"].kernel(), 0.1)
     for make_strategy in (
-        lambda: cgp_ucb(domain(), **parts(), context_domain=value, **numbers()),
+        lambda: algorithms.cgp_ucb(domain(), **parts(), context_domain=value, **numbers()),
         lambda: algorithms.he_gp_ucb(domain(), models, context_domain=value, **NUMBERS),
         lambda: RandomSearch(domain(), context_domain=value),
     ):

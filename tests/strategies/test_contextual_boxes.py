@@ -8,7 +8,7 @@ from botorch.optim import optimize_acqf
 from gpytorch.kernels import LinearKernel
 from torch.testing import assert_close
 
-from botorch_ext import CandidateModels, KernelGP
+from botorch_ext import CandidateModels, KernelGP, algorithms
 from botorch_ext.kernels import ActionContextKernel
 from botorch_ext.optimize import ConfidenceBound
 from botorch_ext.optimize_models import AverageBound, UpperBounds, maximize_over_models
@@ -16,7 +16,6 @@ from tests.helpers import tolerance
 from tests.strategies.contextual_sessions import (
     NOISE_VARIANCE,
     SETTINGS,
-    cgp_ucb,
     contextual_data,
     joint,
     matern,
@@ -42,7 +41,7 @@ def contexts_of(name, num=3):
 @every_setting
 def test_a_pick_is_at_least_as_good_as_botorchs(name):
     initial = contextual_data(SETTINGS[name], box(), 25)
-    strategy = cgp_ucb(
+    strategy = algorithms.cgp_ucb(
         box(),
         **SETTINGS[name].parts(),
         context_domain=SETTINGS[name].domain(),

@@ -11,7 +11,6 @@ from botorch_ext.strategies import Asked, RandomSearch, Told, Trial
 from tests.strategies.contextual_sessions import (
     NOISE_VARIANCE,
     SETTINGS,
-    cgp_ucb,
     contextual_data,
     joint,
     offers,
@@ -40,7 +39,7 @@ def make(method, domain, name="tasks", policy="hallucinate", **more):
         return RandomSearch(domain, seed=5, context_domain=context_domain(name), **more)
     options = {**NUMBERS, **policy_options(policy), **more}
     if method == "cgp_ucb":
-        return cgp_ucb(
+        return algorithms.cgp_ucb(
             domain,
             **setting.parts(),
             context_domain=setting.domain(),
@@ -95,7 +94,7 @@ def next_questions(strategy, made):
 )
 def test_replayed_events_give_the_same_state_and_the_same_question(method, domain, name, policy):
     made = offers(SETTINGS[name], domain(), 100, 101)
-    actions = script(44 if domain is finite else 16, 101)
+    actions = script(36 if domain is finite else 12, 101)
     played = make(method, domain(), name, policy, **start(domain(), name))
     play(played, actions, made)
     replayed, resumed = (
@@ -121,7 +120,10 @@ def pair(method="cgp_ucb", domain=finite, name="product", **more):
     return [make(method, domain(), name, **more) for _ in range(2)]
 
 
-@pytest.mark.parametrize("method", METHODS)
+of_each_kind = pytest.mark.parametrize("method", ["cgp_ucb", "he_gp_ucb", "random"])
+
+
+@of_each_kind
 @pytest.mark.parametrize("domain", [finite, box])
 def test_contexts_and_actions_are_copied(method, domain):
     strategy, twin = pair(method, domain)
@@ -188,24 +190,23 @@ def test_a_task_is_a_number(task):
     assert plain(Asked(strategy.ask(context=task))) == plain(Asked(twin.ask(context=[2.0])))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@of_each_kind
 @pytest.mark.parametrize("domain", [finite, box])
-def test_reading_and_looking_ahead_change_nothing(method, domain):
+def test_reading_changes_nothing(method, domain):
     curious, plain_one = (make(method, domain(), "product", num_initial=2) for _ in range(2))
     made = offers(SETTINGS["product"], domain(), 60, 105)
     chosen_from = {}
-    for action in script(12 if domain is box else 24, 105):
+    for action in script(9 if domain is box else 16, 105):
         chosen_from = play(curious, [action], made, chosen_from)
         offer = made[len(curious.history.trials)]
-        ahead = curious._next_trial(curious._checked_choices(offer.context, offer.actions))
+        curious._clone().ask(2, **offer.keywords())
         curious.report()
-        assert curious._clone().ask(**offer.keywords()).x.tolist() == ahead.x.tolist()
         if curious.history.values:
             curious.best()
             curious.best(offer.context)
         if hasattr(curious, "bands"):
             curious.bands(domain().sample(2, 0), offer.context)
-    play(plain_one, script(12 if domain is box else 24, 105), made)
+    play(plain_one, script(9 if domain is box else 16, 105), made)
     assert snapshot(curious) == snapshot(plain_one)
     offer = made[len(curious.history.trials)]
     ahead = curious._next_trial(curious._checked_choices(offer.context, offer.actions))

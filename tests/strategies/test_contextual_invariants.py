@@ -12,7 +12,6 @@ from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from botorch_ext.strategies import ContextwiseStrategy
 from tests.strategies.contextual_sessions import (
     NOISE_VARIANCE,
-    cgp_ucb,
     matern,
     policy_options,
     rbf,
@@ -55,7 +54,7 @@ def test_a_constant_context_makes_cgp_ucb_gp_ucb_on_a_finite_set(case, policy):
     of_contexts, context_domain, z = CONSTANT[case]
     options = {"noise_variance": NOISE_VARIANCE, "width": WIDTH, **policy_options(policy)}
     k = rbf([0.9, 0.5])
-    contextual = cgp_ucb(
+    contextual = algorithms.cgp_ucb(
         finite(),
         action_kernel=k,
         context_kernel=of_contexts(),
@@ -65,11 +64,11 @@ def test_a_constant_context_makes_cgp_ucb_gp_ucb_on_a_finite_set(case, policy):
         **options,
     )
     plain = algorithms.gp_ucb(finite(), k, initial=data(finite(), 3), num_initial=2, **options)
-    play(contextual, script(80, 91), torch.tensor(z).double())
-    play(plain, script(80, 91), None)
+    play(contextual, script(56, 91), torch.tensor(z).double())
+    play(plain, script(56, 91), None)
     picks, expected = ([t.info["index"] for t in s.history.trials] for s in (contextual, plain))
     assert picks == expected
-    assert len(picks) > 25
+    assert len(picks) > 18
     for mine, other in zip(contextual.history.trials, plain.history.trials, strict=True):
         assert mine.info.keys() == other.info.keys()
         for key in ("mean", "std", "width"):
@@ -87,7 +86,7 @@ def test_a_constant_context_makes_cgp_ucb_gp_ucb_on_a_box(policy):
     of_contexts, context_domain, z = CONSTANT["continuous"]
     options = {"noise_variance": NOISE_VARIANCE, "width": WIDTH, **policy_options(policy)}
     k = rbf([0.9, 0.5])
-    contextual = cgp_ucb(
+    contextual = algorithms.cgp_ucb(
         box(),
         action_kernel=k,
         context_kernel=of_contexts(),
@@ -96,11 +95,11 @@ def test_a_constant_context_makes_cgp_ucb_gp_ucb_on_a_box(policy):
         **options,
     )
     plain = algorithms.gp_ucb(box(), k, initial=data(box(), 4), **options)
-    for action in script(22, seed=28):
+    for action in script(16, seed=28):
         play(contextual, [action], torch.tensor(z).double())
         play(plain, [action], None)
     mine, other = (torch.stack([t.x for t in s.history.trials]) for s in (contextual, plain))
-    assert len(mine) > 8
+    assert len(mine) > 5
     # Where both climb the same hill, a flat top leaves half the digits of the point.
     assert_close(mine, other, rtol=1e-5, atol=1e-5)
 
@@ -111,7 +110,7 @@ LEVELS = [-0.5, 0.7, 3.5, 6.0]
 
 @pytest.mark.parametrize(
     ("domain", "policy"),
-    [(finite, policy) for policy in POLICIES] + [(box, "hallucinate"), (box, "timeout")],
+    [(finite, policy) for policy in POLICIES] + [(box, "timeout")],
 )
 def test_a_constant_context_makes_contextual_he_gp_ucb_he_gp_ucb(domain, policy):
     options = {"rkhs_bound": 0.25, "noise_std": 0.03, "delta": 0.1, **policy_options(policy)}
@@ -131,7 +130,7 @@ def test_a_constant_context_makes_contextual_he_gp_ucb_he_gp_ucb(domain, policy)
         initial=joint_data(domain(), z, 3),
         **options,
     )
-    for action in script(60 if domain is finite else 16, seed=29):
+    for action in script(50 if domain is finite else 14, seed=29):
         play(contextual, [action], torch.tensor(z).double())
         play(plain, [action], None)
         assert contextual.alive == plain.alive
@@ -146,14 +145,14 @@ def test_a_constant_context_makes_contextual_he_gp_ucb_he_gp_ucb(domain, policy)
 def test_contexts_that_share_nothing_are_studies_of_their_own(policy):
     options = {"noise_variance": NOISE_VARIANCE, "width": 1.3, **policy_options(policy)}
     k = rbf([0.9, 0.5])
-    whole = cgp_ucb(
+    whole = algorithms.cgp_ucb(
         finite(), action_kernel=k, context_kernel=TaskKernel(torch.eye(3).double()), **options
     )
     alone = [algorithms.gp_ucb(finite(), k, **options) for _ in range(3)]
     master = ContextwiseStrategy(alone, key=int, context_domain=1)
-    tasks = torch.randint(3, (100,), generator=torch.Generator().manual_seed(92)).tolist()
+    tasks = torch.randint(3, (80,), generator=torch.Generator().manual_seed(92)).tolist()
     own = {}  # from the trial of the whole to the study and its trial
-    for (kind, share, noise), task in zip(script(100, 93), tasks, strict=True):
+    for (kind, share, noise), task in zip(script(80, 93), tasks, strict=True):
         if kind in ("ask", "ask three") or not whole.pending:
             mine = whole.ask(context=[task])
             other = alone[task].ask()
@@ -175,6 +174,6 @@ def test_contexts_that_share_nothing_are_studies_of_their_own(policy):
                     study.tell(known_as, value)
                 else:
                     study.abandon(known_as)
-    assert min(len(study.history.trials) for study in alone) > 8
+    assert min(len(study.history.trials) for study in alone) > 5
     gains = [study.report()["information_gain"] for study in alone]
     assert whole.report()["information_gain"] == pytest.approx(sum(gains), rel=1e-8)

@@ -184,7 +184,7 @@ def play_and_note(strategy, actions, made):
     return alive, chosen_from
 
 
-def eliminate(name, domain, policy, kind="frequentist", length=56, seed=81, fine=None, **more):
+def eliminate(name, domain, policy, kind="frequentist", length=48, seed=81, fine=None, **more):
     options, width, offset = WIDTHS[kind]
     strategy = make("he_gp_ucb", name, domain, policy, **options, **more)
     made = offers(SETTINGS.get(name), domain, 3 * length, seed, share=0.3)
@@ -291,7 +291,7 @@ def test_no_action_of_a_fine_grid_and_no_model_beats_a_pick_on_a_box(name, polic
     initial = data(box(), 3)
     if name in SETTINGS:
         initial = contextual_data(SETTINGS[name], box(), 3)
-    eliminate(name, box(), policy, length=18, seed=86, fine=grid(13), initial=initial)
+    eliminate(name, box(), policy, length=14, seed=86, fine=grid(13), initial=initial)
 
 
 @pytest.mark.parametrize("method", ["mle_ucb", "expected_ucb"])

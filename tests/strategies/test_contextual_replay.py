@@ -7,14 +7,13 @@ import math
 
 import pytest
 
-from botorch_ext import KernelGP, OptimisticStrategy, widths
+from botorch_ext import KernelGP, OptimisticStrategy, algorithms, widths
 from botorch_ext.strategies import Told
 from tests.strategies.contextual_replay import check_optimistic
 from tests.strategies.contextual_sessions import (
     ARD,
     NOISE_VARIANCE,
     SETTINGS,
-    cgp_ucb,
     contextual_data,
     offers,
     play,
@@ -64,7 +63,7 @@ WIDTHS = {
 def make(name, domain, policy, kind="enlarged", **more):
     setting = SETTINGS[name]
     options, _ = WIDTHS[kind]
-    return cgp_ucb(
+    return algorithms.cgp_ucb(
         domain,
         **setting.parts(),
         context_domain=setting.domain(),
