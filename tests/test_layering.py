@@ -131,6 +131,8 @@ ORDER = (
     "problems.scaling",
     "problems.sensors",
     "problems.binders",
+    "problems.fitted",
+    "problems.fitted_data",
     "problems",
     "streams",
     "study",

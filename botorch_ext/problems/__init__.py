@@ -13,6 +13,12 @@ from botorch_ext.problems.contextual import (
     ContextualProblem,
     ContextualRKHSFunction,
 )
+from botorch_ext.problems.fitted import FittedModel, fit_kernel
+from botorch_ext.problems.fitted_data import (
+    fit_binding_affinities,
+    fit_temperatures,
+    time_of_day_kernel,
+)
 from botorch_ext.problems.hills import HighestHill, HillMean
 from botorch_ext.problems.hyperparameters import (
     CorrelatedMode,
@@ -41,6 +47,7 @@ __all__ = [
     "ContextualProblem",
     "ContextualRKHSFunction",
     "CorrelatedMode",
+    "FittedModel",
     "HighestHill",
     "HillMean",
     "HottestSensor",
@@ -59,6 +66,9 @@ __all__ = [
     "TwoPeaks",
     "adversarial",
     "clock",
+    "fit_binding_affinities",
+    "fit_kernel",
+    "fit_temperatures",
     "global_maximum",
     "load_binding_affinities",
     "load_temperatures",
@@ -67,4 +77,5 @@ __all__ = [
     "synthetic_binding_affinities",
     "synthetic_temperatures",
     "tabulated",
+    "time_of_day_kernel",
 ]
