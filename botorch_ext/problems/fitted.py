@@ -68,7 +68,7 @@ def fit_kernel(kernel: Kernel, X: Tensor, Y: Tensor) -> FittedModel:
             outcome_transform=None,
         )
         likelihood: Any = model.likelihood
-        likelihood.noise = 0.1
+        likelihood.initialize(noise=0.1)
         mll = ExactMarginalLogLikelihood(likelihood, model)
         fit_gpytorch_mll(mll)
     covar_module: Any = model.covar_module
