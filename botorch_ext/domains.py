@@ -13,6 +13,9 @@ from torch.quasirandom import SobolEngine
 
 from botorch_ext.exceptions import OutsideDomainError
 
+# Numbers whose keys are made at once, to bound memory.
+_KEYED_ENTRIES = 2**20
+
 
 def as_points(
     X: Tensor | Sequence[float] | Sequence[Sequence[float]], dim: int, like: Tensor, name: str = "X"
@@ -86,14 +89,14 @@ def _as_floating(
 
 def _row_keys(X: Tensor) -> Tensor:
     """An integer for each row of ``n x d`` floating-point numbers; equal rows have equal ones."""
-    bits = (X + 0.0).to(torch.float64).view(torch.int64)  # -0.0 + 0.0 is 0.0
-    keys = torch.zeros_like(bits[:, 0])
-    for column in bits.T:  # the mixing steps of splitmix64 (Steele et al. 2014); int64 wraps around
-        keys = keys + column
-        keys = (keys ^ (keys >> 30)) * -4658895280553007687
-        keys = (keys ^ (keys >> 27)) * -7723592293110705685
-        keys = keys ^ (keys >> 31)
-    return keys
+    generator = torch.Generator().manual_seed(0)
+    odd = torch.randint(-(2**62), 2**62, (X.shape[-1],), generator=generator).to(X.device) * 2 + 1
+    # Round numbers differ in the upper bits alone, which a product takes beyond its 64.
+    keys = []
+    for chunk in X.split(max(_KEYED_ENTRIES // X.shape[-1], 1)):
+        bits = (chunk + 0.0).to(torch.float64).view(torch.int64)  # -0.0 + 0.0 is 0.0
+        keys.append((bits ^ (bits >> 32)).mul_(odd).sum(dim=-1))  # int64 wraps around
+    return torch.cat(keys)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -276,7 +279,9 @@ class FiniteSet:
         Returns:
             An integer tensor of ``n`` entries (the first row where rows repeat).
         """
-        X = as_points(X, self.dim, self.points)
+        return self._rows(as_points(X, self.dim, self.points))
+
+    def _rows(self, X: Tensor) -> Tensor:
         keys, order = self._sorted_keys
         wanted = _row_keys(X)
         place = torch.searchsorted(keys, wanted).clamp_max(len(keys) - 1)
@@ -309,14 +314,21 @@ class FiniteSet:
         self, X: Tensor | Sequence[float] | Sequence[Sequence[float]], name: str = "X"
     ) -> Tensor:
         """``X`` as ``n x d`` points, or an `OutsideDomainError` naming the first non-member."""
+        return self.require_rows(X, name)[0]
+
+    def require_rows(
+        self, X: Tensor | Sequence[float] | Sequence[Sequence[float]], name: str = "X"
+    ) -> tuple[Tensor, Tensor]:
+        """What `require_contains` gives, and the row of each point as in `index`."""
         X = as_points(X, self.dim, self.points, name)
-        outside = (~self.contains(X)).nonzero()
+        rows = self._rows(X)
+        outside = (rows < 0).nonzero()
         if len(outside):
             x = X[outside[0, 0]].tolist()
             raise OutsideDomainError(
                 f"{name} must be one of the {self.num_points} points of the set, got {x}"
             )
-        return X
+        return X, rows
 
     def sample_indices(self, num_points: int, seed: int) -> Tensor:
         """Distinct random rows (all of them, then again, where more are wanted than there are)."""

@@ -34,8 +34,7 @@ class Choices:
         Raises:
             ValueError: No point, or points that are none of the domain.
         """
-        points = checked_actions(actions, domain)
-        rows = domain.index(points) if isinstance(domain, FiniteSet) else None
+        points, rows = _located(actions, domain, "actions")
         return cls(context, points.detach().clone(), rows)
 
     def points(self, domain: Domain) -> Tensor | None:
@@ -55,7 +54,14 @@ class Choices:
 
 def checked_actions(actions: Actions, domain: Domain, name: str = "actions") -> Tensor:
     """``m x d`` points of the domain, at least one, or a ValueError that names the argument."""
-    points = domain.require_contains(actions, name)
+    return _located(actions, domain, name)[0]
+
+
+def _located(actions: Actions, domain: Domain, name: str) -> tuple[Tensor, Tensor | None]:
+    if isinstance(domain, FiniteSet):
+        points, rows = domain.require_rows(actions, name)
+    else:
+        points, rows = domain.require_contains(actions, name), None
     if not len(points):
         raise ValueError(f"{name} must hold at least one point, got none")
-    return points
+    return points, rows

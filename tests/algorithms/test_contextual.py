@@ -107,6 +107,25 @@ def test_a_pair_of_kernels_is_the_joint_kernel(domain):
     assert torch.equal(replayed.ask(context=z).x, strategies[1].ask(context=z).x)
 
 
+def test_a_study_in_many_columns_can_be_replayed():
+    """Where distances come from matrix products."""
+    features = torch.rand(600, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    made = [
+        cgp_ucb(FiniteSet(features), action_kernel=rbf(), context_kernel=TaskKernel(COVARIANCE),
+                **COMMON)
+        for _ in range(2)
+    ]  # fmt: skip
+    generator = torch.Generator().manual_seed(1)
+    for step in range(60):
+        among = features[torch.randperm(600, generator=generator)[:400]]
+        trial = made[0].ask(context=float(step % 4), actions=among)
+        made[0].tell(trial.id, f(trial.x, trial.context))
+    made[1].replay(made[0].events)
+    first, second = (strategy.ask(context=1.0, actions=among) for strategy in made)
+    assert first.info == second.info
+    assert torch.equal(first.x, second.x)
+
+
 def test_a_misspecification_enlarges_the_width():
     joint = ActionContextKernel(rbf(), TaskKernel(COVARIANCE), 2)
     options = {**COMMON, "misspecification": 0.2}
