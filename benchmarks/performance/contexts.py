@@ -1,0 +1,30 @@
+"""The speed of questions in contexts, beside BoTorch in the same run.
+
+    python -m benchmarks.performance.contexts [--smoke]
+
+One thread, float64, on the CPU. Writes contexts.md and contexts.csv.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from botorch.exceptions.warnings import InputDataWarning
+
+from benchmarks._harness import parse_options
+from benchmarks.performance._contexts import asked_in_context, peptides, sensors
+from benchmarks.performance._rows import measure
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Measures everything, prints the table and writes it."""
+    options = parse_options(__doc__.splitlines()[0] if __doc__ else "", argv)
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", category=InputDataWarning)
+    parts = (asked_in_context, sensors, peptides)
+    measure("contexts", "Speed of questions in contexts", parts, options)
+
+
+if __name__ == "__main__":
+    main()
