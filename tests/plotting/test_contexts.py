@@ -42,13 +42,14 @@ def kernel(dim=2):
 
 def study(domain=ARMS, contexts=HOURS, num=40, context_domain=DAY):
     problem = ContextualRKHSFunction.random(
-        domain, DAY, kernel(domain.dim), norm=2.0, num_centers=9, noise_std=0.1, seed=1
+        domain, DAY, kernel(domain.dim), norm=2.0, num_centers=9, seed=1
     )
     strategy = OptimisticStrategy(
         domain, bx.KernelGP(kernel(domain.dim), 0.02), 2.0, context_domain=context_domain
     )
-    rows = torch.arange(num) % len(contexts)
-    bx.simulate(strategy, problem, num, contexts=contexts[rows])
+    for step in range(num):
+        trial = strategy.ask(context=contexts[step % len(contexts)])
+        strategy.tell(trial.id, float(problem(trial.point)))
     return strategy, problem
 
 
