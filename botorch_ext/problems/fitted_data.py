@@ -137,23 +137,25 @@ def fit_binding_affinities(
     *,
     num_examples: int = 1000,
     seed: int = 0,
+    molecule_kernel: Kernel | None = None,
     by_molecule: bool = True,
 ) -> FittedModel:
-    """Fits an RBF kernel of the peptides' features, times the share of equal pocket residues.
+    """Fits an RBF kernel of the peptides' features, times a kernel of the molecules.
 
     By marginal likelihood, without priors, on random measurements of all molecules: a lengthscale,
-    a scale, the noise and a constant mean. The covariance of the molecules is given.
+    a scale, the noise and a constant mean.
 
     Args:
         affinities: The measurements.
         num_examples: How many of them.
         seed: Which of them.
+        molecule_kernel: Of the number of a molecule; the share of equal pocket residues, which has
+            nothing to fit, if None. It is not changed itself.
         by_molecule: Whether the molecules are told apart; otherwise the kernel is the RBF kernel
             alone, and the noise has to account for what they differ in.
 
     Returns:
-        The model; its kernel is an `ActionContextKernel` of an RBF kernel and a `TaskKernel`, or an
-        RBF kernel.
+        The model; its kernel is an `ActionContextKernel`, or an RBF kernel.
 
     Raises:
         ValueError: Fewer than two examples, or more than there are.
@@ -169,7 +171,8 @@ def fit_binding_affinities(
     kernel: Kernel = RBFKernel()
     if by_molecule:
         molecules = torch.repeat_interleave(torch.tensor(sizes))[rows].to(X)
-        tasks = TaskKernel(affinities.similarity)
-        kernel = ActionContextKernel(kernel, tasks, X.shape[1])
+        if molecule_kernel is None:
+            molecule_kernel = TaskKernel(affinities.similarity)
+        kernel = ActionContextKernel(kernel, molecule_kernel, X.shape[1])
         X = torch.cat([X, molecules.unsqueeze(-1)], dim=-1)
     return fit_kernel(kernel, X, Y)
