@@ -26,6 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.AllModel
 NUMBERS = {"noise_std": 0.03, "rkhs_bound": 0.25, "delta": 0.1}
 MULTI_MODEL = ("he_gp_ucb", "mle_ucb", "expected_ucb")
 METHODS = ("cgp_ucb", *MULTI_MODEL, "random")
+RIDGES = [1.5, 0.02, 0.3]
 
 
 def context_domain(name):
@@ -46,7 +47,7 @@ def make(method, domain, name="tasks", policy="hallucinate", **more):
             noise_variance=NOISE_VARIANCE,
             **options,
         )
-    models = CandidateModels(setting.kernel(), [0.02, 0.05, 0.3])
+    models = CandidateModels(setting.kernel(), RIDGES)
     return getattr(algorithms, method)(
         domain, models, context_domain=context_domain(name), **options
     )
@@ -192,6 +193,21 @@ def test_a_task_is_a_number(task):
 
 @of_each_kind
 @pytest.mark.parametrize("domain", [finite, box])
+def test_initial_points_are_some_of_the_actions_there_are(method, domain):
+    strategy = make(method, domain(), "product", num_initial=8)
+    places = []
+    for offer in offers(SETTINGS["product"], domain(), 8, 109, share=1.0):
+        trial = strategy.ask(**offer.keywords())
+        assert trial.info["initial"]
+        assert torch.equal(offer.actions[trial.info["action"]], trial.x)
+        if domain is finite:
+            assert torch.equal(finite().points[trial.info["index"]], trial.x)
+        places.append(trial.info["action"])
+    assert len(set(places)) > 2
+
+
+@of_each_kind
+@pytest.mark.parametrize("domain", [finite, box])
 def test_reading_changes_nothing(method, domain):
     curious, plain_one = (make(method, domain(), "product", num_initial=2) for _ in range(2))
     made = offers(SETTINGS["product"], domain(), 60, 105)
@@ -231,13 +247,14 @@ def test_best_is_the_best_of_the_evaluated_actions(method, domain, policy):
         believed = torch.cat([rows, *pending])
         values += [strategy._rows.policy.minimum] * len(pending)
     assert strategy.pending
-    noises = [NOISE_VARIANCE] if method == "cgp_ucb" else [0.02, 0.05, 0.3]
+    noises = [NOISE_VARIANCE] if method == "cgp_ucb" else RIDGES
     z = torch.tensor([0.1, 5.5]).double()
     points = torch.cat([believed, joint(rows[:, :2], z)])
     models = [Candidate.at(points, SETTINGS["product"].gram, noise) for noise in noises]
     known = list(range(len(rows)))
     alive = getattr(strategy, "alive", [0])
     likeliest = max(alive, key=lambda u: models[u].log_evidence(known, y))
+    assert likeliest > 0 or method == "cgp_ucb"
     mean = models[likeliest].mean(list(range(len(believed))), values)
     for context, means in ((None, mean[: len(rows)]), (z, mean[len(believed) :])):
         x, best = strategy.best(context)

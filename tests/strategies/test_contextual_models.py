@@ -4,9 +4,11 @@ import math
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from botorch_ext import CandidateModels, algorithms, widths
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
+from tests.helpers import tolerance
 from tests.strategies.contextual_replay import (
     check_elimination,
     check_prediction,
@@ -20,6 +22,7 @@ from tests.strategies.contextual_sessions import (
     contextual_data,
     half_sum_of,
     index_kernel,
+    joint,
     matern,
     matern_of,
     offers,
@@ -30,7 +33,7 @@ from tests.strategies.contextual_sessions import (
     rbf_of,
     table_of,
 )
-from tests.strategies.model_oracle import EliminationTest, upper_bounds
+from tests.strategies.model_oracle import Candidate, EliminationTest, Session, upper_bounds
 from tests.strategies.model_sessions import (
     DELTA,
     NUMBERS,
@@ -43,6 +46,7 @@ from tests.strategies.model_sessions import (
 from tests.strategies.sessions import POLICIES, box, data, finite, script
 
 EPS = 0.04
+TOL = tolerance(torch.float64)
 
 
 def tilted(X):
@@ -281,6 +285,29 @@ def test_expected_ucb_averages_the_bounds_by_the_evidence(name, policy):
             check_prediction(question, session, models[question.trial.info["model"]], full)
         session.apply(event)
     assert undecided > 1
+
+
+@pytest.mark.parametrize("policy", ["inflate", "censor"])
+@pytest.mark.parametrize("domain", [finite, box])
+def test_bands_are_those_of_the_next_question(domain, policy):
+    strategy = make("he_gp_ucb", "product", domain(), policy, num_initial=9)
+    made = offers(SETTINGS["product"], domain(), 40, 88)
+    chosen_from = play(strategy, script(20, 88), made)
+    assert strategy.pending
+    session = Session(policy, lambda trial: trial.id)
+    for event in strategy.events:
+        session.apply(event)
+    rows = torch.cat([joint(t.x[None], chosen_from[t.id].context) for t in strategy.history.trials])
+    X, z = domain().sample(5, 1), made[-1].context
+    points = torch.cat([rows, joint(X, z)])
+    models = [Candidate.at(points, *model, u) for u, model in enumerate(definitions("product"))]
+    models = [models[u] for u in strategy.alive]
+    upper = upper_bounds(models, session, self_normalized())[:, len(rows) :]
+    believed = session.believed
+    means = torch.stack([m.mean(believed.rows, believed.y)[len(rows) :] for m in models])
+    mean, half_width = strategy.bands(X, z)
+    assert_close(mean, means, **TOL)
+    assert_close(mean + half_width, upper, **TOL)
 
 
 @pytest.mark.parametrize(
