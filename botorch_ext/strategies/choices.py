@@ -58,10 +58,13 @@ def checked_actions(actions: Actions, domain: Domain, name: str = "actions") -> 
 
 
 def _located(actions: Actions, domain: Domain, name: str) -> tuple[Tensor, Tensor | None]:
+    none = f"{name} must hold at least one point, got none"
+    if isinstance(actions, Sequence) and not actions:  # as a tensor it would be one empty point
+        raise ValueError(none)
     if isinstance(domain, FiniteSet):
         points, rows = domain.require_rows(actions, name)
     else:
         points, rows = domain.require_contains(actions, name), None
     if not len(points):
-        raise ValueError(f"{name} must hold at least one point, got none")
+        raise ValueError(none)
     return points, rows

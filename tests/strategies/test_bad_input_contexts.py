@@ -214,7 +214,11 @@ def test_contexts_that_are_not_expected(domain):
 
 # on a finite set, on a box
 ACTIONS = {
-    "none": ([], "actions must have shape", "actions must have shape"),
+    "none": (
+        [],
+        "actions must hold at least one point, got none",
+        "actions must hold at least one point, got none",
+    ),
     "no rows": (
         torch.empty(0, 2).double(),
         "actions must hold at least one point, got none",
