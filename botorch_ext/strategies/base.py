@@ -352,9 +352,11 @@ class Strategy(ABC):
         if actions is None:
             return Choices(checked)
         if not self._takes_actions:
-            who = type(self).__name__
-            raise ValueError(f"actions must be None for {who}, whose actions never change")
+            raise ValueError(f"actions must be None for {self._who_takes_no_actions()}")
         return Choices.among(actions, self.domain, checked)
+
+    def _who_takes_no_actions(self) -> str:
+        return f"{type(self).__name__}, whose actions never change"
 
     def _checked(self, event: Event) -> Event:
         """A copy of an event from elsewhere, or a ValueError where it can follow no events."""

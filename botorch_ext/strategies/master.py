@@ -115,8 +115,10 @@ class MasterStrategy(Strategy):
             position = self._choose(choices, given)
             given[position] += 1
             base = self.bases[position]
+            own = _own_choices(base, choices)
+            base._checked_context(own.context)  # its contexts may be others than the master's
             try:
-                base._require_askable(given[position], _own_choices(base, choices))
+                base._require_askable(given[position], own)
             except WaitingForObservations as waits:
                 ids = [self._ids[position][id] for id in waits.ids]
                 raise WaitingForObservations(
@@ -135,11 +137,14 @@ class MasterStrategy(Strategy):
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         position = self._choose(choices, [0] * len(self.bases))
         base = self.bases[position]
-        own = _own_choices(base, choices)
-        base._checked_context(own.context)
-        trial = base._next_trial(own)
+        trial = base._next_trial(_own_choices(base, choices))
         places = {name: trial.info[name] for name in ("index", "action") if name in trial.info}
         return trial.x, {"base": position, "decision": trial.info} | places
+
+    def _who_takes_no_actions(self) -> str:
+        bases = enumerate(self.bases)
+        position, base = next(pair for pair in bases if not pair[1]._takes_actions)
+        return f"{type(self).__name__} with base {position}: {base._who_takes_no_actions()}"
 
     # --- the fold ---------------------------------------------------------------------------------
 

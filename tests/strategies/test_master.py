@@ -172,6 +172,9 @@ def test_a_context_that_only_a_base_refuses_is_refused_before_anything_changes()
         contextual(finite(), context_domain=ContextSpace(tasks=((0, size),))) for size in (5, 3)
     ]
     master = InTurn(bases)
+    with pytest.raises(ValueError, match="from 0 to 2"):  # the second one would be refused
+        master.ask(2, context=[4.0])
+    assert master.events == ()
     master.ask(context=[4.0])
     before = snapshot(master)
     with pytest.raises(ValueError, match="whole number from 0 to 2, got"):
@@ -182,9 +185,10 @@ def test_a_context_that_only_a_base_refuses_is_refused_before_anything_changes()
 
 def test_actions_need_bases_that_take_them():
     master = InTurn([RandomSearch(finite()), RowsInTurn(finite())])
-    with pytest.raises(ValueError, match="actions must be None for InTurn"):
+    message = "actions must be None for InTurn with base 1: RowsInTurn, whose actions never change"
+    with pytest.raises(ValueError, match=message):
         master.ask(actions=finite().points[:3])
-    with pytest.raises(ValueError, match="actions must be None for InTurn"):
+    with pytest.raises(ValueError, match="for InTurn with base 0: InTurn with base 1: RowsInTurn"):
         InTurn([master]).ask(actions=finite().points[:3])
     assert master.ask().id == 0
 
