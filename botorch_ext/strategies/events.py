@@ -142,5 +142,10 @@ class History:
         ``n``, in the order of telling."""
         if not self.values:
             return like.new_zeros(0, like.shape[-1]), like.new_zeros(0)
-        X = torch.stack([self.trials[id].point for id in self.values])
+        told = [self.trials[id] for id in self.values]
+        parts = [torch.stack([trial.x for trial in told])]
+        contexts = [trial.context for trial in told if trial.context is not None]
+        if contexts:  # of all or of none
+            parts.append(torch.stack(contexts))
+        X = torch.cat(parts, dim=-1)
         return X, X.new_tensor(list(self.values.values()))
