@@ -12,7 +12,8 @@ from botorch_ext.kernels.tasks import task_values
 class TaskKernel(KernelFunction):
     """covariance[i, j] for task numbers i and j, in one column of the inputs.
 
-    Its gradient is zero: there is nothing between two tasks.
+    Its gradient is zero: there is nothing between two tasks. What is no task is an error on the CPU
+    and NaN elsewhere, where to look would stop the device at every evaluation.
 
     Args:
         covariance: ``*batch x T x T``.
@@ -31,11 +32,11 @@ class TaskKernel(KernelFunction):
 
     def forward(self, X1: Tensor, X2: Tensor) -> Tensor:
         X1, X2 = columns(X1, self.active_dims), columns(X2, self.active_dims)
-        return task_values(self.covariance, X1, X2)
+        return task_values(self.covariance, X1, X2, check=X1.is_cpu)
 
     def diagonal(self, X: Tensor) -> Tensor:
         X = columns(X, self.active_dims)
-        return task_values(self.covariance, X, X, diag=True)
+        return task_values(self.covariance, X, X, diag=True, check=X.is_cpu)
 
     @torch.no_grad()
     def value_and_pullback(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:

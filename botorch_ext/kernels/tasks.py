@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from gpytorch.kernels import IndexKernel, Kernel
 from torch import Tensor
+from torch.nn.functional import pad
 
 from botorch_ext.domains import checked_tensor
 
@@ -74,21 +76,33 @@ def task_covariance(kernel: Kernel) -> Tensor | None:
     return None
 
 
-def task_values(covariance: Tensor, X1: Tensor, X2: Tensor, diag: bool = False) -> Tensor:
+def task_values(
+    covariance: Tensor, X1: Tensor, X2: Tensor, diag: bool = False, check: bool = True
+) -> Tensor:
     """Entries of ``*batch x T x T`` at ``... x n x 1`` and ``... x m x 1`` task numbers.
 
+    Args:
+        covariance: ``*batch x T x T``.
+        X1: ``... x n x 1``.
+        X2: ``... x m x 1``.
+        diag: Whether only the variances of the first are wanted.
+        check: Whether what is no task number is an error, for which the host must look at the
+            numbers; without it, its entries are NaN.
+
     Returns:
-        ``... x n x m``, or ``... x n``, the variances of the first, for ``diag``.
+        ``... x n x m``, or ``... x n`` for ``diag``.
 
     Raises:
-        ValueError: What is no task number.
+        ValueError: What is no task number, or several columns.
     """
-    rows = _task_numbers(X1, covariance.shape[-1])
+    if not check:
+        covariance = pad(covariance, (0, 1, 0, 1), value=math.nan)  # the task of all that is none
+    rows = _task_numbers(X1, covariance.shape[-1], check)
     if diag:
         batch = torch.broadcast_shapes(covariance.shape[:-2], rows.shape[:-1])
         variances = covariance.diagonal(dim1=-2, dim2=-1)
         return variances.expand(*batch, -1).gather(-1, rows.expand(*batch, -1))
-    columns = _task_numbers(X2, covariance.shape[-1])
+    columns = _task_numbers(X2, covariance.shape[-1], check)
     if rows.ndim == columns.ndim == 1:
         # Columns first: then whole rows are copied at once.
         return covariance.index_select(-1, columns).index_select(-2, rows)
@@ -100,17 +114,19 @@ def task_values(covariance: Tensor, X1: Tensor, X2: Tensor, diag: bool = False) 
     return entries.gather(-1, places.flatten(-2)).unflatten(-1, places.shape[-2:])
 
 
-def _task_numbers(X: Tensor, num_tasks: int) -> Tensor:
-    """``... x n x 1`` as ``... x n`` integers, or a ValueError: -1 would index the last task."""
+def _task_numbers(X: Tensor, num_tasks: int, check: bool) -> Tensor:
+    """``... x n x 1`` as ``... x n`` integers. What is no task number (-1 would index the last one)
+    is an error, or without ``check`` the last task."""
     if X.shape[-1] != 1:
         raise ValueError(f"tasks must be one column of numbers, got shape {tuple(X.shape)}")
     given = X.detach()[..., 0]
     tasks = given.long()
-    if not bool(((tasks == given) & (tasks >= 0) & (tasks < num_tasks)).all()):
-        wrong = given[(tasks != given) | (tasks < 0) | (tasks >= num_tasks)]
-        raise ValueError(
-            f"tasks must be whole numbers from 0 to {num_tasks - 1}, got {wrong[0].item():g}"
-        )
+    known = (tasks == given) & (tasks >= 0) & (tasks < num_tasks)
+    if not check:
+        return tasks.where(known, num_tasks - 1)
+    if not bool(known.all()):
+        wrong = given[~known][0].item()
+        raise ValueError(f"tasks must be whole numbers from 0 to {num_tasks - 1}, got {wrong:g}")
     return tasks
 
 

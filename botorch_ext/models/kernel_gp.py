@@ -229,9 +229,15 @@ class KernelGP(Model, FantasizeMixin):
 
     @torch.no_grad()
     def largest_variance(self, X: Tensor) -> Tensor:
-        """The largest prior variance k(x, x) at ``n x d`` points, ``*batch``."""
+        """The largest prior variance k(x, x) at ``n x d`` points, ``*batch``.
+
+        Raises:
+            ValueError: Points that the kernel has no value at.
+        """
         prior = self.kernel_function.diagonal(self.transform_inputs(X))
-        return prior.expand(*self.batch_shape, len(X)).amax(dim=-1)
+        largest = prior.expand(*self.batch_shape, len(X)).amax(dim=-1)
+        _require_values(largest)
+        return largest
 
     @torch.no_grad()
     def require_takes(self, like: Tensor) -> None:
@@ -275,7 +281,7 @@ class KernelGP(Model, FantasizeMixin):
 
         Raises:
             ValueError: Wrong shape, dtype or device, an entry that is not finite, or inputs that
-                the input transform does not take.
+                the input transform or the kernel does not take.
         """
         X, Z = self._checked_inputs(X)
         if Y is not None:
@@ -363,7 +369,9 @@ class KernelGP(Model, FantasizeMixin):
     def _append(self, X: Tensor, Y: Tensor | None) -> None:
         n = self.num_observations
         y = None if Y is None else Y - self._prior_mean(X)
-        self.factor.append(self._cross(X), self.kernel_function(X, X), y)
+        K = self.kernel_function(X, X)
+        _require_values(K.diagonal(dim1=-2, dim2=-1))
+        self.factor.append(self._cross(X), K, y)
         if self.factor.capacity > self._inputs.shape[-2]:
             grown = X.new_zeros(*self._inputs.shape[:-2], self.factor.capacity, X.shape[-1])
             if n:
@@ -579,3 +587,9 @@ class KernelGP(Model, FantasizeMixin):
         if idcs != [0]:
             raise ValueError(f"idcs must be [0], got {idcs}")
         return self
+
+
+def _require_values(variances: Tensor) -> None:
+    """A ValueError where a kernel has no value: away from the CPU it cannot say so itself."""
+    if bool(variances.isnan().any()):
+        raise ValueError("kernel must have a value at every point, got NaN")

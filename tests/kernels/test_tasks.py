@@ -8,6 +8,7 @@ from torch.testing import assert_close
 
 from botorch_ext.kernel_functions import freeze
 from botorch_ext.kernels import TaskKernel
+from botorch_ext.kernels.tasks import task_values
 from tests.helpers import tolerance
 from tests.kernels.joint import COVARIANCE, COVARIANCES, index_kernel, sparse_matrices
 
@@ -108,13 +109,41 @@ def test_what_is_no_task_is_refused(kernel, task, shown, device):
         lambda: frozen(good, bad),
         lambda: frozen(bad, good),
         lambda: frozen.diagonal(bad),
-        lambda: frozen.value_and_pullback(good, bad),
+        lambda: frozen.value_and_pullback(good, bad)[0],
     ]
+    if device.type != "cpu":
+        assert [int(act().isnan().sum()) for act in acts] == [5, 5, 1, 5]
+        acts = []
     if isinstance(kernel, TaskKernel):
         acts += [lambda: kernel.to(device)(bad, good).to_dense(), lambda: kernel(bad, diag=True)]
     for act in acts:
         with pytest.raises(ValueError, match=f"whole numbers from 0 to 3, got {shown}$"):
             act()
+
+
+@pytest.mark.parametrize("wrong", [4.0, -1.0, 0.5, math.nan])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_what_is_no_task_is_nan_where_nobody_looks(wrong, batch):
+    covariance, good = COVARIANCE.expand(*batch, 4, 4), column(FIRST).expand(*batch, 5, 1)
+    bad = column([0.0, wrong, 3.0]).expand(*batch, 3, 1)
+    expected = entries(COVARIANCE, FIRST, [0, 0, 3]).expand(*batch, 5, 3).clone()
+    expected[..., 1] = math.nan
+    same = {"rtol": 0.0, "atol": 0.0, "equal_nan": True}
+    assert_close(task_values(covariance, good, bad, check=False), expected, **same)
+    assert_close(task_values(covariance, bad, good, check=False), expected.mT, **same)
+    variances = COVARIANCE.diagonal()[[0, 0, 3]].clone()
+    variances[1] = math.nan
+    got = task_values(covariance, bad, bad, diag=True, check=False)
+    assert_close(got, variances.expand(*batch, 3), **same)
+
+
+def test_away_from_the_cpu_the_host_looks_at_no_task():
+    """On the meta device, where nothing can be looked at."""
+    frozen = freeze(TaskKernel(COVARIANCE), torch.float64, CPU).to("meta")
+    X1, X2 = (column(tasks).to("meta") for tasks in (FIRST, SECOND))
+    K, pull = frozen.value_and_pullback(X1, X2)
+    shapes = [value.shape for value in (frozen(X1, X2), frozen.diagonal(X1), K, pull(K))]
+    assert shapes == [(5, 3), (5,), (5, 3), (3, 1)]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

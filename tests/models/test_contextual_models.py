@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import math
 import pickle
 import warnings
 
@@ -248,3 +249,24 @@ def test_a_model_without_the_context_is_refused():
     with pytest.raises(ValueError, match="tasks must be whole numbers from 0 to 3, got -1"):
         model.add(points(2, 0) - 1, values(points(2, 0)))
     assert model.num_observations == 0
+
+
+class NoValue(RBFKernel):
+    """NaN left of zero, as a kernel of tasks is for what is no task, away from the CPU."""
+
+    def forward(self, x1, x2, diag=False, **params):
+        values = super().forward(x1, x2, diag=diag, **params)
+        return values * (math.nan if bool((x1 < 0).any()) else 1.0)
+
+
+@pytest.mark.parametrize("kernel", [NoValue(), TaskKernel(COVARIANCE)])
+def test_points_without_a_kernel_value_are_refused(kernel, device):
+    X = torch.tensor([[1.0], [-1.0]], dtype=torch.float64, device=device)
+    model = KernelGP(kernel, NOISE, device=device)
+    message = "kernel must have a value at every point, got NaN|tasks must be whole numbers"
+    with pytest.raises(ValueError, match=message):
+        model.add(X, X)
+    with pytest.raises(ValueError, match=message):
+        model.largest_variance(X)
+    assert model.num_observations == 0
+    model.add(X[:1], X[:1])
