@@ -62,9 +62,11 @@ def _context_space(
     kernel: Kernel, domain: Domain, given: Domain | int | ContextSpace | None
 ) -> ContextSpace:
     inferred, space = context_space_of(kernel, domain.dim), as_context_space(given)
-    if space is None or space.tasks:
-        return space or inferred
-    return replace(space, tasks=inferred.tasks)
+    if space is None:
+        return inferred
+    known, tasks = dict(inferred.tasks), dict(space.tasks)
+    least = {column: min(number, known.get(column, number)) for column, number in tasks.items()}
+    return replace(space, tasks=tuple(sorted((known | least).items())))
 
 
 def _joint_kernel(

@@ -140,6 +140,22 @@ def test_tasks_are_known_from_the_kernel():
             make("cgp_ucb", finite(), name).ask(context=wrong)
 
 
+@pytest.mark.parametrize(("given", "known"), [((0, 2), 2), ((0, 9), 5)])
+def test_tasks_of_the_kernel_are_known_where_some_are_given(given, known):
+    kernels = [TaskKernel(torch.eye(n).double(), active_dims=(c,)) for n, c in ((5, 0), (4, 1))]
+    strategy = algorithms.cgp_ucb(
+        box(),
+        action_kernel=rbf(0.8),
+        context_kernel=kernels[0] * kernels[1],
+        **numbers(context_domain=ContextSpace(tasks=(given,))),
+    )
+    assert strategy.context_space.tasks == ((0, known), (1, 4))
+    assert strategy.ask(context=[known - 1, 3]).id == 0
+    for context, column in (([known, 0], 0), ([0, 4], 1)):
+        with pytest.raises(ValueError, match=f"context must have a task in column {column}"):
+            strategy.ask(context=context)
+
+
 @both_domains
 @pytest.mark.parametrize("warned", [False, True])
 @pytest.mark.parametrize("method", ["he_gp_ucb", "gp_ucb"])
