@@ -93,7 +93,8 @@ class ContextSpace:
         if self.domain is not None:
             self.domain.require_contains(point, name)
         for column, number in self.tasks:
-            if column >= dim or float(point[0, column]) not in range(number):
+            task = float(point[0, column]) if column < dim else -1.0
+            if not (0 <= task < number and task.is_integer()):
                 raise ValueError(
                     f"{name} must have a task in column {column}, a whole number from 0 to "
                     f"{number - 1}, got {point[0].tolist()}"

@@ -32,6 +32,7 @@ def test_joint_rows_are_actions_then_the_context():
         (2, torch.tensor([1e6, -3.0], dtype=torch.float64)),
         (TASKS, [0.5, 6, -2.0]),
         (ContextSpace(), [1.0, 2.0, 3.0]),
+        (ContextSpace(tasks=((0, 10**12),)), 10**12 - 1),  # which are not counted through
     ],
 )
 def test_a_context_becomes_a_tensor_of_its_own(space, context):
