@@ -41,8 +41,8 @@ class Strategy(ABC):
         seed: Seeds every random choice.
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``; it counts as
             steps. With contexts ``X`` is ``n x (d + d_z)``, actions first.
-        num_initial: Sobol points (of a finite set: random members) asked first; they count as
-            steps.
+        num_initial: Sobol points (of a finite set: random members; where an ask is given actions,
+            a random one of those) asked first; they count as steps.
         context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
             `ContextSpace`. None: what is asked depends on no context.
 

@@ -24,7 +24,8 @@ class MasterStrategy(Strategy):
 
     A subclass says which base plays (`_choose`). To a base its own trials are all there are; they
     have ids of their own. A trial has the position of its base in ``info["base"]`` and what the
-    base knew in ``info["decision"]``. A base may be a master.
+    base knew in ``info["decision"]``. A base may be a master. A base whose turn it is and that must
+    wait makes the master wait; one that has reached its horizon ends it.
 
     Args:
         bases: At least one, without trials; they are copied. Those that take no contexts are given
