@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         strategies,
         widths,
     )
+    from botorch_ext.contexts import ContextSpace
     from botorch_ext.domains import Box, FiniteSet
     from botorch_ext.models import CandidateModels, FinitePosterior, KernelGP
     from botorch_ext.planning import Plan, plan
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from botorch_ext.runner import run
     from botorch_ext.simulation import simulate
     from botorch_ext.strategies import (
+        ContextwiseStrategy,
         HyperparameterElimination,
         OptimisticStrategy,
         PhasedElimination,
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Box",
     "CandidateModels",
+    "ContextSpace",
+    "ContextwiseStrategy",
     "FinitePosterior",
     "FiniteSet",
     "HyperparameterElimination",
@@ -67,6 +71,7 @@ __all__ = [
 # A name is loaded when it is first used: BoTorch's models and the scipy they need take 0.2 s to
 # import, its input constructors 0.6 s. The modules that hold the names that are no modules:
 _HOMES = {
+    "contexts": ("ContextSpace",),
     "domains": ("Box", "FiniteSet"),
     "models": ("CandidateModels", "FinitePosterior", "KernelGP"),
     "planning": ("Plan", "plan"),
@@ -74,6 +79,7 @@ _HOMES = {
     "runner": ("run",),
     "simulation": ("simulate",),
     "strategies": (
+        "ContextwiseStrategy",
         "HyperparameterElimination",
         "OptimisticStrategy",
         "PhasedElimination",

@@ -102,6 +102,7 @@ ORDER = (
     "strategies.selection",
     "strategies.stable",
     "strategies.master",
+    "strategies.candidate_bounds",
     "strategies.balancing",
     "strategies.contextwise",
     "strategies.breadthwise",

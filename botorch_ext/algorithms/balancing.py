@@ -16,9 +16,11 @@ from botorch_ext.checks import one_number, whole_number
 from botorch_ext.contexts import ContextSpace, as_context_space
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.information_gain import max_information_gain as greedy_maximum
+from botorch_ext.kernels import ActionContextKernel
 from botorch_ext.models.arguments import PriorMean
 from botorch_ext.optimize import screening_points
-from botorch_ext.strategies.balancing import CandidateBound, RegretBalancing, checked_range
+from botorch_ext.strategies.balancing import RegretBalancing, checked_range
+from botorch_ext.strategies.candidate_bounds import CandidateBound
 from botorch_ext.strategies.pending_rows import Pending
 from botorch_ext.widths import Width
 from botorch_ext.widths.base import require
@@ -90,6 +92,8 @@ def regret_balancing(
     rkhs_bound = one_number(rkhs_bound, "rkhs_bound")
     low, high = checked_range(reward_range)
     space = as_context_space(context_domain)
+    if space is None and isinstance(kernel, ActionContextKernel):
+        raise ValueError("context_domain must be given with an ActionContextKernel, got None")
     if max_information_gain is None:
         gamma = _upper_gain(kernel, domain, space, horizon, noise_variance)
     else:

@@ -1,7 +1,8 @@
 """Decisions over time: ask, tell, pending evaluations."""
 
-from botorch_ext.strategies.balancing import BalancingTest, CandidateBound, RegretBalancing
+from botorch_ext.strategies.balancing import BalancingTest, RegretBalancing
 from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.candidate_bounds import CandidateBound
 from botorch_ext.strategies.contextwise import ContextwiseStrategy
 from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
 from botorch_ext.strategies.hyperparameters import HyperparameterElimination

@@ -337,10 +337,12 @@ class Strategy(ABC):
         who = type(self).__name__
         if self.context_space is None:
             if context is not None:
-                raise ValueError(f"{name} must be None for a {who} without them, got {context!r}")
+                raise ValueError(
+                    f"{name} must be None for {who} without a context_domain, got {context!r}"
+                )
             return None
         if context is None:
-            raise ValueError(f"{name} must be given for a {who} with a context_domain, got None")
+            raise ValueError(f"{name} must be given for {who} with a context_domain, got None")
         like, dim = self.domain.like, self._context_dim
         checked = self.context_space.checked(context, like, dim, name)
         if dim is None:

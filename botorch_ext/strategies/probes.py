@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 
 from botorch_ext.contexts import ContextSpace, with_context
-from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains import Box, Domain, FiniteSet
 
 # All 2^d corners of a box of so many dimensions are looked at.
 _MOST_CORNERS_DIM = 8
-# Contexts, and pairs of an action and a context.
-_MOST_CONTEXTS, _MOST_PAIRS = 64, 2**18
+# Pairs of an action and a context, and contexts of a box.
+_MOST_PAIRS, _NUM_IN_BOX = 2**18, 64
 
 
 def probes_of(domain: Domain, space: ContextSpace | None, seed: int) -> Tensor:
@@ -35,7 +35,9 @@ def probes_of(domain: Domain, space: ContextSpace | None, seed: int) -> Tensor:
         actions = torch.cat([corners, domain.sample(256, seed)])
     if space is None:
         return actions
-    num_contexts = min(max(_MOST_PAIRS // len(actions), 1), _MOST_CONTEXTS)
+    num_contexts = max(_MOST_PAIRS // len(actions), 1)
+    if isinstance(space.domain, Box):
+        num_contexts = min(num_contexts, _NUM_IN_BOX)
     contexts = space.probes(actions, num_contexts, seed)
     if not len(contexts):
         return actions.new_zeros(0, 0)

@@ -3,8 +3,11 @@
 import math
 
 import pytest
+from gpytorch.kernels import RBFKernel
 
 from botorch_ext import RegretBalancing
+from botorch_ext.algorithms import regret_balancing
+from botorch_ext.kernels import ActionContextKernel
 from botorch_ext.strategies import Asked, CandidateBound, RandomSearch, Told, Trial
 from tests.strategies.balancing_sessions import BOLD, drive, make, snapshot
 from tests.strategies.sessions import box, finite, script
@@ -183,3 +186,12 @@ def test_impossible_numbers_of_a_candidate_bound(changed, message):
     numbers = {"rkhs_bound": 1.0, "misspecification": 0.1, "max_information_gain": 3.0}
     with pytest.raises(ValueError, match=message):
         CandidateBound(**{**numbers, **changed})
+
+
+def test_a_joint_kernel_needs_a_context_domain():
+    kernel = ActionContextKernel(RBFKernel(), RBFKernel(), 2)
+    numbers = {"noise_variance": 0.01, "rkhs_bound": 1.0, "noise_std": 0.1, "horizon": 10}
+    with pytest.raises(
+        ValueError, match="context_domain must be given with an ActionContextKernel"
+    ):
+        regret_balancing(finite(), kernel, **numbers)

@@ -77,7 +77,7 @@ def check_unchanged(method, domain, name, refused, call, error=lambda case: Valu
 # By setting: the context and what is said of it.
 CONTEXTS = {
     "product": {
-        "missing": (None, "context must be given for a .* with a context_domain, got None"),
+        "missing": (None, "context must be given for .* with a context_domain, got None"),
         "too small": ([0.1], r"context must have shape \(2,\), got \(1,\)"),
         "too large": ([0.1, 5.0, 0.2], r"context must have shape \(2,\), got \(3,\)"),
         "joint": ([2.0, -2.0, 0.1, 5.0], r"context must have shape \(2,\), got \(4,\)"),
@@ -480,6 +480,11 @@ def test_a_kernel_above_1_is_warned_of_where_it_shows(domain):
     kernels = [ActionContextKernel(rbf(0.8), TaskKernel(K), 2) for K in (small, large)]
     with pytest.warns(KernelBoundWarning, match="got 1.2"):
         algorithms.gp_ucb(domain(), kernels[1], **numbers(context_domain=FiniteSet([[0.0], [1.0]])))
+    many = FiniteSet(torch.arange(100.0).unsqueeze(-1).double())
+    last = TaskKernel(torch.diag(torch.where(torch.arange(100) < 99, 1.0, 1.4)).double())
+    kernel = ActionContextKernel(rbf(0.8), last, 2)
+    with pytest.warns(KernelBoundWarning, match="got 1.4"):
+        algorithms.gp_ucb(domain(), kernel, **numbers(context_domain=many))
     with pytest.warns(KernelBoundWarning, match="got 1.2"):
         algorithms.he_gp_ucb(
             domain(),
