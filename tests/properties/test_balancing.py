@@ -43,10 +43,11 @@ def runs(c, num_steps):
     """The bases that are dropped in each run: the first two are consistent, the third is not."""
     bases = [Careless(8), Careless(4), Careless(1)]
     bounds = [regret_of(8), regret_of(4), lambda n: GAP * n / 8]
+    fresh = RegretBalancing(bases, bounds, delta=DELTA, c=c)
     g = torch.Generator().manual_seed(4000)
     dropped = []
     for _ in range(RUNS):
-        master = RegretBalancing(bases, bounds, delta=DELTA, c=c)
+        master = fresh._clone()
         # The mean reward of the best action of each step, and noise that makes rewards 0 or 1.
         best, noise = torch.rand(2, num_steps, generator=g).tolist()
         for mean, share in zip(best, noise, strict=True):
