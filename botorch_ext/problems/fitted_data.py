@@ -96,7 +96,7 @@ def fit_temperatures(
             found = float(mll(model(times), y)) * y.numel()
     K = covar_module.task_covar_module.covar_matrix.to_dense().detach()
     largest = float(K.diagonal().max())
-    kernel = ActionContextKernel(TaskKernel(K / largest), covar_module.data_covar_module, 1)
+    kernel = ActionContextKernel(TaskKernel(K / largest), time_kernel, 1)
     return FittedModel(
         kernel.requires_grad_(False).eval(),
         likelihood.noise.item() / largest,
@@ -118,7 +118,8 @@ def _sensor_model(
         # BoTorch's own have a mean for each sensor and a prior that, of so many sensors, outweighs
         # a day of data.
         model.mean_module = MultitaskMean(ZeroMean(), num_tasks=number)
-        model.covar_module = MultitaskKernel(time_kernel, num_tasks=number, rank=rank)
+        # MultitaskKernel passes by the active_dims of its kernel; of a factor they are heeded.
+        model.covar_module = MultitaskKernel(ProductKernel(time_kernel), number, rank)
     model.to(y)
     sample = y.T @ y / len(y)
     values, vectors = torch.linalg.eigh(sample)

@@ -53,17 +53,26 @@ def sensors() -> FittedModel:
     return fit_temperatures(drawn_temperatures(), time_kernel=time_of_day_kernel(3.0), rank=1)
 
 
+def joint_rows(data: Temperatures) -> torch.Tensor:
+    contexts = HottestSensor(data).contexts
+    rows = torch.arange(float(data.num_sensors)).double().repeat_interleave(len(contexts))
+    return torch.cat([rows.unsqueeze(-1), contexts.repeat(data.num_sensors, 1)], dim=-1)
+
+
+def check_log_likelihood(model: FittedModel, data: Temperatures) -> float:
+    """That it is what the model says of itself, in degrees; returns that of the scaled values."""
+    X = joint_rows(data)
+    found = log_likelihood(gram(model, X), HottestSensor(data, model.scaling)(X))
+    in_degrees = found - len(X) * math.log(model.scaling.scale)
+    assert model.log_likelihood == pytest.approx(in_degrees)
+    return found
+
+
 def test_the_sensors_are_fitted_as_well_as_by_hand(sensors) -> None:
     data = drawn_temperatures()
-    problem = HottestSensor(data, sensors.scaling)
-    rows = torch.arange(4.0).double().repeat_interleave(48)
-    X = torch.cat([rows.unsqueeze(-1), problem.contexts.repeat(4, 1)], dim=-1)
-    y = problem(X)
+    X, y = joint_rows(data), HottestSensor(data, sensors.scaling)(joint_rows(data))
     assert sensors.scaling.center == pytest.approx(float(data.values.mean()))
-    found = log_likelihood(gram(sensors, X), y)
-    # What the model says of itself is in degrees.
-    in_degrees = found - len(y) * math.log(sensors.scaling.scale)
-    assert sensors.log_likelihood == pytest.approx(in_degrees)
+    found = check_log_likelihood(sensors, data)
     assert float(gram(sensors, X, 0.0).diagonal().max()) == pytest.approx(1.0)
     # No neighbour is more likely, in any hyperparameter.
     kernel = deepcopy(sensors.kernel)
@@ -95,11 +104,13 @@ def test_the_lengthscale_of_days_is_what_was_given(sensors) -> None:
             time_of_day_kernel(wrong)
 
 
-def test_another_kernel_of_time_can_be_fitted() -> None:
-    model = fit_temperatures(
-        synthetic_temperatures(2, 1), time_kernel=MaternKernel(nu=2.5, active_dims=(0,)), rank=1
-    )
+@pytest.mark.parametrize("columns", [(0,), (1, 2)])
+def test_another_kernel_of_time_can_be_fitted(columns) -> None:
+    data = synthetic_temperatures(2, 1)
+    kernel = MaternKernel(nu=2.5, active_dims=columns)
+    model = fit_temperatures(data, time_kernel=kernel, rank=1)
     assert isinstance(model.kernel.context_kernel, MaternKernel)
+    check_log_likelihood(model, data)
 
 
 @pytest.mark.parametrize(
