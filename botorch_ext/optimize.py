@@ -107,9 +107,9 @@ class ConfidenceBound:
         return self.mean_weight * mean + self.width * std
 
 
-def affordable_points(num_observations: int, num_models: int = 1) -> int:
-    """How many points to screen under models with so many observations."""
-    return min(max(_WORK // ((num_observations + 1) ** 2 * num_models), 512), 2048)
+def affordable_points(num_observations: int, num_models: int = 1, least: int = 512) -> int:
+    """How many points to screen under models with so many observations: ``least`` to 2048."""
+    return min(max(_WORK // ((num_observations + 1) ** 2 * num_models), least), 2048)
 
 
 def screening_points(box: Box, num_points: int, seed: int) -> Tensor:

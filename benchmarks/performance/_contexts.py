@@ -19,6 +19,7 @@ from benchmarks._harness import Options, Row, seconds
 from benchmarks.performance._models import matern, noisy_data, rbf, single_task_gp
 from benchmarks.performance._rows import fact_row, ratio_row
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
+from botorch_ext.kernels.action_context import Combination
 from botorch_ext.problems import synthetic_binding_affinities, synthetic_temperatures
 from botorch_ext.problems.peptides import peptide_features
 from botorch_ext.strategies import ContextwiseStrategy, Strategy
@@ -30,15 +31,21 @@ _ACTIONS, _CONTEXTS = 4, 3
 def asked_in_context(options: Options) -> list[Row]:
     """ask() of CGP-UCB on a box against optimize_acqf with the context fixed, value and time.
 
-    Twenty problems, as for EC-GP-UCB: RBF and Matern kernels of actions times a Matern kernel of
-    contexts, five lengthscales, data spread evenly and data gathered around a good pair.
+    Twenty problems each, as for EC-GP-UCB: RBF and Matern kernels of actions times, or plus, a
+    Matern kernel of contexts, five lengthscales, data spread evenly and data gathered around a good
+    pair.
     """
+    return _asked("product", options) + _asked("sum", options)
+
+
+def _asked(combination: Combination, options: Options) -> list[Row]:
     n, lengthscales = (40, (0.3,)) if options.smoke else (1000, (0.2, 0.3, 0.4, 0.6, 0.8))
     problems = list(itertools.product((rbf, matern), lengthscales, (False, True)))
     problems.insert(0, problems[0])  # not counted: the first call of everything
     differences, times = [], []
     for i, (kind, lengthscale, gathered) in enumerate(tqdm(problems, leave=False, unit="problem")):
-        kernel = ActionContextKernel(kind(lengthscale), matern(0.6), _ACTIONS, _CONTEXTS)
+        parts = kind(lengthscale), matern(0.6)
+        kernel = ActionContextKernel(*parts, _ACTIONS, _CONTEXTS, combination)
         seed = 1000 * options.seed + i
         dim = _ACTIONS + _CONTEXTS
         X, Y = noisy_data(n, dim, kernel, seed, torch.device("cpu"), gathered)
@@ -48,7 +55,10 @@ def asked_in_context(options: Options) -> list[Row]:
     del differences[0], times[0]
     higher, lower = (sum(sign * gain > 1e-6 for gain in differences) for sign in (1, -1))
     num, least = len(differences), min(differences)
-    name = f"ask() of CGP-UCB on a box, {_ACTIONS} action and {_CONTEXTS} context columns, n={n}"
+    name = (
+        f"ask() of CGP-UCB ({combination}) on a box, {_ACTIONS} action and {_CONTEXTS} context "
+        f"columns, n={n}"
+    )
     against = "optimize_acqf of FixedFeatureAcquisitionFunction, 10 restarts, 512 raw samples"
     what = (
         f"{name}: value minus the other's, least of {num} problems ({higher} higher, {lower} "

@@ -162,11 +162,15 @@ class OptimisticStrategy(Strategy):
             return points[row].clone(), choices.places(row)
         if not isinstance(self.domain, Box):
             raise TypeError(f"domain must be a Box, got {type(self.domain).__name__}")
+        # The data are those of all contexts: few incumbents are near the best hill of this one, and
+        # it has many hills.
+        least, num_starts = (512, 6) if choices.context is None else (1024, 20)
         x, _ = maximize_on_box(
             bound,
             self.domain,
             self._seed_of(len(self.history.trials)),
-            num_raw=affordable_points(model.num_observations),
+            num_raw=affordable_points(model.num_observations, least=least),
+            num_starts=num_starts,
             extra=self._incumbents(),
         )
         return x, {}
