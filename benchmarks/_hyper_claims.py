@@ -7,33 +7,12 @@ from collections.abc import Callable, Sequence
 
 from benchmarks._harness import Row
 from benchmarks._hyper_runs import A_GP, EXPECTED, EXPERIMENTS, HE, MLE
-from benchmarks._statistics import column, standard_error
+from benchmarks._statistics import column, difference, is_less
 
 # From the rows of one experiment with one width to what was measured and whether it holds.
 Check = Callable[[Sequence[Row]], tuple[str, bool]]
 
 _CUMULATIVE, _BEST, _EARLY = "cumulative_regret", "best_regret", "regret_of_first_half"
-
-
-def difference(rows: Sequence[Row], score: str, first: str, second: str) -> tuple[float, float]:
-    """The mean paired difference first - second of a score over the seeds, and its standard error.
-
-    Args:
-        rows: Of one experiment with one width.
-        score: The name of the column.
-        first: A method.
-        second: Another one.
-    """
-    ours, theirs = (column(rows, score, method=method) for method in (first, second))
-    gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
-    return statistics.fmean(gaps), standard_error(gaps)
-
-
-def is_less(rows: Sequence[Row], score: str, first: str, second: str) -> bool:
-    """Whether a score of the first method is lower by more than two standard errors of the paired
-    difference."""
-    mean, error = difference(rows, score, first, second)
-    return mean < -2 * error
 
 
 def _less(score: str, first: str, second: str) -> Check:

@@ -7,11 +7,11 @@ import statistics
 from collections.abc import Sequence
 
 from benchmarks._harness import Row, markdown_table
-from benchmarks._hyper_claims import claim_rows, difference, is_less, select
+from benchmarks._hyper_claims import claim_rows, select
 from benchmarks._hyper_norms import CLOSE, needed_norms
 from benchmarks._hyper_robust import robust_claim_rows, robust_rows
 from benchmarks._hyper_runs import DELTA, EXPECTED, EXPERIMENTS, HE, METHODS, MLE, NORM_OF_C
-from benchmarks._statistics import column, mean_and_error
+from benchmarks._statistics import column, difference, is_less, mean_and_error
 
 # With different functions or models.
 _WITH_NORMS = ("a", "a, wide", "b", "b, shared")

@@ -24,6 +24,27 @@ def standard_error(values: Sequence[float]) -> float:
     return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
+def difference(rows: Sequence[Row], score: str, first: str, second: str) -> tuple[float, float]:
+    """The mean paired difference first - second of a score over the seeds, and its standard error.
+
+    Args:
+        rows: Of one experiment in one setting.
+        score: The name of the column.
+        first: A method.
+        second: Another one.
+    """
+    ours, theirs = (column(rows, score, method=method) for method in (first, second))
+    gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
+    return statistics.fmean(gaps), standard_error(gaps)
+
+
+def is_less(rows: Sequence[Row], score: str, first: str, second: str) -> bool:
+    """Whether a score of the first method is lower by more than two standard errors of the paired
+    difference."""
+    mean, error = difference(rows, score, first, second)
+    return mean < -2 * error
+
+
 def mean_and_error(values: Sequence[float]) -> str:
     """The mean with its standard error, for quantities around 1."""
     return f"{statistics.fmean(values):.3f} ± {standard_error(values):.3f}"
