@@ -1,8 +1,8 @@
 """The speed of questions in contexts, beside BoTorch in the same run.
 
-    python -m benchmarks.performance.contexts [--smoke]
+    python -m benchmarks.performance.contextual [--smoke]
 
-One thread, float64, on the CPU. Writes contexts.md and contexts.csv.
+One thread, float64, on the CPU. Writes contextual.md and contextual.csv.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from botorch.exceptions.warnings import InputDataWarning
 
 from benchmarks._harness import parse_options
-from benchmarks.performance._contexts import asked_in_context, peptides, sensors
+from benchmarks.performance._contextual import asked_in_context, peptides, sensors
 from benchmarks.performance._rows import measure
 
 
@@ -23,7 +23,7 @@ def main(argv: list[str] | None = None) -> None:
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", category=InputDataWarning)
     parts = (asked_in_context, sensors, peptides)
-    measure("contexts", "Speed of questions in contexts", parts, options)
+    measure("contextual", "Speed of questions in contexts", parts, options)
 
 
 if __name__ == "__main__":
