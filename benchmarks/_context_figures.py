@@ -112,7 +112,8 @@ def _draw_sensors(rows: Sequence[Row], data: Temperatures, path: Path) -> None:
             ax.axvline(day, color="grey", linewidth=0.8)
     _draw_temperatures(axes["e"], data)
     handles, labels = axes["a"].get_legend_handles_labels()
-    title = f"{SENSOR_SETTINGS[sensors.MAIN].title}{_made_up(data.synthetic)}"
+    seeds = len({row["seed"] for row in rows})
+    title = f"{SENSOR_SETTINGS[sensors.MAIN].title}, {seeds} first readings, mean ± s.e."
     figure.legend(handles, labels, loc="outside upper center", ncols=5, title=title)
     _save(figure, path)
 
@@ -140,7 +141,7 @@ def _draw_temperatures(ax: Axes, data: Temperatures) -> None:
         days[others], values.max(axis=0)[others], "kx", markersize=4, label="another one hottest"
     )
     ax.axvspan(-1, 0, color="grey", alpha=0.15, linewidth=0)
-    ax.text(-0.98, values.min(), "fits the models", va="bottom")
+    ax.text(0.01, 0.95, "fits the models", va="top", transform=ax.transAxes)
     # Room for the legend above the data.
     ax.set_ylim(top=values.max() + 0.4 * np.ptp(values))
     ax.set_xlim(-1, days[-1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -191,7 +190,6 @@ def _run(
     model: FittedModel = getattr(
         models, setting.merged_model if method == MERGED else setting.model
     )
-    start = time.process_time()
     problem = BestBinder(affinities, model.scaling)
     strategy = _strategy(setting, method, model, problem, case.seed)
     molecules = torch.arange(len(affinities.molecules)).repeat_interleave(case.trials)
@@ -203,7 +201,6 @@ def _run(
         actions=_actions(strategy, problem, case.trials, setting.once),
         seed=case.seed,
     )
-    seconds = time.process_time() - start
     values = model.scaling.center + model.scaling.scale * trace.values
     best = torch.stack([rewards.max() for rewards in affinities.rewards])
     regret = (best[molecules] - values).reshape(-1, case.trials)  # (molecules, trials)
@@ -219,7 +216,6 @@ def _run(
         "worst_gap_at_end": float(gap.max(dim=0).values[-1]),
     }
     row |= {f"regret_{i + 1}": float(each.mean()) for i, each in enumerate(regret)}
-    row["seconds"] = round(seconds, 3)
     return row | {"curve": regret.flatten().tolist(), "gaps": gap.tolist()}
 
 

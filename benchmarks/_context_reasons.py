@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import statistics
 from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
-from benchmarks._context_sensors import READINGS
+from benchmarks._context_sensors import MAIN, MERGED, READINGS
 from benchmarks._harness import Row
 from botorch_ext.problems import BindingAffinities, Temperatures
 from botorch_ext.problems.temperatures import STEPS_PER_DAY
@@ -111,3 +112,23 @@ def best_possible(affinities: BindingAffinities, trials: int) -> float:
         top = rewards.topk(min(trials, len(rewards))).values
         gaps.append(float((top[0] - top).mean()))
     return sum(gaps) / len(gaps)
+
+
+def merged_picks(rows: Sequence[Row], data: Temperatures) -> tuple[float, int, int, str]:
+    """What one GP-UCB without contexts reads after the first day.
+
+    Returns:
+        The share of its readings that the sensor gets that it reads most often; in how many of the
+        seeds that is the sensor that is the hottest on average; the number of seeds; and the mean
+        regrets of the largest reading in these seeds and in the others, in words.
+    """
+    best = int(data.values[:, STEPS_PER_DAY:].mean(dim=1).argmax())
+    shares, right, wrong = [], [], []
+    for row in rows:
+        if row["setting"] == MAIN and row["method"] == MERGED:
+            counts = torch.tensor(row["picks"][STEPS_PER_DAY:]).flatten().bincount()
+            shares.append(float(counts.max() / counts.sum()))
+            (right if int(counts.argmax()) == best else wrong).append(row["largest_later"])
+    means = [f"{statistics.fmean(each):.2f}" if each else "-" for each in (right, wrong)]
+    share = statistics.fmean(shares)
+    return share, len(right), len(shares), f"{means[0]} and {means[1]}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 
 from benchmarks import _context_sensors as sensors
@@ -17,13 +16,13 @@ from benchmarks._context_peptides import PEPTIDE_METHODS, PEPTIDE_SETTINGS
 from benchmarks._context_reasons import (
     best_possible,
     hottest_shares,
+    merged_picks,
     reference_rows,
     similarity_rows,
 )
 from benchmarks._context_sensors import (
     FIRST_STEPS,
     READINGS,
-    SENSOR_METHODS,
     SENSOR_SETTINGS,
 )
 from benchmarks._harness import Row, markdown_table
@@ -50,7 +49,6 @@ def verdict_report(sensor_rows: Sequence[Row], peptide_rows: Sequence[Row]) -> s
 def sensor_report(
     rows: Sequence[Row],
     models: Mapping[str, FittedModel],
-    fit_seconds: Mapping[str, float],
     data: Temperatures,
 ) -> str:
     """The Markdown text about the sensors.
@@ -58,14 +56,14 @@ def sensor_report(
     Args:
         rows: A row for each run.
         models: All fitted models.
-        fit_seconds: Of those that took long.
         data: All temperatures.
 
     Returns:
         The text.
     """
     number, shares, same = hottest_shares(data)
-    shown = ", ".join(f"{share:.0%}" for share in shares)
+    shown = ", ".join(f"{each:.0%}" for each in shares)
+    share, right, seeds, regrets = merged_picks(rows, data)
     parts = [
         "## Sensors",
         _SENSORS.format(
@@ -80,13 +78,19 @@ def sensor_report(
         parts += [f"{name.capitalize()}:", markdown_table(_sensor_rows(rows, reading))]
     parts += [
         "### Why",
-        _SENSOR_WHY.format(number=number, shares=shown, same=same),
+        _SENSOR_WHY.format(
+            number=number,
+            shares=shown,
+            same=same,
+            share=share,
+            right=right,
+            seeds=seeds,
+            regrets=regrets,
+        ),
         markdown_table(reference_rows(data)),
         "### The fitted models",
         _FITS,
-        markdown_table(_fit_rows(models, fit_seconds)),
-        "### Time",
-        _time(rows, SENSOR_METHODS[:4], "192 steps of 5 readings" if not data.synthetic else ""),
+        markdown_table(_fit_rows(models)),
     ]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
@@ -114,8 +118,6 @@ def peptide_report(rows: Sequence[Row], affinities: BindingAffinities, trials: i
         "### Why",
         _PEPTIDE_WHY,
         markdown_table(similarity_rows(affinities)),
-        "### Time",
-        _time(rows, PEPTIDE_METHODS[:3], f"{len(affinities.molecules)} x {trials} trials"),
     ]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
@@ -178,30 +180,17 @@ def _molecule_rows(rows: Sequence[Row], affinities: BindingAffinities) -> list[R
     ]
 
 
-def _fit_rows(models: Mapping[str, FittedModel], seconds: Mapping[str, float]) -> list[Row]:
+def _fit_rows(models: Mapping[str, FittedModel]) -> list[Row]:
     return [
         {
             "model": name,
             "log marginal likelihood": f"{model.log_likelihood:.0f}",
             "noise sd, degrees": model.scaling.scale * model.noise_variance**0.5,
             "prior sd of the most variable sensor, degrees": model.scaling.scale,
-            "seconds": f"{seconds[name]:.0f}" if name in seconds else "",
         }
         for name, model in models.items()
         if name != "shared"
     ]
-
-
-def _time(rows: Sequence[Row], methods: Sequence[str], what: str) -> str:
-    of = {
-        method: statistics.fmean(column(rows, "seconds", setting=sensors.MAIN, method=method))
-        for method in methods
-    }
-    each = ", ".join(f"{method} {seconds:.1f}" for method, seconds in of.items())
-    return (
-        f"One seed, {what + ', ' if what else ''}first setting, on one thread, without the fits: "
-        f"**{sum(of.values()):.1f} s** for all together ({each}; means over the seeds)."
-    )
 
 
 _VERDICTS = (
@@ -232,14 +221,18 @@ _SENSOR_WHY = (
     "Of the played part {number} sensors are the hottest at some time; the three that are so most "
     "often are so in {shares} of the half-hours. In {same:.0%} of them the hottest sensor is that "
     "of the same half-hour on the day before. An additive kernel lets the time shift all "
-    "sensors alike: which sensor is the hottest cannot depend on it. What rules pay that see all "
-    "temperatures of the past, not five of them:"
+    "sensors alike: which sensor is the hottest cannot depend on it. Without contexts the day "
+    "looks like the merit of whatever is read while the building warms up: after the first day "
+    "*merged* gives {share:.0%} of its readings to one sensor, which is the hottest on average "
+    "in {right} of {seeds} seeds (regret of the largest reading there and elsewhere: {regrets}). "
+    "What rules pay that see all temperatures of the past, not five of them:"
 )
 _FITS = (
     "By marginal likelihood on the first day: the covariance of the sensors (8 factors, the number "
     "with the best BIC among 1, 2, 3, 5, 8 and 12), the lengthscale of the time of day, the noise. "
     "The lengthscale over days is given, 2 days in the main setting: one day hardly tells it from "
-    "the lengthscale over the hours, as the likelihoods say. The additive and the merged model "
+    "the lengthscale over the hours: see the likelihoods, between which the factors that the "
+    "search happens to find make a difference as well. The additive and the merged model "
     "take the sensors' correlation from the product model (*2 days*): one day holds a single draw "
     "of what does not change in time. They are fitted to 800 of the 2400 temperatures, so that "
     "their likelihoods compare with each other alone."
@@ -254,12 +247,13 @@ _PEPTIDES = (
     "peptide may be measured again; the table has one value for each, so that measuring again "
     "tells nothing: here it is measured once, and again in the setting *can be measured again*. "
     "Measured values have no repeat noise. With each peptide once, the average regret is at least "
-    "{floor:.2f}. Ten seeds draw the examples, and the order of the peptides, in which ties are "
+    "{floor:.2f}. The seeds draw the examples, and the order of the peptides, in which ties are "
     "broken. *Gap*: the best affinity there is minus the best one measured in the first t trials "
     "with a molecule."
 )
 _PEPTIDE_WHY = (
     "For each two molecules the share of equal pocket residues, which is K_Z, and the correlation "
     "of the rewards over the peptides measured with both (their number). K_Z is a similarity of "
-    "sequences that have most positions in common: it is large where the correlation is not."
+    "sequences that have most positions in common: it is large where the correlation is not. The "
+    "setting *learned covariance* fits K_Z to the same 1000 measurements instead."
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,12 +119,10 @@ def sensor_fits(data: Temperatures, settings: Sequence[str]) -> list[SensorFit]:
     return [SensorFit(name, training, rank) for name in names]
 
 
-def run_sensor_fit(fit: SensorFit) -> tuple[FittedModel, float]:
-    """The fitted model, and the seconds it took."""
-    start = time.process_time()
+def run_sensor_fit(fit: SensorFit) -> FittedModel:
+    """The fitted model."""
     kernel = _TIME_KERNELS[fit.name]()
-    model = fit_temperatures(fit.training, time_kernel=kernel, rank=fit.rank)
-    return model, time.process_time() - start
+    return fit_temperatures(fit.training, time_kernel=kernel, rank=fit.rank)
 
 
 def other_sensor_models(product: FittedModel, data: Temperatures) -> dict[str, FittedModel]:
@@ -198,11 +195,9 @@ def run_sensors(case: SensorCase) -> Row:
     strategy = _strategy(case, setting, model, problem)
     contexts = problem.contexts.repeat_interleave(READINGS, dim=0)
     actions = _unread(strategy, problem) if setting.different else None
-    start = time.process_time()
     trace = bx.simulate(
         strategy, problem, len(contexts), contexts=contexts, actions=actions, seed=case.seed
     )
-    seconds = time.process_time() - start
     picks = trace.X[:, 0].long().reshape(-1, READINGS)  # (steps, READINGS)
     table = case.played.values.T
     read = table.gather(1, picks)
@@ -216,7 +211,6 @@ def run_sensors(case: SensorCase) -> Row:
             f"{name}_day_one": float(regret[:STEPS_PER_DAY].mean()),
             f"{name}_later": float(regret[STEPS_PER_DAY:].mean()),
         }
-    row["seconds"] = round(seconds, 3)
     row |= {f"{name}_curve": regret.tolist() for name, regret in curves.items()}
     return row | {"picks": picks.tolist()}
 

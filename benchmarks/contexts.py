@@ -78,8 +78,7 @@ def main(argv: list[str] | None = None) -> None:
 
     fits = sensor_fits(data, setting.sensors)
     fitted = in_processes(run_sensor_fit, fits, options.processes, "models of the sensors")
-    models = {fit.name: model for fit, (model, _) in zip(fits, fitted, strict=True)}
-    seconds = {fit.name: taken for fit, (_, taken) in zip(fits, fitted, strict=True)}
+    models = {fit.name: model for fit, model in zip(fits, fitted, strict=True)}
     models |= other_sensor_models(models[fits[0].name], data)
     sensor_runs = sensor_cases(models, data, seeds, setting.sensors)
     sensor_rows = in_processes(run_sensors, sensor_runs, options.processes, "sensors")
@@ -96,7 +95,7 @@ def main(argv: list[str] | None = None) -> None:
     if options.smoke:
         text += "**The data are made up.**\n\n"
     text += verdict_report(sensor_rows, peptide_rows)
-    text += "\n" + sensor_report(sensor_rows, models, seconds, data)
+    text += "\n" + sensor_report(sensor_rows, models, data)
     text += "\n" + peptide_report(peptide_rows, affinities, setting.trials)
     command = f"python -m benchmarks.contexts{size}"
     text += f"\n`{command}`, {setting.seeds} seeds, on {describe_machine()}.\n"
