@@ -162,7 +162,7 @@ def test_bases_that_take_no_contexts_are_given_none(domain):
     ]:
         with pytest.raises(ValueError, match=message):
             master.ask(context=context)
-    with pytest.raises(ValueError, match="context must be None for a InTurn"):
+    with pytest.raises(ValueError, match="context must be None for InTurn"):
         InTurn([make(domain)]).ask(context=[0.1])
     assert snapshot(master) == before
 
