@@ -36,6 +36,7 @@ ORDER = (
     "kernel_functions.freezing",
     "kernel_functions",
     "smoothness",
+    "cells",
     "hallucination",
     "factors",
     "models.arguments",
