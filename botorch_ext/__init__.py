@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from botorch_ext import (
         acquisition,
         algorithms,
+        analysis,
         delays,
         estimates,
         information_gain,
@@ -54,6 +55,7 @@ __all__ = [
     "Trial",
     "acquisition",
     "algorithms",
+    "analysis",
     "delays",
     "estimates",
     "information_gain",

@@ -141,6 +141,8 @@ ORDER = (
     "runner",
     "simulation",
     "journal",
+    "analysis.exponents",
+    "analysis.slopes",
     "analysis",
     "plotting.style",
     "plotting.slices",
