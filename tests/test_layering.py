@@ -37,6 +37,7 @@ ORDER = (
     "kernel_functions",
     "smoothness",
     "cells",
+    "spectra",
     "hallucination",
     "factors",
     "models.arguments",
