@@ -143,6 +143,7 @@ ORDER = (
     "simulation",
     "journal",
     "analysis.exponents",
+    "analysis.packing",
     "analysis.slopes",
     "analysis",
     "plotting.style",
