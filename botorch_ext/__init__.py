@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from botorch_ext.runner import run
     from botorch_ext.simulation import simulate
     from botorch_ext.strategies import (
+        BreadthwiseExploration,
         ContextwiseStrategy,
         HyperparameterElimination,
         OptimisticStrategy,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Box",
+    "BreadthwiseExploration",
     "CandidateModels",
     "ContextSpace",
     "ContextwiseStrategy",
@@ -81,6 +83,7 @@ _HOMES = {
     "runner": ("run",),
     "simulation": ("simulate",),
     "strategies": (
+        "BreadthwiseExploration",
         "ContextwiseStrategy",
         "HyperparameterElimination",
         "OptimisticStrategy",

@@ -25,6 +25,10 @@ class HorizonWarning(BotorchExtWarning):
     """The horizon is shorter than the first round, which is cut: nothing is ever eliminated."""
 
 
+class CellLimitWarning(BotorchExtWarning):
+    """Finer cells would be more than allowed: the level is kept to the horizon."""
+
+
 class AllModelsRejectedWarning(BotorchExtWarning):
     """The data refute every candidate model; the last one stays."""
 

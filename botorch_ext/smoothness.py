@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from gpytorch.kernels import Kernel
 from torch import nn
 
+from botorch_ext.checks import one_number
 from botorch_ext.kernel_functions import (
     ColumnsKernel,
     CombinedKernel,
@@ -68,6 +70,37 @@ def holder_constants(kernel: Kernel, dim: int) -> HolderConstants:
     return _constants(freeze(kernel, torch.float64, torch.device("cpu")), dim)
 
 
+def given_constants(holder: HolderConstants | tuple[float, float], dim: int) -> HolderConstants:
+    """The constants that a user gives for a kernel.
+
+    Args:
+        holder: `HolderConstants`, or a pair of constant and exponent, for distances in the units of
+            the columns.
+        dim: d, how many columns there are.
+
+    Raises:
+        ValueError: A constant that is not positive and finite, an exponent outside (0, 1], or not
+            one positive lengthscale for each column.
+    """
+    if not isinstance(holder, HolderConstants):
+        pair = tuple(holder) if isinstance(holder, Sequence) else (holder,)
+        if len(pair) != 2:
+            raise ValueError(f"holder must be a constant and an exponent, got {holder!r}")
+        holder = HolderConstants(*pair, lengthscales=(1.0,) * dim, variance=1.0)
+    constant = one_number(holder.constant, "constant of holder")
+    exponent = one_number(holder.exponent, "exponent of holder")
+    if not 0 < constant < math.inf:
+        raise ValueError(f"constant of holder must be positive and finite, got {constant}")
+    if not 0 < exponent <= 1:
+        raise ValueError(f"exponent of holder must be in (0, 1], got {exponent}")
+    lengthscales = holder.lengthscales
+    if len(lengthscales) != dim or not all(each > 0 for each in lengthscales):
+        raise ValueError(
+            f"lengthscales of holder must be {dim} positive numbers, got {lengthscales}"
+        )
+    return holder._replace(constant=constant, exponent=exponent)
+
+
 def _constants(function: nn.Module, dim: int) -> HolderConstants:
     if isinstance(function, StationaryKernel):
         constant, exponent = _STATIONARY[function.nu]
@@ -80,7 +113,8 @@ def _constants(function: nn.Module, dim: int) -> HolderConstants:
         given = function.kernel if isinstance(function, GenericKernel) else function
         raise ValueError(
             "kernel must be RBF or Matern, or a sum, product or multiple of such kernels, for its "
-            f"smoothness to be known; pass width= for any other, got {type(given).__name__}"
+            "smoothness to be known; pass width= for any other, or holder= where there is one, got "
+            f"{type(given).__name__}"
         )
     parts = [_constants(part, dim) for part in function.parts]
     exponent = min(part.exponent for part in parts)

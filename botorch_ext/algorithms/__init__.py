@@ -13,7 +13,8 @@ function describes those that are its own; the others are:
 - ``mean``: the prior mean of the model; zero if None.
 - ``pending``: "ignore", "hallucinate" or "censor", what to do about trials that are asked and not
   told; with its options ``inflate``, ``minimum`` and ``timeout``, see `OptimisticStrategy`.
-  Phased methods take neither these nor initial data: their rounds start from the prior.
+  Phased methods and breadthwise exploration take neither these nor initial data: their rounds
+  start from the prior.
 - ``radius`` and ``norm``: of the ball of perturbations, in the units of the coordinates; "l2" or
   "linf".
 - ``seed``, ``initial``, ``num_initial``: see `OptimisticStrategy`.
@@ -25,6 +26,7 @@ An impossible or missing argument is a ValueError that names it.
 """
 
 from botorch_ext.algorithms.balancing import regret_balancing
+from botorch_ext.algorithms.breadthwise import breadthwise_exploration
 from botorch_ext.algorithms.contextual import cgp_ucb
 from botorch_ext.algorithms.hyperparameters import (
     a_gp_ucb,
@@ -41,6 +43,7 @@ __all__ = [
     "a_gp_ucb",
     "bpe",
     "bpe_delay",
+    "breadthwise_exploration",
     "cgp_ucb",
     "ec_gp_ucb",
     "expected_ucb",

@@ -61,6 +61,17 @@ def make_model(
     return KernelGP(kernel, ridge, mean=mean, dtype=domain.dtype, device=domain.device)
 
 
+def refuse_ignored(options: Mapping[str, Any]) -> None:
+    """A ValueError for options of optimistic methods that one whose rounds start from the prior
+    cannot heed."""
+    for name in ("initial", "num_initial", "pending"):
+        if name in options:
+            raise ValueError(
+                f"{name} must not be given: rounds start from the prior and decide without what is "
+                f"pending, got {options[name]!r}"
+            )
+
+
 def refuse_unknown(options: Mapping[str, Any], known: Any) -> None:
     """A TypeError for an option that is not in a TypedDict: `Unpack` is for type checkers, Python
     itself lets any keyword through."""

@@ -12,6 +12,7 @@ from botorch_ext.algorithms.arguments import (
     Common,
     make_model,
     published_width,
+    refuse_ignored,
     refuse_unknown,
 )
 from botorch_ext.domains import Domain, FiniteSet
@@ -116,12 +117,7 @@ def _strategy(
     waits: bool,
     options: Mapping[str, Any],
 ) -> PhasedElimination:
-    for name in ("initial", "num_initial", "pending"):
-        if name in options:
-            raise ValueError(
-                f"{name} must not be given: rounds start from the prior and decide without what is "
-                f"pending, got {options[name]!r}"
-            )
+    refuse_ignored(options)
     refuse_unknown(options, Common)
     return PhasedElimination(
         domain,

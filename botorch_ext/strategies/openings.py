@@ -1,4 +1,4 @@
-"""What the first trial of a round records, checked where it comes from elsewhere."""
+"""What the first trial of a round or a level records, checked where it comes from elsewhere."""
 
 from __future__ import annotations
 
@@ -39,6 +39,22 @@ def check_opening(
             raise ValueError(f"{key} in the {name} must be a number, got {record[key]!r}")
     if arrived is not None:
         _check_closing(record["threshold"], record["argmax"], name, domain, arrived)
+
+
+def check_kept(record: Any, name: str) -> None:
+    """A ValueError unless a record has the cells that were kept at each of some levels: None for
+    all of them, or their ascending rows."""
+    kept = record.get("kept") if isinstance(record, dict) else None
+    if not isinstance(kept, list):
+        raise ValueError(f"{name} must be a dict with a list of what was kept, got {record!r}")
+    for rows in kept:
+        if rows is None:
+            continue
+        whole = isinstance(rows, list) and all(type(row) is int and row >= 0 for row in rows)
+        if not whole or not rows or rows != sorted(set(rows)):
+            raise ValueError(
+                f"kept in the {name} must be None or ascending rows, got {reprlib.repr(rows)}"
+            )
 
 
 def _check_plan(planned: Any, name: str, domain: Domain, least: int, most: int) -> None:

@@ -12,14 +12,14 @@ from torch import Tensor
 from botorch_ext.checks import whole_number
 from botorch_ext.delays import SeenDelays
 from botorch_ext.domains import Domain, FiniteSet
-from botorch_ext.exceptions import HorizonReached, HorizonWarning, WaitingForObservations
+from botorch_ext.exceptions import HorizonWarning, WaitingForObservations
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.models.repeats import means_with_repeats
 from botorch_ext.regions import Region
 from botorch_ext.rounds import DelayAware, Rounds
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.choices import Choices
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
+from botorch_ext.strategies.from_prior import ObservedMeans, require_left, require_prior
 from botorch_ext.strategies.openings import check_opening
 from botorch_ext.strategies.played_rounds import Closing, Round
 from botorch_ext.strategies.probes import probes_of
@@ -71,7 +71,12 @@ class PhasedElimination(Strategy):
         HorizonWarning: The first round is longer than the horizon.
     """
 
-    _fixed: ClassVar[frozenset[str]] = Strategy._fixed | {"model", "round_lengths", "_arena"}
+    _fixed: ClassVar[frozenset[str]] = Strategy._fixed | {
+        "model",
+        "round_lengths",
+        "_arena",
+        "_means",
+    }
 
     def __init__(
         self,
@@ -92,14 +97,7 @@ class PhasedElimination(Strategy):
             raise ValueError(f"rounds must be Rounds, such as Doubling(), got {rounds!r}")
         if not isinstance(waits, bool):
             raise ValueError(f"waits must be True or False, got {waits!r}")
-        model.require_takes(domain.like)
-        if model.num_observations:
-            raise ValueError(
-                "model must have no data, since rounds start from the prior, got "
-                f"{model.num_observations} observations"
-            )
-        if model.has_transforms:
-            raise ValueError("model must not have input or outcome transforms")
+        require_prior(model, domain)
         self._note_large_kernel(float(model.largest_variance(probes_of(domain, None, self.seed))))
         self._raise_warnings(stacklevel=3)
         self.model = model
@@ -112,8 +110,7 @@ class PhasedElimination(Strategy):
         self._arena = arena_of(domain)
         self._delays: dict[int, int] = {}
         self._opening: _Opening | None = None
-        # How many trials were told, and the means then.
-        self._means: tuple[int, Tensor] = (0, domain.like.new_zeros(0))
+        self._means = ObservedMeans(model)
         first = self._length_of(1)
         if first > horizon:
             message = (
@@ -158,12 +155,7 @@ class PhasedElimination(Strategy):
 
     def _require_askable(self, num_trials: int, choices: Choices) -> None:
         asked = len(self.history.trials)
-        if asked + num_trials > self.horizon:
-            raise HorizonReached(
-                f"num_trials must be at most {self.horizon - asked}, what the horizon of "
-                f"{self.horizon} has left, got {num_trials}",
-                self.horizon,
-            )
+        require_left(num_trials, asked, self.horizon)
         if not self.waits:
             return
         available = self.rounds[-1].ids.stop - asked if self.rounds else 0
@@ -327,7 +319,4 @@ class PhasedElimination(Strategy):
 
     def _evaluated_means(self) -> Tensor:
         """Of all observations, those that came too late for their round included."""
-        num_told = len(self.history.values)
-        if num_told != self._means[0]:
-            self._means = num_told, means_with_repeats(self.model, *self._evaluated())
-        return self._means[1]
+        return self._means.at(*self._evaluated())

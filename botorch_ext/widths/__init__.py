@@ -29,9 +29,15 @@ from botorch_ext.widths.base import (
 )
 from botorch_ext.widths.bayesian import BayesContinuous, BayesFinite
 from botorch_ext.widths.composed import Enlarged, Scaled, enlargement
-from botorch_ext.widths.fixed_design import FixedDesign, FixedDesignContinuous, FixedDesignNet
+from botorch_ext.widths.fixed_design import (
+    AnytimeFixedDesign,
+    FixedDesign,
+    FixedDesignContinuous,
+    FixedDesignNet,
+)
 
 __all__ = [
+    "AnytimeFixedDesign",
     "BayesContinuous",
     "BayesFinite",
     "ChowdhuryGopalan",

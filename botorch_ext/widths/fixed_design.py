@@ -57,6 +57,41 @@ class FixedDesign(Width):
 
 
 @dataclass(frozen=True)
+class AnytimeFixedDesign(Width):
+    """B + sigma/sqrt(lambda) sqrt(2 ln(1/delta')) with delta' = delta / (N pi^2 t^2 / 3).
+
+    `FixedDesign` for a bound that is used at every step t = 1, 2, ..., at the N candidates that the
+    model has then; the union is over steps, candidates and two sides. Source: Shekhar and Javidi
+    2022, algorithm 1 with lemma 3 (eq. 35 divides by t, and takes n^3 for what the union needs).
+
+    Args:
+        rkhs_bound: B, at least the RKHS norm of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise.
+        delta: Failure probability.
+    """
+
+    rkhs_bound: float
+    noise_std: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        check_rkhs_bound(self.rkhs_bound)
+        check_noise_std(self.noise_std)
+        check_delta(self.delta)
+
+    def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
+        candidates = getattr(model, "candidates", None)
+        if candidates is None:
+            raise ValueError(
+                "model must have finitely many candidates, such as a FinitePosterior, got a "
+                f"{type(model).__name__}"
+            )
+        share = 3 * self.delta / (len(candidates) * math.pi**2 * t**2)
+        radius = self.noise_std * math.sqrt(2 * math.log(1 / share))
+        return self.rkhs_bound + radius / model.noise_variance.sqrt()
+
+
+@dataclass(frozen=True)
 class FixedDesignContinuous(Width):
     """U = mean + 2/q + w' (s + 2/sqrt(q)), L = mean - 2/q - w' (s + 2/sqrt(q)).
 

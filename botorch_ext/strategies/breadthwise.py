@@ -1,0 +1,363 @@
+"""Breadthwise exploration: ever smaller cells, as small as the instance is worth."""
+
+from __future__ import annotations
+
+import math
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from gpytorch.means import ConstantMean, ZeroMean
+from torch import Tensor
+
+from botorch_ext.cells import MAX_LEVEL, CellTree
+from botorch_ext.checks import whole_number
+from botorch_ext.domains import Box
+from botorch_ext.exceptions import CellLimitWarning, WaitingForObservations
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.repeats import RepeatedDesign
+from botorch_ext.smoothness import HolderConstants, given_constants, holder_constants
+from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.choices import Choices
+from botorch_ext.strategies.events import Abandoned, Asked, Event, Told, Trial
+from botorch_ext.strategies.from_prior import ObservedMeans, require_left, require_prior
+from botorch_ext.strategies.openings import check_kept
+from botorch_ext.strategies.played_levels import Level, Refinement
+from botorch_ext.strategies.probes import probes_of
+from botorch_ext.widths import Width, as_width, check_rkhs_bound
+
+# Relative. Elsewhere what was recorded may differ in the last digits.
+_RECORDED = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class _Opening:
+    """The levels that were left and entered with one trial, the last with its design."""
+
+    refinements: list[Refinement]
+    levels: list[Level]
+    design: RepeatedDesign
+    # What the event must hold so that replaying it decides nothing.
+    record: dict[str, Any]
+
+
+class BreadthwiseExploration(Strategy):
+    """A tree of cells, explored a level at a time: within a level the center with the largest
+    standard deviation is evaluated, until all are known better than f can move within a cell; then
+    cells that cannot hold the maximum are dropped and the others are split.
+
+    Each level starts from the prior and is judged by its own observations alone, so widths for
+    fixed designs apply. A level is refined when all its trials are told or abandoned; any number of
+    trials may be out within a level. The first trial of a level has what was kept before it in its
+    ``info["opening"]``.
+
+    A cell x of level h is kept where mean + width * std + V_h reaches the largest mean - width *
+    std; V_h = B C_k r_h^xi, r_h its half-diagonal in lengthscales.
+
+    Source: Shekhar and Javidi 2022, algorithm 1, corrected: the threshold is the largest lower
+    bound (definition 14 prints the smallest), V_h is added when cells are kept (else that of the
+    maximiser can be lost), refining waits for width * std, not std, to fall below V_h, and V_h has
+    the constant B C_k for the printed B k(0).
+
+    Args:
+        domain: The box.
+        model: A `KernelGP` without data: kernel, noise variance and a prior mean that is constant.
+        width: The confidence width, called with the design of one level, whose candidates are the
+            centers of its active cells; a float is a constant.
+        horizon: T, the number of trials. Levels on which everything is known to 1/sqrt(T) are not
+            refined.
+        rkhs_bound: B, at least the RKHS norm of f.
+        holder: C_k and xi of sqrt(k(x,x) + k(z,z) - 2 k(x,z)) <= C_k r^xi, where the kernel is no
+            RBF or Matern kernel nor made of such: `HolderConstants`, or a pair of which r is in the
+            units of the box.
+        max_cells: A level that could have more active cells than this is not entered: the one
+            before is kept to the horizon, with a warning.
+        seed: Of nothing: the method is deterministic.
+
+    Raises:
+        ValueError: A domain that is no `Box`; a horizon less than 1; a kernel whose smoothness is
+            not known without ``holder``; an impossible constant; or a model that has data, batch
+            dimensions, transforms or a mean that is not constant, or another dtype or device than
+            the domain.
+    """
+
+    _fixed: ClassVar[frozenset[str]] = Strategy._fixed | {"model", "tree", "holder", "_means"}
+
+    def __init__(
+        self,
+        domain: Box,
+        model: KernelGP,
+        width: Width | float,
+        horizon: int,
+        *,
+        rkhs_bound: float,
+        holder: HolderConstants | tuple[float, float] | None = None,
+        max_cells: int = 2**15,
+        seed: int = 0,
+    ) -> None:
+        if not isinstance(domain, Box):
+            raise ValueError(f"domain must be a Box, which can be split, got {domain!r}")
+        super().__init__(domain, seed)
+        self.horizon = whole_number(horizon, "horizon", least=1)
+        self.max_cells = whole_number(max_cells, "max_cells", least=1)
+        check_rkhs_bound(rkhs_bound)
+        require_prior(model, domain)
+        if not isinstance(model.mean, ConstantMean | ZeroMean | None):
+            raise ValueError(
+                "mean must be constant, as f - mean is what moves by no more than V_h in a cell: "
+                f"take any other off the observations, got {model.mean!r}"
+            )
+        self.holder = (
+            holder_constants(model.kernel, domain.dim)
+            if holder is None
+            else given_constants(holder, domain.dim)
+        )
+        self._note_large_kernel(float(model.largest_variance(probes_of(domain, None, self.seed))))
+        self._raise_warnings(stacklevel=3)
+        self.model = model
+        self.width = as_width(width)
+        self.rkhs_bound = float(rkhs_bound)
+        self.tree = CellTree(domain, self.holder.lengthscales)
+        root = self._make_level(0, domain.like.new_zeros(1, dtype=torch.long), 1)
+        self.levels: list[Level] = [root]
+        self._means = ObservedMeans(model)
+        # Everything asked on the current level and not abandoned.
+        self._design = RepeatedDesign(model, root.centers)
+        # The rows of the trials of the current level.
+        self._rows: list[int] = []
+        self._opening: _Opening | None = None
+        self._told_of_limit = False
+
+    def report(self) -> dict[str, Any]:
+        return super().report() | {
+            "horizon": self.horizon,
+            "width": repr(self.width),
+            "holder_constant": self.holder.constant,
+            "holder_exponent": self.holder.exponent,
+            "levels": [self._describe(level) for level in self.levels],
+        }
+
+    def _describe(self, level: Level) -> dict[str, Any]:
+        summary: dict[str, Any] = {
+            "level": level.depth,
+            "num_cells": level.num_cells,
+            "volume": level.num_cells / 2**level.depth,
+            "half_diagonal": level.half_diagonal,
+            "slack": level.slack,
+            "num_evaluations": level.num_evaluations,
+            "refined": level.refinement is not None,
+        }
+        if level.refinement is not None:
+            summary |= {
+                "num_kept": int(level.refinement.kept.sum()),
+                "step": level.refinement.step,
+                "current_width": level.refinement.width,
+                "offset": level.refinement.offset,
+                "threshold": level.refinement.threshold,
+            }
+        return summary
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def _require_askable(self, num_trials: int, choices: Choices) -> None:
+        asked = len(self.history.trials)
+        require_left(num_trials, asked, self.horizon)
+        available = self._num_available(num_trials, asked + 1)
+        if available < num_trials:
+            raise WaitingForObservations(
+                f"num_trials must be at most {available} before the level is refined, got "
+                f"{num_trials}: it waits until all its trials are told or abandoned, and of those "
+                f"asked these are not: {self.pending}",
+                self.pending,
+                available,
+            )
+
+    def _num_available(self, num_trials: int, t: int) -> int:
+        """How many of so many trials can be asked before something must be told."""
+        pending = len(self.history.trials) - len(self.history.values) - len(self.history.abandoned)
+        if pending and self._is_known(self.levels[-1], self._design, t):
+            return 0
+        if num_trials == 1:
+            return 1
+        level, design, _ = self._at(t)
+        design = deepcopy(design)
+        for ahead in range(num_trials):
+            if self._is_known(level, design, t + ahead):
+                return ahead
+            design.add(int(design.variance.argmax()))
+        return num_trials
+
+    def _at(self, t: int) -> tuple[Level, RepeatedDesign, _Opening | None]:
+        """The level on which step t is asked, and its opening where it starts with this step."""
+        if not self._is_known(self.levels[-1], self._design, t):
+            return self.levels[-1], self._design, None
+        if self._opening is None:
+            self._opening = self._open(t, None)
+        return self._opening.levels[-1], self._opening.design, self._opening
+
+    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
+        level, design, opening = self._at(len(self.history.trials) + 1)
+        row = int(design.variance.argmax())
+        info: dict[str, Any] = {
+            "level": level.depth,
+            "cell": int(level.codes[row]),
+            "std": float(design.variance[row].clamp_min(0).sqrt()),
+            "slack": level.slack,
+        }
+        if opening is not None:
+            info["opening"] = opening.record
+        return design.candidates[row].clone(), info
+
+    def _is_known(
+        self, level: Level, design: RepeatedDesign, t: int, tolerance: float = 0.0
+    ) -> bool:
+        """Whether all centers of a level are known better than f can move within a cell, so that it
+        is refined."""
+        if self._is_limited(level):
+            return False
+        error = float(self.width(t, design)) * float(design.variance.max().clamp_min(0).sqrt())
+        error += float(self.width.offset(t, design))
+        room = 1 + tolerance
+        return 1 / math.sqrt(self.horizon) < error * room and error < level.slack * room
+
+    def _is_limited(self, level: Level) -> bool:
+        return 2 * level.num_cells > self.max_cells or level.depth == MAX_LEVEL
+
+    def _open(self, t: int, record: list[list[int] | None] | None) -> _Opening:
+        """Refines while everything is known, or what a record says was refined."""
+        levels, refinements, kept = [], [], []
+        level, design = self.levels[-1], self._design
+        while self._is_known(level, design, t) if record is None else len(kept) < len(record):
+            known = None if record is None else (record[len(kept)],)
+            refinement = self._refine(level, design, t, known)
+            rows = refinement.kept.nonzero().squeeze(-1)
+            kept.append(None if len(rows) == level.num_cells else rows.tolist())
+            level = self._make_level(level.depth + 1, level.children_of(refinement.kept), t)
+            design = RepeatedDesign(self.model, level.centers)
+            refinements.append(refinement)
+            levels.append(level)
+        return _Opening(refinements, levels, design, {"kept": kept})
+
+    def _make_level(self, depth: int, codes: Tensor, t: int) -> Level:
+        radius = self.tree.half_diagonal(depth)
+        slack = self.rkhs_bound * self.holder.constant * radius**self.holder.exponent
+        return Level(self.tree, self.model, depth, codes, slack, t - 1)
+
+    def _refine(
+        self, level: Level, design: RepeatedDesign, t: int, known: tuple[list[int] | None] | None
+    ) -> Refinement:
+        """Which cells of a level are kept; those of a record where it can be one of this level."""
+        w, offset = float(self.width(t, design)), float(self.width.offset(t, design))
+        mean, half = level.mean, w * design.std + offset
+        threshold = (mean - half).max()
+        margin = mean + half + level.slack - threshold
+        kept = margin >= 0
+        if known is not None:
+            if not self._is_known(level, design, t, tolerance=_RECORDED):
+                raise ValueError(f"level {level.depth} was not known well enough to be refined")
+            recorded = torch.ones_like(kept)
+            if known[0] is not None:
+                recorded[:] = False
+                recorded[known[0]] = True
+            near = margin.abs() <= _RECORDED * (half + level.slack)
+            if not bool((near | (kept == recorded)).all()) or not bool(recorded.any()):
+                raise ValueError(f"other cells of level {level.depth} were kept")
+            kept = recorded
+        return Refinement(t, w, offset, float(threshold), kept)
+
+    # --- the fold ---------------------------------------------------------------------------------
+
+    def _absorb(self, event: Event) -> None:
+        match event:
+            case Asked(trial):
+                self._absorb_asked(trial)
+            case Told(id, value):
+                row = self._rows[id - self.levels[-1].first]
+                self.levels[-1].counts[row] += 1
+                self.levels[-1].sums[row] += value
+            case Abandoned(id):
+                self._design.remove(self._rows[id - self.levels[-1].first])
+
+    def _absorb_asked(self, trial: Trial) -> None:
+        opening = self._opening_of(trial)
+        level, design = self.levels[-1], self._design
+        if opening is not None:
+            level, design = opening.levels[-1], opening.design
+        row = self._checked_row(trial, level, design)
+        if opening is not None:
+            left = [self.levels[-1], *opening.levels[:-1]]
+            for old, refinement in zip(left, opening.refinements, strict=True):
+                old.refinement = refinement
+            self.levels.extend(opening.levels)
+            self._design, self._rows = design, []
+            self._opening = None
+        self._rows.append(row)
+        design.add(row)
+        if self._is_limited(level) and not self._told_of_limit:
+            self._told_of_limit = True
+            message = (
+                f"level {level.depth} with {level.num_cells} cells is the last that is explored: "
+                f"max_cells is {self.max_cells}"
+            )
+            self._note(message, CellLimitWarning)
+
+    def _opening_of(self, trial: Trial) -> _Opening | None:
+        """What a trial opens: decided just now, or recorded; None within a level."""
+        t = trial.id + 1
+        if t > self.horizon:
+            raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
+        record = trial.info.get("opening")
+        if record is None:
+            if self._is_known(self.levels[-1], self._design, t, -_RECORDED):
+                raise ValueError(
+                    f"info of trial {trial.id} must have an opening: a level starts there, got "
+                    f"{list(trial.info)}"
+                )
+            return None
+        if self._opening is not None and self._opening.record is record:
+            return self._opening
+        name = f"opening of trial {trial.id}"
+        check_kept(record, name)
+        if pending := self.pending:
+            raise ValueError(
+                f"{name} must come after the level before, of which these pend: {pending}"
+            )
+        try:
+            opening = self._open(t, record["kept"])
+        except (ValueError, IndexError) as error:
+            raise ValueError(f"{name} must be one of these observations: {error}") from error
+        if not opening.levels or self._is_known(opening.levels[-1], opening.design, t, -_RECORDED):
+            deeper = self.levels[-1].depth + len(opening.levels) + 1
+            raise ValueError(f"{name} must go on to level {deeper}")
+        return opening
+
+    def _checked_row(self, trial: Trial, level: Level, design: RepeatedDesign) -> int:
+        """The row of the cell of a trial, or a ValueError where the method would not ask it."""
+        cell, std = trial.info.get("cell"), trial.info.get("std")
+        row = level.row_of(cell) if type(cell) is int else None
+        known = {"level": level.depth, "slack": level.slack}
+        recorded = {key: trial.info.get(key) for key in known}
+        if row is None or recorded["level"] != level.depth:
+            raise ValueError(
+                f"info of trial {trial.id} must have an active cell of level {level.depth}, got "
+                f"cell {cell!r} of level {recorded['level']!r}"
+            )
+        if not torch.equal(trial.x, design.candidates[row]):
+            raise ValueError(
+                f"x of trial {trial.id} must be the center {design.candidates[row].tolist()} of "
+                f"its cell, got {trial.x.tolist()}"
+            )
+        largest = float(design.variance.max().clamp_min(0).sqrt())
+        least = (1 - _RECORDED) * largest
+        given = float(design.variance[row].clamp_min(0).sqrt())
+        if given < least or type(std) is not float or abs(std - given) > _RECORDED * largest:
+            raise ValueError(
+                f"info of trial {trial.id} must have the largest std, {largest}, got {std!r} at a "
+                f"cell that has {given}"
+            )
+        return row
+
+    def _evaluated_means(self) -> Tensor:
+        """Of the observations of all levels."""
+        return self._means.at(*self._evaluated())
