@@ -109,6 +109,7 @@ ORDER = (
     "strategies.balancing",
     "strategies.contextwise",
     "strategies.played_levels",
+    "strategies.refining",
     "strategies.breadthwise",
     "strategies.reference",
     "strategies",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 from gpytorch.means import ConstantMean, ZeroMean
 from torch import Tensor
 
-from botorch_ext.cells import MAX_LEVEL, CellTree
+from botorch_ext.cells import CellTree
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box
 from botorch_ext.exceptions import CellLimitWarning, WaitingForObservations
@@ -23,23 +22,10 @@ from botorch_ext.strategies.choices import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Event, Told, Trial
 from botorch_ext.strategies.from_prior import ObservedMeans, require_left, require_prior
 from botorch_ext.strategies.openings import check_kept
-from botorch_ext.strategies.played_levels import Level, Refinement
+from botorch_ext.strategies.played_levels import Level
 from botorch_ext.strategies.probes import probes_of
+from botorch_ext.strategies.refining import RECORDED, Descent, RefinementRule
 from botorch_ext.widths import Width, as_width, check_rkhs_bound
-
-# Relative. Elsewhere what was recorded may differ in the last digits.
-_RECORDED = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class _Opening:
-    """The levels that were left and entered with one trial, the last with its design."""
-
-    refinements: list[Refinement]
-    levels: list[Level]
-    design: RepeatedDesign
-    # What the event must hold so that replaying it decides nothing.
-    record: dict[str, Any]
 
 
 class BreadthwiseExploration(Strategy):
@@ -82,7 +68,13 @@ class BreadthwiseExploration(Strategy):
             the domain.
     """
 
-    _fixed: ClassVar[frozenset[str]] = Strategy._fixed | {"model", "tree", "holder", "_means"}
+    _fixed: ClassVar[frozenset[str]] = Strategy._fixed | {
+        "model",
+        "tree",
+        "holder",
+        "_rule",
+        "_means",
+    }
 
     def __init__(
         self,
@@ -100,7 +92,7 @@ class BreadthwiseExploration(Strategy):
             raise ValueError(f"domain must be a Box, which can be split, got {domain!r}")
         super().__init__(domain, seed)
         self.horizon = whole_number(horizon, "horizon", least=1)
-        self.max_cells = whole_number(max_cells, "max_cells", least=1)
+        max_cells = whole_number(max_cells, "max_cells", least=1)
         check_rkhs_bound(rkhs_bound)
         require_prior(model, domain)
         if not isinstance(model.mean, ConstantMean | ZeroMean | None):
@@ -117,16 +109,18 @@ class BreadthwiseExploration(Strategy):
         self._raise_warnings(stacklevel=3)
         self.model = model
         self.width = as_width(width)
-        self.rkhs_bound = float(rkhs_bound)
         self.tree = CellTree(domain, self.holder.lengthscales)
-        root = self._make_level(0, domain.like.new_zeros(1, dtype=torch.long), 1)
+        self._rule = RefinementRule(
+            self.tree, model, self.width, self.horizon, float(rkhs_bound), self.holder, max_cells
+        )
+        root = self._rule.root()
         self.levels: list[Level] = [root]
         self._means = ObservedMeans(model)
         # Everything asked on the current level and not abandoned.
         self._design = RepeatedDesign(model, root.centers)
         # The rows of the trials of the current level.
         self._rows: list[int] = []
-        self._opening: _Opening | None = None
+        self._opening: Descent | None = None
         self._told_of_limit = False
 
     def report(self) -> dict[str, Any]:
@@ -176,24 +170,24 @@ class BreadthwiseExploration(Strategy):
     def _num_available(self, num_trials: int, t: int) -> int:
         """How many of so many trials can be asked before something must be told."""
         pending = len(self.history.trials) - len(self.history.values) - len(self.history.abandoned)
-        if pending and self._is_known(self.levels[-1], self._design, t):
+        if pending and self._rule.is_known(self.levels[-1], self._design, t):
             return 0
         if num_trials == 1:
             return 1
         level, design, _ = self._at(t)
         design = deepcopy(design)
         for ahead in range(num_trials):
-            if self._is_known(level, design, t + ahead):
+            if self._rule.is_known(level, design, t + ahead):
                 return ahead
             design.add(int(design.variance.argmax()))
         return num_trials
 
-    def _at(self, t: int) -> tuple[Level, RepeatedDesign, _Opening | None]:
+    def _at(self, t: int) -> tuple[Level, RepeatedDesign, Descent | None]:
         """The level on which step t is asked, and its opening where it starts with this step."""
-        if not self._is_known(self.levels[-1], self._design, t):
+        if not self._rule.is_known(self.levels[-1], self._design, t):
             return self.levels[-1], self._design, None
         if self._opening is None:
-            self._opening = self._open(t, None)
+            self._opening = self._rule.descend(self.levels[-1], self._design, t)
         return self._opening.levels[-1], self._opening.design, self._opening
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
@@ -208,63 +202,6 @@ class BreadthwiseExploration(Strategy):
         if opening is not None:
             info["opening"] = opening.record
         return design.candidates[row].clone(), info
-
-    def _is_known(
-        self, level: Level, design: RepeatedDesign, t: int, tolerance: float = 0.0
-    ) -> bool:
-        """Whether all centers of a level are known better than f can move within a cell, so that it
-        is refined."""
-        if self._is_limited(level):
-            return False
-        error = float(self.width(t, design)) * float(design.variance.max().clamp_min(0).sqrt())
-        error += float(self.width.offset(t, design))
-        room = 1 + tolerance
-        return 1 / math.sqrt(self.horizon) < error * room and error < level.slack * room
-
-    def _is_limited(self, level: Level) -> bool:
-        return 2 * level.num_cells > self.max_cells or level.depth == MAX_LEVEL
-
-    def _open(self, t: int, record: list[list[int] | None] | None) -> _Opening:
-        """Refines while everything is known, or what a record says was refined."""
-        levels, refinements, kept = [], [], []
-        level, design = self.levels[-1], self._design
-        while self._is_known(level, design, t) if record is None else len(kept) < len(record):
-            known = None if record is None else (record[len(kept)],)
-            refinement = self._refine(level, design, t, known)
-            rows = refinement.kept.nonzero().squeeze(-1)
-            kept.append(None if len(rows) == level.num_cells else rows.tolist())
-            level = self._make_level(level.depth + 1, level.children_of(refinement.kept), t)
-            design = RepeatedDesign(self.model, level.centers)
-            refinements.append(refinement)
-            levels.append(level)
-        return _Opening(refinements, levels, design, {"kept": kept})
-
-    def _make_level(self, depth: int, codes: Tensor, t: int) -> Level:
-        radius = self.tree.half_diagonal(depth)
-        slack = self.rkhs_bound * self.holder.constant * radius**self.holder.exponent
-        return Level(self.tree, self.model, depth, codes, slack, t - 1)
-
-    def _refine(
-        self, level: Level, design: RepeatedDesign, t: int, known: tuple[list[int] | None] | None
-    ) -> Refinement:
-        """Which cells of a level are kept; those of a record where it can be one of this level."""
-        w, offset = float(self.width(t, design)), float(self.width.offset(t, design))
-        mean, half = level.mean, w * design.std + offset
-        threshold = (mean - half).max()
-        margin = mean + half + level.slack - threshold
-        kept = margin >= 0
-        if known is not None:
-            if not self._is_known(level, design, t, tolerance=_RECORDED):
-                raise ValueError(f"level {level.depth} was not known well enough to be refined")
-            recorded = torch.ones_like(kept)
-            if known[0] is not None:
-                recorded[:] = False
-                recorded[known[0]] = True
-            near = margin.abs() <= _RECORDED * (half + level.slack)
-            if not bool((near | (kept == recorded)).all()) or not bool(recorded.any()):
-                raise ValueError(f"other cells of level {level.depth} were kept")
-            kept = recorded
-        return Refinement(t, w, offset, float(threshold), kept)
 
     # --- the fold ---------------------------------------------------------------------------------
 
@@ -294,22 +231,22 @@ class BreadthwiseExploration(Strategy):
             self._opening = None
         self._rows.append(row)
         design.add(row)
-        if self._is_limited(level) and not self._told_of_limit:
+        if self._rule.is_limited(level) and not self._told_of_limit:
             self._told_of_limit = True
             message = (
                 f"level {level.depth} with {level.num_cells} cells is the last that is explored: "
-                f"max_cells is {self.max_cells}"
+                f"max_cells is {self._rule.max_cells}"
             )
             self._note(message, CellLimitWarning)
 
-    def _opening_of(self, trial: Trial) -> _Opening | None:
+    def _opening_of(self, trial: Trial) -> Descent | None:
         """What a trial opens: decided just now, or recorded; None within a level."""
         t = trial.id + 1
         if t > self.horizon:
             raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
         record = trial.info.get("opening")
         if record is None:
-            if self._is_known(self.levels[-1], self._design, t, -_RECORDED):
+            if self._rule.is_known(self.levels[-1], self._design, t, -RECORDED):
                 raise ValueError(
                     f"info of trial {trial.id} must have an opening: a level starts there, got "
                     f"{list(trial.info)}"
@@ -324,38 +261,35 @@ class BreadthwiseExploration(Strategy):
                 f"{name} must come after the level before, of which these pend: {pending}"
             )
         try:
-            opening = self._open(t, record["kept"])
+            return self._rule.descend(self.levels[-1], self._design, t, record["kept"])
         except (ValueError, IndexError) as error:
             raise ValueError(f"{name} must be one of these observations: {error}") from error
-        if not opening.levels or self._is_known(opening.levels[-1], opening.design, t, -_RECORDED):
-            deeper = self.levels[-1].depth + len(opening.levels) + 1
-            raise ValueError(f"{name} must go on to level {deeper}")
-        return opening
 
     def _checked_row(self, trial: Trial, level: Level, design: RepeatedDesign) -> int:
         """The row of the cell of a trial, or a ValueError where the method would not ask it."""
-        cell, std = trial.info.get("cell"), trial.info.get("std")
+        info, cell = trial.info, trial.info.get("cell")
         row = level.row_of(cell) if type(cell) is int else None
-        known = {"level": level.depth, "slack": level.slack}
-        recorded = {key: trial.info.get(key) for key in known}
-        if row is None or recorded["level"] != level.depth:
+        if row is None or info.get("level") != level.depth:
             raise ValueError(
                 f"info of trial {trial.id} must have an active cell of level {level.depth}, got "
-                f"cell {cell!r} of level {recorded['level']!r}"
+                f"cell {cell!r} of level {info.get('level')!r}"
             )
         if not torch.equal(trial.x, design.candidates[row]):
             raise ValueError(
                 f"x of trial {trial.id} must be the center {design.candidates[row].tolist()} of "
                 f"its cell, got {trial.x.tolist()}"
             )
-        largest = float(design.variance.max().clamp_min(0).sqrt())
-        least = (1 - _RECORDED) * largest
-        given = float(design.variance[row].clamp_min(0).sqrt())
-        if given < least or type(std) is not float or abs(std - given) > _RECORDED * largest:
+        std, largest = design.variance[[row, int(design.variance.argmax())]].clamp_min(0).sqrt()
+        if std < (1 - RECORDED) * largest:
             raise ValueError(
-                f"info of trial {trial.id} must have the largest std, {largest}, got {std!r} at a "
-                f"cell that has {given}"
+                f"cell of trial {trial.id} must have the largest std, {largest:g}, got {std:g}"
             )
+        for name, known in (("std", float(std)), ("slack", level.slack)):
+            given = info.get(name)
+            if type(given) is not float or not math.isclose(given, known, rel_tol=RECORDED):
+                raise ValueError(
+                    f"info of trial {trial.id} must have {name} {known}, got {given!r}"
+                )
         return row
 
     def _evaluated_means(self) -> Tensor:

@@ -45,7 +45,7 @@ def check_kept(record: Any, name: str) -> None:
     """A ValueError unless a record has the cells that were kept at each of some levels: None for
     all of them, or their ascending rows."""
     kept = record.get("kept") if isinstance(record, dict) else None
-    if not isinstance(kept, list):
+    if not isinstance(kept, list) or not kept:
         raise ValueError(f"{name} must be a dict with a list of what was kept, got {record!r}")
     for rows in kept:
         if rows is None:

@@ -1,0 +1,146 @@
+"""When a level of cells is refined, which of its cells are kept, and what comes next."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from botorch_ext.cells import MAX_LEVEL, CellTree
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.repeats import RepeatedDesign
+from botorch_ext.smoothness import HolderConstants
+from botorch_ext.strategies.played_levels import Level, Refinement
+from botorch_ext.widths import Width
+
+# Relative. Elsewhere what was recorded may differ in the last digits.
+RECORDED = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """What one step refined, at least one level.
+
+    Args:
+        refinements: The ends of the levels that were left.
+        levels: Those that were entered.
+        design: Of the last of them, without data.
+        record: What the event must hold so that replaying it decides nothing.
+    """
+
+    refinements: list[Refinement]
+    levels: list[Level]
+    design: RepeatedDesign
+    record: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class RefinementRule:
+    """Algorithm 1 of Shekhar and Javidi 2022, corrected, without its evaluations.
+
+    Args:
+        tree: The cells.
+        model: The prior.
+        width: The confidence width.
+        horizon: T.
+        rkhs_bound: B.
+        holder: C_k and xi.
+        max_cells: How many active cells there may be at most.
+    """
+
+    tree: CellTree
+    model: KernelGP
+    width: Width
+    horizon: int
+    rkhs_bound: float
+    holder: HolderConstants
+    max_cells: int
+
+    def root(self) -> Level:
+        """The level of the whole box."""
+        return self._level(0, self.tree.box.like.new_zeros(1, dtype=torch.long), 0)
+
+    def is_limited(self, level: Level) -> bool:
+        """Whether the next level could have too many cells."""
+        return 2 * level.num_cells > self.max_cells or level.depth == MAX_LEVEL
+
+    def is_known(
+        self, level: Level, design: RepeatedDesign, t: int, tolerance: float = 0.0
+    ) -> bool:
+        """Whether all centers of a level are known better than f can move within a cell, so that it
+        is refined before step t.
+
+        Args:
+            level: The current one.
+            design: All its evaluations.
+            t: The step, from 1.
+            tolerance: Relative, by which the conditions may be missed, or where it is negative must
+                be met.
+        """
+        if self.is_limited(level):
+            return False
+        error = float(self.width(t, design)) * float(design.variance.max().clamp_min(0).sqrt())
+        error += float(self.width.offset(t, design))
+        room = 1 + tolerance
+        return 1 / math.sqrt(self.horizon) < error * room and error < level.slack * room
+
+    def descend(
+        self,
+        level: Level,
+        design: RepeatedDesign,
+        t: int,
+        record: list[list[int] | None] | None = None,
+    ) -> Descent:
+        """Refines while everything is known.
+
+        Args:
+            level: The current one, with no trial pending.
+            design: All its evaluations.
+            t: The step, from 1.
+            record: What was kept at each level, where it was recorded: rows, or None for all.
+
+        Raises:
+            ValueError: These levels cannot have been refined like this.
+        """
+        levels, refinements, kept = [], [], []
+        while self.is_known(level, design, t) if record is None else len(kept) < len(record):
+            known = None if record is None else (record[len(kept)],)
+            refinement = self._refine(level, design, t, known)
+            rows = refinement.kept.nonzero().squeeze(-1)
+            kept.append(None if len(rows) == level.num_cells else rows.tolist())
+            level = self._level(level.depth + 1, level.children_of(refinement.kept), t - 1)
+            design = RepeatedDesign(self.model, level.centers)
+            refinements.append(refinement)
+            levels.append(level)
+        if record is not None and self.is_known(level, design, t, -RECORDED):
+            raise ValueError(f"level {level.depth} must be refined, too")
+        return Descent(refinements, levels, design, {"kept": kept})
+
+    def _level(self, depth: int, codes: torch.Tensor, first: int) -> Level:
+        radius = self.tree.half_diagonal(depth)
+        slack = self.rkhs_bound * self.holder.constant * radius**self.holder.exponent
+        return Level(self.tree, self.model, depth, codes, slack, first)
+
+    def _refine(
+        self, level: Level, design: RepeatedDesign, t: int, known: tuple[list[int] | None] | None
+    ) -> Refinement:
+        """Which cells of a level are kept; those of a record where it can be one of this level."""
+        w, offset = float(self.width(t, design)), float(self.width.offset(t, design))
+        mean, half = level.mean, w * design.std + offset
+        threshold = (mean - half).max()
+        margin = mean + half + level.slack - threshold
+        kept = margin >= 0
+        if known is not None:
+            if not self.is_known(level, design, t, tolerance=RECORDED):
+                raise ValueError(f"level {level.depth} was not known well enough to be refined")
+            recorded = torch.ones_like(kept)
+            if known[0] is not None:
+                recorded[:] = False
+                recorded[known[0]] = True
+            near = margin.abs() <= RECORDED * (half + level.slack)
+            if not bool((near | (kept == recorded)).all()) or not bool(recorded.any()):
+                raise ValueError(f"other cells of level {level.depth} were kept")
+            kept = recorded
+        return Refinement(t, w, offset, float(threshold), kept)
