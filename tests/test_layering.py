@@ -153,6 +153,7 @@ ORDER = (
     "plotting.style",
     "plotting.slices",
     "plotting.curves",
+    "plotting.exponents",
     "plotting.maps",
     "plotting.posteriors",
     "plotting.studies",

@@ -1,12 +1,17 @@
 """Pictures: regret and best-value curves, posteriors with confidence bands and asked points, rounds
-of phased elimination, how late feedback came, what became of candidate models, and which action was
-chosen in which context.
+of phased elimination, how late feedback came, what became of candidate models, which action was
+chosen in which context, and powers of the horizon, predicted and measured.
 
 Matplotlib is imported by the functions, not with the package: ``pip install 'botorch-ext[plot]'``.
 """
 
 from botorch_ext.plotting.contexts import plot_action_map, plot_action_map_1d
 from botorch_ext.plotting.curves import plot_best_value, plot_regret
+from botorch_ext.plotting.exponents import (
+    plot_consistency,
+    plot_instance_exponents,
+    plot_regret_slopes,
+)
 from botorch_ext.plotting.models import plot_model_bands, plot_models
 from botorch_ext.plotting.posteriors import plot_posterior_1d, plot_posterior_2d
 from botorch_ext.plotting.studies import plot_feedback, plot_rounds_2d
@@ -17,11 +22,14 @@ __all__ = [
     "plot_action_map",
     "plot_action_map_1d",
     "plot_best_value",
+    "plot_consistency",
     "plot_feedback",
+    "plot_instance_exponents",
     "plot_model_bands",
     "plot_models",
     "plot_posterior_1d",
     "plot_posterior_2d",
     "plot_regret",
+    "plot_regret_slopes",
     "plot_rounds_2d",
 ]
