@@ -15,7 +15,8 @@ from botorch_ext.domains import checked_tensor
 from botorch_ext.widths.base import require
 
 # Points count as a distance apart that are so up to this share of it: the spacings of a grid.
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
+_SAMPLE = 64
 
 
 def greedy_packing(points: Tensor | Sequence[Sequence[float]], distance: float) -> Tensor:
@@ -49,13 +50,16 @@ def greedy_packing(points: Tensor | Sequence[Sequence[float]], distance: float) 
 
 def _greedy(points: np.ndarray, distance: float) -> np.ndarray:
     # Just below the distance: a tree finds all points at most so far away.
-    reach = distance * (1 - _ROUNDING)
+    reach = distance * (1 - ROUNDING)
     extent = np.ptp(points, axis=0) if len(points) else np.zeros(points.shape[1])
     if math.hypot(*extent) < reach:
         return np.arange(min(len(points), 1))
     tree = cKDTree(points)
-    nearest = tree.query(points, k=2)[0][:, 1]
-    alone = nearest > reach  # taken whatever else is
+    alone = np.zeros(len(points), dtype=bool)
+    # Where distances are small, most points have no neighbour; a sample tells whether to look.
+    sample = points[:: len(points) // _SAMPLE + 1]
+    if (tree.query(sample, k=2)[0][:, 1] > reach).mean() > 0.5:
+        alone = tree.query(points, k=2)[0][:, 1] > reach  # taken whatever else is
     taken = alone.tolist()
     free = (~alone).tolist()
     for row in np.flatnonzero(~alone).tolist():

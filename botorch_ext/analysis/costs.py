@@ -1,0 +1,203 @@
+"""What an instance must cost a method that is good in the worst case, and what it need cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpytorch.kernels import Kernel
+
+from botorch_ext.analysis.complexity import (
+    Complexity,
+    UpperTerms,
+    check_norms,
+    lower_complexity,
+    lower_on_grid,
+)
+from botorch_ext.analysis.exponents import minimax_exponent
+from botorch_ext.analysis.grids import InstanceGrid
+from botorch_ext.checks import one_number, whole_number
+from botorch_ext.problems.base import Problem
+from botorch_ext.smoothness import holder_constants
+from botorch_ext.spectra import radial_kernel
+from botorch_ext.widths.base import check_noise_std, require
+
+
+@dataclass(frozen=True, repr=False)
+class InstanceCost:
+    """What an instance costs.
+
+    Args:
+        horizon: T.
+        consistency: a: T^a bounds the regret of the methods meant on every function of the RKHS.
+        lower: The lower complexity at gap 16 T^-(1-a); None for RBF, of which nothing is known.
+        upper: The upper complexity at the gap that breadthwise exploration reaches by T.
+        lower_bound: What such methods pay at least, in units of f: `regret_lower_bound`.
+        worst_case: The exponent of T that no method beats on every function.
+    """
+
+    horizon: int
+    consistency: float
+    lower: Complexity | None
+    upper: Complexity
+    lower_bound: float | None
+    worst_case: float
+
+    @property
+    def upper_order(self) -> float:
+        """The order of the regret of breadthwise exploration, without constants and logarithms.
+
+        Source: Shekhar and Javidi 2022, theorem 2.
+        """
+        return self.upper.value
+
+    def __repr__(self) -> str:
+        rows = [f"InstanceCost after {self.horizon} evaluations"]
+        if self.lower is None:
+            rows.append("  least regret: unknown for this kernel")
+        else:
+            rows.append(
+                f"  least regret of a method with worst case T^{self.consistency:.3g}: "
+                f"{self.lower_bound:.4g}{_why_zero(self.lower)}"
+            )
+            rows.append(_summary("lower", self.lower))
+        rows.append(_summary("upper", self.upper))
+        rows.append(
+            f"  order of regret: {self.upper_order:.4g} by breadthwise exploration, "
+            f"{self.horizon**self.worst_case:.4g} in the worst case (T^{self.worst_case:.3g})"
+        )
+        return "\n".join(rows)
+
+
+def instance_cost(
+    problem: Problem,
+    kernel: Kernel,
+    horizon: int,
+    rkhs_bound: float,
+    norm: float,
+    noise_std: float,
+    *,
+    consistency: float | None = None,
+    shape: Sequence[int] | None = None,
+) -> InstanceCost:
+    """How hard an instance is: its complexities, the least regret, and the order of what is needed.
+
+    The upper complexity is taken at min(T^-(1-a), rho^(xi H)), a the worst-case exponent (Shekhar
+    and Javidi 2022, theorem 2 and lemma 7). Orders of magnitude: see `regret_lower_bound`.
+
+    Args:
+        problem: f, on a box.
+        kernel: Matern or RBF, or a multiple of one.
+        horizon: T.
+        rkhs_bound: B; the class of functions that the method must be good on.
+        norm: |f|, at least 0 and less than B.
+        noise_std: sigma, of Gaussian noise, in units of f.
+        consistency: a, at least the method's `consistency_exponent`; the worst-case exponent if
+            None.
+        shape: How many grid points along each column; 160,000 in all if None.
+
+    Raises:
+        ValueError: Another kernel, a domain that is no box, a grid that is too large, or numbers
+            out of range.
+    """
+    dim = problem.domain.dim
+    radial = radial_kernel(kernel, dim)
+    worst_case = minimax_exponent(radial.nu, radial.dim)
+    consistency = worst_case if consistency is None else consistency
+    gap = _lower_gap(horizon, consistency, printed=False)
+    check_noise_std(noise_std)
+    check_norms(rkhs_bound, norm)
+    grid = InstanceGrid(problem, radial.lengthscales, shape)
+    upper = UpperTerms(grid, holder_constants(kernel, dim), rkhs_bound)
+    reached = min(horizon ** -(1 - worst_case), upper.reached_gap(horizon))
+    lower = None
+    if radial.nu < math.inf:
+        lower = lower_on_grid(grid, radial, gap, rkhs_bound - norm)
+    return InstanceCost(
+        horizon=horizon,
+        consistency=consistency,
+        lower=lower,
+        upper=upper.complexity(reached),
+        lower_bound=None if lower is None else _lower_bound(lower, noise_std, printed=False),
+        worst_case=worst_case,
+    )
+
+
+def regret_lower_bound(
+    problem: Problem,
+    kernel: Kernel,
+    horizon: int,
+    rkhs_bound: float,
+    norm: float,
+    noise_std: float,
+    consistency: float,
+    *,
+    printed: bool = False,
+    shape: Sequence[int] | None = None,
+) -> float:
+    """(13 ln2 / 9) sigma^2 C(16 T^-(1-a)), C the `lower_complexity`: the least expected regret.
+
+    For methods whose expected regret is at most 2 T^a at this T, on f and on f with each of the
+    bumps. That is true of large T if a exceeds their `consistency_exponent`; nobody can check it
+    at a given T, so this is an order of magnitude.
+
+    The constant: a bump on a ball E whose points fall short by D to 2 D has height 3 D, so that its
+    top exceeds f(x*) by D. Let N count the evaluations in E, p and q be the means of N/T without
+    and with the bump. Evaluations in E distinguish the two: E[N] (3 D)^2 / (2 sigma^2) >= kl(p, q)
+    >= (1 - p) ln(1/(1 - q)) - ln 2. Where D >= 16 T^-(1-a): p <= 2 T^a / (T D) <= 1/8, and so 1 - q
+    <= 1/8. So E[N] >= 2 sigma^2 / (9 D^2) (7/8 3 ln2 - ln2) = (13 ln2 / 36) sigma^2 / D^2, each
+    evaluation costs D, and m_k balls of gap D = 2^k 16 T^-(1-a) add (13 ln2 / 9) sigma^2 m_k / (4
+    D).
+
+    Source: Shekhar and Javidi 2022, theorem 1, proposition 3 and lemma 1. They print (7 ln2 / 4)
+    sigma^2 C(T^-(1-a)): a bump of height 2 D (which does not exceed f(x*)), 13/8 rounded down to
+    7/8, and a gap without the 16 that the proof needs.
+
+    Args:
+        problem: f, on a box.
+        kernel: Matern, or a multiple of one.
+        horizon: T.
+        rkhs_bound: B; the class of functions that the method must be good on.
+        norm: |f|, at least 0 and less than B.
+        noise_std: sigma, of Gaussian noise, in units of f.
+        consistency: a, in [0, 1).
+        printed: Whether to return what is printed instead.
+        shape: How many grid points along each column; 160,000 in all if None.
+
+    Raises:
+        ValueError: Another kernel (also RBF), a domain that is no box, a grid that is too large, or
+            numbers out of range.
+    """
+    gap = _lower_gap(horizon, consistency, printed)
+    check_noise_std(noise_std)
+    lower = lower_complexity(problem, kernel, gap, rkhs_bound, norm, shape=shape)
+    return _lower_bound(lower, noise_std, printed)
+
+
+def _lower_gap(horizon: int, consistency: float, printed: bool) -> float:
+    horizon = whole_number(horizon, "horizon", 1)
+    consistency = one_number(consistency, "consistency")
+    require(0 <= consistency < 1, "consistency", consistency, "at least 0 and less than 1")
+    return (1 if printed else 16) * horizon ** -(1 - consistency)
+
+
+def _lower_bound(lower: Complexity, noise_std: float, printed: bool) -> float:
+    constant = 7 / 4 if printed else 13 / 9
+    return constant * math.log(2) * noise_std**2 * lower.value
+
+
+def _summary(name: str, complexity: Complexity) -> str:
+    row = f"  {name} complexity: {complexity.value:.4g} at gap {complexity.gap:.4g}, "
+    row += f"{len(complexity.terms)} terms"
+    return row if complexity.resolved else row + ", some finer than the grid"
+
+
+def _why_zero(lower: Complexity) -> str:
+    if lower.value > 0:
+        return ""
+    if not lower.terms:
+        return f" (no point falls short of the maximum by the gap {lower.gap:.3g})"
+    if not any(term.admissible for term in lower.terms):
+        return " (bumps of this height are wider than a lengthscale)"
+    return " (no ball fits where it must)"
