@@ -124,6 +124,7 @@ ORDER = (
     "algorithms",
     "problems.base",
     "problems.rkhs",
+    "problems.growth",
     "problems.contextual",
     "problems.perturbed",
     "problems.lockout",

@@ -5,7 +5,7 @@ import pytest
 import torch
 from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel, ScaleKernel
 
-from botorch_ext.spectra import bump_norm, radial_kernel, spectral_density
+from botorch_ext.spectra import bump_norm, growth_norm, radial_kernel, spectral_density
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(1000)
 
@@ -139,3 +139,98 @@ def test_other_kernels_are_refused() -> None:
         radial_kernel(RBFKernel(batch_shape=torch.Size([2])), 2)
     with pytest.raises(ValueError, match="one on 1 columns"):
         radial_kernel(RBFKernel(ard_num_dims=2), 1)
+
+
+def closed_growth_norm(nu: float, exponent: float, dim: int, scale: float) -> float:
+    """By derivatives, where nu + d/2 = p is whole: p is 2 or dim is 1. In log distance, as the
+    squares of derivatives have a pole at 0."""
+    start = -18 / min(2 * (exponent - nu), 1.0) if exponent % 2 else -36.0
+    log_r = (math.log(8 * scale) + start) / 2 + (math.log(8 * scale) - start) / 2 * NODES
+    r = torch.from_numpy(np.exp(log_r)).requires_grad_()
+    f = 1 - (-torch.expm1(-((r / scale) ** 2))) ** (exponent / 2)
+    (first,) = torch.autograd.grad(f.sum(), r, create_graph=True)
+    p = round(nu + dim / 2)
+    if dim == 1:
+        squares, derivative = 0 * r, f
+        for i in range(p + 1):
+            squares = squares + math.comb(p, i) * (2 * nu) ** (p - i) * derivative**2
+            (derivative,) = torch.autograd.grad(derivative.sum(), r, create_graph=True)
+    else:
+        (second,) = torch.autograd.grad(first.sum(), r, create_graph=True)
+        laplacian = second + (dim - 1) * first / r
+        squares = 4 * nu**2 * f**2 + 4 * nu * first**2 + laplacian**2
+    sphere = {1: 2.0, 2: 2 * math.pi * r, 3: 4 * math.pi * r**2}[dim]
+    values = (squares * sphere * r).detach().numpy()
+    integral = (math.log(8 * scale) - start) / 2 * float(WEIGHTS @ values)
+    constant = {
+        (0.5, 1): 2.0,
+        (1.5, 1): 12 * math.sqrt(3),
+        (2.5, 1): 400 * math.sqrt(5) / 3,
+        (1.0, 2): 8 * math.pi,
+        (0.5, 3): 8 * math.pi,
+    }[nu, dim]
+    return math.sqrt(integral / constant)
+
+
+@pytest.mark.parametrize(
+    ("nu", "exponent", "dim", "scale"),
+    [
+        (0.5, 0.75, 1, 1.0),
+        (0.5, 1.0, 1, 0.3),
+        (0.5, 2.0, 1, 1.0),
+        (0.5, 4.0, 1, 3.0),
+        (0.5, 9.5, 1, 20.0),
+        (0.5, 20.0, 1, 1.0),
+        (1.5, 1.8, 1, 1.0),
+        (1.5, 2.0, 1, 0.02),
+        (1.5, 4.0, 1, 1.7),
+        (2.5, 2.0, 1, 0.7),
+        (2.5, 2.8, 1, 0.6),
+        (2.5, 4.0, 1, 1.0),
+        (2.5, 19.0, 1, 1.0),
+        (2.5, 20.0, 1, 1.0),
+        (1.0, 1.2, 2, 1.0),
+        (1.0, 2.0, 2, 0.4),
+        (1.0, 5.0, 2, 2.0),
+        (0.5, 0.8, 3, 1.0),
+        (0.5, 1.9999, 3, 1.0),
+    ],
+)
+def test_the_norm_of_a_growth_in_closed_form(
+    nu: float, exponent: float, dim: int, scale: float
+) -> None:
+    expected = closed_growth_norm(nu, exponent, dim, scale)
+    assert growth_norm(nu, exponent, dim, scale) == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_growth_of_gaussians_in_the_space_of_the_rbf_kernel() -> None:
+    # exp(-|x|^2 / 2) is the kernel itself; sums of its multiples have a quadratic form as norm.
+    assert growth_norm(math.inf, 2, 1, math.sqrt(2)) == pytest.approx(1.0, rel=1e-12)
+    assert growth_norm(math.inf, 2, 3, math.sqrt(2)) == pytest.approx(1.0, rel=1e-12)
+    axis = np.linspace(-9, 9, 37)
+    for exponent, scale in ((2.0, 1.5), (4.0, 2.0)):
+        f = 1 - (-np.expm1(-((axis / scale) ** 2))) ** (exponent / 2)
+        K = np.exp(-((axis[:, None] - axis) ** 2) / 2)
+        values, vectors = np.linalg.eigh(K)
+        inside = values > 1e-9
+        interpolated = math.sqrt(np.sum((vectors.T[inside] @ f) ** 2 / values[inside]))
+        assert growth_norm(math.inf, exponent, 1, scale) == pytest.approx(interpolated, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0.5, 0.5, 1), r"exponent must be above nu = 0.5 or even: .* got 0.5"),
+        ((2.5, 2.4, 1), r"exponent must be above nu = 2.5 or even: .* got 2.4"),
+        ((math.inf, 3.0, 1), r"exponent must be even: .* got 3.0"),
+        ((math.inf, 4.0, 1, 1.4), r"scale must be above sqrt\(exponent / 2\) .* got 1.4"),
+        ((0.5, 0.0, 1), r"exponent must be in \(0, 20\], got 0.0"),
+        ((0.5, 22.0, 1), r"exponent must be in \(0, 20\], got 22.0"),
+        ((0.5, math.nan, 1), r"exponent must be in \(0, 20\], got nan"),
+        ((0.5, 1.0, 0), r"dim must be at least 1, got 0"),
+        ((0.5, 1.0, 1, 0.0), r"scale must be positive and finite, got 0.0"),
+    ],
+)
+def test_a_growth_without_a_norm_is_refused(arguments: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        growth_norm(*arguments)

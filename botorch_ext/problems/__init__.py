@@ -1,5 +1,5 @@
-"""Test problems: RKHS functions, with contexts too, perturbed ones, unknown hyperparameters, a
-robust one, BoTorch's test functions, a real tuning task."""
+"""Test problems: RKHS functions, with contexts too or of a given growth, perturbed ones, unknown
+hyperparameters, a robust one, BoTorch's test functions, a real tuning task."""
 
 from botorch_ext.problems.base import KnownFunction, Problem, global_maximum
 from botorch_ext.problems.binders import BestBinder
@@ -19,6 +19,7 @@ from botorch_ext.problems.fitted_data import (
     fit_temperatures,
     time_of_day_kernel,
 )
+from botorch_ext.problems.growth import GrowthFunction
 from botorch_ext.problems.hills import HighestHill, HillMean
 from botorch_ext.problems.hyperparameters import (
     CorrelatedMode,
@@ -48,6 +49,7 @@ __all__ = [
     "ContextualRKHSFunction",
     "CorrelatedMode",
     "FittedModel",
+    "GrowthFunction",
     "HighestHill",
     "HillMean",
     "HottestSensor",
