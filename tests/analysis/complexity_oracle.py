@@ -97,8 +97,8 @@ class Instance:
 
     def upper_terms(
         self, nu: float, gap: float, rkhs_bound: float, variance: float, num: int
-    ) -> list[tuple[float, int]]:
-        """(rho^(-k xi) D) and m_k for the first k."""
+    ) -> list[tuple[float, int, float, float]]:
+        """(rho^(-k xi) D), m_k, the largest gap that counts and the distance for the first k."""
         rho, outer, inner = self.tree()
         constant, xi = HOLDER[nu]
         slope = rkhs_bound * constant * math.sqrt(variance)
@@ -108,5 +108,6 @@ class Instance:
             level_gap = rho ** (-k * xi) * gap
             distance = 2 * inner * level_gap ** (1 / xi)
             members = [x for x, short in self.points if short <= factor * level_gap]
-            terms.append((level_gap, max(self.packing(members, distance), 1)))
+            many = max(self.packing(members, distance), 1)
+            terms.append((level_gap, many, factor * level_gap, distance))
         return terms

@@ -57,8 +57,9 @@ CASES = [
     (0.5, PLANE, (11, 9), [0.9, 0.2], 0.6, 60.0, 0.2),
     (1.5, PLANE, (9, 11), [0.7, 0.3], 1.0, 900.0, 0.2),
     (2.5, PLANE, (11, 9), [0.7, 0.1], 1.7, 9e4, 0.1),
+    (0.5, PLANE, (23, 19), [0.9, 0.4], 1.0, 12.0, 0.2),
 ]
-IDS = [f"{case[0]}-{len(case[2])}d" for case in CASES]
+IDS = [f"{case[0]}-{case[2]}" for case in CASES]
 
 
 def oracle(problem: Hill, shape, lengthscales) -> Instance:
@@ -103,11 +104,14 @@ def test_upper_complexity_is_its_definition(
         instance = oracle(problem, shape, scales)
         # So many that the gap of the last is 2^-40 of the first's inverse.
         terms = instance.upper_terms(nu, each, bound, variance, 160)
-        value = sum(many / level_gap for level_gap, many in terms)
+        value = sum(many / level_gap for level_gap, many, _, _ in terms)
         assert found.value == pytest.approx(value, rel=1e-9)
-        packings = [term.packing for term in found.terms]
-        assert packings == [many for _, many in terms][: len(packings)]
-        assert {many for _, many in terms[len(packings) :]} == {1}
+        num = len(found.terms)
+        assert [term.packing for term in found.terms] == [many for _, many, _, _ in terms[:num]]
+        assert {many for _, many, _, _ in terms[num:]} == {1}
+        assert [term.high for term in found.terms] == pytest.approx([row[2] for row in terms[:num]])
+        radii = [distance / 2 for *_, distance in terms[:num]]
+        assert [term.radius for term in found.terms] == pytest.approx(radii)
 
 
 def test_balls_on_a_slope_are_counted_exactly() -> None:
@@ -212,17 +216,28 @@ def test_instance_cost_is_made_of_the_parts() -> None:
         assert part in text
 
 
-@pytest.mark.parametrize("horizon", [1, 60, 4000])
-def test_the_upper_gap_is_the_level_that_the_horizon_reaches(horizon: int) -> None:
-    kernel, shape, bound = kernel_of(2.5, [0.7, 0.1]), (30, 30), 0.05
-    cost = instance_cost(PLANE, kernel, horizon, bound, 0.01, 0.1, shape=shape)
-    instance = oracle(PLANE, shape, [0.7, 0.1])
-    rho = 2**-0.5
-    packings = [instance.upper_terms(2.5, rho**h, bound, 1.0, 1)[0][1] for h in range(9)]
-    last = 0
-    while sum(rho ** (-2 * h) * packings[h] for h in range(last + 2)) <= horizon:
-        last += 1
-    assert cost.upper.gap == pytest.approx(min(horizon ** (4.5 / 7 - 1), rho**last))
+def test_the_upper_gap_is_the_level_that_the_horizon_reaches() -> None:
+    kernel, shape, bound = kernel_of(0.5, [0.9, 0.2]), (20, 30), 0.02
+    instance, rho = oracle(PLANE, shape, [0.9, 0.2]), 2**-0.5
+    packings = [instance.upper_terms(0.5, rho ** (h / 2), bound, 1.0, 1)[0][1] for h in range(12)]
+    spent = [sum(rho**-i * packings[i] for i in range(h + 1)) for h in range(12)]
+    deep = 0
+    for h, budget in enumerate(spent[:8]):
+        for horizon in (math.floor(budget), math.ceil(budget)):
+            cost = instance_cost(PLANE, kernel, horizon, bound, 0.01, 0.1, shape=shape)
+            reached = rho ** (max(h if horizon >= budget else h - 1, 0) / 2)
+            deep += reached < horizon ** (-1 / 6)
+            assert cost.upper.gap == pytest.approx(min(horizon ** (-1 / 6), reached))
+    assert deep > 4
+
+
+def test_bumps_are_at_most_a_lengthscale_wide() -> None:
+    room = 1.5
+    widest = room / 3 / bump_norm(0.5, 1)
+    for gap, admissible in ((0.99 * widest, True), (1.01 * widest, False)):
+        found = lower_complexity(LINE, kernel_of(0.5, [0.4]), gap, room + 1, 1.0, shape=(50,))
+        assert found.terms[0].admissible is admissible
+        assert not any(term.admissible for term in found.terms[1:])
 
 
 def test_nothing_is_known_from_below_of_the_rbf_kernel() -> None:
