@@ -6,7 +6,7 @@ from botorch_ext.analysis.complexity import (
     lower_complexity,
     upper_complexity,
 )
-from botorch_ext.analysis.costs import InstanceCost, instance_cost, regret_lower_bound
+from botorch_ext.analysis.costs import InstanceCost, instance_cost, least_regret, regret_lower_bound
 from botorch_ext.analysis.exponents import (
     consistency_exponent,
     lower_exponent,
@@ -25,6 +25,7 @@ __all__ = [
     "fitted_slope",
     "greedy_packing",
     "instance_cost",
+    "least_regret",
     "lower_complexity",
     "lower_exponent",
     "minimax_exponent",

@@ -182,6 +182,14 @@ def lower_on_grid(grid: InstanceGrid, kernel: RadialKernel, gap: float, room: fl
     return Complexity(sum(term.value for term in terms), gap, tuple(terms))
 
 
+def largest_useful_gap(grid: InstanceGrid, kernel: RadialKernel, room: float) -> float:
+    """The gap above which every lower complexity is 0: no point falls short by as much, or the ball
+    of the bump is wider than a lengthscale or than the box."""
+    widest = min(1.0, grid.shortest_side / 2)
+    bump = bump_norm(kernel.nu, kernel.dim) / math.sqrt(kernel.variance)
+    return min(grid.largest_gap, widest**kernel.nu * room / (3 * bump))
+
+
 class UpperTerms:
     """The terms of upper complexities of one instance.
 

@@ -12,6 +12,7 @@ from botorch_ext.analysis.complexity import (
     Complexity,
     UpperTerms,
     check_norms,
+    largest_useful_gap,
     lower_complexity,
     lower_on_grid,
 )
@@ -35,6 +36,7 @@ class InstanceCost:
         upper: The upper complexity at the gap that breadthwise exploration reaches by T.
         lower_bound: What such methods pay at least, in units of f: `regret_lower_bound`.
         worst_case: The exponent of T that no method beats on every function.
+        silent_before: The lower bound is 0 for every horizon less than this, whatever the grid.
     """
 
     horizon: int
@@ -43,6 +45,7 @@ class InstanceCost:
     upper: Complexity
     lower_bound: float | None
     worst_case: float
+    silent_before: float | None
 
     @property
     def upper_order(self) -> float:
@@ -59,7 +62,7 @@ class InstanceCost:
         else:
             rows.append(
                 f"  least regret of a method with worst case T^{self.consistency:.3g}: "
-                f"{self.lower_bound:.4g}{_why_zero(self.lower)}"
+                f"{self.lower_bound:.4g}{self._why_zero()}"
             )
             rows.append(_summary("lower", self.lower))
         rows.append(_summary("upper", self.upper))
@@ -68,6 +71,13 @@ class InstanceCost:
             f"{self.horizon**self.worst_case:.4g} in the worst case (T^{self.worst_case:.3g})"
         )
         return "\n".join(rows)
+
+    def _why_zero(self) -> str:
+        if self.lower_bound or self.lower is None or self.silent_before is None:
+            return ""
+        if self.horizon < self.silent_before:
+            return f" (as for every horizon before {self.silent_before:.2g})"
+        return " (no ball fits where it must)"
 
 
 def instance_cost(
@@ -111,9 +121,11 @@ def instance_cost(
     grid = InstanceGrid(problem, radial.lengthscales, shape)
     upper = UpperTerms(grid, holder_constants(kernel, dim), rkhs_bound)
     reached = min(horizon ** -(1 - worst_case), upper.reached_gap(horizon))
-    lower = None
+    lower = silent_before = None
     if radial.nu < math.inf:
         lower = lower_on_grid(grid, radial, gap, rkhs_bound - norm)
+        useful = largest_useful_gap(grid, radial, rkhs_bound - norm)
+        silent_before = (16 / useful) ** (1 / (1 - consistency)) if useful > 0 else math.inf
     return InstanceCost(
         horizon=horizon,
         consistency=consistency,
@@ -121,6 +133,7 @@ def instance_cost(
         upper=upper.complexity(reached),
         lower_bound=None if lower is None else _lower_bound(lower, noise_std, printed=False),
         worst_case=worst_case,
+        silent_before=silent_before,
     )
 
 
@@ -175,6 +188,57 @@ def regret_lower_bound(
     return _lower_bound(lower, noise_std, printed)
 
 
+def least_regret(
+    problem: Problem,
+    kernel: Kernel,
+    horizon: int,
+    rkhs_bound: float,
+    norm: float,
+    noise_std: float,
+    worst_regret: float,
+    *,
+    shape: Sequence[int] | None = None,
+) -> float:
+    """The least expected regret of a method that pays at most R on every function of norm B.
+
+    `regret_lower_bound` without its constants, at this T. With u = R / (T D) < 1/2 a ball of gap D
+    has p <= u and q >= 1 - u, so E[N] >= 2 sigma^2 / (9 D^2) kl(u, 1 - u), where kl(u, 1 - u) =
+    (1 - 2 u) ln((1 - u) / u), and it adds D E[N]. Gaps D_k = 2^k D_0; the largest of the sums of
+    four D_0 in [2 R/T, 4 R/T). More than R means that no method pays as little as R everywhere.
+
+    Args:
+        problem: f, on a box.
+        kernel: Matern, or a multiple of one.
+        horizon: T.
+        rkhs_bound: B.
+        norm: |f|, at least 0 and less than B.
+        noise_std: sigma, of Gaussian noise, in units of f.
+        worst_regret: R, positive, in units of f.
+        shape: How many grid points along each column; 160,000 in all if None.
+
+    Raises:
+        ValueError: Another kernel (also RBF), a domain that is no box, a grid that is too large, or
+            numbers out of range.
+    """
+    horizon = whole_number(horizon, "horizon", 1)
+    worst_regret = one_number(worst_regret, "worst_regret")
+    require(0 < worst_regret < math.inf, "worst_regret", worst_regret, "positive and finite")
+    radial = radial_kernel(kernel, problem.domain.dim)
+    check_noise_std(noise_std)
+    check_norms(rkhs_bound, norm)
+    grid = InstanceGrid(problem, radial.lengthscales, shape)
+
+    def least(gap: float) -> float:
+        total = 0.0
+        for term in lower_on_grid(grid, radial, gap, rkhs_bound - norm).terms:
+            u = worst_regret / (horizon * term.low)
+            divergence = (1 - 2 * u) * math.log((1 - u) / u)
+            total += term.packing * 2 * noise_std**2 / (9 * term.low) * divergence
+        return total
+
+    return max(least(2 * worst_regret / horizon * 2 ** (j / 4)) for j in range(4))
+
+
 def _lower_gap(horizon: int, consistency: float, printed: bool) -> float:
     horizon = whole_number(horizon, "horizon", 1)
     consistency = one_number(consistency, "consistency")
@@ -191,13 +255,3 @@ def _summary(name: str, complexity: Complexity) -> str:
     row = f"  {name} complexity: {complexity.value:.4g} at gap {complexity.gap:.4g}, "
     row += f"{len(complexity.terms)} terms"
     return row if complexity.resolved else row + ", some finer than the grid"
-
-
-def _why_zero(lower: Complexity) -> str:
-    if lower.value > 0:
-        return ""
-    if not lower.terms:
-        return f" (no point falls short of the maximum by the gap {lower.gap:.3g})"
-    if not any(term.admissible for term in lower.terms):
-        return " (bumps of this height are wider than a lengthscale)"
-    return " (no ball fits where it must)"

@@ -57,6 +57,12 @@ class InstanceGrid:
         return float(self._steps.max())
 
     @property
+    def shortest_side(self) -> float:
+        """The shortest side of the box that counts, in lengthscales."""
+        sides = self._steps * self.shape
+        return float(sides[sides > 0].min())
+
+    @property
     def largest_gap(self) -> float:
         """The largest f(x*) - f(x) on the grid."""
         return float(self._gaps.max())

@@ -10,12 +10,14 @@ import botorch_ext as bx
 from botorch_ext.analysis import (
     Complexity,
     instance_cost,
+    least_regret,
     lower_complexity,
     regret_lower_bound,
     upper_complexity,
 )
 from botorch_ext.spectra import bump_norm
 from tests.analysis.complexity_oracle import Instance
+from tests.helpers import devices
 
 
 def kernel_of(nu: float, lengthscales: list[float], variance: float = 1.0):
@@ -50,6 +52,7 @@ class Hill:
 
 LINE = Hill([[3.0], [5.0]], [3.7], [0.9])
 PLANE = Hill([[3.0, -2.0], [5.0, -1.5]], [4.1, -1.83], [0.8, 0.3], growth=1.4, height=0.4)
+MATERN = kernel_of(0.5, [0.4])
 # nu, problem, shape, lengthscales, variance. Room for bumps and gaps: that some terms count.
 CASES = [
     (0.5, LINE, (31,), [0.4], 1.0, 90.0, 0.05),
@@ -58,6 +61,7 @@ CASES = [
     (1.5, PLANE, (9, 11), [0.7, 0.3], 1.0, 900.0, 0.2),
     (2.5, PLANE, (11, 9), [0.7, 0.1], 1.7, 9e4, 0.1),
     (0.5, PLANE, (23, 19), [0.9, 0.4], 1.0, 12.0, 0.2),
+    (0.5, PLANE, (23, 19), [0.9, 0.4], 1.0, 12.0, 0.25),
 ]
 IDS = [f"{case[0]}-{case[2]}" for case in CASES]
 
@@ -199,6 +203,36 @@ def test_the_lower_bound_and_its_constant() -> None:
     assert 13 / 9 * math.log(2) / 4 <= 2 * kl / 9
 
 
+def bernoulli(p: float, q: float) -> float:
+    return p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+
+
+def test_the_least_regret_is_its_definition() -> None:
+    horizon, worst, sigma = 2000, 13.0, 0.3
+    instance, bump = oracle(PLANE, (15, 13), [0.9, 0.2]), bump_norm(0.5, 2)
+    sums = []
+    for phase in (0, 1, 2, 3):
+        gap = 2 * worst / horizon * 2 ** (phase / 4)
+        total = 0.0
+        for k, (_, many) in enumerate(instance.lower_terms(0.5, gap, 29.0, bump, 1.0)):
+            level = 2**k * gap
+            share = worst / (horizon * level)
+            evaluations = bernoulli(share, 1 - share) * 2 * sigma**2 / (3 * level) ** 2
+            total += many * level * evaluations
+        sums.append(total)
+    kernel = kernel_of(0.5, [0.9, 0.2])
+    found = least_regret(PLANE, kernel, horizon, 30.0, 1.0, sigma, worst, shape=(15, 13))
+    assert found == pytest.approx(max(sums), rel=1e-6)
+    assert found > min(sums) > 0
+
+
+@pytest.mark.parametrize("horizon", [300, 1000, 30_000])
+def test_the_least_regret_is_sharper_than_the_lower_bound_for_large_horizons(horizon: int) -> None:
+    arguments = (LINE, MATERN, horizon, 90.0, 1.0, 0.3)
+    sharper = least_regret(*arguments, 2 * horizon**0.4, shape=(300,))
+    assert sharper > regret_lower_bound(*arguments, 0.4, shape=(300,)) > 0
+
+
 def test_instance_cost_is_made_of_the_parts() -> None:
     horizon, bound, norm, sigma = 3000, 80.0, 2.0, 0.2
     kernel, shape = kernel_of(0.5, [0.9, 0.2]), (40, 30)
@@ -250,15 +284,48 @@ def test_nothing_is_known_from_below_of_the_rbf_kernel() -> None:
         lower_complexity(PLANE, kernel, 0.1, 3.0, 1.0, shape=(9, 9))
 
 
-def test_a_lower_bound_of_zero_says_why() -> None:
-    kernel = kernel_of(0.5, [0.4])
-    for horizon, bound, why in (
-        (10, 3.0, "no point falls short of the maximum by the gap"),
-        (10**6, 1.1, "wider than a lengthscale"),
-    ):
-        cost = instance_cost(LINE, kernel, horizon, bound, 1.0, 0.1, consistency=0.6, shape=(50,))
-        assert cost.lower_bound == 0
-        assert why in repr(cost)
+@pytest.mark.parametrize(
+    ("lengthscale", "bound"),
+    [(0.4, 30.0), (0.4, 1.5), (4.0, 3.0)],
+    ids=["f is too flat", "wider than a lengthscale", "wider than the box"],
+)
+def test_before_some_horizon_the_lower_bound_is_silent(lengthscale: float, bound: float) -> None:
+    def cost(horizon: int):
+        kernel = kernel_of(0.5, [lengthscale])
+        return instance_cost(LINE, kernel, horizon, bound, 1.0, 0.1, consistency=0.3, shape=(3000,))
+
+    largest = max(LINE.height - LINE.at((3 + 2 * (i + 0.5) / 3000,)) for i in range(3000))
+    widest = min(1.0, 2 / lengthscale / 2)
+    gap = min(largest, (bound - 1) * widest**0.5 / (3 * bump_norm(0.5, 1)))
+    silent_before = cost(10).silent_before
+    assert silent_before == pytest.approx((16 / gap) ** (1 / 0.7))
+    before, later = cost(math.floor(silent_before)), cost(200 * math.ceil(silent_before))
+    assert before.lower_bound == 0
+    assert f"0 (as for every horizon before {silent_before:.2g})" in repr(before)
+    assert later.lower_bound is not None and later.lower_bound > 0
+    assert "horizon before" not in repr(later)
+
+
+def test_a_lower_bound_of_zero_for_want_of_room() -> None:
+    def cost(horizon: int):
+        return instance_cost(LINE, MATERN, horizon, 1.8, 1.0, 0.1, consistency=0.3, shape=(500,))
+
+    # Bumps are no longer wider than a lengthscale, but the set of this gap is smaller still.
+    found = cost(math.ceil(1.2 * cost(10).silent_before))
+    assert found.lower is not None and found.lower.terms[0].admissible
+    assert found.lower_bound == 0
+    assert "no ball fits where it must" in repr(found)
+
+
+@pytest.mark.parametrize("device", devices())
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_domains_of_any_kind(device: str, dtype: torch.dtype) -> None:
+    kernel = kernel_of(0.5, [0.9, 0.2])
+    costs = []
+    for box in (PLANE.domain, PLANE.domain.to(dtype, torch.device(device))):
+        problem = bx.problems.RKHSFunction(kernel, [[4.0, -1.8]], [0.9], box)
+        costs.append(instance_cost(problem, kernel, 300, 3.0, 1.0, 0.1, shape=(13, 11)))
+    assert costs[1].upper.value == pytest.approx(costs[0].upper.value, rel=0.05)
 
 
 def test_the_table_of_terms() -> None:
@@ -267,9 +334,6 @@ def test_the_table_of_terms() -> None:
     text = str(lower_complexity(LINE, kernel_of(0.5, [0.4]), 0.05, 3.0, 1.0, shape=(20,)))
     assert "wider than a lengthscale: not counted" in text
     assert str(Complexity(0.0, 0.1, ())).startswith("0 at gap 0.1")
-
-
-MATERN = kernel_of(0.5, [0.4])
 
 
 @pytest.mark.parametrize(
@@ -288,6 +352,8 @@ MATERN = kernel_of(0.5, [0.4])
         (lambda: regret_lower_bound(LINE, MATERN, 0, 3, 1, 0.1, 0.6), "horizon must be at"),
         (lambda: regret_lower_bound(LINE, MATERN, 9, 3, 1, 0.1, 1), "consistency must be at"),
         (lambda: regret_lower_bound(LINE, MATERN, 9, 3, 1, -1, 0.6), "noise_std must be"),
+        (lambda: least_regret(LINE, MATERN, 9, 3, 1, 0.1, 0), "worst_regret must be positive"),
+        (lambda: least_regret(LINE, MATERN, 9, 3, 4, 0.1, 1), "norm must be at least 0 and"),
         (lambda: instance_cost(LINE, MATERN, 9.5, 3, 1, 0.1), "horizon must be a whole number"),
     ],
 )  # fmt: skip
