@@ -1,0 +1,188 @@
+"""What theory promises of hyperparameter elimination: bounds on its cumulative regret.
+
+They hold under the conditions of `botorch_ext.analysis.regret_bounds`, without delays, and count no
+initial points.
+"""
+
+from __future__ import annotations
+
+import math
+
+from botorch_ext.analysis.regret_bounds import OFF_GRID, AtEnd
+from botorch_ext.checks import whole_number
+from botorch_ext.strategies.running_tests import noise_scale
+from botorch_ext.widths import BayesContinuous, BayesFinite, ChowdhuryGopalan, Width
+from botorch_ext.widths.base import check_delta, require
+
+
+def he_gp_ucb_bound(
+    horizon: int,
+    information_gain: float,
+    rkhs_bound: float,
+    noise_std: float,
+    noise_variance: float,
+    num_models: int,
+    delta: float = 0.1,
+) -> float:
+    """2 (|U| - 1) B + 2 sqrt(|U| xi_T T) + 2 w_T sqrt(2 |U| T gamma_T / ln(1 + 1/lambda)): the
+    regret of HE-GP-UCB without initial points and delays.
+
+    w_T is that of `ChowdhuryGopalan` with delta / 2, which is above the default `SelfNormalized`.
+    Source: Ziomek et al. 2024, theorem 4.1 and eq. 10, with xi_T as the tests have it; the true
+    model is not rejected, so at most |U| - 1 are.
+
+    Args:
+        horizon: T.
+        information_gain: gamma_T, the largest of all models.
+        rkhs_bound: B, of f in the space of the true model.
+        noise_std: R.
+        noise_variance: lambda.
+        num_models: |U|.
+        delta: Failure probability.
+
+    Raises:
+        ValueError: An argument out of its range.
+    """
+    at_end = AtEnd.of(horizon, information_gain, noise_variance)
+    num_models = _checked(num_models, delta)
+    width = ChowdhuryGopalan(rkhs_bound, noise_std, delta / 2)
+    return _of_elimination(at_end, width, noise_std, num_models, delta, 2 * rkhs_bound)
+
+
+def he_stable_opt_bound(
+    horizon: int,
+    information_gain: float,
+    rkhs_bound: float,
+    noise_std: float,
+    noise_variance: float,
+    num_models: int,
+    delta: float = 0.1,
+) -> float:
+    """(|U| - 1) (4 B + sqrt(xi_T)) + 2 sqrt(|U| xi_T T) + 4 w_T sqrt(2 |U| T gamma_T / ln(1 +
+    1/lambda)): the stable regret of HE-StableOpt without initial points and delays.
+
+    w_T as in `he_gp_ucb_bound`. Source: Ziomek et al. 2024, theorem 6.1. Its proof leaves out that
+    a step that rejects the model of one bound stays in the sum of the model of the other: such a
+    step adds at most 2 B and its noise, at most sqrt(xi_T) within the same delta.
+
+    Args:
+        horizon: T.
+        information_gain: gamma_T, the largest of all models.
+        rkhs_bound: B, of f in the space of the true model.
+        noise_std: R.
+        noise_variance: lambda.
+        num_models: |U|.
+        delta: Failure probability.
+
+    Raises:
+        ValueError: An argument out of its range.
+    """
+    at_end = AtEnd.of(horizon, information_gain, noise_variance)
+    num_models = _checked(num_models, delta)
+    width = ChowdhuryGopalan(rkhs_bound, noise_std, delta / 2)
+    worst = 4 * rkhs_bound + math.sqrt(noise_scale(noise_std, delta, horizon, num_models, 2))
+    return _of_elimination(at_end, width, noise_std, num_models, delta, worst, num_sides=2)
+
+
+def he_gp_ucb_bayes_bound(
+    horizon: int,
+    information_gain: float,
+    noise_variance: float,
+    num_models: int,
+    num_points: int,
+    delta: float = 0.1,
+    largest_mean: float = 0.0,
+) -> float:
+    """2 (|U| - 1) F + 2 sqrt(|U| xi_T T) + 2 w_T sqrt(2 |U| T gamma_T / ln(1 + 1/lambda)) with F =
+    w_1 + max |prior mean|, w of `BayesFinite` with delta / 2: the regret of HE-GP-UCB, setting
+    "bayesian", on a finite set, without initial points and delays.
+
+    Source: Ziomek et al. 2024, theorem 4.2 (A) with lemma 5.4; xi_T as the tests have it.
+
+    Args:
+        horizon: T.
+        information_gain: gamma_T, the largest of all models.
+        noise_variance: lambda, the variance of the noise.
+        num_models: |U|.
+        num_points: N.
+        delta: Failure probability.
+        largest_mean: The largest absolute prior mean of any model.
+
+    Raises:
+        ValueError: An argument out of its range.
+    """
+    at_end = AtEnd.of(horizon, information_gain, noise_variance)
+    num_models = _checked(num_models, delta)
+    width = BayesFinite(num_points, delta / 2)
+    worst = 2 * (at_end.width(width, t=1) + _checked_mean(largest_mean))
+    return _of_elimination(at_end, width, math.sqrt(noise_variance), num_models, delta, worst)
+
+
+def he_gp_ucb_bayes_continuous_bound(
+    horizon: int,
+    information_gain: float,
+    noise_variance: float,
+    num_models: int,
+    dim: int,
+    a: float,
+    b: float,
+    r: float,
+    delta: float = 0.1,
+    largest_mean: float = 0.0,
+) -> float:
+    """2 (|U| - 1) F + 2 sqrt(|U| xi_T T) + 2 w_T sqrt(2 |U| T gamma_T / ln(1 + 1/lambda)) + pi^2/6
+    with F = w_1 + 1 + max |prior mean|, w of `BayesContinuous` with delta / 2: the regret of
+    HE-GP-UCB, setting "bayesian", on [0, r]^d, without initial points and delays.
+
+    Source: Ziomek et al. 2024, theorem 4.2 (B) with lemma 5.4. Printed: pi/6 for pi^2/6, and a
+    width that covers one of the two events the proof needs, at the grid and at the chosen point.
+
+    Args:
+        horizon: T.
+        information_gain: gamma_T, the largest of all models.
+        noise_variance: lambda, the variance of the noise.
+        num_models: |U|.
+        dim: d.
+        a: Tail constant of the derivatives, as in `BayesContinuous`.
+        b: Tail scale of the derivatives.
+        r: Side of the cube.
+        delta: Failure probability.
+        largest_mean: The largest absolute prior mean of any model.
+
+    Raises:
+        ValueError: An argument out of its range.
+    """
+    at_end = AtEnd.of(horizon, information_gain, noise_variance)
+    num_models = _checked(num_models, delta)
+    width = BayesContinuous(dim, a, b, r, delta / 2)
+    worst = 2 * (at_end.width(width, t=1) + 1 + _checked_mean(largest_mean))
+    total = _of_elimination(at_end, width, math.sqrt(noise_variance), num_models, delta, worst)
+    return total + OFF_GRID
+
+
+def _of_elimination(
+    at_end: AtEnd,
+    width: Width,
+    noise_std: float,
+    num_models: int,
+    delta: float,
+    worst: float,
+    num_sides: int = 1,
+) -> float:
+    """(|U| - 1) worst + 2 sqrt(|U| xi_T T) + 2 sides w_T sqrt(|U|) sum_t s: a step that rejects a
+    model costs ``worst``, and models are played for so many sides."""
+    xi = noise_scale(noise_std, delta, at_end.num_observations, num_models, num_sides)
+    tests = 2 * math.sqrt(num_models * xi * at_end.num_observations)
+    stds = math.sqrt(num_models) * at_end.sum_of_stds
+    return (num_models - 1) * worst + tests + 2 * num_sides * at_end.width(width) * stds
+
+
+def _checked(num_models: int, delta: float) -> int:
+    check_delta(delta)
+    return whole_number(num_models, "num_models", least=1)
+
+
+def _checked_mean(largest_mean: float) -> float:
+    possible = 0 <= largest_mean < math.inf
+    require(possible, "largest_mean", largest_mean, "non-negative and finite")
+    return largest_mean

@@ -1,0 +1,161 @@
+"""What theory promises of phased elimination: bounds on its cumulative regret.
+
+They hold under the conditions of `botorch_ext.analysis.regret_bounds`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from botorch_ext.analysis.regret_bounds import AtEnd
+from botorch_ext.checks import whole_number
+from botorch_ext.delays import SeenDelays, as_allowance
+from botorch_ext.rounds import DelayAware, Doubling, Rounds, SquareRoot
+from botorch_ext.widths import FixedDesign, FixedDesignContinuous, SelfNormalized
+from botorch_ext.widths.base import check_misspecification, require
+
+
+def phased_uncertainty_sampling_bound(
+    horizon: int,
+    information_gain: float,
+    rkhs_bound: float,
+    noise_std: float,
+    noise_variance: float,
+    delta: float = 0.1,
+    misspecification: float = 0.0,
+) -> float:
+    """2 B + sum_{e >= 2} m_e (4 w sqrt(c gamma_T / m_{e-1}) + 2 e eps sqrt(c gamma_T / lambda)) +
+    2 eps T, c = 2 / ln(1 + 1/lambda): the regret of Phased GP Uncertainty Sampling.
+
+    m_e is the length of episode e, the last one cut, and w the width of `SelfNormalized` with
+    delta / E for the E episodes. Source: Bogunovic and Krause 2021, theorem 2, from eq. 69 and 79;
+    eq. 71 bounds the first step by B for 2 B, and the union over episodes is missing.
+
+    Args:
+        horizon: T.
+        information_gain: gamma_T.
+        rkhs_bound: B.
+        noise_std: sigma.
+        noise_variance: lambda.
+        delta: Failure probability.
+        misspecification: eps, the max-norm distance of the function to the RKHS ball.
+
+    Raises:
+        ValueError: An argument out of its range.
+    """
+    at_end = AtEnd.of(horizon, information_gain, noise_variance)
+    check_misspecification(misspecification)
+    lengths = _lengths(Doubling(), horizon, delta)
+    width = at_end.width(SelfNormalized(rkhs_bound, noise_std, delta / len(lengths)))
+    bias = misspecification * math.sqrt(at_end.variance_sum / noise_variance)
+    total = 2 * rkhs_bound * lengths[0] + 2 * misspecification * horizon
+    for e in range(2, len(lengths) + 1):
+        std = math.sqrt(at_end.variance_sum / lengths[e - 2])
+        total += lengths[e - 1] * (4 * width * std + 2 * e * bias)
+    return total
+
+
+def bpe_bound(
+    horizon: int,
+    information_gain: float,
+    rkhs_bound: float,
+    noise_std: float,
+    noise_variance: float,
+    num_points: int,
+    delta: float = 0.1,
+    delay: Any = None,
+) -> float:
+    """2 B t_1 + sum_{r >= 2} t_r 4 w sqrt(c gamma_T / q_{r-1}), c = 2 / ln(1 + 1/lambda): the
+    regret of BPE-Delay, and of BPE without delays, on N points.
+
+    t_r is the length of round r, the last one cut, q_r its design length, w the width of
+    `FixedDesign`. Source: Vakili et al. 2023, theorem 6.1, from eq. 25; there the first round
+    counts B for 2 B a step, and the term of the delays loses a factor 4.
+
+    Args:
+        horizon: T.
+        information_gain: gamma_T.
+        rkhs_bound: B.
+        noise_std: sigma.
+        noise_variance: lambda.
+        num_points: N.
+        delta: Failure probability.
+        delay: The allowance, or what becomes one, as `bpe_delay` takes it; None for BPE.
+
+    Raises:
+        ValueError: An argument out of its range, or an allowance that learns.
+    """
+    at_end = AtEnd.of(horizon, information_gain, noise_variance)
+    rounds = _delay_aware(horizon, delay)
+    lengths = _lengths(rounds, horizon, delta)
+    width = FixedDesign(rkhs_bound, noise_std, delta, num_points, len(lengths))
+    total, multiplier = 2 * rkhs_bound * lengths[0], at_end.width(width)
+    for r in range(2, len(lengths) + 1):
+        std = math.sqrt(at_end.variance_sum / rounds.design_length(r - 1))
+        total += lengths[r - 1] * 4 * multiplier * std
+    return total
+
+
+def bpe_continuous_bound(
+    horizon: int,
+    information_gain: float,
+    rkhs_bound: float,
+    noise_std: float,
+    noise_variance: float,
+    dim: int,
+    delta: float = 0.1,
+    delay: Any = None,
+    c: float = 1.0,
+) -> float:
+    """2 B t_1 + sum_{r >= 2} t_r (8/q + 4 w (sqrt(C gamma_T / q) + 2 / sqrt(q))), q = q_{r-1} and C
+    = 2 / ln(1 + 1/lambda): the regret of BPE-Delay on a box with `FixedDesignContinuous`.
+
+    w is the width at t_{r-1} observations, the most that can arrive. Source: Vakili et al. 2023,
+    theorem 6.2, from eq. 26; the first round counts B for 2 B a step, and 2 sqrt(T) must read 8 w
+    sqrt(T).
+
+    Args:
+        horizon: T.
+        information_gain: gamma_T.
+        rkhs_bound: B.
+        noise_std: sigma.
+        noise_variance: lambda.
+        dim: d.
+        delta: Failure probability.
+        delay: The allowance, or what becomes one, as `bpe_delay` takes it; None for BPE.
+        c: Discretisation constant of the width.
+
+    Raises:
+        ValueError: An argument out of its range, or an allowance that learns.
+    """
+    at_end = AtEnd.of(horizon, information_gain, noise_variance)
+    dim = whole_number(dim, "dim", least=1)
+    rounds = _delay_aware(horizon, delay)
+    lengths = _lengths(rounds, horizon, delta)
+    width = FixedDesignContinuous(rkhs_bound, noise_std, delta, len(lengths), c)
+    total = 2 * rkhs_bound * lengths[0]
+    for r in range(2, len(lengths) + 1):
+        q = rounds.design_length(r - 1)
+        most = AtEnd(lengths[r - 2], information_gain, at_end.noise_variance, dim)
+        multiplier = most.width(width)
+        std = math.sqrt(at_end.variance_sum / q) + 2 / math.sqrt(q)
+        total += lengths[r - 1] * (8 / q + 4 * multiplier * std)
+    return total
+
+
+def _delay_aware(horizon: int, delay: Any) -> DelayAware:
+    allowance = as_allowance(delay)
+    if allowance.learns:
+        raise ValueError(f"delay must be an allowance that is known beforehand, got {delay!r}")
+    return DelayAware(SquareRoot(horizon), allowance)
+
+
+def _lengths(rounds: Rounds, horizon: int, delta: float) -> list[int]:
+    """The lengths of all rounds, the last one cut."""
+    require(0 < delta < 1, "delta", delta, "in (0, 1)")
+    lengths: list[int] = []
+    while sum(lengths) < horizon:
+        length = rounds.length(len(lengths) + 1, horizon, delta, SeenDelays())
+        lengths.append(min(length, horizon - sum(lengths)))
+    return lengths
