@@ -230,9 +230,7 @@ def _gaussians(half: float, dim: int) -> tuple[np.ndarray, np.ndarray]:
     nodes, weights = roots_jacobi(_NUM_TAIL_NODES, 0, edge)
     v = (1 + nodes) / 2
     p = (last + 0.5) / v
-    # a_j = -Gamma(j - half) / (Gamma(-half) Gamma(j + 1)) at large j, to a relative 1e-10.
-    shifted = p - half / 2
-    smooth = 1 + half * (half + 1) * (half + 2) / (24 * shifted**2)
-    tail = -rgamma(-half) * shifted ** (-half - 1) * smooth
+    # a_j = -Gamma(j - half) / (Gamma(-half) Gamma(j + 1)), to order 1/j^2.
+    tail = -rgamma(-half) * (p - half / 2) ** (-half - 1)
     tail *= (last + 0.5) / v**2 * weights / (2 * v) ** edge / 2
     return np.append(j, p), np.append(coefficients, tail)
