@@ -161,6 +161,7 @@ ORDER = (
     "plotting.slices",
     "plotting.curves",
     "plotting.exponents",
+    "plotting.trees",
     "plotting.maps",
     "plotting.posteriors",
     "plotting.studies",

@@ -16,6 +16,7 @@ from botorch_ext.plotting.models import plot_model_bands, plot_models
 from botorch_ext.plotting.posteriors import plot_posterior_1d, plot_posterior_2d
 from botorch_ext.plotting.studies import plot_feedback, plot_rounds_2d
 from botorch_ext.plotting.style import PALETTE
+from botorch_ext.plotting.trees import plot_tree
 
 __all__ = [
     "PALETTE",
@@ -32,4 +33,5 @@ __all__ = [
     "plot_regret",
     "plot_regret_slopes",
     "plot_rounds_2d",
+    "plot_tree",
 ]
