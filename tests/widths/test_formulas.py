@@ -1,7 +1,7 @@
 """Every width against its formula written out, at random arguments."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -19,6 +19,7 @@ class Model:
     gain: torch.Tensor
     num_observations: int
     dim: int
+    candidates: torch.Tensor | None = None
 
     def information_gain(self):
         return self.gain
@@ -121,6 +122,17 @@ def fixed_design(seed):
     return widths.FixedDesign(B, sigma, delta, N, R), model, t, expected, 0.0
 
 
+def anytime_fixed_design(seed):
+    model, B, sigma, delta, t, g = draw(seed)
+    N = int(uniform(g, 1, 10_000))
+    model.candidates = torch.zeros(N, model.dim)
+    share = delta / (N * math.pi**2 * t**2 / 3)
+    expected = B + sigma / math.sqrt(model.noise_variance.item()) * math.sqrt(
+        2 * math.log(1 / share)
+    )
+    return widths.AnytimeFixedDesign(B, sigma, delta), model, t, expected, 0.0
+
+
 def fixed_design_continuous(seed):
     model, B, sigma, delta, t, g = draw(seed)
     R, c = int(uniform(g, 1, 9)), uniform(g, 0.5, 3).item()
@@ -166,6 +178,7 @@ FORMULAS = [
     bayes_finite,
     bayes_continuous,
     fixed_design,
+    anytime_fixed_design,
     fixed_design_continuous,
     constant,
     scaled_enlarged,
@@ -188,17 +201,25 @@ def test_width_is_its_formula(formula):
         widths.ChowdhuryGopalan(1.0, 0.1, 0.1),
         widths.SrinivasRKHS(1.0, 0.1),
         widths.FixedDesign(1.0, 0.1, 0.1, 10, 2),
+        widths.AnytimeFixedDesign(1.0, 0.1, 0.1),
         widths.FixedDesignContinuous(1.0, 0.1, 0.1, 2),
         widths.Scaled(widths.Enlarged(2.0, 0.1), 0.5),
     ],
 )
 def test_batched_models_get_one_width_each(width):
     model, *_ = draw(3, batch=(4,))
+    model.candidates = torch.zeros(9, model.dim)
     got = width(7, model)
     assert got.shape == (4,)
     for i in range(4):
-        single = Model(model.noise_variance[i], model.gain[i], model.num_observations, model.dim)
+        single = replace(model, noise_variance=model.noise_variance[i], gain=model.gain[i])
         assert_close(got[i], width(7, single))
+
+
+def test_a_union_over_candidates_needs_candidates():
+    model, *_ = draw(0)
+    with pytest.raises(ValueError, match=r"model must have finitely many .*got a Model"):
+        widths.AnytimeFixedDesign(1.0, 0.1, 0.1)(3, model)
 
 
 def test_widths_say_what_they_are():
@@ -220,14 +241,17 @@ nan, inf = math.nan, math.inf
         ("rkhs_bound", lambda: widths.ChowdhuryGopalan(nan, 0.1, 0.1)),
         ("rkhs_bound", lambda: widths.SrinivasRKHS(inf, 0.1)),
         ("rkhs_bound", lambda: widths.FixedDesign(-1.0, 0.1, 0.1, 5, 1)),
+        ("rkhs_bound", lambda: widths.AnytimeFixedDesign(-1.0, 0.1, 0.1)),
         ("rkhs_bound", lambda: widths.FixedDesignContinuous(-1.0, 0.1, 0.1, 5)),
         ("noise_std", lambda: widths.SelfNormalized(1.0, 0.0, 0.1)),
         ("noise_std", lambda: widths.ChowdhuryGopalan(1.0, -1.0, 0.1)),
         ("noise_std", lambda: widths.FixedDesign(1.0, nan, 0.1, 5, 1)),
+        ("noise_std", lambda: widths.AnytimeFixedDesign(1.0, 0.0, 0.1)),
         ("noise_std", lambda: widths.FixedDesignContinuous(1.0, 0.0, 0.1, 5)),
         ("delta", lambda: widths.SelfNormalized(1.0, 0.1, 0.0)),
         ("delta", lambda: widths.ChowdhuryGopalan(1.0, 0.1, 1.0)),
         ("delta", lambda: widths.SrinivasRKHS(1.0, -0.1)),
+        ("delta", lambda: widths.AnytimeFixedDesign(1.0, 0.1, 1.0)),
         ("delta", lambda: widths.BayesFinite(5, 1.5)),
         ("delta", lambda: widths.BayesContinuous(2, 1.0, 1.0, 1.0, nan)),
         ("num_points", lambda: widths.BayesFinite(0, 0.1)),

@@ -1,0 +1,259 @@
+"""Breadthwise exploration as section 7 of the specification writes it: plain loops, dense solves.
+
+Nothing here is shared with the library: cells are lists of intervals that are halved one after
+another, kernels are written out, and every posterior is a dense solve with all evaluations of the
+level, repeated ones included.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+# The constants C_k and xi of specification section 7, for lengthscale 1.
+HOLDER = {
+    "matern12": (math.sqrt(2), 0.5),
+    "matern32": (math.sqrt(3), 1.0),
+    "matern52": (math.sqrt(5 / 3), 1.0),
+    "rbf": (1.0, 1.0),
+}
+# How far a comparison may be from a tie for rounding to decide it: of a posterior with condition
+# number 1e5 about nine digits are right.
+NEARLY = 1e-9
+
+
+def covariance(kind: str, lengthscales: Sequence[float], X: Array, Z: Array) -> Array:
+    r2 = np.zeros((len(X), len(Z)))
+    for j, lengthscale in enumerate(lengthscales):
+        r2 += ((X[:, None, j] - Z[None, :, j]) / lengthscale) ** 2
+    r = np.sqrt(r2)
+    if kind == "matern12":
+        return np.exp(-r)
+    if kind == "matern32":
+        return (1 + math.sqrt(3) * r) * np.exp(-math.sqrt(3) * r)
+    if kind == "matern52":
+        return (1 + math.sqrt(5) * r + 5 / 3 * r2) * np.exp(-math.sqrt(5) * r)
+    return np.exp(-r2 / 2)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell: per coordinate its interval and how often it was halved, and its place among the
+    2^h cells of its level."""
+
+    intervals: tuple[tuple[float, float], ...]
+    halvings: tuple[int, ...]
+    code: int = 0
+
+    @classmethod
+    def whole(cls, ends: Sequence[tuple[float, float]]) -> Cell:
+        return cls(tuple(ends), (0,) * len(ends))
+
+    @property
+    def depth(self) -> int:
+        return sum(self.halvings)
+
+    @property
+    def center(self) -> list[float]:
+        return [(low + high) / 2 for low, high in self.intervals]
+
+    def children(self, root: Cell, units: Sequence[float]) -> tuple[Cell, Cell]:
+        """The lower and the upper half across the side that is longest in these units."""
+        longest, across = -1.0, 0
+        for j, side in enumerate(self.sides(root, units)):
+            if side > longest:
+                longest, across = side, j
+        low, high = self.intervals[across]
+        middle = (low + high) / 2
+        halvings = [*self.halvings]
+        halvings[across] += 1
+        halves = []
+        for part, interval in enumerate(((low, middle), (middle, high))):
+            intervals = [*self.intervals]
+            intervals[across] = interval
+            halves.append(Cell(tuple(intervals), tuple(halvings), 2 * self.code + part))
+        return halves[0], halves[1]
+
+    def sides(self, root: Cell, units: Sequence[float]) -> list[float]:
+        return [
+            (high - low) / unit / 2**times
+            for (low, high), unit, times in zip(root.intervals, units, self.halvings, strict=True)
+        ]
+
+    def half_diagonal(self, root: Cell, units: Sequence[float]) -> float:
+        return 0.5 * math.sqrt(sum(side**2 for side in self.sides(root, units)))
+
+
+@dataclass
+class Level:
+    """A level: its active cells in the order of their codes, and what was evaluated on it.
+
+    ``evaluated`` has the row of the cell of every trial asked and not abandoned, ``values`` what
+    was told.
+    """
+
+    cells: list[Cell]
+    slack: float
+    evaluated: dict[int, int] = field(default_factory=dict)
+    values: dict[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What was compared when a level was refined."""
+
+    width: float
+    mean: Array
+    std: Array
+    threshold: float
+    margin: Array  # mean + w s + V_h - threshold: kept where it is not negative
+
+
+class Oracle:
+    """The state of the algorithm, and what it does next.
+
+    Args:
+        kind: A key of `HOLDER`.
+        lengthscales: ``d``, infinite where the kernel does not look.
+        ends: The ``d`` intervals of the box.
+        noise_variance, horizon, rkhs_bound, noise_std, delta: lambda, T, B, sigma, delta.
+        outputscale: k(x, x).
+        holder: C_k, xi, and the ``d`` units in which distances are measured, where they are not
+            those of the kernel.
+        width: w, where it is a constant.
+        max_cells: A level that could have more cells is never entered.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        lengthscales: Sequence[float],
+        ends: Sequence[tuple[float, float]],
+        *,
+        noise_variance: float,
+        horizon: int,
+        rkhs_bound: float,
+        noise_std: float,
+        delta: float,
+        outputscale: float = 1.0,
+        holder: tuple[float, float, Sequence[float]] | None = None,
+        width: float | None = None,
+        max_cells: float = math.inf,
+    ) -> None:
+        self.kind, self.lengthscales, self.root = kind, lengthscales, Cell.whole(ends)
+        self.noise_variance, self.horizon = noise_variance, horizon
+        self.rkhs_bound, self.noise_std, self.delta = rkhs_bound, noise_std, delta
+        self.outputscale = outputscale
+        if holder is None:
+            constant, exponent = HOLDER[kind]
+            holder = math.sqrt(outputscale) * constant, exponent, lengthscales
+        self.constant, self.exponent, self.units = holder
+        self.constant_width, self.max_cells = width, max_cells
+        self.num_asked = 0
+        self.level_of: dict[int, int] = {}
+        self.levels: list[Level] = []
+        self.judged: list[Judged] = []
+        self._open([self.root])
+
+    def _open(self, cells: list[Cell]) -> None:
+        r = cells[0].half_diagonal(self.root, self.units)
+        slack = self.rkhs_bound * self.constant * r**self.exponent
+        self.levels.append(Level(cells, slack))
+        X = np.array([cell.center for cell in cells])
+        self._K = self.outputscale * covariance(self.kind, self.lengthscales, X, X)
+
+    @property
+    def level(self) -> Level:
+        return self.levels[-1]
+
+    def width(self) -> float:
+        """w at step t = (number of trials asked) + 1."""
+        if self.constant_width is not None:
+            return self.constant_width
+        t = self.num_asked + 1
+        share = self.delta / (len(self.level.cells) * math.pi**2 * t**2 / 3)
+        noise = self.noise_std / math.sqrt(self.noise_variance)
+        return self.rkhs_bound + noise * math.sqrt(2 * math.log(1 / share))
+
+    def std(self) -> Array:
+        """s at the active cells, given everything asked on the level and not abandoned."""
+        rows = list(self.level.evaluated.values())
+        variance = self._K.diagonal().copy()
+        if rows:
+            weights = np.linalg.solve(self._system(rows), self._K[rows])
+            variance -= (weights * self._K[rows]).sum(axis=0)
+        return np.sqrt(np.maximum(variance, 0.0))
+
+    def mean(self) -> Array:
+        """mu at the active cells, given what was told on the level."""
+        rows = [self.level.evaluated[id] for id in self.level.values]
+        if not rows:
+            return np.zeros(len(self.level.cells))
+        y = np.array(list(self.level.values.values()))
+        return self._K[:, rows] @ np.linalg.solve(self._system(rows), y)
+
+    def _system(self, rows: list[int]) -> Array:
+        return self._K[np.ix_(rows, rows)] + self.noise_variance * np.eye(len(rows))
+
+    @property
+    def missing(self) -> list[int]:
+        """The trials of the level that are neither told nor abandoned."""
+        return [id for id in self.level.evaluated if id not in self.level.values]
+
+    def refines(self, std: Array) -> bool | None:
+        """1/sqrt(T) < w max s < V_h; None where rounding decides."""
+        if 2 * len(self.level.cells) > self.max_cells:
+            return False
+        largest = self.width() * std.max()
+        low, high = 1 / math.sqrt(self.horizon), self.level.slack
+        if min(abs(largest - low), abs(largest - high)) <= NEARLY:
+            return None
+        return low < largest < high
+
+    def judge(self) -> Judged:
+        """What is kept of the level if it is refined now."""
+        width, mean, std = self.width(), self.mean(), self.std()
+        threshold = (mean - width * std).max()
+        return Judged(
+            width, mean, std, threshold, mean + width * std + self.level.slack - threshold
+        )
+
+    def refine(self, judged: Judged, kept: Array) -> None:
+        """Replaces the kept cells by their children, and forgets the data."""
+        children = []
+        for cell, keep in zip(self.level.cells, kept.tolist(), strict=True):
+            if keep:
+                children += cell.children(self.root, self.units)
+        self.judged.append(judged)
+        self._open(children)
+
+    def next(self) -> int | None:
+        """Refines as often as the algorithm does, and gives the row of the cell that is evaluated
+        next; None where the level waits for observations."""
+        while self.refines(std := self.std()):
+            if self.missing:
+                return None
+            judged = self.judge()
+            self.refine(judged, judged.margin >= 0)
+        return int(std.argmax())
+
+    def ask(self, row: int) -> int:
+        """Records that the cell of a row is evaluated next; gives the id of the trial."""
+        id = self.num_asked
+        self.level.evaluated[id] = row
+        self.level_of[id] = len(self.levels) - 1
+        self.num_asked += 1
+        return id
+
+    def tell(self, id: int, value: float) -> None:
+        level = self.levels[self.level_of[id]]
+        level.values[id] = value
+
+    def abandon(self, id: int) -> None:
+        level = self.levels[self.level_of[id]]
+        del level.evaluated[id]
