@@ -125,6 +125,8 @@ class Level:
 
     def row_of(self, code: int) -> int | None:
         """The place of a code among those of the level; None where the cell is not active."""
+        if not 0 <= code < 2**self.depth:
+            return None
         row = int(torch.searchsorted(self.codes, code))
         return row if row < len(self.codes) and int(self.codes[row]) == code else None
 
