@@ -1,7 +1,9 @@
 """Bounds on regret: against their formulas written out, and over runs.
 
 One run of each method with its published width: the bounds hold with probability 0.9 and are
-several times what is paid, so that the tests do not hang on the seed.
+several times what is paid, so that the tests do not hang on the seed. Those of optimism say more
+at this horizon than that f is between -B and B; those of phased methods do not yet, and their
+constants are left to the formulas.
 """
 
 import math
@@ -19,7 +21,7 @@ from botorch_ext.information_gain import max_information_gain
 from botorch_ext.models import CandidateModels
 from botorch_ext.problems import ContextualRKHSFunction, Perturbed, RKHSFunction, adversarial
 
-T, B, SIGMA, LAMBDA, DELTA = 90, 1.5, 0.1, 0.05, 0.1
+T, B, SIGMA, LAMBDA, DELTA = 400, 1.5, 0.1, 0.05, 0.1
 
 
 # --- formulas, written out --------------------------------------------------------------------
@@ -183,7 +185,7 @@ def test_bounds_are_their_formulas(seed: int) -> None:
 # --- runs ---------------------------------------------------------------------------------------
 
 
-def kernel(lengthscale: float = 0.5) -> RBFKernel:
+def kernel(lengthscale: float = 1.5) -> RBFKernel:
     rbf = RBFKernel().to(torch.float64)
     rbf.lengthscale = lengthscale
     return rbf
@@ -210,8 +212,8 @@ COMMON: dict[str, Any] = {
 }
 
 
-def regret(strategy, problem, **options) -> float:
-    return float(simulate(strategy, problem, T, seed=5, **options).regret.sum())
+def regret(strategy, problem, horizon: int = T, **options) -> float:
+    return float(simulate(strategy, problem, horizon, seed=5, **options).regret.sum())
 
 
 @pytest.mark.parametrize("eps", [0.0, 0.05])
@@ -219,6 +221,7 @@ def test_optimism_and_episodes_pay_less_than_their_bounds(problem, gain, eps) ->
     played = Perturbed(problem, adversarial(problem, eps), eps) if eps else problem
     strategy = algorithms.ec_gp_ucb(DOMAIN, kernel(), misspecification=eps, **COMMON)
     bound = analysis.ec_gp_ucb_bound(T, gain, B, SIGMA, LAMBDA, DELTA, eps)
+    assert eps > 0 or bound < 2 * B * T
     assert 0 < regret(strategy, played) < bound / 2
     strategy = algorithms.phased_uncertainty_sampling(DOMAIN, kernel(), horizon=T, **COMMON)
     bound = analysis.phased_uncertainty_sampling_bound(T, gain, B, SIGMA, LAMBDA, DELTA, eps)
@@ -240,6 +243,7 @@ def test_rounds_pay_less_than_their_bounds(problem, gain, delay) -> None:
 
 
 def test_contexts_pay_less_than_their_bounds() -> None:
+    T = 90
     contexts = torch.tensor([[-1.0], [0.0], [0.7]], dtype=torch.float64)
     pairs = FiniteSet(
         torch.cat([DOMAIN.points.repeat_interleave(3, 0), contexts.repeat(31, 1)], dim=1)
@@ -254,7 +258,7 @@ def test_contexts_pay_less_than_their_bounds() -> None:
 
     def paid(width) -> float:
         strategy = algorithms.cgp_ucb(DOMAIN, joint, noise_variance=LAMBDA, width=width)
-        return regret(strategy, problem, contexts=stream)
+        return regret(strategy, problem, T, contexts=stream)
 
     bound = analysis.cgp_ucb_bound(T, gain, norm, LAMBDA, DELTA)
     assert 0 < paid(widths.SrinivasRKHS(norm, DELTA)) < bound / 2
@@ -267,7 +271,7 @@ def test_contexts_pay_less_than_their_bounds() -> None:
 
 @pytest.mark.parametrize("setting", ["frequentist", "bayesian"])
 def test_elimination_of_models_pays_less_than_its_bound(problem, setting) -> None:
-    lengthscales = (0.2, 0.5, 2.0)
+    lengthscales = (1.5, 3.0)
     models = CandidateModels.lengthscales(kernel(), lengthscales, LAMBDA)
     gain = max(
         max_information_gain(kernel(each), DOMAIN, T, LAMBDA, upper=True) for each in lengthscales
@@ -282,14 +286,16 @@ def test_elimination_of_models_pays_less_than_its_bound(problem, setting) -> Non
         **({} if setting == "bayesian" else {"rkhs_bound": B}),
     )
     if setting == "bayesian":
-        bound = analysis.he_gp_ucb_bayes_bound(T, gain, LAMBDA, 3, DOMAIN.num_points, DELTA)
+        bound = analysis.he_gp_ucb_bayes_bound(T, gain, LAMBDA, 2, DOMAIN.num_points, DELTA)
     else:
-        bound = analysis.he_gp_ucb_bound(T, gain, B, SIGMA, LAMBDA, 3, DELTA)
+        bound = analysis.he_gp_ucb_bound(T, gain, B, SIGMA, LAMBDA, 2, DELTA)
+        assert bound < 2 * B * T
     assert 0 < regret(strategy, problem, noise_std=noise_std) < bound / 2
 
 
 def test_stable_elimination_pays_less_than_its_bound(problem) -> None:
-    lengthscales = (0.2, 0.5, 2.0)
+    T = 90
+    lengthscales = (0.5, 1.5)
     models = CandidateModels.lengthscales(kernel(), lengthscales, LAMBDA)
     gain = max(
         max_information_gain(kernel(each), DOMAIN, T, LAMBDA, upper=True) for each in lengthscales
@@ -306,7 +312,7 @@ def test_stable_elimination_pays_less_than_its_bound(problem) -> None:
         row = int(DOMAIN.index(trial.info["center"]))
         paid += float(worst.max() - worst[row])
         strategy.tell(trial.id, float(problem(trial.x)) + noise[t])
-    assert 0 < paid < analysis.he_stable_opt_bound(T, gain, B, SIGMA, LAMBDA, 3, DELTA) / 2
+    assert 0 < paid < analysis.he_stable_opt_bound(T, gain, B, SIGMA, LAMBDA, 2, DELTA) / 2
 
 
 # --- bad input ------------------------------------------------------------------------------------
