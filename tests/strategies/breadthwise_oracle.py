@@ -209,7 +209,7 @@ class Oracle:
         """1/sqrt(T) < w max s < V_h; None where rounding decides."""
         if 2 * len(self.level.cells) > self.max_cells:
             return False
-        largest = self.width() * std.max()
+        largest = self.width() * float(std.max())
         low, high = 1 / math.sqrt(self.horizon), self.level.slack
         if min(abs(largest - low), abs(largest - high)) <= NEARLY:
             return None

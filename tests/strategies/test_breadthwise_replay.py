@@ -186,3 +186,26 @@ def test_a_waiting_strategy_waits_for_what_the_level_needs():
     # Given up, the cell is open again.
     strategy.abandon(4)
     assert strategy.ask().x.tolist() == strategy.history.trials[4].x.tolist()
+
+
+def test_the_oracle_by_hand():
+    # k = 1 at the only center: s = 1, then sqrt(0.001 / 1.001) = 0.0316; w = 1.
+    case = CASES["rbf, d=1"].but(rkhs_bound=0.4, oracle={"width": 1.0})
+    oracle = case.make_oracle()
+    assert oracle.level.slack == pytest.approx(0.4 * 1.5 / 0.9)
+    assert oracle.refines(oracle.std()) is False  # V_0 = 0.67 < 1
+    oracle.tell(oracle.ask(oracle.next()), 0.3)
+    assert oracle.refines(oracle.std()) is False  # 0.03 < 1/sqrt(300) = 0.058
+    assert oracle.std().tolist() == pytest.approx([math.sqrt(0.001 / 1.001)])
+    assert oracle.mean().tolist() == pytest.approx([0.3 / 1.001])
+    longer = case.but(horizon=3000).make_oracle()
+    longer.tell(longer.ask(longer.next()), 0.3)
+    assert longer.refines(longer.std()) is True
+    assert longer.next() == 0
+    assert [cell.intervals for cell in longer.level.cells] == [((2.0, 3.5),), ((3.5, 5.0),)]
+    assert longer.width() == 1.0
+    free = CASES["rbf, d=1"].make_oracle()
+    # N = 1, t = 1.
+    assert free.width() == pytest.approx(
+        1.5 + 0.02 / math.sqrt(1e-3) * math.sqrt(2 * math.log(math.pi**2 / 0.3))
+    )
