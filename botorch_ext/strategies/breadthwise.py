@@ -51,7 +51,7 @@ class BreadthwiseExploration(Strategy):
         model: A `KernelGP` without data: kernel, noise variance and a prior mean that is constant.
         width: The confidence width, called with the design of one level, whose candidates are the
             centers of its active cells; a float is a constant.
-        horizon: T, the number of trials. Levels on which everything is known to 1/sqrt(T) are not
+        horizon: T, the number of trials. Levels in whose cells f moves by at most 1/sqrt(T) are not
             refined.
         rkhs_bound: B, at least the RKHS norm of f.
         holder: C_k and xi of sqrt(k(x,x) + k(z,z) - 2 k(x,z)) <= C_k r^xi, where the kernel is no

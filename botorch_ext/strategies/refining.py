@@ -70,7 +70,11 @@ class RefinementRule:
         self, level: Level, design: RepeatedDesign, t: int, tolerance: float = 0.0
     ) -> bool:
         """Whether all centers of a level are known better than f can move within a cell, so that it
-        is refined before step t.
+        is refined before step t; cells in which f moves by at most 1/sqrt(T) never are.
+
+        Algorithm 1 prints 1/sqrt(T) < U < V_h for the error U, which implies V_h > 1/sqrt(T). Asked
+        of U itself it ends all exploration where one evaluation says more than 1/sqrt(T), for
+        instance at the root where noise is small.
 
         Args:
             level: The current one.
@@ -83,8 +87,8 @@ class RefinementRule:
             return False
         error = float(self.width(t, design)) * float(design.variance.max().clamp_min(0).sqrt())
         error += float(self.width.offset(t, design))
-        room = 1 + tolerance
-        return 1 / math.sqrt(self.horizon) < error * room and error < level.slack * room
+        least = 1 / math.sqrt(self.horizon)
+        return least < level.slack and error < level.slack * (1 + tolerance)
 
     def descend(
         self,

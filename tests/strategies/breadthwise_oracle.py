@@ -206,14 +206,13 @@ class Oracle:
         return [id for id in self.level.evaluated if id not in self.level.values]
 
     def refines(self, std: Array) -> bool | None:
-        """1/sqrt(T) < w max s < V_h; None where rounding decides."""
+        """w max s < V_h, where V_h > 1/sqrt(T); None where rounding decides."""
         if 2 * len(self.level.cells) > self.max_cells:
             return False
         largest = self.width() * float(std.max())
-        low, high = 1 / math.sqrt(self.horizon), self.level.slack
-        if min(abs(largest - low), abs(largest - high)) <= NEARLY:
+        if abs(largest - self.level.slack) <= NEARLY:
             return None
-        return low < largest < high
+        return largest < self.level.slack and self.level.slack > 1 / math.sqrt(self.horizon)
 
     def judge(self) -> Judged:
         """What is kept of the level if it is refined now."""
