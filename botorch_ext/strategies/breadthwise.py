@@ -43,8 +43,9 @@ class BreadthwiseExploration(Strategy):
 
     Source: Shekhar and Javidi 2022, algorithm 1, corrected: the threshold is the largest lower
     bound (definition 14 prints the smallest), V_h is added when cells are kept (else that of the
-    maximiser can be lost), refining waits for width * std, not std, to fall below V_h, and V_h has
-    the constant B C_k for the printed B k(0).
+    maximiser can be lost), refining waits for width * std, not std, to fall below V_h, V_h has the
+    constant B C_k for the printed B k(0), and it is V_h that must exceed 1/sqrt(T) (else one
+    evaluation with little noise ends all refining).
 
     Args:
         domain: The box.

@@ -63,8 +63,13 @@ class RefinementRule:
         return self._level(0, self.tree.box.like.new_zeros(1, dtype=torch.long), 0)
 
     def is_limited(self, level: Level) -> bool:
-        """Whether the next level could have too many cells."""
-        return 2 * level.num_cells > self.max_cells or level.depth == MAX_LEVEL
+        """Whether a level is kept only because the next could have too many cells."""
+        too_many = 2 * level.num_cells > self.max_cells or level.depth == MAX_LEVEL
+        return too_many and not self._is_fine(level)
+
+    def _is_fine(self, level: Level) -> bool:
+        """Whether f moves by at most 1/sqrt(T) within a cell."""
+        return level.slack <= 1 / math.sqrt(self.horizon)
 
     def is_known(
         self, level: Level, design: RepeatedDesign, t: int, tolerance: float = 0.0
@@ -83,12 +88,11 @@ class RefinementRule:
             tolerance: Relative, by which the conditions may be missed, or where it is negative must
                 be met.
         """
-        if self.is_limited(level):
+        if self._is_fine(level) or self.is_limited(level):
             return False
         error = float(self.width(t, design)) * float(design.variance.max().clamp_min(0).sqrt())
         error += float(self.width.offset(t, design))
-        least = 1 / math.sqrt(self.horizon)
-        return least < level.slack and error < level.slack * (1 + tolerance)
+        return error < level.slack * (1 + tolerance)
 
     def descend(
         self,

@@ -143,6 +143,15 @@ def test_a_level_that_may_get_too_large_is_kept():
     assert len(strategy.levels) == 7
 
 
+def test_no_limit_is_named_where_cells_are_fine_enough():
+    # V_4 = 0.20 < 1/sqrt(T), and level 4 has more than half of the cells allowed.
+    case = CASES["matern52, d=1"].but(horizon=20, strategy={"max_cells": 20})
+    strategy = case.make(width=2.0)
+    play_promptly(strategy, case.problem(), 20)
+    assert 2 * strategy.levels[-1].num_cells > 20
+    assert strategy.report()["warnings"] == []
+
+
 @pytest.mark.parametrize("case", ["matern52, d=1", "rbf, d=2"])
 def test_what_is_decided_does_not_depend_on_when_it_was_told(case):
     case = CASES[case].but(horizon=150)
