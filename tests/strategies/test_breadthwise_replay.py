@@ -144,11 +144,11 @@ def test_a_level_that_may_get_too_large_is_kept():
 
 
 def test_no_limit_is_named_where_cells_are_fine_enough():
-    # V_4 = 0.20 < 1/sqrt(T), and level 4 has more than half of the cells allowed.
-    case = CASES["matern52, d=1"].but(horizon=20, strategy={"max_cells": 20})
-    strategy = case.make(width=2.0)
-    play_promptly(strategy, case.problem(), 20)
-    assert 2 * strategy.levels[-1].num_cells > 20
+    # V_4 = 0.20 < 1/sqrt(T), and nothing is eliminated before.
+    strategy = CASES["matern52, d=1"].but(horizon=20, strategy={"max_cells": 16}).make(width=2.0)
+    for _ in range(20):
+        strategy.tell(strategy.ask().id, 0.0)
+    assert [level.num_cells for level in strategy.levels] == [1, 2, 4, 8, 16]
     assert strategy.report()["warnings"] == []
 
 
