@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -24,7 +23,7 @@ from botorch_ext.strategies.from_prior import ObservedMeans, require_left, requi
 from botorch_ext.strategies.openings import check_kept
 from botorch_ext.strategies.played_levels import Level
 from botorch_ext.strategies.probes import probes_of
-from botorch_ext.strategies.refining import RECORDED, Descent, RefinementRule
+from botorch_ext.strategies.refining import Descent, RefinementRule
 from botorch_ext.widths import Width, as_width, check_rkhs_bound
 
 
@@ -247,7 +246,7 @@ class BreadthwiseExploration(Strategy):
             raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
         record = trial.info.get("opening")
         if record is None:
-            if self._rule.is_known(self.levels[-1], self._design, t, -RECORDED):
+            if self._rule.is_known(self.levels[-1], self._design, t, -self._rule.recorded):
                 raise ValueError(
                     f"info of trial {trial.id} must have an opening: a level starts there, got "
                     f"{list(trial.info)}"
@@ -280,14 +279,15 @@ class BreadthwiseExploration(Strategy):
                 f"x of trial {trial.id} must be the center {design.candidates[row].tolist()} of "
                 f"its cell, got {trial.x.tolist()}"
             )
-        std, largest = design.variance[[row, int(design.variance.argmax())]].clamp_min(0).sqrt()
-        if std < (1 - RECORDED) * largest:
+        pair = design.variance[[row, int(design.variance.argmax())]].clamp_min(0).sqrt()
+        std, largest = pair.tolist()
+        if not self._rule.is_recorded(std, largest):
             raise ValueError(
                 f"cell of trial {trial.id} must have the largest std, {largest:g}, got {std:g}"
             )
-        for name, known in (("std", float(std)), ("slack", level.slack)):
+        for name, known in (("std", std), ("slack", level.slack)):
             given = info.get(name)
-            if type(given) is not float or not math.isclose(given, known, rel_tol=RECORDED):
+            if type(given) is not float or not self._rule.is_recorded(given, known):
                 raise ValueError(
                     f"info of trial {trial.id} must have {name} {known}, got {given!r}"
                 )

@@ -15,9 +15,6 @@ from botorch_ext.smoothness import HolderConstants
 from botorch_ext.strategies.played_levels import Level, Refinement
 from botorch_ext.widths import Width
 
-# Relative. Elsewhere what was recorded may differ in the last digits.
-RECORDED = 1e-6
-
 
 @dataclass(frozen=True, eq=False)
 class Descent:
@@ -57,6 +54,22 @@ class RefinementRule:
     rkhs_bound: float
     holder: HolderConstants
     max_cells: int
+
+    @property
+    def recorded(self) -> float:
+        """By how much, relative, what was recorded may differ from what is computed elsewhere: the
+        rounding of thousands of evaluations, in another order with another number of threads."""
+        return max(1e-6, self._rounding)
+
+    @property
+    def _rounding(self) -> float:
+        return 1e4 * torch.finfo(self.tree.box.dtype).eps
+
+    def is_recorded(self, given: float, known: float) -> bool:
+        """Whether a recorded standard deviation is the one that is known, but for rounding: that of
+        the variance is relative to k(x, x), so small ones have few digits."""
+        tolerances = {"rel_tol": self.recorded, "abs_tol": self._rounding}
+        return given >= 0 and math.isclose(given * given, known * known, **tolerances)
 
     def root(self) -> Level:
         """The level of the whole box."""
@@ -122,7 +135,7 @@ class RefinementRule:
             design = RepeatedDesign(self.model, level.centers)
             refinements.append(refinement)
             levels.append(level)
-        if record is not None and self.is_known(level, design, t, -RECORDED):
+        if record is not None and self.is_known(level, design, t, -self.recorded):
             raise ValueError(f"level {level.depth} must be refined, too")
         return Descent(refinements, levels, design, {"kept": kept})
 
@@ -141,13 +154,13 @@ class RefinementRule:
         margin = mean + half + level.slack - threshold
         kept = margin >= 0
         if known is not None:
-            if not self.is_known(level, design, t, tolerance=RECORDED):
+            if not self.is_known(level, design, t, tolerance=self.recorded):
                 raise ValueError(f"level {level.depth} was not known well enough to be refined")
             recorded = torch.ones_like(kept)
             if known[0] is not None:
                 recorded[:] = False
                 recorded[known[0]] = True
-            near = margin.abs() <= RECORDED * (half + level.slack)
+            near = margin.abs() <= self.recorded * (half + level.slack)
             if not bool((near | (kept == recorded)).all()) or not bool(recorded.any()):
                 raise ValueError(f"other cells of level {level.depth} were kept")
             kept = recorded
