@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Sequence
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box
 
 # Codes are int64.
@@ -83,6 +85,7 @@ class CellTree:
 
     def scaled_sides(self, level: int) -> list[float]:
         """The ``d`` sides of the cells of a level, in lengthscales."""
+        level = whole_number(level, "level", least=0)
         if level > 0:
             self._split(level - 1)
         return list(self._sides[level])
@@ -93,6 +96,7 @@ class CellTree:
 
     def sides(self, level: int) -> Tensor:
         """The ``d`` sides of the cells of a level, in the units of the box."""
+        level = whole_number(level, "level", least=0)
         counts = torch.bincount(
             torch.tensor(self._splits_before(level), dtype=torch.long), minlength=self.box.dim
         )
@@ -107,6 +111,9 @@ class CellTree:
 
         Returns:
             ``n x d`` points of the box.
+
+        Raises:
+            ValueError: A level outside [0, 62], or codes that are none of its cells'.
         """
         return self._at(level, codes, 0.5)
 
@@ -119,6 +126,10 @@ class CellTree:
         return self._at(level, codes, 1.0)
 
     def _at(self, level: int, codes: Tensor, place: float) -> Tensor:
+        level = whole_number(level, "level", least=0)
+        if level > MAX_LEVEL:
+            raise ValueError(f"level must be at most {MAX_LEVEL}, got {level}")
+        self._check_codes(level, codes)
         steps = codes.new_zeros(len(codes), self.box.dim)
         for above, column in enumerate(self._splits_before(level)):
             bit = (codes >> (level - 1 - above)) & 1
@@ -126,6 +137,13 @@ class CellTree:
         corners = self.box.lower + self.sides(level) * (steps.to(self.box.like) + place)
         # Rounding must not leave the box.
         return torch.minimum(corners, self.box.upper)
+
+    def _check_codes(self, level: int, codes: Tensor) -> None:
+        whole = isinstance(codes, Tensor) and codes.dtype == torch.int64 and codes.ndim == 1
+        if not whole or bool(((codes < 0) | (codes > 2**level - 1)).any()):
+            raise ValueError(
+                f"codes must be one row of int64 in [0, 2^{level}), got {reprlib.repr(codes)}"
+            )
 
     def _splits_before(self, level: int) -> list[int]:
         """The columns that were split on the way to a level."""
