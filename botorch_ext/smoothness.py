@@ -28,7 +28,7 @@ class HolderConstants(NamedTuple):
 
     Args:
         constant: C_k.
-        exponent: xi, 1/2 or 1.
+        exponent: xi, in (0, 1]; 1/2 or 1 for the kernels that `holder_constants` knows.
         lengthscales: One per column, infinite where the kernel does not look.
         variance: k(x, x).
     """

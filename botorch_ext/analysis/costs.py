@@ -164,8 +164,8 @@ def regret_lower_bound(
     D).
 
     Source: Shekhar and Javidi 2022, theorem 1, proposition 3 and lemma 1. They print (7 ln2 / 4)
-    sigma^2 C(T^-(1-a)): a bump of height 2 D (which does not exceed f(x*)), 13/8 rounded down to
-    7/8, and a gap without the 16 that the proof needs.
+    sigma^2 C(T^-(1-a)): eq. 57 takes the height of the bump, 3 D, for 2 D (which would not exceed
+    f(x*)), 13/8 is rounded down to 7/8, and the gap lacks the 16 that the proof needs.
 
     Args:
         problem: f, on a box.

@@ -20,7 +20,7 @@ class GrowthFunction(KnownFunction):
     """f(x) = height (1 - (1 - exp(-|u|^2))^(b/2)) with u = (x - center) / (scale lengthscales).
 
     f* - f = height (1 - exp(-|u|^2))^(b/2), which is height |u|^b near the maximum: the growth
-    condition under which the cost of an instance is known (Shekhar and Javidi 2022, corollary 1).
+    condition under which the cost of an instance is known (Shekhar and Javidi 2022, assumption 3).
     The height is the one that gives f the norm asked for, by the Fourier transform of f (relative
     error 1e-6). That is the norm on R^d; the norm on the box is at most as large.
 
