@@ -22,7 +22,8 @@ class TrialFailedWarning(BotorchExtWarning):
 
 
 class HorizonWarning(BotorchExtWarning):
-    """The horizon is shorter than the first round, which is cut: nothing is ever eliminated."""
+    """The horizon is too short: it ends in the first round or before any cell is split, and nothing
+    is ever eliminated."""
 
 
 class CellLimitWarning(BotorchExtWarning):

@@ -12,7 +12,7 @@ from torch import Tensor
 from botorch_ext.cells import CellTree
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box
-from botorch_ext.exceptions import CellLimitWarning, WaitingForObservations
+from botorch_ext.exceptions import CellLimitWarning, HorizonWarning, WaitingForObservations
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.repeats import RepeatedDesign
 from botorch_ext.smoothness import HolderConstants, given_constants, holder_constants
@@ -51,8 +51,8 @@ class BreadthwiseExploration(Strategy):
         model: A `KernelGP` without data: kernel, noise variance and a prior mean that is constant.
         width: The confidence width, called with the design of one level, whose candidates are the
             centers of its active cells; a float is a constant.
-        horizon: T, the number of trials. Levels in whose cells f moves by at most 1/sqrt(T) are not
-            refined.
+        horizon: T, the number of trials. Levels in whose cells f moves by at most 1/sqrt(T), in
+            units of f, are not refined.
         rkhs_bound: B, at least the RKHS norm of f.
         holder: C_k and xi of sqrt(k(x,x) + k(z,z) - 2 k(x,z)) <= C_k r^xi, where the kernel is no
             RBF or Matern kernel nor made of such: `HolderConstants`, or a pair of which r is in the
@@ -60,6 +60,9 @@ class BreadthwiseExploration(Strategy):
         max_cells: A level that could have more active cells than this is not entered: the one
             before is kept to the horizon, with a warning.
         seed: Of nothing: the method is deterministic.
+
+    Warns:
+        HorizonWarning: Not even the box is refined, as B is small: the unit of f is too large.
 
     Raises:
         ValueError: A domain that is no `Box`; a horizon less than 1; a kernel whose smoothness is
@@ -106,7 +109,6 @@ class BreadthwiseExploration(Strategy):
             else given_constants(holder, domain.dim)
         )
         self._note_large_kernel(float(model.largest_variance(probes_of(domain, None, self.seed))))
-        self._raise_warnings(stacklevel=3)
         self.model = model
         self.width = as_width(width)
         self.tree = CellTree(domain, self.holder.lengthscales)
@@ -114,6 +116,9 @@ class BreadthwiseExploration(Strategy):
             self.tree, model, self.width, self.horizon, float(rkhs_bound), self.holder, max_cells
         )
         root = self._rule.root()
+        if self._rule.is_fine(root):
+            self._note(self._rule.why_idle(root), HorizonWarning)
+        self._raise_warnings(stacklevel=3)
         self.levels: list[Level] = [root]
         self._means = ObservedMeans(model)
         # Everything asked on the current level and not abandoned.
@@ -233,11 +238,7 @@ class BreadthwiseExploration(Strategy):
         design.add(row)
         if self._rule.is_limited(level) and not self._told_of_limit:
             self._told_of_limit = True
-            message = (
-                f"level {level.depth} with {level.num_cells} cells is the last that is explored: "
-                f"max_cells is {self._rule.max_cells}"
-            )
-            self._note(message, CellLimitWarning)
+            self._note(self._rule.why_limited(level), CellLimitWarning)
 
     def _opening_of(self, trial: Trial) -> Descent | None:
         """What a trial opens: decided just now, or recorded; None within a level."""

@@ -78,11 +78,26 @@ class RefinementRule:
     def is_limited(self, level: Level) -> bool:
         """Whether a level is kept only because the next could have too many cells."""
         too_many = 2 * level.num_cells > self.max_cells or level.depth == MAX_LEVEL
-        return too_many and not self._is_fine(level)
+        return too_many and not self.is_fine(level)
 
-    def _is_fine(self, level: Level) -> bool:
+    def is_fine(self, level: Level) -> bool:
         """Whether f moves by at most 1/sqrt(T) within a cell."""
         return level.slack <= 1 / math.sqrt(self.horizon)
+
+    def why_limited(self, level: Level) -> str:
+        """Why a level `is_limited`."""
+        limit = f"max_cells is {self.max_cells}"
+        if level.depth == MAX_LEVEL:
+            limit = f"there are {MAX_LEVEL} levels at most"
+        return f"level {level.depth} with {level.num_cells} cells is the last explored: {limit}"
+
+    def why_idle(self, root: Level) -> str:
+        """What it means that the root `is_fine`."""
+        return (
+            f"only the center of the domain is evaluated: f moves by at most {root.slack:.3g} from "
+            f"it for an rkhs_bound of {self.rkhs_bound:g}, and that is not above 1/sqrt(horizon) = "
+            f"{1 / math.sqrt(self.horizon):.3g}; give f in smaller units, or a longer horizon"
+        )
 
     def is_known(
         self, level: Level, design: RepeatedDesign, t: int, tolerance: float = 0.0
@@ -101,7 +116,7 @@ class RefinementRule:
             tolerance: Relative, by which the conditions may be missed, or where it is negative must
                 be met.
         """
-        if self._is_fine(level) or self.is_limited(level):
+        if self.is_fine(level) or self.is_limited(level):
             return False
         error = float(self.width(t, design)) * float(design.variance.max().clamp_min(0).sqrt())
         error += float(self.width.offset(t, design))

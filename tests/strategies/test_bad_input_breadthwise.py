@@ -7,7 +7,7 @@ import torch
 from gpytorch.kernels import PeriodicKernel, RBFKernel, ScaleKernel
 
 from botorch_ext import Box, FiniteSet, KernelGP
-from botorch_ext.exceptions import HorizonReached, KernelBoundWarning
+from botorch_ext.exceptions import HorizonReached, HorizonWarning, KernelBoundWarning
 from botorch_ext.smoothness import HolderConstants
 from botorch_ext.strategies import BreadthwiseExploration
 from tests.strategies.breadthwise_sessions import (
@@ -159,3 +159,14 @@ def test_a_kernel_above_1_is_warned_of():
         strategy = ON_LINE.make(kernel=k)
     # C_k is that of the scaled kernel.
     assert strategy.levels[0].slack == pytest.approx(2 * ON_LINE.make().levels[0].slack, rel=1e-12)
+
+
+@pytest.mark.parametrize("rkhs_bound", [0.0, 0.04])
+def test_a_bound_so_small_that_nothing_is_refined_is_warned_of(rkhs_bound):
+    # V_0 = 2.15 B, and 1/sqrt(T) = 0.13: where f has large units, T is short.
+    with pytest.warns(HorizonWarning, match="only the center .* 1/sqrt.horizon. = 0.129"):
+        strategy = ON_LINE.make(rkhs_bound=rkhs_bound)
+    assert len(strategy.report()["warnings"]) == 1
+    play_promptly(strategy, ON_LINE.problem(), HORIZON)
+    assert strategy.report()["levels"][0]["num_evaluations"] == HORIZON
+    assert ON_LINE.make(rkhs_bound=0.08).report()["warnings"] == []

@@ -8,9 +8,11 @@ import math
 
 import pytest
 import torch
+from gpytorch.kernels import RBFKernel
 from torch.testing import assert_close
 
-from botorch_ext import delays, simulate
+from botorch_ext import Box, algorithms, delays, simulate
+from botorch_ext.cells import MAX_LEVEL
 from botorch_ext.exceptions import CellLimitWarning, WaitingForObservations
 from botorch_ext.smoothness import HolderConstants
 from tests.helpers import tolerance
@@ -132,7 +134,7 @@ def test_little_noise_does_not_end_the_exploration():
 def test_a_level_that_may_get_too_large_is_kept():
     case = CASES["rbf, d=2"].but(horizon=120, strategy={"max_cells": 60}, oracle={"max_cells": 60})
     strategy = case.make()
-    message = "level 6 with 50 cells is the last that is explored: max_cells is 60"
+    message = "level 6 with 50 cells is the last explored: max_cells is 60"
     with pytest.warns(CellLimitWarning, match=message) as caught:
         play_promptly(strategy, case.problem(), 120)
     assert len(caught) == 1
@@ -226,3 +228,13 @@ def test_the_oracle_by_hand():
     assert free.width() == pytest.approx(
         1.5 + 0.02 / math.sqrt(1e-3) * math.sqrt(2 * math.log(math.pi**2 / 0.3))
     )
+
+
+def test_the_depth_of_the_tree_is_named_where_it_is_the_limit():
+    box = Box([[0.0] * 40, [1.0] * 40], dtype=torch.float64)
+    numbers = {"noise_variance": 1e-3, "noise_std": 0.02, "rkhs_bound": 1.0, "horizon": 9999}
+    strategy = algorithms.breadthwise_exploration(box, RBFKernel().double(), **numbers)
+    level = strategy._rule._level(MAX_LEVEL, torch.tensor([5]), 0)
+    assert strategy._rule.is_limited(level)
+    message = "level 62 with 1 cells is the last explored: there are 62 levels at most"
+    assert strategy._rule.why_limited(level) == message
