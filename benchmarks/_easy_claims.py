@@ -37,11 +37,9 @@ def instances_of(rows: Sequence[Row]) -> list[Instance]:
 def regret_curve(
     rows: Sequence[Row], instance: Instance, method: str
 ) -> tuple[list[int], list[list[float]]]:
-    """The horizons, and the regret of each seed at each; without horizons so short that a run of
-    breadthwise exploration never left the whole box."""
+    """The horizons, and the regret of each seed at each."""
     where = instance._asdict() | {"method": method}
-    stuck = column(rows, "horizon", last_level=0, **where)
-    horizons = sorted(set(column(rows, "horizon", **where)) - set(stuck))
+    horizons = sorted(set(column(rows, "horizon", **where)))
     columns = [column(rows, "regret", horizon=horizon, **where) for horizon in horizons]
     return horizons, [list(run) for run in zip(*columns, strict=True)]
 
@@ -107,6 +105,17 @@ def ratio(rows: Sequence[Row], instance: Instance, other: str, horizon: int) -> 
     return statistics.fmean(ours) / statistics.fmean(theirs)
 
 
+def rows_at(rows: Sequence[Row], instance: Instance, horizon: int, method: str = OURS) -> list[Row]:
+    """Of one instance and horizon."""
+    wanted = instance._asdict() | {"method": method, "horizon": horizon}
+    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+
+
+def active_shares(rows: Sequence[Row]) -> list[float]:
+    """Of the box, at the end of runs of breadthwise exploration."""
+    return [row["last_cells"] / 2 ** row["last_level"] for row in rows]
+
+
 def sharpest_and_flattest(rows: Sequence[Row]) -> list[tuple[Instance, Instance]]:
     """For each nu and d the instances with the least and the largest b."""
     groups: dict[tuple[float, int], list[Instance]] = {}
@@ -143,13 +152,16 @@ def claims(rows: Sequence[Row]) -> list[Row]:
             "flattest, by more than two standard errors",
             [flat for _, flat in pairs],
             lambda flat: _difference_of_slopes(rows, pairs, flat, 2.0) < 0,
-            lambda flat: f"{_difference_of_slopes(rows, pairs, flat, 0.0):+.2f}",
+            lambda flat: (
+                f"{_difference_of_slopes(rows, pairs, flat, 0.0):+.2f}, predicted "
+                f"{at_most(_partner(pairs, flat), OURS) - at_most(flat, OURS):+.2f}"
+            ),
         ),
         _everywhere(
             f"breadthwise loses less than BPE on the sharpest instance of each nu and d, T = "
             f"{longest}, by more than two standard errors",
             sharp,
-            lambda each: _clearly_less(rows, each, BPE, longest),
+            lambda each: clearly_less(rows, each, BPE, longest),
             lambda each: f"{ratio(rows, each, BPE, longest):.2f} times",
         ),
         _everywhere(
@@ -166,7 +178,7 @@ def claims(rows: Sequence[Row]) -> list[Row]:
         _everywhere(
             f"breadthwise loses less than GP-UCB on the sharpest instances, T = {short}, likewise",
             sharp,
-            lambda each: _clearly_less(rows, each, GP_UCB, short),
+            lambda each: clearly_less(rows, each, GP_UCB, short),
             lambda each: f"{ratio(rows, each, GP_UCB, short):.2f} times",
         ),
     ]
@@ -232,6 +244,7 @@ def _difference_of_slopes(
     return statistics.fmean(ours) - statistics.fmean(theirs) + errors * error
 
 
-def _clearly_less(rows: Sequence[Row], instance: Instance, other: str, horizon: int) -> bool:
+def clearly_less(rows: Sequence[Row], instance: Instance, other: str, horizon: int) -> bool:
+    """Whether breadthwise exploration loses less, by more than two standard errors."""
     mean, error = advantage(rows, instance, other, horizon)
     return mean < -2 * error

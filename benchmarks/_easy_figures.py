@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _PROMISES = ((1.5, 2.0), (2.5, 4.0))
 _GROWTHS = (1.0, 2.0)
 _MARKERS = "os^D"
+_LOWEST = 0.1  # the least slope that is drawn
 
 
 def draw(rows: Sequence[Row], trees: Sequence[Case], folder: Path) -> None:
@@ -86,7 +87,7 @@ def _draw_slopes(rows: Sequence[Row], path: Path) -> None:
     for i, instance in enumerate(instances):
         least, most = at_least(instance, OURS), at_most(instance, OURS)
         label = "between propositions 1 and 2, breadthwise" if i == 0 else None
-        bottom = 0.3 if least is None else least
+        bottom = _LOWEST if least is None else least
         look: dict[str, Any] = {"color": PALETTE[5], "alpha": 0.35, "linewidth": 0}
         ax.bar(i, most - bottom, 0.86, bottom, label=label, **look)
     for j, (method, name) in enumerate(NAMES.items()):
@@ -97,7 +98,7 @@ def _draw_slopes(rows: Sequence[Row], path: Path) -> None:
         ax.errorbar(places, [s.slope for s in slopes], error, markersize=5, label=name, **look)
     names = [f"nu = {each.nu:g}\nb = {each.growth:g}\nd = {each.dim}" for each in instances]
     ax.set_xticks(range(len(instances)), names, fontsize="small")
-    ax.set_ylim(0.3, 1.3)
+    ax.set_ylim(_LOWEST, 1.25)
     ax.set_ylabel("slope over the last three horizons\n(95 % interval)")
     ax.grid(alpha=0.3, axis="y")
     ax.legend(fontsize="small", ncols=3, loc="upper center")

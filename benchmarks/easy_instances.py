@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> None:
     )
     seconds = sum(row["seconds"] for row in rows if row["seconds"] != "")
     text += f"\n`python -m benchmarks.easy_instances`, Setting({size}), on {describe_machine()}; "
-    text += f"{seconds / 60:.0f} minutes of runs, in {options.processes} processes.\n"
+    text += f"{seconds / 60:.0f} minutes of runs in all, in {options.processes} processes.\n"
     print(text)
     (options.output / "easy_instances.md").write_text(text)
     write_csv(options.output / "easy_instances.csv", rows)

@@ -31,6 +31,7 @@ _NAMES = {
     "breadthwise_exploration": "breadthwise exploration",
 }
 _MARKERS = "os^Dv*P"
+_STYLES: tuple[Any, ...] = ("-", "--", "-.", (0, (4, 1, 1, 1, 1, 1)))
 _PREDICTED = "0.45"
 
 
@@ -165,9 +166,11 @@ def plot_regret_slopes(
             slope, low, high = fitted_slope(t[kept].tolist(), regret[:, kept].tolist())
             label += f": {slope:.2f} [{low:.2f}, {high:.2f}]"
             middle = np.exp(np.log(t[kept]).mean()), np.exp(np.log(regret[:, kept]).mean())
-            ax.plot(t[kept], _power(t[kept], slope, middle), linewidth=1.2, **look)
+            line: dict[str, Any] = {"linestyle": _STYLES[i % len(_STYLES)], "linewidth": 1.4}
+            ax.plot(t[kept], _power(t[kept], slope, middle), **line, **look)
         error = regret.std(axis=0, ddof=1) / np.sqrt(len(regret)) if len(regret) > 1 else None
-        look |= {"linestyle": "none", "marker": _MARKERS[i % len(_MARKERS)], "markersize": 4}
+        # Hollow, and lines of different dashes: methods that do the same lie on each other.
+        look |= {"linestyle": "none", "marker": _MARKERS[i % len(_MARKERS)], "fillstyle": "none"}
         ax.errorbar(t, mean, yerr=error, capsize=2, label=label, **look)
     t, regret = next(iter(arrays.values()))
     anchor = float(t[-1]), float(regret[:, -1].mean())
