@@ -27,7 +27,7 @@ class HorizonWarning(BotorchExtWarning):
 
 
 class CellLimitWarning(BotorchExtWarning):
-    """Finer cells would be more than allowed: the level is kept to the horizon."""
+    """Finer cells would be more than allowed: those that there are are evaluated further."""
 
 
 class AllModelsRejectedWarning(BotorchExtWarning):

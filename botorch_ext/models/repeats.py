@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
@@ -10,6 +12,11 @@ from botorch_ext.models.kernel_gp import KernelGP
 
 # New rows of a design are kept apart from the covariance of all candidates until there are as many.
 _MOST_ROWS = 128
+# A covariance costs a step less than N / 4 rows do, but more memory: up to 0.5 GiB it is made then.
+_EARLY, _MOST_EARLY = 4, 2**13
+# Entries of a covariance that are made at once: kernels need several times the memory of their
+# result.
+_CHUNK = 2**22
 
 
 @torch.no_grad()
@@ -40,7 +47,8 @@ def mean_from_counts(model: KernelGP, candidates: Tensor, counts: Tensor, sums: 
         points, average = candidates[rows], sums[rows] / counts[rows]
         factor, root = _factor(model, points, counts[rows], average)
         weights = root * factor.mean_weights[: factor.num_points]
-        mean += model.kernel_function(candidates, points) @ weights
+        for chunk in _chunks(len(candidates), len(points)):
+            mean[chunk] += model.kernel_function(candidates[chunk], points) @ weights
     return mean
 
 
@@ -48,7 +56,8 @@ class RepeatedDesign:
     """Posterior standard deviations on N candidates, each evaluated any number of times.
 
     In O(N min(n, N)) memory for n evaluations. At first the covariance of all candidates is K - R'R
-    with one row of R for each evaluation; from N evaluations on the covariance itself is kept.
+    with one row of R for each evaluation; from N / 4 evaluations on (N, for more than 8192
+    candidates) the covariance itself is kept.
 
     Args:
         model: Kernel, noise variance and prior mean, without data.
@@ -119,8 +128,7 @@ class RepeatedDesign:
         self.variance.addcmul_(row, row, value=-1)
         self.counts[index] += 1
         self._information_gain = self._information_gain + 0.5 * (pivot / self.noise_variance).log()
-        limit = max(len(self.candidates), _MOST_ROWS) if self._covariance is None else _MOST_ROWS
-        if self._num_rows >= limit:
+        if self._num_rows >= self._most_rows:
             self._fold_rows()
 
     def remove(self, index: int) -> None:
@@ -148,13 +156,33 @@ class RepeatedDesign:
             self._information_gain = factor.information_gain()
         self._num_rows = len(self._rows)
 
+    @property
+    def _most_rows(self) -> int:
+        """How many rows there may be before they are folded into the covariance."""
+        if self._covariance is not None:
+            return _MOST_ROWS
+        N = len(self.candidates)
+        return max(N // _EARLY if N <= _MOST_EARLY else N, _MOST_ROWS)
+
     def _fold_rows(self) -> None:
-        covariance, rows = self._covariance, self._rows[: self._num_rows]
-        if covariance is None:
-            covariance = self._model.kernel_function(self.candidates, self.candidates)
-        self._covariance = covariance.addmm(rows.mT, rows, alpha=-1)
+        if self._covariance is None:
+            self._covariance = self._prior_covariance()
+        rows = self._rows[: self._num_rows]
+        self._covariance.addmm_(rows.mT, rows, alpha=-1)
         self._rows = rows.new_empty(_MOST_ROWS, len(self.candidates))
         self._num_rows = 0
+
+    def _prior_covariance(self) -> Tensor:
+        N = len(self.candidates)
+        covariance = self.candidates.new_empty(N, N)
+        for chunk in _chunks(N, N):
+            covariance[chunk] = self._model.kernel_function(self.candidates[chunk], self.candidates)
+        return covariance
+
+
+def _chunks(num_rows: int, num_columns: int) -> Iterator[slice]:
+    step = max(_CHUNK // num_columns, 1)
+    return (slice(start, start + step) for start in range(0, num_rows, step))
 
 
 def _prior_mean(model: KernelGP, points: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any, ClassVar
 
 import torch
@@ -57,8 +57,9 @@ class BreadthwiseExploration(Strategy):
         holder: C_k and xi of sqrt(k(x,x) + k(z,z) - 2 k(x,z)) <= C_k r^xi, where the kernel is no
             RBF or Matern kernel nor made of such: `HolderConstants`, or a pair of which r is in the
             units of the box.
-        max_cells: A level that could have more active cells than this is not entered: the one
-            before is kept to the horizon, with a warning.
+        max_cells: A level that would have more active cells than this is not entered, with a
+            warning: the one before is evaluated until it has twice as many observations, by which
+            more cells may be dropped, and so on.
         seed: Of nothing: the method is deterministic.
 
     Warns:
@@ -88,7 +89,7 @@ class BreadthwiseExploration(Strategy):
         *,
         rkhs_bound: float,
         holder: HolderConstants | tuple[float, float] | None = None,
-        max_cells: int = 2**15,
+        max_cells: int = 2**13,
         seed: int = 0,
     ) -> None:
         if not isinstance(domain, Box):
@@ -126,7 +127,6 @@ class BreadthwiseExploration(Strategy):
         # The rows of the trials of the current level.
         self._rows: list[int] = []
         self._opening: Descent | None = None
-        self._told_of_limit = False
 
     def report(self) -> dict[str, Any]:
         return super().report() | {
@@ -134,28 +134,8 @@ class BreadthwiseExploration(Strategy):
             "width": repr(self.width),
             "holder_constant": self.holder.constant,
             "holder_exponent": self.holder.exponent,
-            "levels": [self._describe(level) for level in self.levels],
+            "levels": [level.summary() for level in self.levels],
         }
-
-    def _describe(self, level: Level) -> dict[str, Any]:
-        summary: dict[str, Any] = {
-            "level": level.depth,
-            "num_cells": level.num_cells,
-            "volume": level.num_cells / 2**level.depth,
-            "half_diagonal": level.half_diagonal,
-            "slack": level.slack,
-            "num_evaluations": level.num_evaluations,
-            "refined": level.refinement is not None,
-        }
-        if level.refinement is not None:
-            summary |= {
-                "num_kept": int(level.refinement.kept.sum()),
-                "step": level.refinement.step,
-                "current_width": level.refinement.width,
-                "offset": level.refinement.offset,
-                "threshold": level.refinement.threshold,
-            }
-        return summary
 
     # --- decisions --------------------------------------------------------------------------------
 
@@ -179,21 +159,24 @@ class BreadthwiseExploration(Strategy):
             return 0
         if num_trials == 1:
             return 1
-        level, design, _ = self._at(t)
-        design = deepcopy(design)
-        for ahead in range(num_trials):
+        level, design, opening = self._at(t)
+        level, design = copy(level), deepcopy(design)
+        if opening is not None and opening.crowded is not None:
+            level.next_look = _next_look(design)
+        for ahead in range(1, num_trials):
+            design.add(int(design.variance.argmax()))
             if self._rule.is_known(level, design, t + ahead):
                 return ahead
-            design.add(int(design.variance.argmax()))
         return num_trials
 
     def _at(self, t: int) -> tuple[Level, RepeatedDesign, Descent | None]:
-        """The level on which step t is asked, and its opening where it starts with this step."""
+        """The level on which step t is asked, and what was refined before it, or was not for too
+        many cells."""
         if not self._rule.is_known(self.levels[-1], self._design, t):
             return self.levels[-1], self._design, None
         if self._opening is None:
             self._opening = self._rule.descend(self.levels[-1], self._design, t)
-        return self._opening.levels[-1], self._opening.design, self._opening
+        return self._opening.level, self._opening.design, self._opening
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         level, design, opening = self._at(len(self.history.trials) + 1)
@@ -225,20 +208,26 @@ class BreadthwiseExploration(Strategy):
         opening = self._opening_of(trial)
         level, design = self.levels[-1], self._design
         if opening is not None:
-            level, design = opening.levels[-1], opening.design
+            level, design = opening.level, opening.design
         row = self._checked_row(trial, level, design)
         if opening is not None:
-            left = [self.levels[-1], *opening.levels[:-1]]
-            for old, refinement in zip(left, opening.refinements, strict=True):
-                old.refinement = refinement
-            self.levels.extend(opening.levels)
-            self._design, self._rows = design, []
-            self._opening = None
+            self._enter(opening)
         self._rows.append(row)
         design.add(row)
-        if self._rule.is_limited(level) and not self._told_of_limit:
-            self._told_of_limit = True
-            self._note(self._rule.why_limited(level), CellLimitWarning)
+
+    def _enter(self, opening: Descent) -> None:
+        left = [self.levels[-1], *opening.levels][: len(opening.refinements)]
+        for level, refinement in zip(left, opening.refinements, strict=True):
+            level.refinement = refinement
+        if opening.levels:
+            self.levels.extend(opening.levels)
+            self._design, self._rows = opening.design, []
+        if opening.crowded is not None:
+            level = opening.level
+            if level.next_look == 0:
+                self._note(self._rule.why_crowded(opening), CellLimitWarning)
+            level.next_look = _next_look(opening.design)
+        self._opening = None
 
     def _opening_of(self, trial: Trial) -> Descent | None:
         """What a trial opens: decided just now, or recorded; None within a level."""
@@ -262,7 +251,7 @@ class BreadthwiseExploration(Strategy):
                 f"{name} must come after the level before, of which these pend: {pending}"
             )
         try:
-            return self._rule.descend(self.levels[-1], self._design, t, record["kept"])
+            return self._rule.descend(self.levels[-1], self._design, t, record)
         except (ValueError, IndexError) as error:
             raise ValueError(f"{name} must be one of these observations: {error}") from error
 
@@ -297,3 +286,8 @@ class BreadthwiseExploration(Strategy):
     def _evaluated_means(self) -> Tensor:
         """Of the observations of all levels."""
         return self._means.at(*self._evaluated())
+
+
+def _next_look(design: RepeatedDesign) -> int:
+    """How many evaluations a level must have before it is looked at again."""
+    return max(2 * design.num_observations, 1)

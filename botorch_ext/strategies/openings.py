@@ -42,11 +42,14 @@ def check_opening(
 
 
 def check_kept(record: Any, name: str) -> None:
-    """A ValueError unless a record has the cells that were kept at each of some levels: None for
-    all of them, or their ascending rows."""
+    """A ValueError unless a record has the cells that were kept at each of some levels (None for
+    all of them, or their ascending rows), and how many children were too many after those."""
     kept = record.get("kept") if isinstance(record, dict) else None
-    if not isinstance(kept, list) or not kept:
+    crowded = record.get("crowded") if isinstance(record, dict) else None
+    if not isinstance(kept, list) or type(crowded) not in (int, type(None)):
         raise ValueError(f"{name} must be a dict with a list of what was kept, got {record!r}")
+    if not kept and crowded is None:
+        raise ValueError(f"{name} must have a level of which cells were kept, got {record!r}")
     for rows in kept:
         if rows is None:
             continue

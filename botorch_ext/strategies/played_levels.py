@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -47,6 +48,8 @@ class Level:
         counts: ``n``, how often the center of each cell was evaluated and told.
         sums: ``n``, the sums of those observations.
         refinement: How it ended; None while it is the current one.
+        next_look: How many evaluations it must have to be refined: 0, or more where it could have
+            been but for too many cells.
     """
 
     tree: CellTree
@@ -58,6 +61,7 @@ class Level:
     counts: Tensor = field(init=False)
     sums: Tensor = field(init=False)
     refinement: Refinement | None = None
+    next_look: int = 0
 
     def __post_init__(self) -> None:
         self.counts = torch.zeros_like(self.codes)
@@ -122,6 +126,27 @@ class Level:
     def width(self) -> float | None:
         """The width at the end; None while the level is the current one."""
         return None if self.refinement is None else self.refinement.width
+
+    def summary(self) -> dict[str, Any]:
+        """The level as plain numbers."""
+        summary: dict[str, Any] = {
+            "level": self.depth,
+            "num_cells": self.num_cells,
+            "volume": self.num_cells / 2**self.depth,
+            "half_diagonal": self.half_diagonal,
+            "slack": self.slack,
+            "num_evaluations": self.num_evaluations,
+            "refined": self.refinement is not None,
+        }
+        if self.refinement is not None:
+            summary |= {
+                "num_kept": int(self.refinement.kept.sum()),
+                "step": self.refinement.step,
+                "current_width": self.refinement.width,
+                "offset": self.refinement.offset,
+                "threshold": self.refinement.threshold,
+            }
+        return summary
 
     def row_of(self, code: int) -> int | None:
         """The place of a code among those of the level; None where the cell is not active."""

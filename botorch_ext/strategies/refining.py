@@ -18,18 +18,23 @@ from botorch_ext.widths import Width
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """What one step refined, at least one level.
+    """What one step refined.
 
     Args:
         refinements: The ends of the levels that were left.
         levels: Those that were entered.
-        design: Of the last of them, without data.
+        level: Where the step is asked: the last of them, or the one from before.
+        design: Its evaluations.
+        crowded: How many cells the next level would have, where they are too many and the level is
+            therefore not refined; else None.
         record: What the event must hold so that replaying it decides nothing.
     """
 
     refinements: list[Refinement]
     levels: list[Level]
+    level: Level
     design: RepeatedDesign
+    crowded: int | None
     record: dict[str, Any]
 
 
@@ -44,7 +49,7 @@ class RefinementRule:
         horizon: T.
         rkhs_bound: B.
         holder: C_k and xi.
-        max_cells: How many active cells there may be at most.
+        max_cells: A level whose kept cells would have more children than this is not refined.
     """
 
     tree: CellTree
@@ -75,21 +80,19 @@ class RefinementRule:
         """The level of the whole box."""
         return self._level(0, self.tree.box.like.new_zeros(1, dtype=torch.long), 0)
 
-    def is_limited(self, level: Level) -> bool:
-        """Whether a level is kept only because the next could have too many cells."""
-        too_many = 2 * level.num_cells > self.max_cells or level.depth == MAX_LEVEL
-        return too_many and not self.is_fine(level)
-
     def is_fine(self, level: Level) -> bool:
         """Whether f moves by at most 1/sqrt(T) within a cell."""
         return level.slack <= 1 / math.sqrt(self.horizon)
 
-    def why_limited(self, level: Level) -> str:
-        """Why a level `is_limited`."""
-        limit = f"max_cells is {self.max_cells}"
-        if level.depth == MAX_LEVEL:
+    def why_crowded(self, descent: Descent) -> str:
+        """Why the level of a crowded descent is not refined."""
+        limit = f"they would have {descent.crowded} children, and max_cells is {self.max_cells}"
+        if descent.level.depth == MAX_LEVEL:
             limit = f"there are {MAX_LEVEL} levels at most"
-        return f"level {level.depth} with {level.num_cells} cells is the last explored: {limit}"
+        return (
+            f"the cells of level {descent.level.depth} are known and not split: {limit}; they are "
+            "evaluated further, and looked at again when they have been as often again"
+        )
 
     def why_idle(self, root: Level) -> str:
         """What it means that the root `is_fine`."""
@@ -116,7 +119,7 @@ class RefinementRule:
             tolerance: Relative, by which the conditions may be missed, or where it is negative must
                 be met.
         """
-        if self.is_fine(level) or self.is_limited(level):
+        if self.is_fine(level) or design.num_observations < level.next_look:
             return False
         error = float(self.width(t, design)) * float(design.variance.max().clamp_min(0).sqrt())
         error += float(self.width.offset(t, design))
@@ -127,32 +130,60 @@ class RefinementRule:
         level: Level,
         design: RepeatedDesign,
         t: int,
-        record: list[list[int] | None] | None = None,
+        record: dict[str, Any] | None = None,
     ) -> Descent:
-        """Refines while everything is known.
+        """Refines while everything is known and the cells are not too many.
 
         Args:
             level: The current one, with no trial pending.
             design: All its evaluations.
             t: The step, from 1.
-            record: What was kept at each level, where it was recorded: rows, or None for all.
+            record: That of the descent, where it was recorded.
 
         Raises:
             ValueError: These levels cannot have been refined like this.
         """
-        levels, refinements, kept = [], [], []
-        while self.is_known(level, design, t) if record is None else len(kept) < len(record):
-            known = None if record is None else (record[len(kept)],)
+        levels, refinements, crowded = [], [], None
+        kept: list[list[int] | None] = []
+        recorded: list[list[int] | None] = [] if record is None else record["kept"]
+        while self.is_known(level, design, t) if record is None else len(kept) < len(recorded):
+            known = None if record is None else (recorded[len(kept)],)
             refinement = self._refine(level, design, t, known)
+            crowded = self._too_many(refinement.kept, level)
+            if crowded is not None:
+                break
             rows = refinement.kept.nonzero().squeeze(-1)
             kept.append(None if len(rows) == level.num_cells else rows.tolist())
             level = self._level(level.depth + 1, level.children_of(refinement.kept), t - 1)
             design = RepeatedDesign(self.model, level.centers)
             refinements.append(refinement)
             levels.append(level)
-        if record is not None and self.is_known(level, design, t, -self.recorded):
-            raise ValueError(f"level {level.depth} must be refined, too")
-        return Descent(refinements, levels, design, {"kept": kept})
+        if record is not None:
+            if len(kept) < len(recorded):
+                raise ValueError(f"level {level.depth} would have too many children")
+            crowded = self._recorded_crowd(level, design, t, record)
+        record = {"kept": kept} if crowded is None else {"kept": kept, "crowded": crowded}
+        return Descent(refinements, levels, level, design, crowded, record)
+
+    def _recorded_crowd(
+        self, level: Level, design: RepeatedDesign, t: int, record: dict[str, Any]
+    ) -> int | None:
+        """How many children too many were recorded for the last level of a descent."""
+        crowded: int | None = record.get("crowded")
+        if crowded is None:
+            if self.is_known(level, design, t, -self.recorded):
+                raise ValueError(f"level {level.depth} must be refined, too")
+            return None
+        kept = self._refine(level, design, t, None).kept
+        known = self.is_known(level, design, t, self.recorded)
+        if not known or self._too_many(kept, level) != crowded:
+            raise ValueError(f"level {level.depth} would not have {crowded} children too many")
+        return crowded
+
+    def _too_many(self, kept: torch.Tensor, level: Level) -> int | None:
+        """The number of children, where it is too large to refine a level."""
+        children = 2 * int(kept.sum())
+        return children if children > self.max_cells or level.depth == MAX_LEVEL else None
 
     def _level(self, depth: int, codes: torch.Tensor, first: int) -> Level:
         radius = self.tree.half_diagonal(depth)

@@ -94,13 +94,14 @@ class Level:
     """A level: its active cells in the order of their codes, and what was evaluated on it.
 
     ``evaluated`` has the row of the cell of every trial asked and not abandoned, ``values`` what
-    was told.
+    was told. Before there are ``next_look`` of them the level is not refined.
     """
 
     cells: list[Cell]
     slack: float
     evaluated: dict[int, int] = field(default_factory=dict)
     values: dict[int, float] = field(default_factory=dict)
+    next_look: int = 0
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,8 @@ class Oracle:
         holder: C_k, xi, and the ``d`` units in which distances are measured, where they are not
             those of the kernel.
         width: w, where it is a constant.
-        max_cells: A level that could have more cells is never entered.
+        max_cells: A level that would have more cells is not entered; the one before is looked at
+            again when it has twice as many evaluations.
     """
 
     def __init__(
@@ -207,7 +209,7 @@ class Oracle:
 
     def refines(self, std: Array) -> bool | None:
         """w max s < V_h, where V_h > 1/sqrt(T); None where rounding decides."""
-        if 2 * len(self.level.cells) > self.max_cells:
+        if len(self.level.evaluated) < self.level.next_look:
             return False
         largest = self.width() * float(std.max())
         if abs(largest - self.level.slack) <= NEARLY:
@@ -221,6 +223,14 @@ class Oracle:
         return Judged(
             width, mean, std, threshold, mean + width * std + self.level.slack - threshold
         )
+
+    def is_crowded(self, kept: Array) -> bool:
+        """Whether the children of these cells are too many."""
+        return 2 * int(kept.sum()) > self.max_cells
+
+    def put_off(self) -> None:
+        """Does not refine a level whose children are too many."""
+        self.level.next_look = max(2 * len(self.level.evaluated), 1)
 
     def refine(self, judged: Judged, kept: Array) -> None:
         """Replaces the kept cells by their children, and forgets the data."""
@@ -238,7 +248,10 @@ class Oracle:
             if self.missing:
                 return None
             judged = self.judge()
-            self.refine(judged, judged.margin >= 0)
+            if self.is_crowded(judged.margin >= 0):
+                self.put_off()
+            else:
+                self.refine(judged, judged.margin >= 0)
         return int(std.argmax())
 
     def ask(self, row: int) -> int:

@@ -216,11 +216,20 @@ def _follow(strategy: BreadthwiseExploration, oracle: Oracle, trial: Any) -> Non
         kept = played.kept.numpy()
         clear = np.abs(judged.margin) > 1e-9
         assert np.array_equal(kept[clear], (judged.margin >= 0)[clear])
+        assert not oracle.is_crowded(kept)
         oracle.refine(judged, kept)
+    crowded = info.get("opening", {}).get("crowded")
+    if crowded is not None:
+        assert oracle.refines(oracle.std()) is not False
+        assert not oracle.missing
+        kept = oracle.judge().margin >= 0
+        assert oracle.is_crowded(kept)
+        assert crowded == 2 * kept.sum()
+        oracle.put_off()
     std = oracle.std()
     assert oracle.refines(std) is not True
     assert len(oracle.levels) == info["level"] + 1
-    assert ("opening" in info) == (len(oracle.levels) > before)
+    assert ("opening" in info) == (len(oracle.levels) > before or crowded is not None)
     codes = [cell.code for cell in oracle.level.cells]
     row = codes.index(info["cell"])
     assert std.max() - std[row] <= 1e-7

@@ -13,6 +13,7 @@ from tests.strategies.breadthwise_sessions import (
     HORIZON,
     LAMBDA,
     ON_LINE,
+    ON_PLANE,
     both,
     play,
     play_promptly,
@@ -269,3 +270,33 @@ def test_events_of_another_method_or_horizon_are_refused(case):
     with pytest.raises(ValueError, match=r"(of trial|id must be less than the horizon of 60)"):
         shorter.replay(longer.events)
     assert shorter.events == ()
+
+
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.CellLimitWarning")
+def test_what_was_put_off_is_replayed():
+    case = ON_PLANE.but(strategy={"max_cells": 20}, horizon=200)
+    played = case.make()
+    play_promptly(played, case.problem(), 150)
+    events = played.events
+    crowded = [
+        i
+        for i, event in enumerate(events)
+        if isinstance(event, Asked) and "crowded" in event.trial.info.get("opening", {})
+    ]
+    assert len(crowded) >= 3
+    fresh = case.make()
+    fresh.replay(events)
+    assert state(fresh) == state(played)
+    assert fresh.report()["warnings"] == played.report()["warnings"]
+    assert fresh.ask().info == played.ask().info
+    for wrong in ({"kept": [], "crowded": 8}, {"kept": [], "crowded": "many"}, {"kept": []}):
+        changed = list(events)
+        trial = events[crowded[1]].trial.copy()
+        trial.info["opening"] = wrong
+        changed[crowded[1]] = Asked(trial)
+        with pytest.raises(ValueError, match=f"opening of trial {trial.id} must"):
+            case.make().replay(changed)
+    trial = events[crowded[1]].trial.copy()
+    del trial.info["opening"]
+    with pytest.raises(ValueError, match="must have an opening"):
+        case.make().replay([*events[: crowded[1]], Asked(trial)])

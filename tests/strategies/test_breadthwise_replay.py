@@ -14,6 +14,7 @@ from torch.testing import assert_close
 from botorch_ext import Box, algorithms, delays, simulate
 from botorch_ext.cells import MAX_LEVEL
 from botorch_ext.exceptions import CellLimitWarning, WaitingForObservations
+from botorch_ext.models.repeats import RepeatedDesign
 from botorch_ext.smoothness import HolderConstants
 from tests.helpers import tolerance
 from tests.strategies.breadthwise_sessions import (
@@ -131,18 +132,41 @@ def test_little_noise_does_not_end_the_exploration():
     assert strategy.levels[-1].slack < 50**-0.5
 
 
-def test_a_level_that_may_get_too_large_is_kept():
-    case = CASES["rbf, d=2"].but(horizon=120, strategy={"max_cells": 60}, oracle={"max_cells": 60})
+def test_a_level_that_would_get_too_large_is_put_off():
+    case = CASES["rbf, d=2"].but(horizon=300, strategy={"max_cells": 60}, oracle={"max_cells": 60})
     strategy = case.make()
-    message = "level 6 with 50 cells is the last explored: max_cells is 60"
-    with pytest.warns(CellLimitWarning, match=message) as caught:
-        play_promptly(strategy, case.problem(), 120)
-    assert len(caught) == 1
-    assert strategy.report()["warnings"] == [message]
-    oracle = replay(strategy, case.make_oracle())
-    # It was known well enough.
-    assert oracle.width() * oracle.std().max() < oracle.level.slack > 120**-0.5
-    assert len(strategy.levels) == 7
+    with pytest.warns(CellLimitWarning) as caught:
+        play_promptly(strategy, case.problem(), 300)
+    looks = [
+        trial for trial in strategy.history.trials if "crowded" in trial.info.get("opening", {})
+    ]
+    assert [str(warning.message) for warning in caught] == strategy.report()["warnings"]
+    levels = [trial.info["level"] for trial in looks]
+    assert len(caught) == len(set(levels)) < len(looks)  # at the first look at each level
+    replay(strategy, case.make_oracle())
+    # A level was put off, and refined once more of its cells were dropped.
+    assert strategy.levels[-1].depth > levels[0]
+    assert max(level.num_cells for level in strategy.levels) <= 60
+    first = strategy.levels[levels[0]]
+    assert looks[0].info["opening"]["crowded"] > 60 >= 2 * int(first.kept.sum())
+
+
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.CellLimitWarning")
+def test_lists_stop_where_a_crowded_level_is_looked_at_again():
+    case = CASES["rbf, d=2"].but(horizon=300, strategy={"max_cells": 60})
+    singly, lists, looks = case.make(), case.make(), 0
+    play_promptly(singly, case.problem(), 300)
+    while left := 300 - len(lists.history.trials):
+        try:
+            trials = lists.ask(left)
+        except WaitingForObservations as error:
+            trials = lists.ask(error.available)
+        for trial in trials:
+            lists.tell(trial.id, singly.history.values[trial.id])
+            looks += "crowded" in trial.info.get("opening", {})
+    assert looks >= 2
+    for trial, expected in zip(lists.history.trials, singly.history.trials, strict=True):
+        assert trial.info == expected.info
 
 
 def test_no_limit_is_named_where_cells_are_fine_enough():
@@ -235,6 +259,9 @@ def test_the_depth_of_the_tree_is_named_where_it_is_the_limit():
     numbers = {"noise_variance": 1e-3, "noise_std": 0.02, "rkhs_bound": 1.0, "horizon": 9999}
     strategy = algorithms.breadthwise_exploration(box, RBFKernel().double(), **numbers)
     level = strategy._rule._level(MAX_LEVEL, torch.tensor([5]), 0)
-    assert strategy._rule.is_limited(level)
-    message = "level 62 with 1 cells is the last explored: there are 62 levels at most"
-    assert strategy._rule.why_limited(level) == message
+    design = RepeatedDesign(strategy.model, level.centers)
+    for _ in range(20):
+        design.add(0)
+    descent = strategy._rule.descend(level, design, 21)
+    assert (descent.levels, descent.crowded) == ([], 2)
+    assert "there are 62 levels at most" in strategy._rule.why_crowded(descent)
