@@ -6,6 +6,7 @@ import math
 import multiprocessing
 import resource
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -105,5 +106,9 @@ def _peak(device: str) -> int:
     """The most memory used so far, in bytes."""
     if torch.device(device).type == "cuda":
         return torch.cuda.max_memory_allocated(device)
-    # Linux counts in KiB.
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    status = Path("/proc/self/status")
+    if not status.exists():  # macOS, which counts in bytes
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Not ru_maxrss, which on Linux starts with that of the process that started this one.
+    (peak,) = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
+    return 1024 * int(peak.split()[1])
