@@ -212,6 +212,7 @@ class BreadthwiseExploration(Strategy):
         row = self._checked_row(trial, level, design)
         if opening is not None:
             self._enter(opening)
+        self._opening = None
         self._rows.append(row)
         design.add(row)
 
@@ -227,7 +228,6 @@ class BreadthwiseExploration(Strategy):
             if level.next_look == 0:
                 self._note(self._rule.why_crowded(opening), CellLimitWarning)
             level.next_look = _next_look(opening.design)
-        self._opening = None
 
     def _opening_of(self, trial: Trial) -> Descent | None:
         """What a trial opens: decided just now, or recorded; None within a level."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from botorch_ext.cells import MAX_LEVEL, CellTree
 from botorch_ext.models.kernel_gp import KernelGP
@@ -149,8 +150,9 @@ class RefinementRule:
         while self.is_known(level, design, t) if record is None else len(kept) < len(recorded):
             known = None if record is None else (recorded[len(kept)],)
             refinement = self._refine(level, design, t, known)
-            crowded = self._too_many(refinement.kept, level)
-            if crowded is not None:
+            children = 2 * int(refinement.kept.sum())
+            if self._are_too_many(children, level):
+                crowded = children
                 break
             rows = refinement.kept.nonzero().squeeze(-1)
             kept.append(None if len(rows) == level.num_cells else rows.tolist())
@@ -174,16 +176,19 @@ class RefinementRule:
             if self.is_known(level, design, t, -self.recorded):
                 raise ValueError(f"level {level.depth} must be refined, too")
             return None
-        kept = self._refine(level, design, t, None).kept
         known = self.is_known(level, design, t, self.recorded)
-        if not known or self._too_many(kept, level) != crowded:
+        refinement, near = self._judge(level, design, t)
+        least, most = (
+            2 * int(kept.sum()) for kept in (refinement.kept & ~near, refinement.kept | near)
+        )
+        possible = crowded in range(least, most + 1, 2) and self._are_too_many(crowded, level)
+        if not known or not possible:
             raise ValueError(f"level {level.depth} would not have {crowded} children too many")
         return crowded
 
-    def _too_many(self, kept: torch.Tensor, level: Level) -> int | None:
-        """The number of children, where it is too large to refine a level."""
-        children = 2 * int(kept.sum())
-        return children if children > self.max_cells or level.depth == MAX_LEVEL else None
+    def _are_too_many(self, children: int, level: Level) -> bool:
+        """Whether a level with so many children of kept cells is not refined."""
+        return children > self.max_cells or level.depth == MAX_LEVEL
 
     def _level(self, depth: int, codes: torch.Tensor, first: int) -> Level:
         radius = self.tree.half_diagonal(depth)
@@ -194,20 +199,24 @@ class RefinementRule:
         self, level: Level, design: RepeatedDesign, t: int, known: tuple[list[int] | None] | None
     ) -> Refinement:
         """Which cells of a level are kept; those of a record where it can be one of this level."""
+        refinement, near = self._judge(level, design, t)
+        if known is None:
+            return refinement
+        if not self.is_known(level, design, t, tolerance=self.recorded):
+            raise ValueError(f"level {level.depth} was not known well enough to be refined")
+        recorded = torch.ones_like(refinement.kept)
+        if known[0] is not None:
+            recorded[:] = False
+            recorded[known[0]] = True
+        if not bool((near | (refinement.kept == recorded)).all()) or not bool(recorded.any()):
+            raise ValueError(f"other cells of level {level.depth} were kept")
+        return replace(refinement, kept=recorded)
+
+    def _judge(self, level: Level, design: RepeatedDesign, t: int) -> tuple[Refinement, Tensor]:
+        """Which cells of a level are kept, and of which rounding elsewhere may decide otherwise."""
         w, offset = float(self.width(t, design)), float(self.width.offset(t, design))
         mean, half = level.mean, w * design.std + offset
         threshold = (mean - half).max()
         margin = mean + half + level.slack - threshold
-        kept = margin >= 0
-        if known is not None:
-            if not self.is_known(level, design, t, tolerance=self.recorded):
-                raise ValueError(f"level {level.depth} was not known well enough to be refined")
-            recorded = torch.ones_like(kept)
-            if known[0] is not None:
-                recorded[:] = False
-                recorded[known[0]] = True
-            near = margin.abs() <= self.recorded * (half + level.slack)
-            if not bool((near | (kept == recorded)).all()) or not bool(recorded.any()):
-                raise ValueError(f"other cells of level {level.depth} were kept")
-            kept = recorded
-        return Refinement(t, w, offset, float(threshold), kept)
+        near = margin.abs() <= self.recorded * (half + level.slack)
+        return Refinement(t, w, offset, float(threshold), margin >= 0), near

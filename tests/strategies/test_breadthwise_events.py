@@ -3,11 +3,13 @@
 import json
 import math
 import pickle
+import warnings
 
 import pytest
 import torch
 
 from botorch_ext import algorithms
+from botorch_ext.exceptions import CellLimitWarning, WaitingForObservations
 from botorch_ext.strategies import Asked, Told, Trial
 from tests.strategies.breadthwise_sessions import (
     HORIZON,
@@ -76,8 +78,8 @@ def test_a_replay_is_taken_up_where_it_stopped():
 
 def test_of_two_decisions_within_rounding_the_recorded_one_counts():
     # The observations of level 2 are chosen so that one of its four cells lies on the threshold.
-    def played_with(value):
-        strategy = ON_LINE.make()
+    def played_with(value, **options):
+        strategy = ON_LINE.make(**options)
         for _ in range(2):
             strategy.ask()
         strategy.tell(0, 0.0)
@@ -110,6 +112,13 @@ def test_of_two_decisions_within_rounding_the_recorded_one_counts():
         assert rows(other) == rows(decided) == ([0, 2, 3] if nearby > value else [0, 3])
         assert other.levels[3].num_cells == 2 * len(rows(decided))
         assert torch.equal(other.ask().x, decided.ask().x)
+        decided, other = (played_with(v, max_cells=5) for v in (nearby, value))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CellLimitWarning)
+            trial = decided.ask()
+            other.replay([Asked(trial)])
+        assert trial.info["opening"].get("crowded") == (6 if nearby > value else None)
+        assert other.ask().info == decided.ask().info
 
 
 def opening(change):
@@ -300,3 +309,29 @@ def test_what_was_put_off_is_replayed():
     del trial.info["opening"]
     with pytest.raises(ValueError, match="must have an opening"):
         case.make().replay([*events[: crowded[1]], Asked(trial)])
+
+
+def test_what_was_about_to_be_refined_is_forgotten_where_the_record_did_not():
+    def played_with(width):
+        strategy = ON_LINE.make(width=width)
+        strategy.tell(strategy.ask().id, 0.0)
+        for trial in strategy.ask(2):
+            strategy.tell(trial.id, 0.3 * trial.id)
+        return strategy
+
+    # Width * std of level 1 is V_h but for rounding.
+    level = played_with(10.0).levels[1]
+    width = float(level.slack / level.std.max())
+    here, elsewhere = played_with(width * (1 - 1e-9)), played_with(width * (1 + 1e-9))
+    with pytest.raises(WaitingForObservations):
+        here.ask(50)
+    trial = elsewhere.ask()
+    assert trial.info["level"] == 1
+    here.replay([Asked(trial)])
+    here.tell(trial.id, -5.0)
+    opened = here.ask()
+    assert opened.info["level"] > 1
+    assert here.levels[2].first == opened.id
+    fresh = ON_LINE.make(width=width * (1 - 1e-9))
+    fresh.replay(here.events)
+    assert state(fresh) == state(here)
