@@ -51,7 +51,8 @@ def plot_tree(
         The axes.
 
     Raises:
-        ValueError: Another strategy, more than two coordinates, or an unknown color.
+        ValueError: Another strategy, more than two coordinates, a problem with another number of
+            them, or an unknown color.
     """
     if not isinstance(strategy, BreadthwiseExploration):
         raise ValueError(
@@ -59,6 +60,10 @@ def plot_tree(
         )
     if strategy.domain.dim > 2:
         raise ValueError(f"strategy must have one or two coordinates, got {strategy.domain.dim}")
+    if problem is not None and problem.domain.dim != strategy.domain.dim:
+        raise ValueError(
+            f"problem must have {strategy.domain.dim} coordinates, got {problem.domain.dim}"
+        )
     if color not in ("evaluations", "level"):
         raise ValueError(f"color must be 'level' or 'evaluations', got {color!r}")
     levels = strategy.levels

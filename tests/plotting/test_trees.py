@@ -177,13 +177,17 @@ def test_panels_share_a_figure(line, plane):
     assert len(plt.get_fignums()) == 1
 
 
-def test_what_cannot_be_drawn_is_refused(line):
-    strategy, _ = line
+def test_what_cannot_be_drawn_is_refused(line, plane):
+    strategy, problem = line
     other = bx.algorithms.gp_ucb(LINE, MaternKernel().double(), noise_variance=0.1, width=1.0)
     with pytest.raises(ValueError, match="strategy must be a BreadthwiseExploration, got a Opt"):
         plot_tree(other)
     with pytest.raises(ValueError, match="color must be 'level' or 'evaluations', got 'red'"):
         plot_tree(strategy, color="red")
+    with pytest.raises(ValueError, match="problem must have 1 coordinates, got 2"):
+        plot_tree(strategy, problem=plane[1])
+    with pytest.raises(ValueError, match="problem must have 2 coordinates, got 1"):
+        plot_tree(plane[0], problem=problem)
     space = bx.algorithms.breadthwise_exploration(
         bx.Box([[0.0] * 3, [1.0] * 3]),
         MaternKernel(nu=0.5).double(),
