@@ -105,6 +105,19 @@ def ratio(rows: Sequence[Row], instance: Instance, other: str, horizon: int) -> 
     return statistics.fmean(ours) / statistics.fmean(theirs)
 
 
+def share_of_uniform(rows: Sequence[Row], instance: Instance, method: str, horizon: int) -> float:
+    """The mean regret of a method as a multiple of that of uniform play."""
+    where = instance._asdict() | {"method": method, "horizon": horizon}
+    uniform = column(rows, "uniform_regret_per_step", **where)
+    found = regrets(rows, instance, method, horizon)
+    return statistics.fmean(found) / (horizon * statistics.fmean(uniform))
+
+
+def last_horizon(rows: Sequence[Row], instance: Instance, method: str) -> int:
+    """The longest of a method on an instance."""
+    return regret_curve(rows, instance, method)[0][-1]
+
+
 def rows_at(rows: Sequence[Row], instance: Instance, horizon: int, method: str = OURS) -> list[Row]:
     """Of one instance and horizon."""
     wanted = instance._asdict() | {"method": method, "horizon": horizon}
@@ -151,9 +164,9 @@ def claims(rows: Sequence[Row]) -> list[Row]:
             "breadthwise: the slope is less on the sharpest instance of each nu and d than on the "
             "flattest, by more than two standard errors",
             [flat for _, flat in pairs],
-            lambda flat: _difference_of_slopes(rows, pairs, flat, 2.0) < 0,
+            lambda flat: difference_of_slopes(rows, _partner(pairs, flat), flat, 2.0) < 0,
             lambda flat: (
-                f"{_difference_of_slopes(rows, pairs, flat, 0.0):+.2f}, predicted "
+                f"{difference_of_slopes(rows, _partner(pairs, flat), flat):+.2f}, predicted "
                 f"{at_most(_partner(pairs, flat), OURS) - at_most(flat, OURS):+.2f}"
             ),
         ),
@@ -183,15 +196,10 @@ def claims(rows: Sequence[Row]) -> list[Row]:
         ),
     ]
     others = [name for name in NAMES if name != OURS]
-    over = [
-        (name, each)
-        for name in others
-        for each in instances
-        if late_slope(rows, each, name).slope > at_most(each, name) + TOLERANCE
-    ]
+    over = too_steep(rows, others)
     found.append(
         {
-            "claim": "the other methods: slope over the last 3 horizons at most "
+            "claim": f"the other methods: slope over the last {LAST} horizons at most "
             f"{TOLERANCE:g} above what they promise on every function",
             "measured": f"in {len(others) * len(instances) - len(over)} of "
             f"{len(others) * len(instances)} cells"
@@ -214,6 +222,16 @@ def claims(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
+def too_steep(rows: Sequence[Row], methods: Sequence[str]) -> list[tuple[str, Instance]]:
+    """Where methods have a slope above what they promise, and the tolerance."""
+    return [
+        (name, each)
+        for name in methods
+        for each in instances_of(rows)
+        if late_slope(rows, each, name).slope > at_most(each, name) + TOLERANCE
+    ]
+
+
 def _everywhere(
     claim: str,
     instances: Sequence[Instance],
@@ -232,14 +250,12 @@ def _partner(pairs: Sequence[tuple[Instance, Instance]], flat: Instance) -> Inst
     return next(sharp for sharp, other in pairs if other == flat)
 
 
-def _difference_of_slopes(
-    rows: Sequence[Row],
-    pairs: Sequence[tuple[Instance, Instance]],
-    flat: Instance,
-    errors: float,
+def difference_of_slopes(
+    rows: Sequence[Row], sharp: Instance, flat: Instance, errors: float = 0.0
 ) -> float:
-    """The slope on the sharp instance minus that on the flat one, plus some standard errors."""
-    ours, theirs = (slope_of_each(rows, each, OURS) for each in (_partner(pairs, flat), flat))
+    """The slope of breadthwise exploration on the sharp instance minus that on the flat one, plus
+    some standard errors."""
+    ours, theirs = (slope_of_each(rows, each, OURS) for each in (sharp, flat))
     error = math.hypot(standard_error(ours), standard_error(theirs))
     return statistics.fmean(ours) - statistics.fmean(theirs) + errors * error
 

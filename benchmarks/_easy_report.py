@@ -10,6 +10,7 @@ from benchmarks._easy_claims import (
     GP_UCB,
     LAST,
     OURS,
+    TOLERANCE,
     active_shares,
     advantage,
     at_least,
@@ -17,12 +18,15 @@ from benchmarks._easy_claims import (
     claims,
     common_horizon,
     instances_of,
+    last_horizon,
     late_slope,
     ratio,
     regret_curve,
     regrets,
     rows_at,
+    share_of_uniform,
     sharpest_and_flattest,
+    too_steep,
 )
 from benchmarks._easy_conclusion import conclusion
 from benchmarks._easy_costs import GAP, LARGER_BOUND, Cost, row_at_horizon, row_of_terms
@@ -67,9 +71,10 @@ def report(rows: Sequence[Row], costs: Sequence[Cost]) -> str:
         f"Over the last {LAST} horizons of each method. *At most*: proposition 2 for breadthwise "
         "exploration, for the others what is known of the worst case, up to logarithms. *At "
         "least*: proposition 1, for methods that promise on every function what they do; "
-        "nothing is known where b <= nu.",
+        "nothing is known where b <= nu. The picture of the regret has slopes over all horizons.",
         markdown_table([_slope_row(rows, each) for each in instances]),
         _below(rows),
+        _above(rows),
         "## Where slopes differ from exponents, why",
         "Of breadthwise exploration at its longest horizon: after how many evaluations the first "
         "cell was dropped (median), and what that is of T; the last level, its active cells, and "
@@ -94,7 +99,7 @@ def report(rows: Sequence[Row], costs: Sequence[Cost]) -> str:
         "complexity*: the order of the regret of breadthwise exploration, without constants and "
         "logarithms.",
         markdown_table([row_at_horizon(rows, cost) for cost in costs]),
-        f"Complexities at gap {GAP:g}, which no run here reaches, and how many balls their first "
+        f"Complexities at gap {GAP:g}, {_reached(costs)}, and how many balls their first "
         "terms pack: the lower one, among functions of norm "
         f"{LARGER_BOUND:g}, disjoint balls in the set of gaps from 2^k {GAP:g} to twice that; the "
         "upper one, of the set of gaps up to c1 rho^(-k xi) times it. * by volume, where the "
@@ -135,8 +140,24 @@ def _below(rows: Sequence[Row]) -> str:
     if not found:
         return "No interval lies below *at least*."
     return (
-        f"Below *at least*: {'; '.join(found)}. Proposition 1 is of T without end; its bound is 0 "
-        "at T like these, see below."
+        f"Below *at least*: {'; '.join(found)}. Proposition 1 is of T without end; from which T on "
+        "its bound is not 0 is below."
+    )
+
+
+def _above(rows: Sequence[Row]) -> str:
+    """Which other methods are above what they promise, and how far they are from uniform play."""
+    found = [
+        f"{NAMES[method]} at {each} "
+        f"({share_of_uniform(rows, each, method, last_horizon(rows, each, method)):.0%})"
+        for method, each in too_steep(rows, [name for name in NAMES if name != OURS])
+    ]
+    if not found:
+        return f"No other method is more than {TOLERANCE:g} above *at most*."
+    return (
+        f"More than {TOLERANCE:g} above *at most*, with the regret at the longest horizon as a "
+        f"share of that of uniform play: {'; '.join(found)}. Near 100% a method has hardly begun "
+        "to choose, and its regret is T times a constant."
     )
 
 
@@ -190,6 +211,14 @@ def _pair_row(rows: Sequence[Row], instance: Instance, horizon: int) -> Row:
         "difference": f"{mean:+.1f} ± {error:.1f}",
         "ratio": f"{ratio(rows, instance, BPE, horizon):.2f}",
     }
+
+
+def _reached(costs: Sequence[Cost]) -> str:
+    """Whether runs come as close as the gap of the last table."""
+    reaching = sum(cost.at_horizon.upper.gap <= GAP for cost in costs)
+    if not reaching:
+        return "which no run here reaches"
+    return f"which runs on {reaching} of {len(costs)} instances reach"
 
 
 def _term_rows(costs: Sequence[Cost]) -> list[Row]:
