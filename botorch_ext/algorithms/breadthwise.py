@@ -41,8 +41,8 @@ def breadthwise_exploration(
         horizon: T, the number of trials.
         holder: The Hoelder constants of a kernel that is no RBF or Matern kernel nor made of such,
             see `BreadthwiseExploration`.
-        max_cells: How many active cells there may be at most. With 8192 a step takes about 4 ms, and
-            all of it 1.5 GiB of memory, 0.5 of them for the covariance of the cells.
+        max_cells: How many active cells there may be at most. With 8192 a step takes about 4 ms,
+            and all steps 1.5 GiB of memory, 0.5 of them for the covariance of the cells.
         options: The arguments all methods share, described with the package; ``mean`` must be
             constant.
     """
