@@ -1,8 +1,6 @@
 """Breadthwise exploration is the fold of its events, and refuses those that are not its own."""
 
-import json
 import math
-import pickle
 import warnings
 
 import pytest
@@ -10,7 +8,7 @@ import torch
 
 from botorch_ext import algorithms
 from botorch_ext.exceptions import CellLimitWarning, WaitingForObservations
-from botorch_ext.strategies import Asked, Told, Trial
+from botorch_ext.strategies import Asked, Told
 from tests.strategies.breadthwise_sessions import (
     HORIZON,
     LAMBDA,
@@ -21,25 +19,7 @@ from tests.strategies.breadthwise_sessions import (
     play_promptly,
     state,
 )
-from tests.strategies.sessions import plain
-
-
-def from_json(event):
-    if isinstance(event, Told):
-        return Told(**json.loads(json.dumps(vars(event))))
-    if not isinstance(event, Asked):
-        return event
-    trial = event.trial
-    record = json.loads(json.dumps({"id": trial.id, "x": trial.x.tolist(), "info": trial.info}))
-    x = torch.tensor(record["x"], dtype=torch.float64)
-    return Asked(Trial(record["id"], x, None, record["info"]))
-
-
-COPIES = {
-    "as they are": lambda events: events,
-    "pickled": lambda events: pickle.loads(pickle.dumps(events)),
-    "json": lambda events: tuple(map(from_json, events)),
-}
+from tests.strategies.sessions import COPIES, plain
 
 
 @pytest.mark.parametrize("copy", COPIES)

@@ -46,7 +46,7 @@ from tests.strategies.phased_sessions import (
     points,
     rkhs,
 )
-from tests.strategies.sessions import both_domains, box, f, finite, kernel, plain
+from tests.strategies.sessions import COPIES, both_domains, box, f, finite, kernel, plain
 
 HORIZON = 34
 all_methods = pytest.mark.parametrize("method", METHODS)
@@ -84,24 +84,6 @@ def no_planning(monkeypatch):
         monkeypatch.setattr(Region, "maximize", forbidden)
 
     return switch
-
-
-def from_json(event):
-    if isinstance(event, Told):
-        return Told(**json.loads(json.dumps(vars(event))))
-    if not isinstance(event, Asked):
-        return event
-    trial = event.trial
-    record = json.loads(json.dumps({"id": trial.id, "x": trial.x.tolist(), "info": trial.info}))
-    x = torch.tensor(record["x"], dtype=torch.float64)
-    return Asked(Trial(record["id"], x, None, record["info"]))
-
-
-COPIES = {
-    "as they are": lambda events: events,
-    "pickled": lambda events: pickle.loads(pickle.dumps(events)),
-    "json": lambda events: tuple(map(from_json, events)),
-}
 
 
 @pytest.mark.parametrize("copy", COPIES)
