@@ -33,6 +33,25 @@ class Rounds(ABC):
         """
         return self.design_length(r)
 
+    def lengths(self, horizon: int, delta: float) -> list[int]:
+        """t_1, ..., t_R where no delay is known, the last one cut to the horizon.
+
+        Args:
+            horizon: T.
+            delta: Failure probability.
+
+        Raises:
+            ValueError: ``horizon`` is less than 1.
+        """
+        _require_count("horizon", horizon)
+        lengths: list[int] = []
+        left = horizon
+        while left > 0:
+            length = self.length(len(lengths) + 1, horizon, delta, SeenDelays())
+            lengths.append(min(length, left))
+            left -= length
+        return lengths
+
     def count(self, horizon: int, delta: float) -> int:
         """R, how many rounds make up the whole horizon, the last one cut.
 
@@ -43,12 +62,7 @@ class Rounds(ABC):
         Raises:
             ValueError: ``horizon`` is less than 1.
         """
-        _require_count("horizon", horizon)
-        asked, r = 0, 0
-        while asked < horizon:
-            r += 1
-            asked += self.length(r, horizon, delta, SeenDelays())
-        return r
+        return len(self.lengths(horizon, delta))
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import Any
 
 from botorch_ext.analysis.regret_bounds import AtEnd
 from botorch_ext.checks import whole_number
-from botorch_ext.delays import SeenDelays, as_allowance
-from botorch_ext.rounds import DelayAware, Doubling, Rounds, SquareRoot
+from botorch_ext.delays import as_allowance
+from botorch_ext.rounds import DelayAware, Doubling, SquareRoot
 from botorch_ext.widths import FixedDesign, FixedDesignContinuous, SelfNormalized
-from botorch_ext.widths.base import check_misspecification, require
+from botorch_ext.widths.base import check_delta, check_misspecification
 
 
 def phased_uncertainty_sampling_bound(
@@ -46,7 +46,8 @@ def phased_uncertainty_sampling_bound(
     """
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     check_misspecification(misspecification)
-    lengths = _lengths(Doubling(), horizon, delta)
+    check_delta(delta)
+    lengths = Doubling().lengths(horizon, delta)
     width = at_end.width(SelfNormalized(rkhs_bound, noise_std, delta / len(lengths)))
     bias = misspecification * math.sqrt(at_end.variance_sum / noise_variance)
     total = 2 * rkhs_bound * lengths[0] + 2 * misspecification * horizon
@@ -88,7 +89,8 @@ def bpe_bound(
     """
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     rounds = _delay_aware(horizon, delay)
-    lengths = _lengths(rounds, horizon, delta)
+    check_delta(delta)
+    lengths = rounds.lengths(horizon, delta)
     width = FixedDesign(rkhs_bound, noise_std, delta, num_points, len(lengths))
     total, multiplier = 2 * rkhs_bound * lengths[0], at_end.width(width)
     for r in range(2, len(lengths) + 1):
@@ -132,7 +134,8 @@ def bpe_continuous_bound(
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     dim = whole_number(dim, "dim", least=1)
     rounds = _delay_aware(horizon, delay)
-    lengths = _lengths(rounds, horizon, delta)
+    check_delta(delta)
+    lengths = rounds.lengths(horizon, delta)
     width = FixedDesignContinuous(rkhs_bound, noise_std, delta, len(lengths), c)
     total = 2 * rkhs_bound * lengths[0]
     for r in range(2, len(lengths) + 1):
@@ -149,13 +152,3 @@ def _delay_aware(horizon: int, delay: Any) -> DelayAware:
     if allowance.learns:
         raise ValueError(f"delay must be an allowance that is known beforehand, got {delay!r}")
     return DelayAware(SquareRoot(horizon), allowance)
-
-
-def _lengths(rounds: Rounds, horizon: int, delta: float) -> list[int]:
-    """The lengths of all rounds, the last one cut."""
-    require(0 < delta < 1, "delta", delta, "in (0, 1)")
-    lengths: list[int] = []
-    while sum(lengths) < horizon:
-        length = rounds.length(len(lengths) + 1, horizon, delta, SeenDelays())
-        lengths.append(min(length, horizon - sum(lengths)))
-    return lengths
