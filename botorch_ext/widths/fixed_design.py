@@ -52,8 +52,7 @@ class FixedDesign(Width):
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         share = self.delta / (4 * self.num_rounds * self.num_points)
-        radius = self.noise_std * math.sqrt(2 * math.log(1 / share))
-        return self.rkhs_bound + radius / model.noise_variance.sqrt()
+        return _fixed_design(self.rkhs_bound, self.noise_std, math.log(1 / share), model)
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,7 @@ class AnytimeFixedDesign(Width):
                 f"{type(model).__name__}"
             )
         share = 3 * self.delta / (len(candidates) * math.pi**2 * t**2)
-        radius = self.noise_std * math.sqrt(2 * math.log(1 / share))
-        return self.rkhs_bound + radius / model.noise_variance.sqrt()
+        return _fixed_design(self.rkhs_bound, self.noise_std, math.log(1 / share), model)
 
 
 @dataclass(frozen=True)
@@ -212,8 +210,7 @@ class FixedDesignNet(Width):
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         log_union = math.log(4 * self.num_rounds / self.delta) + self._log_points(model)
-        radius = self.noise_std * math.sqrt(2 * log_union)
-        return self.rkhs_bound + radius / model.noise_variance.sqrt()
+        return _fixed_design(self.rkhs_bound, self.noise_std, log_union, model)
 
     def offset(self, t: int, model: ConfidenceModel) -> float:
         return 1 / math.sqrt(max(model.num_observations, 1))
@@ -233,3 +230,11 @@ class FixedDesignNet(Width):
                 log_ratio = math.log(max(math.ceil(math.exp(log_ratio)), 1))
             total += log_ratio
         return total
+
+
+def _fixed_design(
+    rkhs_bound: float, noise_std: float, log_union: float, model: ConfidenceModel
+) -> Tensor:
+    """B + sigma/sqrt(lambda) sqrt(2 ln(1/delta')) with ``log_union`` = ln(1/delta')."""
+    radius = noise_std * math.sqrt(2 * log_union)
+    return rkhs_bound + radius / model.noise_variance.sqrt()
