@@ -245,12 +245,14 @@ def _colors(counts: np.ndarray, shades: Any) -> np.ndarray:
 
 
 def _add_bar(ax: Axes, shades: Any, label: str, **look: Any) -> None:
+    from matplotlib.colors import LogNorm
+
     figure = ax.get_figure()
     if figure is None:
         raise ValueError("ax must be part of a figure, got one that is not")
     bar = figure.colorbar(shades, ax=ax, label=label, **look)
     low, high = shades.norm.vmin, shades.norm.vmax
-    if shades.norm.__class__.__name__ == "LogNorm":
+    if isinstance(shades.norm, LogNorm):
         leading = (1, 2, 5) if high <= 100 else (1,)
         ticks = [digit * 10**power for power in range(7) for digit in leading]
         ticks = [tick for tick in ticks if low <= tick <= high]

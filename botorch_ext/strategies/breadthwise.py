@@ -12,14 +12,14 @@ from torch import Tensor
 from botorch_ext.cells import CellTree
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box
-from botorch_ext.exceptions import CellLimitWarning, HorizonWarning, WaitingForObservations
+from botorch_ext.exceptions import CellLimitWarning, HorizonWarning
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.repeats import RepeatedDesign
 from botorch_ext.smoothness import HolderConstants, given_constants, holder_constants
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.choices import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Event, Told, Trial
-from botorch_ext.strategies.from_prior import ObservedMeans, require_left, require_prior
+from botorch_ext.strategies.from_prior import ObservedMeans, require_left, require_prior, waiting
 from botorch_ext.strategies.openings import check_kept
 from botorch_ext.strategies.played_levels import Level
 from botorch_ext.strategies.probes import probes_of
@@ -144,13 +144,7 @@ class BreadthwiseExploration(Strategy):
         require_left(num_trials, asked, self.horizon)
         available = self._num_available(num_trials, asked + 1)
         if available < num_trials:
-            raise WaitingForObservations(
-                f"num_trials must be at most {available} before the level is refined, got "
-                f"{num_trials}: it waits until all its trials are told or abandoned, and of those "
-                f"asked these are not: {self.pending}",
-                self.pending,
-                available,
-            )
+            raise waiting(num_trials, available, self.pending, "the level is refined")
 
     def _num_available(self, num_trials: int, t: int) -> int:
         """How many of so many trials can be asked before something must be told."""
@@ -162,7 +156,7 @@ class BreadthwiseExploration(Strategy):
         level, design, opening = self._at(t)
         level, design = copy(level), deepcopy(design)
         if opening is not None and opening.crowded is not None:
-            level.next_look = _next_look(design)
+            level.put_off(design.num_observations)
         for ahead in range(1, num_trials):
             design.add(int(design.variance.argmax()))
             if self._rule.is_known(level, design, t + ahead):
@@ -224,10 +218,9 @@ class BreadthwiseExploration(Strategy):
             self.levels.extend(opening.levels)
             self._design, self._rows = opening.design, []
         if opening.crowded is not None:
-            level = opening.level
-            if level.next_look == 0:
+            if opening.level.next_look == 0:
                 self._note(self._rule.why_crowded(opening), CellLimitWarning)
-            level.next_look = _next_look(opening.design)
+            opening.level.put_off(opening.design.num_observations)
 
     def _opening_of(self, trial: Trial) -> Descent | None:
         """What a trial opens: decided just now, or recorded; None within a level."""
@@ -286,8 +279,3 @@ class BreadthwiseExploration(Strategy):
     def _evaluated_means(self) -> Tensor:
         """Of the observations of all levels."""
         return self._means.at(*self._evaluated())
-
-
-def _next_look(design: RepeatedDesign) -> int:
-    """How many evaluations a level must have before it is looked at again."""
-    return max(2 * design.num_observations, 1)

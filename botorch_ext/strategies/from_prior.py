@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from botorch_ext.domains import Domain
-from botorch_ext.exceptions import HorizonReached
+from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.repeats import means_with_repeats
 
@@ -31,6 +31,25 @@ def require_left(num_trials: int, asked: int, horizon: int) -> None:
             f"left, got {num_trials}",
             horizon,
         )
+
+
+def waiting(
+    num_trials: int, available: int, missing: list[int], before: str
+) -> WaitingForObservations:
+    """The error where more trials are asked for than are available before all must be told.
+
+    Args:
+        num_trials: How many were asked for.
+        available: How many there are.
+        missing: The trials that are neither told nor abandoned.
+        before: What comes then.
+    """
+    return WaitingForObservations(
+        f"num_trials must be at most {available} before {before}, got {num_trials}: it waits until "
+        f"all its trials are told or abandoned, and of those asked these are not: {missing}",
+        missing,
+        available,
+    )
 
 
 class ObservedMeans:

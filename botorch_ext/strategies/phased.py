@@ -12,14 +12,14 @@ from torch import Tensor
 from botorch_ext.checks import whole_number
 from botorch_ext.delays import SeenDelays
 from botorch_ext.domains import Domain, FiniteSet
-from botorch_ext.exceptions import HorizonWarning, WaitingForObservations
+from botorch_ext.exceptions import HorizonWarning
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions import Region
 from botorch_ext.rounds import DelayAware, Rounds
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.choices import Choices
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
-from botorch_ext.strategies.from_prior import ObservedMeans, require_left, require_prior
+from botorch_ext.strategies.from_prior import ObservedMeans, require_left, require_prior, waiting
 from botorch_ext.strategies.openings import check_opening
 from botorch_ext.strategies.played_rounds import Closing, Round
 from botorch_ext.strategies.probes import probes_of
@@ -162,14 +162,7 @@ class PhasedElimination(Strategy):
         if not available and not self._missing():
             available = self._length_of(len(self.rounds) + 1)
         if num_trials > available:
-            missing = self._missing()
-            raise WaitingForObservations(
-                f"num_trials must be at most {available} before the round closes, got "
-                f"{num_trials}: it waits until all its trials are told or abandoned, and of those "
-                f"asked these are not: {missing}",
-                missing,
-                available,
-            )
+            raise waiting(num_trials, available, self._missing(), "the round closes")
 
     def _missing(self) -> list[int]:
         """The trials of the last round that are asked, and neither told nor abandoned."""

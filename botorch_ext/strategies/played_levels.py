@@ -148,6 +148,10 @@ class Level:
             }
         return summary
 
+    def put_off(self, num_evaluations: int) -> None:
+        """Refines the level no sooner than when it has twice as many evaluations as now."""
+        self.next_look = max(2 * num_evaluations, 1)
+
     def row_of(self, code: int) -> int | None:
         """The place of a code among those of the level; None where the cell is not active."""
         if not 0 <= code < 2**self.depth:

@@ -26,8 +26,6 @@ class Descent:
         levels: Those that were entered.
         level: Where the step is asked: the last of them, or the one from before.
         design: Its evaluations.
-        crowded: How many cells the next level would have, where they are too many and the level is
-            therefore not refined; else None.
         record: What the event must hold so that replaying it decides nothing.
     """
 
@@ -35,8 +33,13 @@ class Descent:
     levels: list[Level]
     level: Level
     design: RepeatedDesign
-    crowded: int | None
     record: dict[str, Any]
+
+    @property
+    def crowded(self) -> int | None:
+        """How many cells the next level would have, where they are too many and the level is
+        therefore not refined; else None."""
+        return self.record.get("crowded")
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +168,7 @@ class RefinementRule:
                 raise ValueError(f"level {level.depth} would have too many children")
             crowded = self._recorded_crowd(level, design, t, record)
         record = {"kept": kept} if crowded is None else {"kept": kept, "crowded": crowded}
-        return Descent(refinements, levels, level, design, crowded, record)
+        return Descent(refinements, levels, level, design, record)
 
     def _recorded_crowd(
         self, level: Level, design: RepeatedDesign, t: int, record: dict[str, Any]
