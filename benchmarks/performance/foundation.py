@@ -15,10 +15,11 @@ import warnings
 import torch
 from botorch.exceptions.warnings import InputDataWarning
 
-from benchmarks._harness import Options, Row, parse_options
-from benchmarks.performance._box import added_point, asked_point
-from benchmarks.performance._finite import finite_posterior
-from benchmarks.performance._rows import fact_row, measure, ratio_row
+from benchmarks.common.command_line import Options, parse_options
+from benchmarks.common.tables import Row
+from benchmarks.performance.box import added_point, asked_point
+from benchmarks.performance.finite_study import finite_posterior
+from benchmarks.performance.speed_table import fact_row, measure, ratio_row
 
 _IMPORT = """
 import sys, time
@@ -37,7 +38,9 @@ print(",".join({"matplotlib", "ax", "optuna", "dask", "distributed"} & set(sys.m
 
 def main(argv: list[str] | None = None) -> None:
     """Measures everything, prints the table and writes it."""
-    options = parse_options(__doc__.splitlines()[0] if __doc__ else "", argv, device=True)
+    options = parse_options(
+        "performance", __doc__.splitlines()[0] if __doc__ else "", argv, device=True
+    )
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", category=InputDataWarning)
     parts = (finite_posterior, added_point, asked_point, imported)
