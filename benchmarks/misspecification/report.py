@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
-from benchmarks.common.repeated_runs import column, draw_means, mean_and_error
+from benchmarks.common.repeated_runs import column, mean_and_error
 from benchmarks.common.tables import Row, markdown_table
-from botorch_ext.plotting import PALETTE, plot_regret
+from benchmarks.misspecification.runs import EPSILONS, NAMES
 
-EPSILONS = (0.0, 0.05, 0.1, 0.2)
-NAMES = {
-    "gp_ucb": "GP-UCB",
-    "ec_gp_ucb": "EC-GP-UCB",
-    "phased": "Phased GP Uncertainty Sampling",
-}
 # Regret of the lock-out instance in independent runs, before this benchmark was written.
 _BEFOREHAND = {"gp_ucb": 218, "ec_gp_ucb": 16, "phased": 4}
 
@@ -44,15 +37,15 @@ def report(locked: list[Row], generic: list[Row]) -> str:
         "Functions of norm 2 with an RBF kernel, plus fast cosines or a dent at the maximiser of "
         "size eps. *Uniform* is what random play loses.",
         markdown_table(
-            [_generic_row(generic, dim, eps) for dim in _dims(generic) for eps in EPSILONS]
+            [_generic_row(generic, dim, eps) for dim in dims_of(generic) for eps in EPSILONS]
         ),
         "Phased sampling cannot cost more than asking everywhere does. Where its regret is that of "
         "random play (d = 4) it has eliminated next to nothing within the horizon, and the ratio "
         "is limited by how little GP-UCB has learnt.",
         "Growth of the regret per step with eps (least squares):",
-        markdown_table([_slope_row(generic, dim) for dim in _dims(generic)]),
+        markdown_table([_slope_row(generic, dim) for dim in dims_of(generic)]),
         "## The price of caution: the model is right, EC-GP-UCB is told eps all the same",
-        markdown_table([_price_row(generic, dim) for dim in _dims(generic)]),
+        markdown_table([_price_row(generic, dim) for dim in dims_of(generic)]),
     ]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
@@ -68,12 +61,12 @@ def _claims(locked: list[Row], generic: list[Row]) -> list[Row]:
     )
     # Which of two equally uncertain arms is asked first decides between two courses.
     courses = Counter(f"{regret:.1f}" for regret in regrets["phased"])
-    cells = [(dim, eps) for dim in _dims(generic) for eps in EPSILONS[1:]]
+    cells = [(dim, eps) for dim in dims_of(generic) for eps in EPSILONS[1:]]
     same = all(
-        _regret(generic, "gp_ucb", dim, 0.0) == _regret(generic, "ec_gp_ucb", dim, 0.0)
-        for dim in _dims(generic)
+        regret_of(generic, "gp_ucb", dim, 0.0) == regret_of(generic, "ec_gp_ucb", dim, 0.0)
+        for dim in dims_of(generic)
     )
-    price = {dim: _ratio(generic, "phased", dim, 0.0) for dim in _dims(generic)}
+    price = {dim: _ratio(generic, "phased", dim, 0.0) for dim in dims_of(generic)}
     claims = [
         (
             "lock-out: GP-UCB never plays the best arm",
@@ -143,7 +136,7 @@ def _lock_out_row(rows: list[Row], method: str) -> Row:
 
 
 def _generic_row(rows: list[Row], dim: int, epsilon: float) -> Row:
-    cells = {method: _regret(rows, method, dim, epsilon) for method in NAMES}
+    cells = {method: regret_of(rows, method, dim, epsilon) for method in NAMES}
     row: Row = {"d": dim, "eps": epsilon}
     row |= {NAMES[method]: mean_and_error(cell) for method, cell in cells.items()}
     for method in ("ec_gp_ucb", "phased"):
@@ -157,81 +150,38 @@ def _generic_row(rows: list[Row], dim: int, epsilon: float) -> Row:
 
 
 def _price_row(rows: list[Row], dim: int) -> Row:
-    told = {f"told {eps:g}": mean_and_error(_cautious(rows, dim, eps)) for eps in EPSILONS}
-    return {"d": dim} | told | {NAMES["phased"]: mean_and_error(_regret(rows, "phased", dim, 0.0))}
+    told = {f"told {eps:g}": mean_and_error(cautious(rows, dim, eps)) for eps in EPSILONS}
+    return (
+        {"d": dim} | told | {NAMES["phased"]: mean_and_error(regret_of(rows, "phased", dim, 0.0))}
+    )
 
 
 def _slope_row(rows: list[Row], dim: int) -> Row:
     row: Row = {"d": dim}
     for method, name in NAMES.items():
-        means = [statistics.fmean(_regret(rows, method, dim, eps)) for eps in EPSILONS]
+        means = [statistics.fmean(regret_of(rows, method, dim, eps)) for eps in EPSILONS]
         row[name] = statistics.linear_regression(EPSILONS, means).slope
     return row
 
 
 def _ratio(rows: list[Row], method: str, dim: int, epsilon: float) -> float:
-    ours, plain = (_regret(rows, name, dim, epsilon) for name in (method, "gp_ucb"))
+    ours, plain = (regret_of(rows, name, dim, epsilon) for name in (method, "gp_ucb"))
     return statistics.fmean(ours) / statistics.fmean(plain)
 
 
-def _regret(rows: list[Row], method: str, dim: int, epsilon: float) -> list[float]:
-    """Per step; EC-GP-UCB is told eps."""
+def regret_of(rows: list[Row], method: str, dim: int, epsilon: float) -> list[float]:
+    """Regret per step of the runs of one cell; EC-GP-UCB is told eps."""
     told = epsilon if method == "ec_gp_ucb" else 0.0
     where: dict[str, Any] = {"dim": dim, "misspecification": epsilon, "told": told}
     return column(rows, "regret_per_step", method=method, **where)
 
 
-def _cautious(rows: list[Row], dim: int, told: float) -> list[float]:
-    """EC-GP-UCB told eps while the truth is 0."""
+def cautious(rows: list[Row], dim: int, told: float) -> list[float]:
+    """Regret per step of EC-GP-UCB told eps while the truth is 0."""
     where: dict[str, Any] = {"dim": dim, "misspecification": 0.0, "told": told}
     return column(rows, "regret_per_step", method="ec_gp_ucb", **where)
 
 
-def _dims(rows: list[Row]) -> list[int]:
+def dims_of(rows: list[Row]) -> list[int]:
+    """The dimensions that were played."""
     return sorted({row["dim"] for row in rows})
-
-
-def draw(curves: dict[str, list[list[float]]], generic: list[Row], path: Path) -> None:
-    """Draws two panels: the lock-out instance, and the regret per step against eps.
-
-    Args:
-        curves: For each method its regret per step on the lock-out instance, ``seeds x T``.
-        generic: A row for each run on a generic perturbation.
-        path: The PNG file.
-    """
-    import matplotlib.pyplot as plt
-    from matplotlib.lines import Line2D
-
-    figure, (left, right) = plt.subplots(1, 2, figsize=(13.5, 4.6), layout="constrained")
-    plot_regret(curves, left)
-    left.set_title("Lock-out instance")
-
-    lines = {
-        "GP-UCB": lambda dim, eps: _regret(generic, "gp_ucb", dim, eps),
-        "EC-GP-UCB, told eps": lambda dim, eps: _regret(generic, "ec_gp_ucb", dim, eps),
-        "Phased GP\nUncertainty Sampling": lambda dim, eps: _regret(generic, "phased", dim, eps),
-        "EC-GP-UCB, told eps\nwhile the truth is 0": lambda dim, eps: _cautious(generic, dim, eps),
-    }
-    styles: list[Any] = ["-", "--", ":", "-."]
-    markers, dims = "os^D", _dims(generic)
-    for color, values in zip(PALETTE, lines.values(), strict=False):
-        for dim, style, marker in zip(dims, styles, markers, strict=False):
-            cells = [values(dim, eps) for eps in EPSILONS]
-            draw_means(right, EPSILONS, cells, color=color, linestyle=style, marker=marker)
-    handles = [
-        Line2D([], [], color=color, label=name) for color, name in zip(PALETTE, lines, strict=False)
-    ]
-    handles += [
-        Line2D([], [], color="black", linestyle=style, marker=marker, label=f"d = {dim}")
-        for dim, style, marker in zip(dims, styles, markers, strict=False)
-    ]
-    right.legend(handles=handles, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
-    num_instances = len(_regret(generic, "gp_ucb", dims[0], 0.0))
-    right.set_xlabel("misspecification eps")
-    right.set_ylabel(f"regret per step\n(mean ± standard error, {num_instances} instances)")
-    right.set_title("Generic perturbations")
-    right.set_xticks(EPSILONS)
-    right.set_ylim(bottom=0)
-    right.grid(alpha=0.3)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
