@@ -1,4 +1,4 @@
-"""Machine and versions, in the line that every table ends with."""
+"""Machine and versions, as the tables name them."""
 
 from __future__ import annotations
 

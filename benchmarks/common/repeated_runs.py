@@ -1,4 +1,4 @@
-"""What the reports of repeated runs share: columns, means, standard errors."""
+"""Repeated runs: columns, means and standard errors of their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiment C: contexts, CGP-UCB on the sensors of a building and on peptides.
+"""Contexts: CGP-UCB on the sensors of a building and on peptides.
 
     python -m benchmarks.contexts [--smoke | --full] [--data FOLDER]
 
@@ -95,7 +95,11 @@ def main(argv: list[str] | None = None) -> None:
 
     draw(sensor_rows, data, peptide_rows, affinities, options.output)
     size = " --smoke" if options.smoke else " --full" if options.full else ""
-    text = "# Contexts: CGP-UCB on sensors and peptides\n\n"
+    text = (
+        "# Contexts: CGP-UCB on sensors and peptides\n\n"
+        "The two experiments of Krause and Ong 2011, *Contextual Gaussian Process Bandit "
+        "Optimization*, section 6.\n\n"
+    )
     if options.smoke:
         text += "**The data are made up.**\n\n"
     text += verdict_report(sensor_rows, peptide_rows)

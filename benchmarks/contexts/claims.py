@@ -1,4 +1,4 @@
-"""What section 6 of paper 001 claims, checked on the rows of experiment C.
+"""Claims of Krause and Ong 2011, section 6, checked on the rows of the runs.
 
 Written before anything was played.
 """
@@ -101,7 +101,7 @@ PEPTIDE_CLAIMS: Mapping[str, Check] = {
 }
 
 
-# What the paper says, from its section, and the claims above that it stands for.
+# What section 6 says, and the claims above that it stands for.
 _PAPER: Mapping[str, tuple[str, Sequence[int]]] = {
     "sensors: ignoring the correlation between contexts performs poorly": ("sensors", (0,)),
     "sensors: merging performs best for the first few timesteps": ("sensors", (1,)),
@@ -117,7 +117,7 @@ _PAPER: Mapping[str, tuple[str, Sequence[int]]] = {
 
 
 def verdict_rows(sensor_rows: Sequence[Row], peptide_rows: Sequence[Row]) -> list[Row]:
-    """What the paper claims, and whether it holds: in the main setting, and in how many of all.
+    """What Krause and Ong claim, and whether it holds: in the main setting, and in how many of all.
 
     Args:
         sensor_rows: A row for each run on the sensors.

@@ -1,4 +1,4 @@
-"""The pictures of experiment C."""
+"""Figures of the runs with contexts."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def draw(
     affinities: BindingAffinities,
     folder: Path,
 ) -> None:
-    """Draws sensors.png (figure 3 of the paper), readings.png (which sensors are read when) and
-    peptides.png (figure 2).
+    """Draws sensors.png (figure 3 of Krause and Ong 2011), readings.png (which sensors are read
+    when) and peptides.png (figure 2).
 
     Args:
         sensor_rows: A row for each run, with its lists.

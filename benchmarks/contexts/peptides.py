@@ -1,4 +1,4 @@
-"""Experiment C on the peptides: the models, and the runs of one seed."""
+"""Peptides and molecules: the models, and the runs of one seed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CGP, MERGED, SEPARATE, RANDOM = "CGP-UCB", "merged", "one per molecule", "random
 PEPTIDE_METHODS = (CGP, MERGED, SEPARATE, RANDOM)
 
 TRIALS = 50
-# Strongly correlated, the paper says of the first three.
+# Strongly correlated, Krause and Ong 2011 say of the first three.
 ALIKE = 3
 
 

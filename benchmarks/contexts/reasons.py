@@ -1,4 +1,4 @@
-"""Why the claims of experiment C hold or fail: what the data themselves say."""
+"""Reasons why claims about contexts hold or fail: what the data themselves say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of experiment C."""
+"""Report on contexts: what holds, and the tables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def verdict_report(sensor_rows: Sequence[Row], peptide_rows: Sequence[Row]) -> s
         The text.
     """
     table = markdown_table(verdict_rows(sensor_rows, peptide_rows))
-    return "\n\n".join(["## What the paper claims", _VERDICTS, table])
+    return "\n\n".join(["## What Krause and Ong claim", _VERDICTS, table])
 
 
 def sensor_report(

@@ -1,4 +1,4 @@
-"""Experiment C on the sensors: the models, and one run of one method."""
+"""Sensors of a building: the models, and one run of one method."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MERGED, SEPARATE, RANDOM = "merged", "one per half-hour", "random"
 SENSOR_METHODS = (PRODUCT, ADDITIVE, MERGED, SEPARATE, RANDOM)
 
 READINGS = 5
-# "The first few timesteps" of the paper: six hours. Fixed before anything was played.
+# "The first few timesteps" of Krause and Ong 2011: six hours. Fixed before anything was played.
 FIRST_STEPS = 12
 _TRAINING_DAYS = 1
 # Random readings of the training part for what has no Kronecker structure.

@@ -1,4 +1,4 @@
-"""Experiment D: delayed feedback, BPE-Delay and its rivals.
+"""Delayed feedback: BPE-Delay and its rivals.
 
     python -m benchmarks.delayed_feedback [--smoke | --full] [--data ../shared/data]
 
@@ -61,7 +61,7 @@ def main(argv: list[str] | None = None) -> None:
         "delayed_feedback",
         "Delayed feedback: BPE-Delay and its rivals.",
         argv,
-        full="the paper's: 10 seeds, and 3 of T = 1000 on the box",
+        full="as Vakili et al. 2023: 10 seeds, and 3 of T = 1000 on the box",
         data=True,
         processes=True,
     )

@@ -1,4 +1,4 @@
-"""The claims of paper 003 and of independent runs, checked on the rows of experiment D."""
+"""Claims of Vakili et al. 2023 and of independent runs, checked on the rows of the runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BEFOREHAND = [
 
 
 def claim_rows(rows: Sequence[Row]) -> list[Row]:
-    """The paper's claims, one row each.
+    """The claims of Vakili et al. 2023, one row each.
 
     Args:
         rows: A row for each run on the grid with the constant width.

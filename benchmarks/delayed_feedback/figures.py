@@ -1,4 +1,4 @@
-"""The pictures of experiment D."""
+"""Figures of the runs with delayed feedback."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _METHODS = ("BPE-Delay", "BPE", *OPTIMISTIC)
 
 
 def draw(rows: Sequence[Row], folder: Path) -> None:
-    """Draws regret.png (figure 2 of the paper), growth.png (3 and 4), bpe.png (5), tails.png and
-    box.png.
+    """Draws regret.png (figure 2 of Vakili et al. 2023), growth.png (3 and 4), bpe.png (5),
+    tails.png and box.png.
 
     Args:
         rows: A row for each run, with its ``curve``.

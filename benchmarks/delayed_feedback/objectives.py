@@ -1,4 +1,4 @@
-"""The objectives of experiment D: interpolants of 25 random values, on a grid and on a box."""
+"""Objectives with delayed feedback: interpolants of 25 random values, on a grid and on a box."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def minimum(problem: RKHSFunction) -> float:
 
 
 def load(folder: Path) -> list[Objective]:
-    """f1 and f2 of the paper's kind, from the data files.
+    """f1 and f2 of the kind of Vakili et al. 2023, from the data files.
 
     How they were interpolated is not written down: by the Gaussian process with the most likely
     lengthscale, which agrees with the files of grid values to 1e-6.

@@ -1,4 +1,4 @@
-"""The tables of experiment D."""
+"""Report on delayed feedback: its tables."""
 
 from __future__ import annotations
 
@@ -46,8 +46,10 @@ def report(rows: list[Row], objectives: Sequence[Objective]) -> str:
     )
     parts = [
         "# Delayed feedback: BPE-Delay and its rivals",
+        "The experiments of Vakili, Ahmed, Bernacchia and Pike-Burke 2023, *Delayed Feedback in "
+        "Kernel Bandits*, section 7, and more.",
         _SETTING.format(horizon=grid[0]["horizon"], seeds=_num_seeds(grid), delta=DELTA),
-        "## The paper's claims",
+        "## What Vakili et al. claim",
         markdown_table(claim_rows(grid)),
         _COMPARISON,
         "## The grid",
@@ -106,7 +108,7 @@ def report(rows: list[Row], objectives: Sequence[Objective]) -> str:
 _SETTING = (
     "Cumulative regret at T = {horizon}, mean ± standard deviation of {seeds} seeds (noise, "
     "delays, ties). RBF kernel of lengthscale 1, noise variance 4e-4, noise of sd 0.02, the "
-    "paper's constant width sqrt(6) and delta = {delta}. BPE-Delay has the paper's allowance mean "
+    "authors' constant width sqrt(6) and delta = {delta}. BPE-Delay has their allowance mean "
     "+ psi with xi = 9, b = 1 and the *maximum* in psi (corrected), in the claims too; rows below "
     "have it as printed, and as the quantile of the known distribution. BPE is BPE-Delay without "
     "allowance: it does not wait. GP-UCB-SDF knows the true minimum; its timeout is twice the mean "
@@ -117,7 +119,7 @@ _COMPARISON = (
     "Why BPE-Delay grows as it does: each round is longer by the allowance, the first one blindly, "
     "so that three quarters of the excess are there and nearly all of the rest in the second "
     "(rounds below). What the claims leave out: with no delay at all GP-UCB in each of its forms "
-    "has about a quarter of BPE-Delay's regret, and **the paper did not compare with "
+    "has about a quarter of BPE-Delay's regret, and **the authors did not compare with "
     "GP-BUCB**, which has far less regret than BPE-Delay at every delay. The case for BPE-Delay is "
     "its guarantee, whose delay term does not multiply the information gain, and its few batches: "
     "a handful of rounds, each planned as a whole, where the others decide anew at every step."

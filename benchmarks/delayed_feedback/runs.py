@@ -1,4 +1,4 @@
-"""The methods of experiment D, and one run of one of them."""
+"""Runs with delayed feedback: the methods, and one run of one of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Experiment I: is an instance with a sharp maximum cheaper, as the theory of Shekhar and Javidi
-says, and what does breadthwise exploration make of it?
+"""Easy and hard instances: is one with a sharp maximum cheaper, as the theory of Shekhar and Javidi
+2022 says, and what does breadthwise exploration make of it?
 
     python -m benchmarks.easy_instances [--smoke | --full] [--processes N]
 

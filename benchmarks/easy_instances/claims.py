@@ -1,4 +1,4 @@
-"""What the experiment on easy and hard instances claims, and the numbers its report rests on."""
+"""Claims about easy and hard instances, and the numbers that the report rests on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from the experiment on easy and hard instances."""
+"""Conclusion from the runs on easy and hard instances."""
 
 from __future__ import annotations
 

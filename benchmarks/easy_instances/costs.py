@@ -1,4 +1,4 @@
-"""What theory says the instances of the experiment cost."""
+"""Costs of the instances, as theory has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures of the experiment on easy and hard instances."""
+"""Figures of the runs on easy and hard instances."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ _LOWEST = 0.1  # the least slope that is drawn
 
 
 def draw(rows: Sequence[Row], trees: Sequence[Case], folder: Path) -> None:
-    """Draws regret.png, slopes.png, exponents.png (figures 7 and 8 of the paper) and trees.png.
+    """Draws regret.png, slopes.png, exponents.png (figures 7 and 8 of Shekhar and Javidi 2022) and
+    trees.png.
 
     Args:
         rows: One for each run and horizon.

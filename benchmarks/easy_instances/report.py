@@ -1,4 +1,4 @@
-"""The tables of the experiment on easy and hard instances."""
+"""Report on easy and hard instances: its tables."""
 
 from __future__ import annotations
 
@@ -57,6 +57,8 @@ def report(rows: Sequence[Row], costs: Sequence[Cost]) -> str:
     short, longer = common_horizon(rows, *NAMES), common_horizon(rows, OURS, BPE)
     parts = [
         "# Easy and hard instances: is a sharp maximum cheaper?",
+        "A test of the theory of Shekhar and Javidi 2022, *Instance-Dependent Regret Analysis of "
+        "Kernelized Bandits*.",
         f"Functions f of norm {NORM:g} in the RKHS of a Matern kernel, with f(x*) - f(x) like "
         "|x - x*|^b around the maximiser: the smaller b, the sharper. Boxes of 2.5 lengthscales "
         "(d = 1) and 2.5 by 2 (d = 2), away from the origin; each seed has a maximiser of its own. "

@@ -1,4 +1,4 @@
-"""The runs of the experiment on easy and hard instances."""
+"""Runs on easy and hard instances."""
 
 from __future__ import annotations
 

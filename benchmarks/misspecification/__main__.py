@@ -1,11 +1,11 @@
-"""Experiment M: what robustness to misspecification buys, and what it costs.
+"""Misspecification: what robustness to it buys, and what it costs.
 
     python -m benchmarks.misspecification [--smoke | --full]
 
-GP-UCB, EC-GP-UCB, which is told eps, and Phased GP Uncertainty Sampling, which is not, with their
-theoretical widths, (1) on the lock-out instance, made so that GP-UCB's confidence bounds exclude
-the best arm for ever, and (2) on generic perturbations of functions whose RKHS norm is known.
-Writes report.md, runs.csv and regret.png.
+GP-UCB against the two methods of Bogunovic and Krause 2021, EC-GP-UCB, which is told eps, and
+Phased GP Uncertainty Sampling, which is not, with their theoretical widths, (1) on the lock-out
+instance, made so that GP-UCB's confidence bounds exclude the best arm for ever, and (2) on generic
+perturbations of functions whose RKHS norm is known. Writes report.md, runs.csv and regret.png.
 """
 
 from __future__ import annotations

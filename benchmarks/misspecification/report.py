@@ -1,4 +1,4 @@
-"""The tables and the picture of experiment M."""
+"""Report on misspecification: its claims and tables."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ def report(locked: list[Row], generic: list[Row]) -> str:
     """
     parts = [
         "# Misspecification: GP-UCB, EC-GP-UCB and Phased GP Uncertainty Sampling",
+        "The methods of Bogunovic and Krause 2021, *Misspecified Gaussian Process Bandit "
+        "Optimization*, beside GP-UCB.",
         "Theoretical widths everywhere. EC-GP-UCB is told eps, the other two are not. ± is one "
         "standard error.",
         markdown_table(_claims(locked, generic)),

@@ -1,4 +1,4 @@
-"""One more observation, and one question on a box, beside BoTorch."""
+"""Box: one more observation there, and one question, beside BoTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The speed of questions in contexts, beside BoTorch in the same run.
+"""Contextual methods: the speed of questions in contexts, beside BoTorch in the same run.
 
     python -m benchmarks.performance.contextual [--smoke]
 

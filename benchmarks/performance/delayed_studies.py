@@ -1,4 +1,4 @@
-"""Whole studies with late feedback: 1,000 steps, Poisson delays with mean 50."""
+"""Delayed studies: 1,000 steps each, Poisson delays with mean 50."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The speed of breadthwise exploration and of the complexities of an instance.
+"""Easy instances: the speed of breadthwise exploration and of the complexities of an instance.
 
     python -m benchmarks.performance.easy [--smoke] [--device cuda]
 

@@ -1,4 +1,4 @@
-"""A whole study on a finite set, beside the same study as a plain loop."""
+"""Finite study: a whole one on a finite set, beside the same study as a plain loop."""
 
 from __future__ import annotations
 

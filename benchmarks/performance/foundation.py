@@ -1,4 +1,4 @@
-"""The speed of the foundation, as ratios to BoTorch and to plain loops measured in the same run.
+"""Foundation: its speed, as ratios to BoTorch and to plain loops measured in the same run.
 
     python -m benchmarks.performance.foundation [--smoke] [--device cuda]
 

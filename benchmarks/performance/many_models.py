@@ -1,4 +1,4 @@
-"""Questions to many models at once, beside one BoTorch model after another."""
+"""Many models: questions to all of them at once, beside one BoTorch model after another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The speed of strategies over many models, beside BoTorch in the same run.
+"""Models, many at once: the speed of strategies over them, beside BoTorch in the same run.
 
     python -m benchmarks.performance.models [--smoke] [--device cuda]
 

@@ -1,4 +1,4 @@
-"""The speed of batch planning and of delayed feedback, beside BoTorch in the same run.
+"""Phased methods: the speed of batch planning and of delayed feedback, beside BoTorch.
 
     python -m benchmarks.performance.phased [--smoke] [--device cuda]
 

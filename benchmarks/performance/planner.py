@@ -1,4 +1,4 @@
-"""Batches of largest variance, beside BoTorch planning one point after another."""
+"""Planner: batches of largest variance, beside BoTorch planning one point after another."""
 
 from __future__ import annotations
 

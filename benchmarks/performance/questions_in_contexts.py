@@ -1,4 +1,5 @@
-"""Questions in contexts: on a box beside BoTorch, and studies of the size of the paper's two."""
+"""Questions in contexts: on a box beside BoTorch, and studies of the size of the two of Krause and
+Ong 2011."""
 
 from __future__ import annotations
 
@@ -106,7 +107,7 @@ def _ask_both(
 
 
 def sensors(options: Options) -> list[Row]:
-    """Which of 50 sensors to read, five times each half-hour, as in the paper's study."""
+    """Which of 50 sensors to read, five times each half-hour, as Krause and Ong 2011 do."""
     num_steps, num_readings = (10, 5) if options.smoke else (192, 5)
     values = synthetic_temperatures(seed=options.seed).values
     training = values[:, :48]
@@ -142,7 +143,7 @@ def _read(strategy: Strategy, values: Tensor, num_steps: int, num_readings: int)
 
 
 def peptides(options: Options) -> list[Row]:
-    """Which peptide to test, for seven molecules after each other, as in the paper's study."""
+    """Which peptide to test, for seven molecules after each other, as Krause and Ong 2011 do."""
     num_peptides, num_trials = (60, 5) if options.smoke else (1500, 50)
     data = synthetic_binding_affinities(num_peptides, seed=options.seed)
     all_features = [peptide_features(own) for own in data.peptides]

@@ -1,4 +1,4 @@
-"""The rows of a table of speeds."""
+"""Speed table: its rows and its files."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""Experiment M, balancing: EC-GP-UCB for action sets that change, when nobody knows eps.
+"""Regret balancing: EC-GP-UCB for action sets that change, when nobody knows eps.
 
     python -m benchmarks.regret_balancing [--smoke | --full] [--processes N]
 
 GP-UCB, EC-GP-UCB, which is told eps, and masters that balance EC-GP-UCB strategies told different
-eps by their regret bounds, with the published constants and with heuristic ones, (1) on generic
-perturbations of functions whose RKHS norm is known, with new action sets at each step, and (2) on
-the lock-out instance. Writes report.md, runs.csv and two pictures.
+eps by their regret bounds (Bogunovic and Krause 2021, algorithm 3), with the published constants
+and with heuristic ones, (1) on generic perturbations of functions whose RKHS norm is known, with
+new action sets at each step, and (2) on the lock-out instance. Writes report.md, runs.csv and two
+pictures.
 """
 
 from __future__ import annotations

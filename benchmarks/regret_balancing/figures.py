@@ -1,4 +1,4 @@
-"""The pictures of the experiment on regret-bound balancing."""
+"""Figures of the runs with regret balancing."""
 
 from __future__ import annotations
 

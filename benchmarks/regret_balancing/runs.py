@@ -1,4 +1,4 @@
-"""The runs of the experiment on regret-bound balancing."""
+"""Runs with regret balancing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from botorch_ext.simulation import Trace
 from botorch_ext.strategies import BalancingTest
 
 EPSILONS = (0.0, 0.05, 0.1, 0.2)
-# What the bases of the heuristic masters are told: the eps list of the specification.
+# What the bases of the heuristic masters are told.
 LEVELS = (0.4, 0.2, 0.1, 0.05)
 NAMES = {
     "gp_ucb": "GP-UCB",

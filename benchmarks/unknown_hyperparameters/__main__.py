@@ -1,4 +1,4 @@
-"""Experiment H: unknown hyperparameters, HE-GP-UCB and its rivals.
+"""Unknown hyperparameters: HE-GP-UCB and its rivals.
 
     python -m benchmarks.unknown_hyperparameters [--smoke | --full]
 
@@ -32,9 +32,9 @@ class Setting:
     """How large the experiment is.
 
     Args:
-        seeds: Runs of each method and width; None for the paper's numbers.
+        seeds: Runs of each method and width; None for those of Ziomek et al. 2024.
         timed_seeds: Runs of each method and width in (a), which is timed.
-        horizon: T of all experiments; None for the paper's numbers.
+        horizon: T of all experiments; None for those of Ziomek et al. 2024.
         robust_seeds: Runs of each method and width on each robust problem.
         robust_horizons: T on each of them.
     """
@@ -56,7 +56,7 @@ def main(argv: list[str] | None = None) -> None:
         "unknown_hyperparameters",
         "Unknown hyperparameters: HE-GP-UCB and its rivals.",
         argv,
-        full="the paper's: 50 seeds, 100 of experiment (c)",
+        full="as Ziomek et al. 2024: 50 seeds, 100 of experiment (c)",
         processes=True,
     )
     torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""What figure 2 of paper 004 claims, checked on the rows of experiment H."""
+"""Claims of Ziomek et al. 2024, figure 2, checked on the rows of the runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures of experiment H."""
+"""Figures of the runs with unknown hyperparameters."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MARKERS = dict(zip(METHODS, "os^Dv*", strict=True))
 
 
 def draw(rows: Sequence[Row], robust: Sequence[Row], folder: Path) -> None:
-    """Draws regret.png (figure 2 of the paper), widths.png, models.png and robust.png.
+    """Draws regret.png (figure 2 of Ziomek et al. 2024), widths.png, models.png and robust.png.
 
     Args:
         rows: A row for each run, with its lists.

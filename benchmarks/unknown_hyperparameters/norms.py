@@ -1,4 +1,4 @@
-"""Which norm bounds are honest: the norm that a candidate model needs to express a function."""
+"""Norms that a candidate model needs to express a function: which norm bounds are honest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of experiment H."""
+"""Report on unknown hyperparameters: its tables."""
 
 from __future__ import annotations
 
@@ -38,13 +38,16 @@ def report(rows: Sequence[Row], robust: Sequence[Row]) -> str:
     names = [name for name in EXPERIMENTS if any(row["experiment"] == name for row in rows)]
     parts = [
         "# Unknown hyperparameters: HE-GP-UCB and its rivals",
+        "The four experiments of Ziomek, Adachi and Osborne 2024, *Beyond Lengthscales: No-regret "
+        "Bayesian Optimisation With Unknown Hyperparameters Of Any Type*, section 7 and appendix "
+        "J, and a robust problem.",
         _SETTING.format(delta=DELTA),
         "## Does eliminating beat maximum likelihood?",
         _DUEL,
         markdown_table(
             [_duel_row(rows, name, width) for name in names for width in EXPERIMENTS[name].widths]
         ),
-        "## The claims of the paper's figure 2",
+        "## What figure 2 of Ziomek et al. claims",
         _CLAIMS,
     ]
     for name in names:

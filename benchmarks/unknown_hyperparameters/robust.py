@@ -1,4 +1,4 @@
-"""The robust problem of experiment H: a high narrow peak beside a lower wide one."""
+"""Robust problem: a high narrow peak beside a lower wide one."""
 
 from __future__ import annotations
 

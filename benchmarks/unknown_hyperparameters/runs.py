@@ -1,4 +1,4 @@
-"""The experiments of H, and one run of one method on one of them."""
+"""Runs with unknown hyperparameters: the experiments, and one run of one method on one of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from botorch_ext.problems import (
 from botorch_ext.strategies import HyperparameterElimination, RandomSearch
 from botorch_ext.widths import BayesFinite, Constant, Scaled, SelfNormalized, Width
 
-# H: of all experiments.
+# In all experiments of Ziomek et al. 2024.
 DELTA = 0.1
 # What theory is multiplied with where it is called scaled.
 _FACTOR = 0.3
@@ -96,7 +96,7 @@ class Experiment:
         bounds: The widths, the main one first.
         methods: What is compared.
         horizon: T, after the initial points.
-        seeds: In the paper.
+        seeds: In Ziomek et al. 2024.
         num_initial: Uniform i.i.d. points, the same for all methods.
         shuffled: Whether the candidate models, and the rows of the domain, are in another order for
             each seed: so ties are broken at random, for all methods in the same way.
@@ -170,7 +170,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         shuffled=True,
     ),
 }
-# The four of the paper's figure 2.
+# The four of Ziomek et al. 2024, figure 2.
 OF_THE_PAPER = ("a", "b", "c", "d")
 
 
