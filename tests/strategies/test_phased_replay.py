@@ -208,7 +208,7 @@ def test_what_waits_does_not_depend_on_the_delays(method, domain):
     assert_close(points(prompt), points(late), **TOL)
 
 
-# --- at once -------------------------------------------------------------------------------------
+# --- at once --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("delay", [0, None, delays.Fixed(0), delays.Poisson(0.0)])
