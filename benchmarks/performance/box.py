@@ -21,6 +21,8 @@ from benchmarks.common.timing import median_seconds, seconds
 from benchmarks.performance.data import noisy_data, single_task_gp
 from benchmarks.performance.speed_table import fact_row, ratio_row
 
+_WIDTH, _MISSPECIFICATION, _NOISE_VARIANCE = 2.0, 1e-3, 1e-2
+
 
 def added_point(options: Options) -> list[Row]:
     """`KernelGP.add` against BoTorch's conditioning, and against one triangular solve."""
@@ -33,9 +35,9 @@ def added_point(options: Options) -> list[Row]:
 def _added_point(n: int, options: Options) -> list[Row]:
     device = options.device
     ours, theirs = (3, 1) if options.smoke else (51, 5)
-    kernel, noise_variance = rbf(0.8), 1e-2
+    kernel = rbf(0.8)
     X, Y = noisy_data(n + ours + 1, 6, kernel, options.seed, device)
-    model = bx.KernelGP(kernel, noise_variance, device=device)
+    model = bx.KernelGP(kernel, _NOISE_VARIANCE, device=device)
     model.add(X[:n], Y[:n])
     extra = iter(range(n, n + ours + 1))
 
@@ -45,7 +47,7 @@ def _added_point(n: int, options: Options) -> list[Row]:
 
     ours_seconds = median_seconds(add, ours, device)
 
-    reference = single_task_gp(X[:n], Y[:n], kernel, noise_variance)
+    reference = single_task_gp(X[:n], Y[:n], kernel, _NOISE_VARIANCE)
     new_X, new_Y = X[n : n + 1], Y[n : n + 1]
 
     @torch.no_grad()
@@ -58,7 +60,7 @@ def _added_point(n: int, options: Options) -> list[Row]:
     botorch_seconds = median_seconds(condition, theirs, device)
 
     K = torch.cdist(X[:n], X[:n]).square().mul(-0.5 / 0.8**2).exp()
-    L = torch.linalg.cholesky(K + noise_variance * torch.eye(n).to(K)).contiguous()
+    L = torch.linalg.cholesky(K + _NOISE_VARIANCE * torch.eye(n).to(K)).contiguous()
     del K
 
     def solve() -> None:
@@ -108,22 +110,26 @@ def asked_point(options: Options) -> list[Row]:
     return [fact_row(what, against, mean, ">= -1e-6", mean >= -1e-6), time]
 
 
-def _ask_both(X: Tensor, Y: Tensor, kernel: Kernel, seed: int) -> tuple[float, float, float]:
-    """Our value minus theirs, our seconds and theirs, on the unit cube."""
-    width, misspecification, noise_variance = 2.0, 1e-3, 1e-2
+def strategy_on_box(X: Tensor, Y: Tensor, kernel: Kernel, seed: int) -> bx.Strategy:
+    """EC-GP-UCB on the unit cube that has seen these points."""
     dim = X.shape[1]
-    box = bx.Box([[0.0] * dim, [1.0] * dim], device=X.device)
-    strategy = bx.algorithms.ec_gp_ucb(
-        box,
+    return bx.algorithms.ec_gp_ucb(
+        bx.Box([[0.0] * dim, [1.0] * dim], device=X.device),
         kernel,
-        noise_variance=noise_variance,
-        misspecification=misspecification,
-        width=width,
+        noise_variance=_NOISE_VARIANCE,
+        misspecification=_MISSPECIFICATION,
+        width=_WIDTH,
         seed=seed,
         initial=(X, Y),
     )
-    enlarged = width + misspecification * math.sqrt(len(X) + 1) / math.sqrt(noise_variance)
-    ucb = UpperConfidenceBound(single_task_gp(X, Y, kernel, noise_variance), beta=enlarged**2)
+
+
+def _ask_both(X: Tensor, Y: Tensor, kernel: Kernel, seed: int) -> tuple[float, float, float]:
+    """Our value minus theirs, our seconds and theirs."""
+    strategy = strategy_on_box(X, Y, kernel, seed)
+    bounds = torch.stack([X.new_zeros(X.shape[1]), X.new_ones(X.shape[1])])
+    enlarged = _WIDTH + _MISSPECIFICATION * math.sqrt(len(X) + 1) / math.sqrt(_NOISE_VARIANCE)
+    ucb = UpperConfidenceBound(single_task_gp(X, Y, kernel, _NOISE_VARIANCE), beta=enlarged**2)
     with torch.no_grad():
         ucb(X[:1].unsqueeze(-2))  # fills the caches of the model
     torch.manual_seed(seed)
@@ -133,7 +139,7 @@ def _ask_both(X: Tensor, Y: Tensor, kernel: Kernel, seed: int) -> tuple[float, f
         found.append(strategy.ask().x)
 
     def optimize() -> None:
-        x, _ = optimize_acqf(ucb, box.bounds, q=1, num_restarts=10, raw_samples=512)
+        x, _ = optimize_acqf(ucb, bounds, q=1, num_restarts=10, raw_samples=512)
         found.append(x[0])
 
     times = seconds(ask, X.device), seconds(optimize, X.device)

@@ -7,7 +7,7 @@ import multiprocessing
 import resource
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
@@ -17,14 +17,16 @@ from benchmarks.common.kernels import matern
 from benchmarks.common.tables import Row
 from benchmarks.performance.speed_table import ratio_row
 from botorch_ext.problems import RKHSFunction
-from botorch_ext.simulation import Trace
+
+if TYPE_CHECKING:
+    from botorch_ext.simulation import Trace
 
 _LENGTHSCALE = 0.5
 _NOISE_STD = 0.03
 
 
-class _Study(NamedTuple):
-    """What is played.
+class Study(NamedTuple):
+    """A study that is played.
 
     Args:
         what: Its name.
@@ -39,10 +41,10 @@ class _Study(NamedTuple):
     sides: tuple[float, float]
 
 
-_STUDIES = (
-    _Study("f of norm 1, B = 1", 1.0, 1.0, (1.0, 1.5)),
-    _Study("f = 0, B = 1, nothing eliminated", 1e-9, 1.0, (1.0, 1.5)),
-    _Study("f = 0, B = 10, as many cells as allowed", 1e-9, 10.0, (3.0, 1.5)),
+STUDIES = (
+    Study("f of norm 1, B = 1", 1.0, 1.0, (1.0, 1.5)),
+    Study("f = 0, B = 1, nothing eliminated", 1e-9, 1.0, (1.0, 1.5)),
+    Study("f = 0, B = 10, as many cells as allowed", 1e-9, 10.0, (3.0, 1.5)),
 )
 
 
@@ -50,7 +52,7 @@ def breadthwise(options: Options) -> list[Row]:
     """An ordinary study, and two that keep all cells."""
     horizon = 200 if options.smoke else 10_000
     rows = []
-    for study in _STUDIES:
+    for study in STUDIES:
         seconds, peak, cells, evaluations = _in_a_fresh_process(study, horizon, str(options.device))
         what = f"breadthwise exploration, d=2, Matern 5/2, T={horizon}, {study.what}"
         rows += [
@@ -67,27 +69,28 @@ def breadthwise(options: Options) -> list[Row]:
     return rows
 
 
-def _in_a_fresh_process(study: _Study, horizon: int, device: str) -> tuple[float, int, int, int]:
+def _in_a_fresh_process(study: Study, horizon: int, device: str) -> tuple[float, int, int, int]:
     """Where nothing before has raised the peak of the memory."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, context) as pool:
         return pool.submit(_play, study, horizon, device).result()
 
 
-def _play(study: _Study, horizon: int, device: str) -> tuple[float, int, int, int]:
+def _play(study: Study, horizon: int, device: str) -> tuple[float, int, int, int]:
     """Seconds of the strategy alone, bytes by which the peak grew, cells and evaluations of the
     level with the largest product of both."""
     torch.set_num_threads(1)
-    _simulate(study, min(horizon, 50), device)  # what is loaded on first use
+    simulate(study, min(horizon, 50), device)  # what is loaded on first use
     before = _peak(device)
-    trace = _simulate(study, horizon, device)
+    trace = simulate(study, horizon, device)
     grown = _peak(device) - before
     assert isinstance(trace.strategy, bx.BreadthwiseExploration)
     sizes = [(level.num_cells, level.num_evaluations) for level in trace.strategy.levels]
     return trace.seconds, grown, *max(sizes, key=math.prod)
 
 
-def _simulate(study: _Study, horizon: int, device: str) -> Trace:
+def simulate(study: Study, horizon: int, device: str) -> Trace:
+    """A whole study."""
     width, height = study.sides
     box = bx.Box([[1.0, -1.0], [1.0 + width, -1.0 + height]], device=device)
     kernel = matern(_LENGTHSCALE)

@@ -13,7 +13,8 @@ import torch
 from botorch.exceptions.warnings import InputDataWarning
 
 from benchmarks.common.command_line import parse_options
-from benchmarks.performance.questions_in_contexts import asked_in_context, peptides, sensors
+from benchmarks.performance.contextual_studies import peptides, sensors
+from benchmarks.performance.questions_in_contexts import asked_in_context
 from benchmarks.performance.speed_table import measure
 
 

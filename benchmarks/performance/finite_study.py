@@ -67,15 +67,10 @@ class PlainLoop:
 def finite_posterior(options: Options) -> list[Row]:
     """GP-UCB on a 50 x 50 grid, strategy overhead included, against the plain loop."""
     side, horizon, repeats = (10, 40, 1) if options.smoke else (50, 1000, 7)
-    axis = torch.linspace(-5, 5, side, dtype=torch.float64)
-    domain = bx.FiniteSet(torch.cartesian_prod(axis, axis), device=options.device)
-    f = RKHSFunction.random(domain, rbf(_LENGTHSCALE), norm=_RKHS_BOUND, seed=options.seed)
-    noise = torch.randn(side**2, generator=torch.Generator().manual_seed(options.seed))
-    values = (f(domain.points).cpu() + _NOISE_STD * noise).tolist()
-
+    domain, values = values_on_grid(side, options.seed, options.device)
     ours, plain, picks = [], [], []
     for _ in range(repeats):
-        picks, times = _play_ours(domain, values, horizon)
+        picks, times = play_on_grid(domain, values, horizon)
         ours.append(times)
         loop = PlainLoop(domain.points, values, horizon)
         plain.append([seconds(loop.step, domain.device) for _ in range(horizon)])
@@ -104,6 +99,15 @@ def finite_posterior(options: Options) -> list[Row]:
     return rows
 
 
+def values_on_grid(side: int, seed: int, device: torch.device) -> tuple[bx.FiniteSet, list[float]]:
+    """A square grid, and an observation at each of its points."""
+    axis = torch.linspace(-5, 5, side, dtype=torch.float64)
+    domain = bx.FiniteSet(torch.cartesian_prod(axis, axis), device=device)
+    f = RKHSFunction.random(domain, rbf(_LENGTHSCALE), norm=_RKHS_BOUND, seed=seed)
+    noise = torch.randn(side**2, generator=torch.Generator().manual_seed(seed))
+    return domain, (f(domain.points).cpu() + _NOISE_STD * noise).tolist()
+
+
 def _step_seconds(runs: list[list[float]], n: int) -> float:
     """The median step of a tenth of the horizon around n (at its end, of the last tenth)."""
     horizon = len(runs[0])
@@ -113,10 +117,10 @@ def _step_seconds(runs: list[list[float]], n: int) -> float:
     )
 
 
-def _play_ours(
+def play_on_grid(
     domain: bx.FiniteSet, values: list[float], horizon: int
 ) -> tuple[list[int], list[float]]:
-    """The rows picked, and the seconds of each step."""
+    """The rows that GP-UCB picks, and the seconds of each step."""
     strategy = bx.algorithms.gp_ucb(
         domain,
         rbf(_LENGTHSCALE),

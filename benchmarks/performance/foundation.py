@@ -21,7 +21,7 @@ from benchmarks.performance.box import added_point, asked_point
 from benchmarks.performance.finite_study import finite_posterior
 from benchmarks.performance.speed_table import fact_row, measure, ratio_row
 
-_IMPORT = """
+IMPORT = """
 import sys, time
 import botorch
 before = set(sys.modules)
@@ -51,7 +51,7 @@ def imported(options: Options) -> list[Row]:
     """What `import botorch_ext` adds to `import botorch`, in fresh processes."""
     at_once, in_use, loaded = [], [], set()
     for _ in range(1 if options.smoke else 7):
-        command = [sys.executable, "-c", _IMPORT]
+        command = [sys.executable, "-c", IMPORT]
         output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         first, second, modules, *_ = [*output.splitlines(), ""]
         at_once.append(float(first))

@@ -41,7 +41,7 @@ def asked_of_models(options: Options) -> list[Row]:
 def _asked(
     num_models: int, n: int, num_problems: int, at_least: float | None, options: Options
 ) -> list[Row]:
-    scales = torch.logspace(math.log10(0.1), math.log10(1.5), num_models).tolist()
+    scales = lengthscales(num_models)
     problems = list(itertools.product((rbf, matern), (0.2, 0.3, 0.4, 0.6, 0.8), (False, True)))
     problems = problems[:: len(problems) // num_problems][:num_problems]
     problems.insert(0, problems[0])  # not counted: the first call of everything
@@ -67,18 +67,31 @@ def _asked(
     ]
 
 
-def _ask_both(
+def strategy_of_lengthscales(
     X: Tensor, Y: Tensor, is_rbf: bool, scales: Sequence[float], seed: int
-) -> tuple[float, float, float]:
-    """Our value minus theirs, our seconds and theirs, on the unit cube."""
+) -> bx.Strategy:
+    """HE-GP-UCB on the unit cube that has seen these points."""
     box = bx.Box([[0.0] * _DIM, [1.0] * _DIM], device=X.device)
     base = RBFKernel() if is_rbf else MaternKernel(nu=2.5)
     models = bx.CandidateModels.lengthscales(
         base, scales, noise_variance=_NOISE_VARIANCE, device=X.device
     )
-    strategy = bx.algorithms.he_gp_ucb(
+    return bx.algorithms.he_gp_ucb(
         box, models, noise_std=0.1, width=_WIDTH, seed=seed, initial=(X, Y)
     )
+
+
+def lengthscales(num_models: int) -> list[float]:
+    """So many from 0.1 to 1.5."""
+    return torch.logspace(math.log10(0.1), math.log10(1.5), num_models).tolist()
+
+
+def _ask_both(
+    X: Tensor, Y: Tensor, is_rbf: bool, scales: Sequence[float], seed: int
+) -> tuple[float, float, float]:
+    """Our value minus theirs, our seconds and theirs."""
+    strategy = strategy_of_lengthscales(X, Y, is_rbf, scales, seed)
+    bounds_of_cube = torch.stack([X.new_zeros(_DIM), X.new_ones(_DIM)])
     kind = rbf if is_rbf else matern
     bounds = []
     for scale in scales:
@@ -95,7 +108,7 @@ def _ask_both(
 
     def optimize() -> None:
         points = [
-            optimize_acqf(ucb, box.bounds, q=1, num_restarts=10, raw_samples=512)[0]
+            optimize_acqf(ucb, bounds_of_cube, q=1, num_restarts=10, raw_samples=512)[0]
             for ucb in bounds
         ]
         with torch.no_grad():
@@ -112,18 +125,25 @@ def _ask_both(
 def elimination_on_grid(options: Options) -> list[Row]:
     """A whole study of HE-GP-UCB on a finite set."""
     N, m, T = (100, 4, 20) if options.smoke else (2500, 32, 500)
-    generator = torch.Generator().manual_seed(options.seed)
-    points = torch.rand(N, 2, dtype=torch.float64, generator=generator)
-    domain = bx.FiniteSet(points, device=options.device)
-    problem = RKHSFunction.random(
-        domain, rbf(0.2).to(options.device), norm=2.0, noise_std=0.05, seed=options.seed
-    )
-    scales = torch.logspace(-1, 0, m).tolist()
-    models = bx.CandidateModels.lengthscales(
-        RBFKernel(), scales, noise_variance=0.05**2, device=options.device
-    )
-    strategy = bx.algorithms.he_gp_ucb(domain, models, noise_std=0.05, rkhs_bound=2.0)
-    trace = bx.simulate(strategy, problem, T, seed=options.seed)
+    strategy, taken = study_on_grid(N, m, T, options.seed, options.device)
     alive = len(strategy.alive)
     what = f"HE-GP-UCB, N={N}, {m} models ({alive} alive at the end), T={T}: seconds of the method"
-    return [fact_row(what, "", trace.seconds, "< 10", trace.seconds < 10)]
+    return [fact_row(what, "", taken, "< 10", taken < 10)]
+
+
+def study_on_grid(
+    num_points: int, num_models: int, horizon: int, seed: int, device: torch.device
+) -> tuple[bx.HyperparameterElimination, float]:
+    """HE-GP-UCB at the end of a study, and the seconds it took."""
+    generator = torch.Generator().manual_seed(seed)
+    points = torch.rand(num_points, 2, dtype=torch.float64, generator=generator)
+    domain = bx.FiniteSet(points, device=device)
+    problem = RKHSFunction.random(domain, rbf(0.2).to(device), norm=2.0, noise_std=0.05, seed=seed)
+    models = bx.CandidateModels.lengthscales(
+        RBFKernel(),
+        torch.logspace(-1, 0, num_models).tolist(),
+        noise_variance=0.05**2,
+        device=device,
+    )
+    strategy = bx.algorithms.he_gp_ucb(domain, models, noise_std=0.05, rkhs_bound=2.0)
+    return strategy, bx.simulate(strategy, problem, horizon, seed=seed).seconds

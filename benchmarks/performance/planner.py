@@ -28,14 +28,11 @@ _RESTARTS, _RAW = 10, 512
 def finite_planner(options: Options) -> list[Row]:
     """N = 10,000 random points in four dimensions, a batch of 300."""
     num_points, q = (200, 5) if options.smoke else (10_000, 300)
-    generator = torch.Generator().manual_seed(options.seed)
-    points = torch.rand(num_points, 4, dtype=torch.float64, generator=generator)
-    domain = bx.FiniteSet(points, device=options.device)
+    domain = random_set(num_points, options.seed, options.device)
     kernel = rbf(0.3)
-    model = _prior(kernel, options)
     # BoTorch's model needs a point to start from; ours starts from the same one.
     first = domain.points[:1]
-    model.add(first, torch.zeros(1).to(first))
+    model = started(kernel, first)
     chosen: dict[str, Tensor] = {}
 
     def ours() -> None:
@@ -65,6 +62,13 @@ def finite_planner(options: Options) -> list[Row]:
     ]
 
 
+def random_set(num_points: int, seed: int, device: torch.device) -> bx.FiniteSet:
+    """So many points in four dimensions."""
+    generator = torch.Generator().manual_seed(seed)
+    points = torch.rand(num_points, 4, dtype=torch.float64, generator=generator)
+    return bx.FiniteSet(points, device=device)
+
+
 def _best_of(acqf: PosteriorStandardDeviation, domain: bx.FiniteSet) -> Tensor:
     return optimize_acqf_discrete(acqf, q=1, choices=domain.points, max_batch_size=4096)[0]
 
@@ -72,7 +76,15 @@ def _best_of(acqf: PosteriorStandardDeviation, domain: bx.FiniteSet) -> Tensor:
 def box_planner(options: Options) -> list[Row]:
     """Batches of 100 on the unit cube."""
     q = 4 if options.smoke else 100
-    settings: list[tuple[int, str, Kernel, float]] = [
+    rows: list[Row] = []
+    for dim, name, kernel, at_least in box_settings():
+        rows += _box_rows(options, dim, name, kernel, q, at_least)
+    return rows
+
+
+def box_settings() -> list[tuple[int, str, Kernel, float]]:
+    """d, the name of a kernel, the kernel, and how many times faster than BoTorch is required."""
+    return [
         (6, "RBF 1.0", rbf(1.0), 15.0),
         (4, "RBF 0.5", rbf(0.5), 15.0),
         (2, "RBF 0.3", rbf(0.3), 15.0),
@@ -80,19 +92,14 @@ def box_planner(options: Options) -> list[Row]:
         # No closed form: through autograd.
         (4, "sum of two", ScaleKernel(rbf(0.3)).double() + ScaleKernel(matern(1.0)).double(), 5.0),
     ]
-    rows: list[Row] = []
-    for dim, name, kernel, at_least in settings:
-        rows += _box_rows(options, dim, name, kernel, q, at_least)
-    return rows
 
 
 def _box_rows(
     options: Options, dim: int, name: str, kernel: Kernel, q: int, at_least: float
 ) -> list[Row]:
     box = bx.Box([[0.0] * dim, [1.0] * dim], device=options.device)
-    model = _prior(kernel, options)
     first = box.sample(1, options.seed)
-    model.add(first, torch.zeros(1).to(first))
+    model = started(kernel, first)
     chosen: dict[str, Tensor] = {}
 
     def ours() -> None:
@@ -129,8 +136,11 @@ def _highest(acqf: PosteriorStandardDeviation, box: bx.Box) -> Tensor:
     return optimize_acqf(acqf, box.bounds, q=1, num_restarts=_RESTARTS, raw_samples=_RAW)[0]
 
 
-def _prior(kernel: Kernel, options: Options) -> bx.KernelGP:
-    return bx.KernelGP(kernel, _NOISE_VARIANCE, device=options.device)
+def started(kernel: Kernel, first: Tensor) -> bx.KernelGP:
+    """A model that has seen one point."""
+    model = bx.KernelGP(kernel, _NOISE_VARIANCE, device=first.device)
+    model.add(first, torch.zeros(1).to(first))
+    return model
 
 
 def _one_by_one(kernel: Kernel, first: Tensor, q: int, choose: Any) -> Tensor:

@@ -1,17 +1,16 @@
-"""Questions in contexts: on a box beside BoTorch, and studies of the size of the two of Krause and
-Ong 2011."""
+"""Questions in contexts: on a box, beside BoTorch."""
 
 from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from botorch.acquisition import UpperConfidenceBound
 from botorch.acquisition.fixed_feature import FixedFeatureAcquisitionFunction
 from botorch.optim import optimize_acqf
-from gpytorch.kernels import MaternKernel
+from gpytorch.kernels import Kernel
 from torch import Tensor
 from tqdm import tqdm
 
@@ -22,11 +21,10 @@ from benchmarks.common.tables import Row
 from benchmarks.common.timing import seconds
 from benchmarks.performance.data import noisy_data, single_task_gp
 from benchmarks.performance.speed_table import fact_row, ratio_row
-from botorch_ext.kernels import ActionContextKernel, TaskKernel
-from botorch_ext.kernels.action_context import Combination
-from botorch_ext.problems import synthetic_binding_affinities, synthetic_temperatures
-from botorch_ext.problems.peptides import peptide_features
-from botorch_ext.strategies import ContextwiseStrategy, Strategy
+from botorch_ext.kernels import ActionContextKernel
+
+if TYPE_CHECKING:
+    from botorch_ext.kernels.action_context import Combination
 
 _NOISE_VARIANCE, _WIDTH = 1e-2, 2.0
 _ACTIONS, _CONTEXTS = 4, 3
@@ -48,12 +46,9 @@ def _asked(combination: Combination, options: Options) -> list[Row]:
     problems.insert(0, problems[0])  # not counted: the first call of everything
     differences, times = [], []
     for i, (kind, lengthscale, gathered) in enumerate(tqdm(problems, leave=False, unit="problem")):
-        parts = kind(lengthscale), matern(0.6)
-        kernel = ActionContextKernel(*parts, _ACTIONS, _CONTEXTS, combination)
         seed = 1000 * options.seed + i
-        dim = _ACTIONS + _CONTEXTS
-        X, Y = noisy_data(n, dim, kernel, seed, torch.device("cpu"), gathered)
-        difference, *both = _ask_both(X, Y, kernel, seed)
+        data = data_in_contexts(kind(lengthscale), combination, n, seed, gathered)
+        difference, *both = _ask_both(*data, seed)
         differences.append(difference)
         times.append(both)
     del differences[0], times[0]
@@ -75,16 +70,35 @@ def _asked(combination: Combination, options: Options) -> list[Row]:
     ]
 
 
-def _ask_both(
+def data_in_contexts(
+    kernel: Kernel, combination: Combination, n: int, seed: int, gathered: bool
+) -> tuple[Tensor, Tensor, ActionContextKernel]:
+    """Observations of pairs of an action and a context, and the kernel of their function."""
+    joint = ActionContextKernel(kernel, matern(0.6), _ACTIONS, _CONTEXTS, combination)
+    device = torch.device("cpu")
+    X, Y = noisy_data(n, _ACTIONS + _CONTEXTS, joint, seed, device, gathered)
+    return X, Y, joint
+
+
+def strategy_in_context(
     X: Tensor, Y: Tensor, kernel: ActionContextKernel, seed: int
-) -> tuple[float, float, float]:
-    """Our value minus theirs, our seconds and theirs, on the unit cube."""
+) -> tuple[bx.Strategy, Tensor]:
+    """CGP-UCB on the unit cube that has seen these pairs, and a context to ask in."""
     box = bx.Box([[0.0] * _ACTIONS, [1.0] * _ACTIONS])
     generator = torch.Generator().manual_seed(seed)
     context = torch.rand(_CONTEXTS, generator=generator, dtype=X.dtype)
     strategy = bx.algorithms.cgp_ucb(
         box, kernel, noise_variance=_NOISE_VARIANCE, width=_WIDTH, seed=seed, initial=(X, Y)
     )
+    return strategy, context
+
+
+def _ask_both(
+    X: Tensor, Y: Tensor, kernel: ActionContextKernel, seed: int
+) -> tuple[float, float, float]:
+    """Our value minus theirs, our seconds and theirs."""
+    strategy, context = strategy_in_context(X, Y, kernel, seed)
+    bounds = torch.stack([X.new_zeros(_ACTIONS), X.new_ones(_ACTIONS)])
     ucb = UpperConfidenceBound(single_task_gp(X, Y, kernel, _NOISE_VARIANCE), beta=_WIDTH**2)
     columns = list(range(_ACTIONS, _ACTIONS + _CONTEXTS))
     fixed = FixedFeatureAcquisitionFunction(ucb, _ACTIONS + _CONTEXTS, columns, context)
@@ -97,112 +111,10 @@ def _ask_both(
         found.append(strategy.ask(context=context).x)
 
     def optimize() -> None:
-        x, _ = optimize_acqf(fixed, box.bounds, q=1, num_restarts=10, raw_samples=512)
+        x, _ = optimize_acqf(fixed, bounds, q=1, num_restarts=10, raw_samples=512)
         found.append(x[0])
 
     times = seconds(ask, X.device), seconds(optimize, X.device)
     with torch.no_grad():
         ours, theirs = fixed(torch.stack(found).unsqueeze(-2)).tolist()
     return ours - theirs, *times
-
-
-def sensors(options: Options) -> list[Row]:
-    """Which of 50 sensors to read, five times each half-hour, as Krause and Ong 2011 do."""
-    num_steps, num_readings = (10, 5) if options.smoke else (192, 5)
-    values = synthetic_temperatures(seed=options.seed).values
-    training = values[:, :48]
-    values = (values - training.mean()) / training.std()
-    days, hours = (MaternKernel(nu=2.5, active_dims=(column,)).double() for column in (0, 1))
-    days.lengthscale, hours.lengthscale = 1.0, 3.0
-    domain = bx.FiniteSet(torch.arange(float(len(values)), dtype=torch.float64).unsqueeze(-1))
-    rows = []
-    for combination in ("product", "sum"):
-        strategy = bx.algorithms.cgp_ucb(
-            domain,
-            action_kernel=TaskKernel(torch.corrcoef(training)),
-            context_kernel=days * hours,
-            combination=combination,
-            noise_variance=_NOISE_VARIANCE,
-            width=_WIDTH,
-        )
-        taken = seconds(lambda s=strategy: _read(s, values, num_steps, num_readings), domain.device)
-        what = (
-            f"CGP-UCB ({combination}), {len(values)} sensors, {num_steps} steps x {num_readings} "
-            "readings: seconds"
-        )
-        rows.append(fact_row(what, "", taken, "< 30", taken < 30))
-    return rows
-
-
-def _read(strategy: Strategy, values: Tensor, num_steps: int, num_readings: int) -> None:
-    for column in range(48, 48 + num_steps):
-        context = [column / 48, column % 48 / 2]  # days and the hour of the day
-        for _ in range(num_readings):
-            trial = strategy.ask(context=context)
-            strategy.tell(trial.id, float(values[trial.info["index"], column]))
-
-
-def peptides(options: Options) -> list[Row]:
-    """Which peptide to test, for seven molecules after each other, as Krause and Ong 2011 do."""
-    num_peptides, num_trials = (60, 5) if options.smoke else (1500, 50)
-    data = synthetic_binding_affinities(num_peptides, seed=options.seed)
-    all_features = [peptide_features(own) for own in data.peptides]
-    num_columns = all_features[0].shape[1]
-    generator = torch.Generator().manual_seed(options.seed)
-    mixed = torch.randn(num_columns, 45, generator=generator, dtype=torch.float64)
-    few_features = [own @ mixed / num_columns**0.5 for own in all_features]
-    rows = []
-    for features in (few_features, all_features):
-        domain = bx.FiniteSet(torch.cat(features))
-        taken = {}
-        for name, make in _OF_PEPTIDES.items():
-            strategy = make(domain, data.similarity)
-            taken[name] = seconds(
-                lambda s=strategy, features=features: _test(s, features, data.rewards, num_trials),
-                domain.device,
-            )
-        each = ", ".join(f"{name} {value:.3g}" for name, value in taken.items())
-        what = (
-            f"7 molecules x {num_trials} trials, {num_peptides} peptides each with {domain.dim} "
-            f"features, three methods: seconds ({each})"
-        )
-        total = sum(taken.values())
-        rows.append(fact_row(what, "", total, "< 30", total < 30))
-    return rows
-
-
-def _test(
-    strategy: Strategy, features: Sequence[Tensor], rewards: Sequence[Tensor], num_trials: int
-) -> None:
-    for molecule, (own, measured) in enumerate(zip(features, rewards, strict=True)):
-        context = None if strategy.context_space is None else float(molecule)
-        left = list(range(len(own)))  # none is tested twice
-        for _ in range(num_trials):
-            trial = strategy.ask(context=context, actions=own[left])
-            strategy.tell(trial.id, float(measured[left.pop(trial.info["action"])]))
-
-
-def _of_contexts(domain: bx.FiniteSet, similarity: Tensor) -> Strategy:
-    return bx.algorithms.cgp_ucb(
-        domain,
-        action_kernel=rbf(1.0),
-        context_kernel=TaskKernel(similarity),
-        noise_variance=_NOISE_VARIANCE,
-        width=_WIDTH,
-    )
-
-
-def _merged(domain: bx.FiniteSet, similarity: Tensor) -> Strategy:
-    return bx.algorithms.gp_ucb(domain, rbf(1.0), noise_variance=_NOISE_VARIANCE, width=_WIDTH)
-
-
-def _one_per_context(domain: bx.FiniteSet, similarity: Tensor) -> Strategy:
-    bases = [_merged(domain, similarity) for _ in similarity]
-    return ContextwiseStrategy(bases, key=lambda context: int(context[0]), context_domain=1)
-
-
-_OF_PEPTIDES = {
-    "CGP-UCB": _of_contexts,
-    "one GP-UCB": _merged,
-    "a GP-UCB for each": _one_per_context,
-}
