@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from botorch_ext.delays import Allowance, SeenDelays, as_allowance
+from botorch_ext.immutable import Immutable
 
 
-class Rounds(ABC):
+class Rounds(Immutable, ABC):
     """A schedule of rounds r = 1, 2, ..."""
 
     @abstractmethod

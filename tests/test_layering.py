@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 ROOMS = (
     "exceptions",
     "checks",
+    "immutable",
     "domains",
     "kernels",
     "kernel_functions",

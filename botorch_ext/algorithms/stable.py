@@ -24,14 +24,14 @@ from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.robust.box_balls import Norm
-from botorch_ext.strategies.adaptive.multi_model import MultiModelOptions
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions
 from botorch_ext.strategies.adaptive.stable import StableStrategy
 from botorch_ext.widths import SelfNormalized
 
 Radius = float | Sequence[float] | Tensor
 
 
-class _OneModel(Common, MultiModelOptions, total=False):
+class _OneModel(Common, BoundsOptions, total=False):
     pass
 
 
@@ -56,7 +56,7 @@ def stable_opt(
         kernel, ridge, means=options.get("mean"), dtype=domain.dtype, device=domain.device
     )
     width = published_width(SelfNormalized, options)
-    known = MultiModelOptions.__optional_keys__
+    known = BoundsOptions.__optional_keys__
     kept = {name: value for name, value in options.items() if name in known}
     return StableStrategy(domain, models, width, radius=radius, norm=norm, **kept)  # pyright: ignore
 

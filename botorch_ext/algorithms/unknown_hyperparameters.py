@@ -22,8 +22,8 @@ from botorch_ext.strategies.adaptive.baselines import (
     checked_lengthscale_0,
     require_lengthscales,
 )
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions
 from botorch_ext.strategies.adaptive.elimination import HyperparameterElimination
-from botorch_ext.strategies.adaptive.multi_model import MultiModelOptions
 from botorch_ext.widths import (
     BayesContinuous,
     BayesFinite,
@@ -36,7 +36,7 @@ from botorch_ext.widths import (
 Setting = Literal["frequentist", "bayesian"]
 
 
-class MultiModel(MultiModelOptions, total=False):
+class MultiModel(BoundsOptions, total=False):
     """What every method over several models takes."""
 
     rkhs_bound: float | None
@@ -243,9 +243,9 @@ def _bayesian_width(domain: Domain, delta: float, a: float | None, b: float | No
     return BayesContinuous(domain.dim, a, b, float((domain.upper - domain.lower).max()), delta)
 
 
-def of_strategy(options: Mapping[str, Any]) -> MultiModelOptions:
+def of_strategy(options: Mapping[str, Any]) -> BoundsOptions:
     """What goes on to the strategy."""
     refuse_unknown(options, _Baseline)
-    known = MultiModelOptions.__optional_keys__
+    known = BoundsOptions.__optional_keys__
     kept: Any = {name: value for name, value in options.items() if name in known}
     return kept

@@ -11,10 +11,11 @@ from torch.quasirandom import SobolEngine
 
 from botorch_ext.domains.points import as_floating, as_points
 from botorch_ext.exceptions import OutsideDomainError
+from botorch_ext.immutable import Immutable
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Box:
+class Box(Immutable):
     """An axis-aligned box in R^d.
 
     Args:

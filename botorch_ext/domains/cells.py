@@ -12,12 +12,13 @@ from torch import Tensor
 
 from botorch_ext.checks import whole_number
 from botorch_ext.domains.box import Box
+from botorch_ext.immutable import Immutable
 
 # Codes are int64.
 MAX_LEVEL = 62
 
 
-class CellTree:
+class CellTree(Immutable):
     """Level h splits a box into 2^h congruent cells, each level the cells of the one before in two
     across their longest side; distances are measured in lengthscales.
 

@@ -12,6 +12,7 @@ from botorch_ext.checks import whole_number
 from botorch_ext.domains.box import Box
 from botorch_ext.domains.finite_set import Domain, FiniteSet
 from botorch_ext.domains.points import as_points, checked_like
+from botorch_ext.immutable import Immutable
 
 # A context, or what becomes one: d_z numbers, or one number where d_z is 1.
 ContextLike = Tensor | Sequence[float] | float
@@ -33,7 +34,7 @@ def with_context(X: Tensor, context: Tensor | None) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class ContextSpace:
+class ContextSpace(Immutable):
     """Which contexts there are.
 
     Args:

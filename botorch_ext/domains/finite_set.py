@@ -12,13 +12,14 @@ from torch import Tensor
 from botorch_ext.domains.box import Box
 from botorch_ext.domains.points import as_floating, as_points
 from botorch_ext.exceptions import OutsideDomainError
+from botorch_ext.immutable import Immutable
 
 # Numbers whose keys are made at once, to bound memory.
 _KEYED_ENTRIES = 2**20
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class FiniteSet:
+class FiniteSet(Immutable):
     """Finitely many points of R^d.
 
     Args:

@@ -13,8 +13,7 @@ from botorch_ext.domains import Box, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.plotting.maps import draw_heat_map, legend_above, scatter_in_order
 from botorch_ext.plotting.style import PALETTE, axes_or_new, to_numpy
-from botorch_ext.strategies.adaptive.multi_model import MultiModelStrategy
-from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsStrategy
 from botorch_ext.strategies.base import Strategy
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def plot_action_map(
     numbers = seen[:, 0].tolist() if seen.shape[1] == 1 else range(len(seen))
     across = _labels(context_labels, "context_labels", [f"{number:.4g}" for number in numbers])
     up = _labels(action_labels, "action_labels", [str(row) for row in range(len(actions))])
-    means = _at_pairs(lambda X: strategy._means_at(X), actions, seen)  # (n, N)
+    means = _at_pairs(lambda X: strategy.means_at(X), actions, seen)  # (n, N)
     best = means.argmax(axis=1)
 
     width, height = 0.16 * len(seen) + 3, 0.13 * len(actions) + 1.4
@@ -142,7 +141,7 @@ def plot_action_map_1d(
     lower, upper = strategy.domain.bounds[:, 0].tolist()
     up = torch.linspace(lower, upper, num_points, dtype=like.dtype)
     actions, seen = up.unsqueeze(-1).to(like), line.unsqueeze(-1).to(like)
-    means = _at_pairs(lambda X: strategy._means_at(X), actions, seen)  # (n, m)
+    means = _at_pairs(lambda X: strategy.means_at(X), actions, seen)  # (n, m)
 
     ax = axes_or_new(ax)
     from matplotlib.patheffects import withStroke
@@ -165,11 +164,11 @@ def plot_action_map_1d(
 
 
 def _require_contexts(strategy: Strategy) -> ContextSpace:
-    has_model = isinstance(strategy, OptimisticStrategy | MultiModelStrategy)
+    has_model = isinstance(strategy, BoundsStrategy)
     if not has_model or strategy.context_space is None:
         kind = type(strategy).__name__
         raise ValueError(
-            "strategy must be an OptimisticStrategy or one over several models, with contexts, "
+            "strategy must be one that plays confidence bounds, with contexts, "
             f"got a {kind}" + " without contexts" * has_model
         )
     return strategy.context_space

@@ -20,7 +20,7 @@ from botorch_ext.plotting.slices import (
     label_slice,
 )
 from botorch_ext.plotting.style import PALETTE, axes_or_new, to_numpy
-from botorch_ext.strategies.adaptive.multi_model import MultiModelStrategy
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsStrategy
 from botorch_ext.strategies.adaptive.prediction_tests import RunningTest, Side
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _SIDES: tuple[Side, ...] = ("optimistic", "pessimistic")
 _STYLES = ("-", "--", "-.", ":")
 
 
-def plot_models(strategy: MultiModelStrategy, ax: Axes | None = None) -> Axes:
+def plot_models(strategy: BoundsStrategy, ax: Axes | None = None) -> Axes:
     """The models over time: when each played, how near its tests came to refuting it, and when they
     did.
 
@@ -101,7 +101,7 @@ def plot_models(strategy: MultiModelStrategy, ax: Axes | None = None) -> Axes:
 
 
 def plot_model_bands(
-    strategy: MultiModelStrategy,
+    strategy: BoundsStrategy,
     ax: Axes | None = None,
     *,
     truth: Callable[[Tensor], Tensor] | None = None,
@@ -173,10 +173,10 @@ def plot_model_bands(
     return ax
 
 
-def _require_models(strategy: MultiModelStrategy) -> None:
-    if not isinstance(strategy, MultiModelStrategy):
+def _require_models(strategy: BoundsStrategy) -> None:
+    if not isinstance(strategy, BoundsStrategy):
         raise ValueError(
-            f"strategy must be one over several models, got a {type(strategy).__name__}"
+            f"strategy must be one that plays confidence bounds, got a {type(strategy).__name__}"
         )
 
 
@@ -256,7 +256,7 @@ def _height_of_refutation(tracks: list[_Track], time: int, middle: float) -> flo
     return middle
 
 
-def _add_legend(ax: Axes, sides: list[Side], strategy: MultiModelStrategy) -> None:
+def _add_legend(ax: Axes, sides: list[Side], strategy: BoundsStrategy) -> None:
     dot: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5, "color": _ALIVE}
     ax.plot([], [], label="played", **dot)
     if sides:

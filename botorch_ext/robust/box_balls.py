@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from botorch_ext.domains import Box
+from botorch_ext.immutable import Immutable
 from botorch_ext.search.box import Objective
 
 Norm = Literal["l2", "linf"]
@@ -28,7 +29,7 @@ _MAX_IDLE = 8
 _ON_BOUND = 1e-9
 
 
-class BoxBalls:
+class BoxBalls(Immutable):
     """The balls around the points of a box, cut off at its faces.
 
     Args:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.immutable import Immutable
 from botorch_ext.robust.box_balls import BoxBalls, Norm
 
 # Pairs of points that are looked at in one go, to bound memory.
@@ -18,7 +19,7 @@ _BLOCK = 2**18
 
 
 @dataclass(frozen=True)
-class Perturbations:
+class Perturbations(Immutable):
     """The ball Delta(x) = {x' - x : x' in the domain, |x' - x| <= radius} around every point.
 
     Source: Bogunovic et al. 2018, section 2; Ziomek et al. 2024, section 6.
@@ -85,7 +86,7 @@ class Perturbations:
         return BoxBalls(domain, self.radii(domain.bounds), self.norm)
 
 
-class FiniteBalls:
+class FiniteBalls(Immutable):
     """The members of a finite set within reach of each of them, as lists.
 
     Distances are compared up to rounding: on a regular grid of spacing h, a radius of 2 h reaches

@@ -1,4 +1,4 @@
-"""Decisions over time: ask, tell, pending evaluations."""
+"""Strategies: decisions over time, ask and tell, pending evaluations."""
 
 from botorch_ext.strategies.adaptive.baselines import (
     ExpectedBound,
@@ -6,9 +6,10 @@ from botorch_ext.strategies.adaptive.baselines import (
     MaximumLikelihood,
     ShrinkingLengthscale,
 )
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsStrategy, OptimisticStrategy
 from botorch_ext.strategies.adaptive.elimination import HyperparameterElimination
-from botorch_ext.strategies.adaptive.multi_model import MultiModelStrategy
-from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
+from botorch_ext.strategies.adaptive.judges import Judge
+from botorch_ext.strategies.adaptive.searches import Search
 from botorch_ext.strategies.adaptive.stable import StableStrategy
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
@@ -21,10 +22,14 @@ from botorch_ext.strategies.masters.master import MasterStrategy
 from botorch_ext.strategies.masters.regret_bounds import CandidateBound
 from botorch_ext.strategies.random_search import RandomSearch
 
+# A strategy of several models is one that plays bounds, as one of a single model is.
+MultiModelStrategy = BoundsStrategy
+
 __all__ = [
     "Abandoned",
     "Asked",
     "BalancingTest",
+    "BoundsStrategy",
     "BreadthwiseExploration",
     "CandidateBound",
     "ContextwiseStrategy",
@@ -32,6 +37,7 @@ __all__ = [
     "ExpectedBound",
     "History",
     "HyperparameterElimination",
+    "Judge",
     "LengthscaleBalancing",
     "Level",
     "MasterStrategy",
@@ -42,6 +48,7 @@ __all__ = [
     "RandomSearch",
     "Refinement",
     "RegretBalancing",
+    "Search",
     "ShrinkingLengthscale",
     "StableStrategy",
     "Strategy",

@@ -7,12 +7,13 @@ question bit for bit on the same machine.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import replace
-from typing import Any, ClassVar, Self, overload
+from typing import Any, Self, overload
 
 import torch
 from torch import Tensor
@@ -22,8 +23,8 @@ from botorch_ext.domains import Domain, FiniteSet, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError, UnknownTrialError
 from botorch_ext.strategies.action_sets import Actions, Choices
+from botorch_ext.strategies.admission import checked_data
 from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
-from botorch_ext.strategies.initial_data import checked_data
 
 # Evaluated points that join the screening of a box.
 _NUM_INCUMBENTS = 8
@@ -33,8 +34,9 @@ class Strategy(ABC):
     """Decides what to evaluate next.
 
     A subclass implements `_decide` (what to ask, changing nothing that shows), `_absorb` (how an
-    event changes its model) and `_evaluated_means`. Random choices draw from
-    ``self._seed_of(step)``, so that they depend on the seed and the step alone.
+    event changes its model), where a recorded trial can be wrong `_check_event`, and
+    `evaluated_means`. Random choices draw from ``self._seed_of(step)``, so that they depend on the
+    seed and the step alone. Attributes are state, and copied with it, unless they are `Immutable`.
 
     Args:
         domain: Where actions live.
@@ -51,10 +53,8 @@ class Strategy(ABC):
             is no whole number; a negative count.
     """
 
-    # Attributes that no event changes, and that may be large or impossible to copy.
-    _fixed: ClassVar[frozenset[str]] = frozenset({"domain", "width", "context_space"})
-    # Whether the actions may change from step to step.
-    _takes_actions: bool = False
+    #: Whether the actions may change from step to step.
+    takes_actions: bool = False
 
     def __init__(
         self,
@@ -133,10 +133,10 @@ class Strategy(ABC):
         """
         choices = self._checked_choices(context, actions)
         if num_trials is None:
-            self._require_askable(1, choices)
+            self.require_askable(1, choices)
             return self._ask_one(choices)
         num_trials = whole_number(num_trials, "num_trials", least=1)
-        self._require_askable(num_trials, choices)
+        self.require_askable(num_trials, choices)
         return [self._ask_one(choices) for _ in range(num_trials)]
 
     def tell(self, id: int, value: float) -> None:
@@ -172,11 +172,11 @@ class Strategy(ABC):
                 none of the events is then applied.
         """
         events = [self._checked(event) for event in events]
-        history = self.history.copy()
+        history = deepcopy(self.history)
         for event in events:
             history.check(event)
             history.apply(event)
-        before = self._copied_state()
+        before = vars(deepcopy(self))
         try:
             for event in events:
                 self._apply(event)
@@ -211,18 +211,18 @@ class Strategy(ABC):
             NoObservationsError: Nothing was evaluated yet.
             ValueError: A context that `ask` would refuse.
         """
-        X, _ = self._evaluated()
+        X, _ = self.evaluated()
         if context is not None:
-            X = with_context(X[:, : self.domain.dim], self._checked_context(context))
+            X = with_context(X[:, : self.domain.dim], self.checked_context(context))
         if not len(X):
             raise NoObservationsError("best needs at least one evaluated point, got none")
-        mean = self._evaluated_means() if context is None else self._means_at(X)
+        mean = self.evaluated_means() if context is None else self.means_at(X)
         top = int(mean.argmax())
         return X[top, : self.domain.dim].clone(), float(mean[top])
 
     def report(self) -> dict[str, Any]:
         """What the strategy did and knows, as plain numbers, strings and lists."""
-        X, Y = self._evaluated()
+        X, Y = self.evaluated()
         summary: dict[str, Any] = {
             "strategy": type(self).__name__,
             "num_asked": len(self.history.trials),
@@ -241,99 +241,43 @@ class Strategy(ABC):
             summary["best_observation"] = float(Y.max())
         return summary
 
-    # --- for subclasses ---------------------------------------------------------------------------
+    # --- for strategies that play this one, and for pictures --------------------------------------
+
+    def clone(self) -> Self:
+        """A strategy in the same state that goes its own way from here."""
+        return deepcopy(self)
+
+    def evaluated(self) -> tuple[Tensor, Tensor]:
+        """The initial and the told points, ``n x d`` or with contexts ``n x (d + d_z)``, and their
+        ``n`` values."""
+        like = self._initial_points
+        X, Y = self.history.told_points(like)
+        if self.initial is None:
+            return X, Y
+        if not len(X):
+            return self.initial
+        return torch.cat([self.initial[0], X]), torch.cat([self.initial[1], Y])
 
     @abstractmethod
-    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        """The next point and what was known when it was chosen. It may bring a model up to date
-        with the events, and changes nothing else: should it fail, nothing was asked."""
+    def evaluated_means(self) -> Tensor:
+        """The posterior mean at the points of `evaluated`, in its order."""
 
-    @abstractmethod
-    def _absorb(self, event: Event) -> None:
-        """Updates the model for an event that was checked and is not yet in the history. A
-        ValueError, and no change, where a recorded trial is none that the method asks now."""
-
-    @abstractmethod
-    def _evaluated_means(self) -> Tensor:
-        """The posterior mean at the points of `_evaluated`, in its order."""
-
-    def _means_at(self, X: Tensor) -> Tensor:
+    def means_at(self, X: Tensor) -> Tensor:
         """The posterior mean at ``n x (d + d_z)`` joint rows; for strategies with contexts."""
         raise NotImplementedError
 
-    def _check_joint(self, X: Tensor) -> None:  # noqa: B027 - not all have a model
+    def check_joint(self, X: Tensor) -> None:  # noqa: B027 - not all have a model
         """A ValueError unless the model takes joint rows like these, ``n x (d + d_z)``."""
 
-    def _require_askable(  # noqa: B027 - most methods always can
+    def require_askable(  # noqa: B027 - most methods always can
         self, num_trials: int, choices: Choices
     ) -> None:
         """Raises `WaitingForObservations` or `HorizonReached` where the method cannot ask that many
         trials now for these choices; called before anything is asked, and changes nothing."""
 
-    def _ask_one(self, choices: Choices) -> Trial:
-        trial = self._next_trial(choices)
-        self._apply(Asked(trial))
-        # Whatever the caller does to the answer, the record stays as it is.
-        return trial.copy()
-
-    def _next_trial(self, choices: Choices) -> Trial:
-        """What `ask` records for these choices, checked by `_checked_choices`; changes nothing that
-        shows."""
-        step = len(self.history.trials)
-        if step < len(self._initial_points):
-            x, info = self._initial_point(step, choices)
-        else:
-            x, info = self._decide(choices)
-        return Trial(step, x, choices.context, info)
-
-    def _initial_point(self, step: int, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        if choices.actions is not None:
-            generator = torch.Generator().manual_seed(self._seed_of(step))
-            row = int(torch.randint(len(choices.actions), (), generator=generator))
-            return choices.actions[row].clone(), {"initial": True} | choices.places(row)
-        info: dict[str, Any] = {"initial": True}
-        if self._initial_rows is not None:
-            info["index"] = self._initial_rows[step]
-        return self._initial_points[step].clone(), info
-
-    def _note(self, message: str, category: type[Warning]) -> None:
-        """A warning: it goes into the report at once, and is raised after the event."""
-        self.warnings.append(message)
-        self._unraised.append((message, category))
-
-    def _raise_warnings(self, stacklevel: int) -> None:
-        while self._unraised:  # a filter can make a warning an error
-            message, category = self._unraised.pop(0)
-            warnings.warn(message, category, stacklevel=stacklevel + 1)
-
-    def _note_large_kernel(self, largest: float, whose: str = "") -> None:
-        if largest > 1 + 1e-6:
-            allowed = "kernel must have k(x, x) <= 1 for the widths to be valid"
-            self._note(f"{allowed}, got {largest:.6g}{whose}", KernelBoundWarning)
-
-    def _incumbents(self) -> Tensor:
-        """The evaluated actions with the largest observations."""
-        X, Y = self._evaluated()
-        return X[Y.topk(min(_NUM_INCUMBENTS, len(Y))).indices, : self.domain.dim]
-
-    @property
-    def _looks_at_kernel_later(self) -> bool:
-        """Whether k(x, x) is looked at where trials are asked: `probes_of` knows too little of the
-        contexts."""
-        return self.context_space is not None and self.context_space.domain is None
-
-    @property
-    def _context_dim(self) -> int | None:
-        """d_z; 0 without contexts, None before anything says how large they are."""
-        if self.context_space is None:
-            return 0
-        if self.context_space.dim is not None:
-            return self.context_space.dim
-        if self.history.trials and self.history.trials[0].context is not None:
-            return len(self.history.trials[0].context)
-        return None
-
-    def _checked_context(self, context: ContextLike | None, name: str = "context") -> Tensor | None:
+    def checked_context(self, context: ContextLike | None, name: str = "context") -> Tensor | None:
+        """A context as a ``d_z``-dim tensor, None where there are none; or a ValueError that names
+        the argument."""
         who = type(self).__name__
         if self.context_space is None:
             if context is not None:
@@ -346,39 +290,30 @@ class Strategy(ABC):
         like, dim = self.domain.like, self._context_dim
         checked = self.context_space.checked(context, like, dim, name)
         if dim is None:
-            self._check_joint(with_context(like[:1], checked))
+            self.check_joint(with_context(like[:1], checked))
         return checked
 
-    def _checked_choices(self, context: ContextLike | None, actions: Actions | None) -> Choices:
-        checked = self._checked_context(context)
-        if actions is None:
-            return Choices(checked)
-        if not self._takes_actions:
-            raise ValueError(f"actions must be None for {self._who_takes_no_actions()}")
-        return Choices.among(actions, self.domain, checked)
-
-    def _who_takes_no_actions(self) -> str:
+    def who_takes_no_actions(self) -> str:
+        """The name of the method in the error where actions change and it takes none."""
         return f"{type(self).__name__}, whose actions never change"
 
-    def _checked(self, event: Event) -> Event:
-        """A copy of an event from elsewhere, or a ValueError where it can follow no events."""
-        match event:
-            case Asked(trial):
-                self._check_recorded(trial)
-                return Asked(trial.copy())
-            case Told(id, value):
-                return _told(id, value)
-            case Abandoned(id):
-                return Abandoned(_plain_id(id))
-        raise ValueError(f"events must be Asked, Told or Abandoned, got a {type(event).__name__}")
+    def next_trial(self, choices: Choices) -> Trial:
+        """What `ask` records for these choices; changes nothing that shows."""
+        step = len(self.history.trials)
+        if step < len(self._initial_points):
+            x, info = self._initial_point(step, choices)
+        else:
+            x, info = self._decide(choices)
+        return Trial(step, x, choices.context, info)
 
-    def _check_recorded(self, trial: Trial) -> None:
+    def check_recorded(self, trial: Trial) -> None:
+        """A ValueError unless a trial from elsewhere can be one of this domain and context."""
         if not isinstance(trial, Trial):
             raise ValueError(f"trial must be a Trial, got a {type(trial).__name__}")
         name = f"context of trial {trial.id}"
         if not isinstance(trial.context, Tensor | None):
             raise ValueError(f"{name} must be a tensor or None, got {trial.context!r}")
-        self._checked_context(trial.context, name)
+        self.checked_context(trial.context, name)
         if not isinstance(trial.info, dict):
             raise ValueError(f"info of trial {trial.id} must be a dict, got {trial.info!r}")
         name = f"x of trial {trial.id}"
@@ -398,41 +333,132 @@ class Strategy(ABC):
         ):
             raise ValueError(f"{name} must be the point of its index, got index {row}")
 
-    def _apply(self, event: Event) -> None:
-        self._fold(event)
-        # Last: should one of them be made an error, the event has happened all the same.
-        self._raise_warnings(stacklevel=3)
+    def check_event(self, event: Event) -> None:
+        """Raises, and changes nothing that shows, unless the event can come now.
 
-    def _fold(self, event: Event) -> None:
-        """Changes the state by an event; what it warns of is left in `_unraised`."""
+        Raises:
+            UnknownTrialError: The trial is not pending.
+            ValueError: A trial that the method would not ask, or a value that it cannot take.
+        """
         self.history.check(event)
-        self._absorb(event)
+        self._check_event(event)
+
+    def fold(self, event: Event) -> None:
+        """Changes the state by an event that `check_event` has accepted; what it warns of is raised
+        by `ask`, `tell` and `abandon`, or taken by `take_warnings`."""
         self.history.apply(event)
+        self._absorb(event)
 
-    def _clone(self) -> Self:
-        """A strategy in the same state that goes its own way from here."""
-        new = copy(self)
-        vars(new).update(self._copied_state())
-        return new
+    def take_warnings(self) -> list[tuple[str, type[Warning]]]:
+        """The messages and categories of the warnings that are yet to be raised, once."""
+        taken, self._unraised = self._unraised, []
+        return taken
 
-    def _copied_state(self) -> dict[str, Any]:
-        """All that events can change."""
-        kept = self._fixed | {"history"}
-        state = {name: value for name, value in vars(self).items() if name not in kept}
-        return deepcopy(state) | {"history": self.history.copy()}
+    # --- for subclasses ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
+        """The next point and what was known when it was chosen. It may bring a model up to date
+        with the events, and changes nothing else: should it fail, nothing was asked."""
+
+    def _check_event(self, event: Event) -> None:  # noqa: B027 - not all can be wrong
+        """A ValueError, and no change that shows, where a recorded event is none that can come now:
+        a trial that the method would not ask, a value that it cannot take."""
+
+    @abstractmethod
+    def _absorb(self, event: Event) -> None:
+        """Updates the model for an event that was checked and is the last one of the history."""
+
+    def _ask_one(self, choices: Choices) -> Trial:
+        trial = self.next_trial(choices)
+        self._apply(Asked(trial))
+        # Whatever the caller does to the answer, the record stays as it is.
+        return trial.copy()
+
+    def _initial_point(self, step: int, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
+        if choices.actions is not None:
+            generator = torch.Generator().manual_seed(self._seed_of(step))
+            row = int(torch.randint(len(choices.actions), (), generator=generator))
+            return choices.actions[row].clone(), {"initial": True} | choices.places(row)
+        info: dict[str, Any] = {"initial": True}
+        if self._initial_rows is not None:
+            info["index"] = self._initial_rows[step]
+        return self._initial_points[step].clone(), info
+
+    def _note(self, message: str, category: type[Warning]) -> None:
+        """A warning: it goes into the report at once, and is raised after the event."""
+        self.warnings.append(message)
+        self._unraised.append((message, category))
+
+    def _raise_warnings(self) -> None:
+        while self._unraised:  # a filter can make a warning an error
+            message, category = self._unraised.pop(0)
+            warnings.warn(message, category, stacklevel=_level_of_the_caller())
+
+    def _note_large_kernel(self, largest: float, whose: str = "") -> None:
+        if largest > 1 + 1e-6:
+            allowed = "kernel must have k(x, x) <= 1 for the widths to be valid"
+            self._note(f"{allowed}, got {largest:.6g}{whose}", KernelBoundWarning)
+
+    def _incumbents(self) -> Tensor:
+        """The evaluated actions with the largest observations."""
+        X, Y = self.evaluated()
+        return X[Y.topk(min(_NUM_INCUMBENTS, len(Y))).indices, : self.domain.dim]
+
+    @property
+    def _looks_at_kernel_later(self) -> bool:
+        """Whether k(x, x) is looked at where trials are asked: `probes_of` knows too little of the
+        contexts."""
+        return self.context_space is not None and self.context_space.domain is None
+
+    @property
+    def _context_dim(self) -> int | None:
+        """d_z; 0 without contexts, None before anything says how large they are."""
+        if self.context_space is None:
+            return 0
+        if self.context_space.dim is not None:
+            return self.context_space.dim
+        if self.history.trials and self.history.trials[0].context is not None:
+            return len(self.history.trials[0].context)
+        return None
+
+    def _checked_choices(self, context: ContextLike | None, actions: Actions | None) -> Choices:
+        checked = self.checked_context(context)
+        if actions is None:
+            return Choices(checked)
+        if not self.takes_actions:
+            raise ValueError(f"actions must be None for {self.who_takes_no_actions()}")
+        return Choices.among(actions, self.domain, checked)
+
+    def _checked(self, event: Event) -> Event:
+        """A copy of an event from elsewhere, or a ValueError where it can follow no events."""
+        match event:
+            case Asked(trial):
+                self.check_recorded(trial)
+                return Asked(trial.copy())
+            case Told(id, value):
+                return _told(id, value)
+            case Abandoned(id):
+                return Abandoned(_plain_id(id))
+        raise ValueError(f"events must be Asked, Told or Abandoned, got a {type(event).__name__}")
+
+    def _apply(self, event: Event) -> None:
+        self.check_event(event)
+        self.fold(event)
+        # Last: should one of them be made an error, the event has happened all the same.
+        self._raise_warnings()
 
     def _seed_of(self, step: int) -> int:
         """A seed for one step: the same whether the steps before it were made or replayed."""
         return (self.seed * 1_000_003 + step) % 2**31
 
-    def _evaluated(self) -> tuple[Tensor, Tensor]:
-        like = self._initial_points
-        X, Y = self.history.told_points(like)
-        if self.initial is None:
-            return X, Y
-        if not len(X):
-            return self.initial
-        return torch.cat([self.initial[0], X]), torch.cat([self.initial[1], Y])
+
+def _level_of_the_caller() -> int:
+    """The ``stacklevel`` of the line that called this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("botorch_ext."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _plain_id(id: Any) -> int:

@@ -81,8 +81,8 @@ class History:
         """Ids asked and neither told nor abandoned, in the order of asking."""
         return list(self._pending)
 
-    def copy(self) -> History:
-        """A history that goes its own way from here."""
+    def __deepcopy__(self, memo: dict[int, Any]) -> History:
+        # Events are records: nothing changes them.
         new = History()
         for name, value in vars(self).items():
             setattr(new, name, value.copy())

@@ -23,7 +23,7 @@ class RandomSearch(Strategy):
         context_domain: The contexts that every ask then needs.
     """
 
-    _takes_actions = True
+    takes_actions = True
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         generator = torch.Generator().manual_seed(self._seed_of(len(self.history.trials)))
@@ -38,9 +38,9 @@ class RandomSearch(Strategy):
     def _absorb(self, event: Event) -> None:
         pass  # nothing to learn
 
-    def _evaluated_means(self) -> Tensor:
+    def evaluated_means(self) -> Tensor:
         # Without a model the observation itself is the best guess.
-        return self._evaluated()[1]
+        return self.evaluated()[1]
 
-    def _means_at(self, X: Tensor) -> Tensor:
-        return self._evaluated()[1]  # whatever the context
+    def means_at(self, X: Tensor) -> Tensor:
+        return self.evaluated()[1]  # whatever the context

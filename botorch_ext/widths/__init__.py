@@ -28,7 +28,7 @@ from botorch_ext.widths.base import (
     require,
 )
 from botorch_ext.widths.bayesian import BayesContinuous, BayesFinite
-from botorch_ext.widths.composed import Enlarged, Scaled, enlargement
+from botorch_ext.widths.composed import Enlarged, Scaled, enlarged, enlargement, with_delta
 from botorch_ext.widths.fixed_design import (
     AnytimeFixedDesign,
     FixedDesign,
@@ -58,6 +58,8 @@ __all__ = [
     "check_misspecification",
     "check_noise_std",
     "check_rkhs_bound",
+    "enlarged",
     "enlargement",
     "require",
+    "with_delta",
 ]

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number
+from botorch_ext.immutable import Immutable
 
 
 class ConfidenceModel(Protocol):
@@ -28,7 +29,7 @@ class ConfidenceModel(Protocol):
     def information_gain(self) -> Tensor: ...
 
 
-class Width(ABC):
+class Width(Immutable, ABC):
     """A confidence width."""
 
     @abstractmethod

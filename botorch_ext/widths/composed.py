@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
 
 from torch import Tensor
 
@@ -65,6 +66,35 @@ class Enlarged(Width):
 
     def offset(self, t: int, model: ConfidenceModel) -> float | Tensor:
         return as_width(self.width).offset(t, model)
+
+
+def with_delta(width: Width, delta: float) -> Width:
+    """A width with another failure probability, wherever in it that is; one without stays."""
+    if isinstance(width, Scaled | Enlarged):
+        return replace(width, width=with_delta(as_width(width.width), delta))
+    known: Any = width
+    names = [field.name for field in fields(known)] if is_dataclass(known) else []
+    return replace(known, delta=delta) if "delta" in names else width
+
+
+def enlarged(width: Width, misspecification: float) -> Width:
+    """A width that is `Enlarged` by a misspecification, once.
+
+    Raises:
+        ValueError: A width that is enlarged by another one, or an impossible number.
+    """
+    check_misspecification(misspecification)
+    inner = width
+    while isinstance(inner, Scaled):
+        inner = as_width(inner.width)
+    if not isinstance(inner, Enlarged):
+        return Enlarged(width, misspecification) if misspecification else width
+    if inner.misspecification != misspecification:
+        raise ValueError(
+            f"width must be enlarged by the misspecification {misspecification}, or not at all, "
+            f"got {width!r}"
+        )
+    return width
 
 
 def enlargement(misspecification: float, t: int, noise_variance: Tensor) -> Tensor:

@@ -30,8 +30,8 @@ class Careless(Strategy):
     def _absorb(self, event):
         pass
 
-    def _evaluated_means(self):
-        return self._evaluated()[1]
+    def evaluated_means(self):
+        return self.evaluated()[1]
 
 
 def regret_of(period):
@@ -47,7 +47,7 @@ def runs(c, num_steps):
     g = torch.Generator().manual_seed(4000)
     dropped = []
     for _ in range(RUNS):
-        master = fresh._clone()
+        master = fresh.clone()
         # The mean reward of the best action of each step, and noise that makes rewards 0 or 1.
         best, noise = torch.rand(2, num_steps, generator=g).tolist()
         for mean, share in zip(best, noise, strict=True):

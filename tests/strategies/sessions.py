@@ -77,8 +77,8 @@ class RowsInTurn(Strategy):
     def _absorb(self, event):
         pass
 
-    def _evaluated_means(self):
-        return self._evaluated()[1]
+    def evaluated_means(self):
+        return self.evaluated()[1]
 
 
 class InRounds(RowsInTurn):
@@ -88,7 +88,7 @@ class InRounds(RowsInTurn):
         super().__init__(domain)
         self.size, self.horizon = size, horizon
 
-    def _require_askable(self, num_trials, choices):
+    def require_askable(self, num_trials, choices):
         num_asked = len(self.history.trials)
         if num_asked + num_trials > self.horizon:
             raise HorizonReached(f"{self.horizon - num_asked} trials are left", self.horizon)
@@ -103,7 +103,7 @@ class InRounds(RowsInTurn):
 class InRoundsByContext(InRounds):
     """Asks rounds of the first, second, ... of the points of each step, whatever the context."""
 
-    _takes_actions = True
+    takes_actions = True
 
     def __init__(self, domain: Domain, contexts: Domain, horizon: int = 1000) -> None:
         super().__init__(domain, horizon=horizon)
@@ -118,7 +118,7 @@ class InRoundsByContext(InRounds):
 class Stuck(RowsInTurn):
     """Waits, though nothing is pending."""
 
-    def _require_askable(self, num_trials, choices):
+    def require_askable(self, num_trials, choices):
         raise WaitingForObservations("for ever", [], 0)
 
 

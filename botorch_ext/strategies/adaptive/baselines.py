@@ -1,11 +1,11 @@
-"""The baselines that hyperparameter elimination is compared with: other ways to choose a model."""
+"""Baselines: other ways to choose a model than hyperparameter elimination."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Unpack
 
 import torch
 from torch import Tensor
@@ -14,12 +14,18 @@ from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.models.finite_models import FiniteCandidates
-from botorch_ext.models.kernel_variants import shrunk_lengthscale
-from botorch_ext.strategies.adaptive.multi_model import MultiModelOptions, MultiModelStrategy
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
+from botorch_ext.strategies.adaptive.judges import (
+    Averaging,
+    Judge,
+    Likeliest,
+    Schedule,
+    Standing,
+    require_lengthscales,
+)
 from botorch_ext.strategies.adaptive.prediction_tests import noise_scale
 from botorch_ext.strategies.adaptive.predictions import Prediction
-from botorch_ext.strategies.events import Asked, Event, Told, Trial
+from botorch_ext.strategies.events import Event, Told, Trial
 from botorch_ext.widths import (
     SelfNormalized,
     Width,
@@ -30,48 +36,54 @@ from botorch_ext.widths import (
 )
 
 
-class MaximumLikelihood(MultiModelStrategy):
+class MaximumLikelihood(BoundsStrategy):
     """MLE-UCB: at each step the upper confidence bound of the model with the highest marginal
     likelihood of the told data; of equal ones the first. Source: Ziomek et al. 2024, section 7.
 
     Args:
-        domain, models, width, options: See `MultiModelStrategy`.
+        domain, models, width, options: See `BoundsStrategy`.
     """
 
-    def _contenders(self, posterior: CandidateModels | FiniteCandidates) -> list[int]:
-        return [int(self._evidence(self._rows).argmax())]
+    def __init__(
+        self,
+        domain: Domain,
+        models: CandidateModels,
+        width: Width | float | Sequence[Width | float],
+        **options: Unpack[BoundsOptions],
+    ) -> None:
+        super().__init__(domain, models, width, judge=Likeliest(), **options)
 
-    def _judge(self, trial: Trial, value: float) -> None:
-        pass  # the likelihood has seen it
 
-
-class ExpectedBound(MultiModelStrategy):
+class ExpectedBound(BoundsStrategy):
     """ExpectedUCB: the average of the upper confidence bounds under P(model | data), from a uniform
     prior; trials record the most probable model. Source: Ziomek et al. 2024, section 7.
 
     Args:
-        domain, models, width, options: See `MultiModelStrategy`.
+        domain, models, width, options: See `BoundsStrategy`.
     """
 
-    def _probabilities(self, posterior: CandidateModels | FiniteCandidates) -> Tensor:
-        return self._evidence(self._rows).softmax(dim=0)
+    def __init__(
+        self,
+        domain: Domain,
+        models: CandidateModels,
+        width: Width | float | Sequence[Width | float],
+        **options: Unpack[BoundsOptions],
+    ) -> None:
+        super().__init__(domain, models, width, judge=Averaging(), **options)
 
-    def _judge(self, trial: Trial, value: float) -> None:
-        pass  # the likelihood has seen it
 
-
-class ShrinkingLengthscale(MultiModelStrategy):
+class ShrinkingLengthscale(BoundsStrategy):
     """A-GP-UCB: the lengthscale shrinks as lengthscale_0 / g(t), whatever is observed; the nearest
     candidate plays. Source: Berkenkamp et al. 2019, with candidates as in Ziomek et al. 2024.
 
     Args:
-        domain, models, width, options: See `MultiModelStrategy`; the models are told apart by one
+        domain, models, width, options: See `BoundsStrategy`; the models are told apart by one
             lengthscale each.
         lengthscale_0: The first lengthscale.
         growth: g, of the step t.
 
     Raises:
-        ValueError: What `MultiModelStrategy` raises, contexts, models without a lengthscale, or a
+        ValueError: What `BoundsStrategy` raises, contexts, models without a lengthscale, or a
             lengthscale_0 or a growth that is not positive.
     """
 
@@ -83,24 +95,71 @@ class ShrinkingLengthscale(MultiModelStrategy):
         *,
         lengthscale_0: float,
         growth: Callable[[int], float],
-        **options: Unpack[MultiModelOptions],
+        **options: Unpack[BoundsOptions],
     ) -> None:
         _refuse_contexts(self, options)
-        self.lengthscale_0 = checked_lengthscale_0(lengthscale_0)
+        lengthscale_0 = checked_lengthscale_0(lengthscale_0)
         require_lengthscales(models)
-        self.growth = growth
-        shrunk_lengthscale(self.lengthscale_0, growth, 1)
-        super().__init__(domain, models, width, **options)
-
-    def _contenders(self, posterior: CandidateModels | FiniteCandidates) -> list[int]:
-        target = shrunk_lengthscale(self.lengthscale_0, self.growth, self._next_step)
-        return [int((require_lengthscales(posterior) - target).abs().argmin())]
-
-    def _judge(self, trial: Trial, value: float) -> None:
-        pass  # the schedule does not look at the data
+        judge = Schedule(lengthscale_0, growth)
+        super().__init__(domain, models, width, judge=judge, **options)
 
 
-class LengthscaleBalancing(MultiModelStrategy):
+class SuspectedRegret(Judge):
+    """A judge that lets the lengthscale with the smallest suspected regret bound play, and refutes
+    one whose rewards are too low for its bound: see `LengthscaleBalancing`.
+
+    Args:
+        noise_std: R, the sub-Gaussian constant of the noise.
+        delta: Failure probability.
+        rkhs_bound: B in the suspected bound.
+        constant: C in the suspected bound.
+        dim: d, of the actions.
+    """
+
+    needs_predictions = True
+
+    def __init__(
+        self, noise_std: float, delta: float, rkhs_bound: float, constant: float, dim: int
+    ) -> None:
+        self.noise_std, self.delta = one_number(noise_std, "noise_std"), one_number(delta, "delta")
+        check_rkhs_bound(rkhs_bound)
+        check_noise_std(self.noise_std)
+        check_delta(self.delta)
+        require(0 < constant < math.inf, "constant", constant, "positive and finite")
+        self.rkhs_bound, self.constant, self.dim = rkhs_bound, constant, dim
+        # Of each model: told plays, the sum of their observations and that of their half-widths.
+        self._sums: dict[int, tuple[int, float, float]] = {}
+
+    def contenders(self, standing: Standing) -> list[int]:
+        played = standing.times_played()
+        n = torch.tensor([1 + played[id] for id in standing.alive], dtype=torch.float64)
+        scale = require_lengthscales(standing.models).to(n)
+        gain = scale**-self.dim * n.log() ** (self.dim + 1)
+        suspected = self.constant * (n * gain).sqrt() * (gain.sqrt() + self.rkhs_bound)
+        return [int(suspected.argmin())]
+
+    def learn(self, trial: Trial, value: float, standing: Standing) -> list[int]:
+        played = Prediction.from_told(trial.info)
+        count, total, half_widths = self._sums.get(played.model, (0, 0.0, 0.0))
+        self._sums[played.model] = count + 1, total + value, half_widths + played.half_width
+        # A model that joins with the next question has no say before it.
+        known = standing.num_known[trial.id]
+        there = [id for id in standing.alive if id < known or id in self._sums]
+        if not all(id in self._sums for id in there):
+            return []
+        num_models = max(known, 1 + max(self._sums))
+        xi = noise_scale(self.noise_std, self.delta, standing.num_data, num_models)
+        upper, lower = {}, {}
+        for id in there:
+            count, total, half_widths = self._sums[id]
+            noise = math.sqrt(xi / count)
+            upper[id] = (total + half_widths) / count + noise
+            lower[id] = total / count - noise
+        best = max(lower.values())
+        return [id for id, value_at_most in upper.items() if value_at_most < best]
+
+
+class LengthscaleBalancing(BoundsStrategy):
     """LB-GP-UCB: the lengthscale with the smallest suspected regret bound at one more play plays;
     one whose rewards are too low for its bound is eliminated.
 
@@ -110,7 +169,7 @@ class LengthscaleBalancing(MultiModelStrategy):
     largest mean(y over S_v) - sqrt(xi_t / |S_v|). Source: Ziomek et al. 2024, arXiv 2410.10384.
 
     Args:
-        domain, models, width, options: See `MultiModelStrategy`; the models are told apart by one
+        domain, models, width, options: See `BoundsStrategy`; the models are told apart by one
             lengthscale each, and may be `CandidateModels.growing`.
         noise_std: R, the sub-Gaussian constant of the noise.
         delta: Failure probability.
@@ -122,7 +181,7 @@ class LengthscaleBalancing(MultiModelStrategy):
             all the same.
 
     Raises:
-        ValueError: What `MultiModelStrategy` raises, contexts, models without a lengthscale, an
+        ValueError: What `BoundsStrategy` raises, contexts, models without a lengthscale, an
             impossible number, or models with data, another width or the "censor" policy where
             outputs are standardised.
     """
@@ -138,14 +197,10 @@ class LengthscaleBalancing(MultiModelStrategy):
         rkhs_bound: float = 1.0,
         constant: float = 1.0,
         standardize: bool = False,
-        **options: Unpack[MultiModelOptions],
+        **options: Unpack[BoundsOptions],
     ) -> None:
         _refuse_contexts(self, options)
-        noise_std, delta = one_number(noise_std, "noise_std"), one_number(delta, "delta")
-        check_rkhs_bound(rkhs_bound)
-        check_noise_std(noise_std)
-        check_delta(delta)
-        require(0 < constant < math.inf, "constant", constant, "positive and finite")
+        judge = SuspectedRegret(noise_std, delta, rkhs_bound, constant, domain.dim)
         require_lengthscales(models)
         if standardize and models.num_observations:
             raise ValueError(
@@ -157,33 +212,15 @@ class LengthscaleBalancing(MultiModelStrategy):
             )
         if standardize and options.get("pending") == "censor":
             raise ValueError('pending must not be "censor" where outputs are standardised')
-        self.rkhs_bound = rkhs_bound
-        self.constant = constant
         self.standardize = standardize
-        self.noise_std = noise_std
-        self.delta = delta
-        # Of each model: told plays, the sum of their observations and that of their half-widths.
-        self._sums: dict[int, tuple[int, float, float]] = {}
-        # How many models there were when each trial was asked.
-        self._num_known: list[int] = []
         self._shift, self._scale = 0.0, 1.0
-        super().__init__(domain, models, width, **options)
+        super().__init__(domain, models, width, judge=judge, **options)
         if standardize:
-            self._retarget([])
+            self._retarget()
 
     def bands(self, X: Tensor, context: ContextLike | None = None) -> tuple[Tensor, Tensor]:
         mean, half_width = super().bands(X, context)
         return self._shift + self._scale * mean, self._scale * half_width
-
-    def _contenders(self, posterior: CandidateModels | FiniteCandidates) -> list[int]:
-        plays = [1] * len(self.names)
-        for trial in self.history.trials[len(self._initial_points) :]:
-            plays[trial.info["model"]] += 1
-        n = torch.tensor([plays[id] for id in self.alive], dtype=torch.float64)
-        scale = require_lengthscales(posterior).to(n)
-        gain = scale**-self.domain.dim * n.log() ** (self.domain.dim + 1)
-        suspected = self.constant * (n * gain).sqrt() * (gain.sqrt() + self.rkhs_bound)
-        return [int(suspected.argmin())]
 
     def _current_width(self) -> Width | list[Width]:
         width = super()._current_width()
@@ -191,39 +228,23 @@ class LengthscaleBalancing(MultiModelStrategy):
             return replace(width, noise_std=width.noise_std / self._scale)
         return width
 
-    def _judge(self, trial: Trial, value: float) -> None:
-        played = Prediction.from_record(trial.info)
-        count, total, half_widths = self._sums.get(played.model, (0, 0.0, 0.0))
-        self._sums[played.model] = count + 1, total + value, half_widths + played.half_width
-        # A model that joins with the next question has no say before it.
-        there = [id for id in self.alive if id < self._num_known[trial.id] or id in self._sums]
-        if not all(id in self._sums for id in there):
-            return
-        t = self._rows.num_data
-        num_models = max(self._num_known[trial.id], 1 + max(self._sums))
-        xi = noise_scale(self.noise_std, self.delta, t, num_models)
-        upper, lower = {}, {}
-        for id in there:
-            count, total, half_widths = self._sums[id]
-            noise = math.sqrt(xi / count)
-            upper[id] = (total + half_widths) / count + noise
-            lower[id] = total / count - noise
-        best = max(lower.values())
-        for id, value_at_most in upper.items():
-            if value_at_most < best:
-                self._reject(id, t)
+    def _in_units(self, prediction: Prediction) -> Prediction:
+        return Prediction(
+            prediction.model,
+            self._shift + self._scale * prediction.mean,
+            self._scale * prediction.std,
+            prediction.width,
+            self._scale * prediction.offset,
+        )
 
     def _absorb(self, event: Event) -> None:
-        known = len(self.names)
         super()._absorb(event)
-        if isinstance(event, Asked):
-            self._num_known.append(known)
         if self.standardize and isinstance(event, Told):
-            self._retarget([event])
+            self._retarget()
 
-    def _retarget(self, news: list[Told]) -> None:
+    def _retarget(self) -> None:
         """Standardises the targets of all data again."""
-        told = self.history.values | {event.id: event.value for event in news}
+        told = self.history.values
         before = [] if self.initial is None else self.initial[1].tolist()
         rows, values = [], []
         for row, id in enumerate(self._rows.ids):
@@ -238,23 +259,11 @@ class LengthscaleBalancing(MultiModelStrategy):
         self._scale = spread if spread > 0 else 1.0
         self._rows.posterior.set_targets(rows, (Y - self._shift) / self._scale)
 
-    def _predicted(
-        self, position: int, at: int | Tensor, widths: Tensor, offsets: Tensor
-    ) -> Prediction:
-        seen = super()._predicted(position, at, widths, offsets)
-        return Prediction(
-            seen.model,
-            self._shift + self._scale * seen.mean,
-            self._scale * seen.std,
-            seen.width,
-            self._scale * seen.offset,
-        )
-
-    def _evaluated_means(self) -> Tensor:
-        return self._shift + self._scale * super()._evaluated_means()
+    def evaluated_means(self) -> Tensor:
+        return self._shift + self._scale * super().evaluated_means()
 
 
-def _refuse_contexts(strategy: MultiModelStrategy, options: MultiModelOptions) -> None:
+def _refuse_contexts(strategy: BoundsStrategy, options: BoundsOptions) -> None:
     if options.get("context_domain") is not None:
         who = type(strategy).__name__
         raise ValueError(f"context_domain must be None: the bounds of {who} know no contexts")
@@ -265,14 +274,3 @@ def checked_lengthscale_0(value: float) -> float:
     value = one_number(value, "lengthscale_0")
     require(0 < value < math.inf, "lengthscale_0", value, "positive and finite")
     return value
-
-
-def require_lengthscales(models: Any) -> Tensor:
-    """The lengthscales of models, or a ValueError where they are not told apart by one."""
-    scales = models.lengthscales_of
-    if scales is None:
-        raise ValueError(
-            "models must be told apart by one lengthscale each, such as "
-            "CandidateModels.lengthscales or CandidateModels.growing make them"
-        )
-    return scales

@@ -1,17 +1,23 @@
-"""Which model a trial was played for, and what it predicted: judged when the trial is told."""
+"""Predictions: which model a trial was chosen for, and what it promised there."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from torch import Tensor
+
+_NUMBERS = ("mean", "std", "width", "offset")
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a model predicted at a point from told data alone, when the point was asked.
+    """What a model promises at a point when the point is asked.
+
+    In ``info`` of a trial ``model``, ``mean``, ``std``, ``width`` and ``offset`` are what the trial
+    was chosen by, with pending trials as the policy says. Where models are judged by their
+    predictions, ``told`` has the last four once more, from told data alone.
 
     Args:
         model: Which model, its place among the candidates.
@@ -27,30 +33,47 @@ class Prediction:
     width: float
     offset: float
 
-    @classmethod
-    def from_record(cls, record: dict[str, Any]) -> Prediction:
-        """The prediction that a trial has recorded."""
-        return cls(**{field: record[field] for field in cls.__annotations__})
+    def record(self, told: Prediction | None = None) -> dict[str, Any]:
+        """What a trial records, with the prediction from told data alone where there is one."""
+        record: dict[str, Any] = vars(self).copy()
+        if told is not None:
+            record["told"] = {name: getattr(told, name) for name in _NUMBERS}
+        return record
 
     @classmethod
-    def check_record(cls, record: Any, name: str) -> None:
-        """A ValueError unless this is a record of a prediction."""
-        fields = list(cls.__annotations__)
-        if not isinstance(record, dict) or not set(fields) <= record.keys():
-            raise ValueError(f"{name} must be a dict with {fields}, got {record!r}")
-        if type(record["model"]) is not int:
-            raise ValueError(f"model in the {name} must be a whole number, got {record['model']!r}")
-        for field in fields[1:]:
-            value = record[field]
-            if type(value) not in (int, float) or not math.isfinite(value):
-                raise ValueError(f"{field} in the {name} must be a finite number, got {value!r}")
-            if field != "mean" and value < 0:
-                raise ValueError(f"{field} in the {name} must be at least 0, got {value!r}")
+    def from_told(cls, record: dict[str, Any]) -> Self:
+        """The prediction from told data alone that a trial has recorded."""
+        return cls(record["model"], *(record["told"][name] for name in _NUMBERS))
+
+    @classmethod
+    def check_record(cls, record: Any, name: str, with_told: bool) -> None:
+        """A ValueError unless this is what `record` makes."""
+        if not isinstance(record, dict) or type(record.get("model")) is not int:
+            raise ValueError(
+                f"{name} must be a dict with a model, a whole number, and {list(_NUMBERS)}, got "
+                f"{record!r}"
+            )
+        parts = {name: record}
+        if with_told:
+            parts[f"'told' in the {name}"] = record.get("told")
+        for whose, part in parts.items():
+            _check_numbers(part, whose)
 
     @property
     def half_width(self) -> float:
         """Of the confidence bounds."""
         return self.width * self.std + self.offset
+
+
+def _check_numbers(record: Any, name: str) -> None:
+    if not isinstance(record, dict) or not set(_NUMBERS) <= record.keys():
+        raise ValueError(f"{name} must be a dict with {list(_NUMBERS)}, got {record!r}")
+    for field in _NUMBERS:
+        value = record[field]
+        if type(value) not in (int, float) or not math.isfinite(value):
+            raise ValueError(f"{field} in the {name} must be a finite number, got {value!r}")
+        if field != "mean" and value < 0:
+            raise ValueError(f"{field} in the {name} must be at least 0, got {value!r}")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.immutable import Immutable
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.planning import POPULATION_SIZE, plan, plan_in_region
@@ -70,7 +71,7 @@ class Arena(Protocol):
         ...
 
 
-class FiniteArena:
+class FiniteArena(Immutable):
     """Survivors are ascending rows of the set."""
 
     def __init__(self, domain: FiniteSet) -> None:
@@ -107,7 +108,7 @@ class FiniteArena:
         return (w, offset, *known), survivors[posterior.mean + half >= known[0]]
 
 
-class BoxArena:
+class BoxArena(Immutable):
     """Survivors are a region of the box."""
 
     def __init__(self, domain: Box) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy, deepcopy
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from gpytorch.means import ConstantMean, ZeroMean
@@ -21,6 +21,7 @@ from botorch_ext.kernel_functions.smoothness import (
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.replicates import RepeatedDesign
 from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.admission import probes_of
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Abandoned, Asked, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.horizon import (
@@ -32,7 +33,6 @@ from botorch_ext.strategies.fixed_design.horizon import (
 from botorch_ext.strategies.fixed_design.level import Level
 from botorch_ext.strategies.fixed_design.records import check_kept
 from botorch_ext.strategies.fixed_design.refinement import Descent, RefinementRule
-from botorch_ext.strategies.probes import probes_of
 from botorch_ext.widths import Width, as_width, check_rkhs_bound
 
 
@@ -81,14 +81,6 @@ class BreadthwiseExploration(Strategy):
             the domain.
     """
 
-    _fixed: ClassVar[frozenset[str]] = Strategy._fixed | {
-        "model",
-        "tree",
-        "holder",
-        "_rule",
-        "_means",
-    }
-
     def __init__(
         self,
         domain: Box,
@@ -128,7 +120,7 @@ class BreadthwiseExploration(Strategy):
         root = self._rule.root()
         if self._rule.is_fine(root):
             self._note(self._rule.why_idle(root), HorizonWarning)
-        self._raise_warnings(stacklevel=3)
+        self._raise_warnings()
         self.levels: list[Level] = [root]
         self._means = ObservedMeans(model)
         # Everything asked on the current level and not abandoned.
@@ -136,6 +128,8 @@ class BreadthwiseExploration(Strategy):
         # The rows of the trials of the current level.
         self._rows: list[int] = []
         self._opening: Descent | None = None
+        # That of the cell of the trial checked last.
+        self._row = 0
 
     def report(self) -> dict[str, Any]:
         return super().report() | {
@@ -148,7 +142,7 @@ class BreadthwiseExploration(Strategy):
 
     # --- decisions --------------------------------------------------------------------------------
 
-    def _require_askable(self, num_trials: int, choices: Choices) -> None:
+    def require_askable(self, num_trials: int, choices: Choices) -> None:
         asked = len(self.history.trials)
         require_left(num_trials, asked, self.horizon)
         available = self._num_available(num_trials, asked + 1)
@@ -196,28 +190,29 @@ class BreadthwiseExploration(Strategy):
 
     # --- the fold ---------------------------------------------------------------------------------
 
+    def _check_event(self, event: Event) -> None:
+        if isinstance(event, Asked):
+            opening = self._opening_of(event.trial)
+            level, design = self.levels[-1], self._design
+            if opening is not None:
+                level, design = opening.level, opening.design
+            self._row = self._checked_row(event.trial, level, design)
+            self._opening = opening
+
     def _absorb(self, event: Event) -> None:
         match event:
-            case Asked(trial):
-                self._absorb_asked(trial)
+            case Asked():
+                if self._opening is not None:
+                    self._enter(self._opening)
+                self._opening = None
+                self._rows.append(self._row)
+                self._design.add(self._row)
             case Told(id, value):
                 row = self._rows[id - self.levels[-1].first]
                 self.levels[-1].counts[row] += 1
                 self.levels[-1].sums[row] += value
             case Abandoned(id):
                 self._design.remove(self._rows[id - self.levels[-1].first])
-
-    def _absorb_asked(self, trial: Trial) -> None:
-        opening = self._opening_of(trial)
-        level, design = self.levels[-1], self._design
-        if opening is not None:
-            level, design = opening.level, opening.design
-        row = self._checked_row(trial, level, design)
-        if opening is not None:
-            self._enter(opening)
-        self._opening = None
-        self._rows.append(row)
-        design.add(row)
 
     def _enter(self, opening: Descent) -> None:
         left = [self.levels[-1], *opening.levels][: len(opening.refinements)]
@@ -285,6 +280,6 @@ class BreadthwiseExploration(Strategy):
                 )
         return row
 
-    def _evaluated_means(self) -> Tensor:
+    def evaluated_means(self) -> Tensor:
         """Of the observations of all levels."""
-        return self._means.at(*self._evaluated())
+        return self._means.at(*self.evaluated())

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from botorch_ext.domains import Domain
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
+from botorch_ext.immutable import Immutable
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.replicates import means_with_repeats
 
@@ -52,7 +53,7 @@ def waiting(
     )
 
 
-class ObservedMeans:
+class ObservedMeans(Immutable):
     """The posterior mean of all observations at their own points, computed when data have come.
 
     Args:

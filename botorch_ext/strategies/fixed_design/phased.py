@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,6 +16,7 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.region import Region
 from botorch_ext.rounds import DelayAware, Rounds
 from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.admission import probes_of
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.arenas import Choice, arena_of
@@ -28,7 +28,6 @@ from botorch_ext.strategies.fixed_design.horizon import (
 )
 from botorch_ext.strategies.fixed_design.records import check_opening
 from botorch_ext.strategies.fixed_design.round import Closing, Round
-from botorch_ext.strategies.probes import probes_of
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_delta
 
@@ -76,13 +75,6 @@ class PhasedElimination(Strategy):
         HorizonWarning: The first round is longer than the horizon.
     """
 
-    _fixed: ClassVar[frozenset[str]] = Strategy._fixed | {
-        "model",
-        "round_lengths",
-        "_arena",
-        "_means",
-    }
-
     def __init__(
         self,
         domain: Domain,
@@ -104,7 +96,7 @@ class PhasedElimination(Strategy):
             raise ValueError(f"waits must be True or False, got {waits!r}")
         require_prior(model, domain)
         self._note_large_kernel(float(model.largest_variance(probes_of(domain, None, self.seed))))
-        self._raise_warnings(stacklevel=3)
+        self._raise_warnings()
         self.model = model
         self.width = as_width(width)
         self.round_lengths = rounds
@@ -121,8 +113,8 @@ class PhasedElimination(Strategy):
             message = (
                 f"horizon must be at least the first round of {first}, got {horizon}; it is cut"
             )
-            self.warnings.append(message)
-            warnings.warn(message, HorizonWarning, stacklevel=4)
+            self._note(message, HorizonWarning)
+            self._raise_warnings()
 
     def report(self) -> dict[str, Any]:
         return super().report() | {
@@ -158,7 +150,7 @@ class PhasedElimination(Strategy):
 
     # --- decisions --------------------------------------------------------------------------------
 
-    def _require_askable(self, num_trials: int, choices: Choices) -> None:
+    def require_askable(self, num_trials: int, choices: Choices) -> None:
         asked = len(self.history.trials)
         require_left(num_trials, asked, self.horizon)
         if not self.waits:
@@ -252,16 +244,19 @@ class PhasedElimination(Strategy):
 
     # --- the fold ---------------------------------------------------------------------------------
 
+    def _check_event(self, event: Event) -> None:
+        if isinstance(event, Asked):
+            self._opening = self._opening_of(event.trial)
+            round = self.rounds[-1] if self._opening is None else self._opening.round
+            self._check_planned(event.trial, round)
+
     def _absorb(self, event: Event) -> None:
         match event:
-            case Asked(trial):
-                opening = self._opening_of(trial)
-                round = self.rounds[-1] if opening is None else opening.round
-                self._check_planned(trial, round)
-                if opening is not None:
+            case Asked():
+                if self._opening is not None:
                     if self.rounds:
-                        self.rounds[-1].closing = opening.closing
-                    self.rounds.append(round)
+                        self.rounds[-1].closing = self._opening.closing
+                    self.rounds.append(self._opening.round)
                 self._opening = None
             case Told(id):
                 self._delays[id] = len(self.history.trials) - id - 1
@@ -315,6 +310,6 @@ class PhasedElimination(Strategy):
             record, f"opening of trial {step}", self.domain, 1 if learns else most, most, arrived
         )
 
-    def _evaluated_means(self) -> Tensor:
+    def evaluated_means(self) -> Tensor:
         """Of all observations, those that came too late for their round included."""
-        return self._means.at(*self._evaluated())
+        return self._means.at(*self.evaluated())

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains.cells import MAX_LEVEL, CellTree
+from botorch_ext.immutable import Immutable
 from botorch_ext.kernel_functions.smoothness import HolderConstants
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.replicates import RepeatedDesign
@@ -43,7 +44,7 @@ class Descent:
 
 
 @dataclass(frozen=True, eq=False)
-class RefinementRule:
+class RefinementRule(Immutable):
     """Algorithm 1 of Shekhar and Javidi 2022, corrected, without its evaluations.
 
     Args:

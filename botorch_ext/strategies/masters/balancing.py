@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from botorch_ext.checks import one_number
 from botorch_ext.strategies.action_sets import Choices
@@ -92,8 +92,6 @@ class RegretBalancing(MasterStrategy):
             number out of range.
     """
 
-    _fixed: ClassVar[frozenset[str]] = MasterStrategy._fixed | {"_bounds"}
-
     def __init__(
         self,
         bases: Sequence[Strategy],
@@ -159,20 +157,22 @@ class RegretBalancing(MasterStrategy):
 
     # --- the fold ---------------------------------------------------------------------------------
 
-    def _absorb(self, event: Event) -> None:
-        if not isinstance(event, Told):
-            super()._absorb(event)
-            return
+    def _check_event(self, event: Event) -> None:
         low, high = self.reward_range
-        if not low <= event.value <= high:
+        if isinstance(event, Told) and not low <= event.value <= high:
             raise ValueError(
                 f"value must be in reward_range, from {low} to {high}, got {event.value} for trial "
                 f"{event.id}"
             )
+        super()._check_event(event)
+
+    def _absorb(self, event: Event) -> None:
         super()._absorb(event)
-        base = self.history.trials[event.id].info["base"]
-        self._rewards[base] += (event.value - low) / (high - low)
-        self._test(len(self.history.values) + 1)  # this one is not yet in the history
+        if isinstance(event, Told):
+            low, high = self.reward_range
+            base = self.history.trials[event.id].info["base"]
+            self._rewards[base] += (event.value - low) / (high - low)
+            self._test(len(self.history.values))
 
     def _test(self, t: int) -> None:
         told = [base for base in self.active if self.bases[base].history.values]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -10,6 +11,7 @@ from torch import Tensor
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.immutable import Immutable
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Trial
@@ -35,9 +37,6 @@ class ContextwiseStrategy(MasterStrategy):
             that is no position.
     """
 
-    # A user's function may be impossible to copy.
-    _fixed = MasterStrategy._fixed | {"key"}
-
     def __init__(
         self,
         bases: Sequence[Strategy],
@@ -50,7 +49,12 @@ class ContextwiseStrategy(MasterStrategy):
             raise ValueError("context_domain must be given where no base takes contexts, got None")
         if not callable(key):
             raise ValueError(f"key must be a function of the context, got {key!r}")
-        self.key = key
+        self._key = _Key(key)
+
+    @property
+    def key(self) -> Callable[[Tensor], int]:
+        """From a context to the position of the base that plays."""
+        return self._key.function
 
     def _choose(self, choices: Choices, given: Sequence[int]) -> int:
         return self._position_of(choices.context)
@@ -76,3 +80,10 @@ class ContextwiseStrategy(MasterStrategy):
 
     def _judges(self, context: Tensor | None) -> list[Strategy]:
         return self.bases if context is None else [self.bases[self._position_of(context)]]
+
+
+@dataclass(frozen=True)
+class _Key(Immutable):
+    """A user's function, which may be impossible to copy."""
+
+    function: Callable[[Tensor], int]

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -37,9 +37,6 @@ class MasterStrategy(Strategy):
             the first.
     """
 
-    # They know themselves what of them to copy.
-    _fixed: ClassVar[frozenset[str]] = Strategy._fixed | {"bases"}
-
     def __init__(
         self,
         bases: Sequence[Strategy],
@@ -52,8 +49,8 @@ class MasterStrategy(Strategy):
             spaces = (base.context_space for base in bases)
             context_domain = next((space for space in spaces if space is not None), None)
         super().__init__(first.domain, first.seed, context_domain=context_domain)
-        self.bases = [base._clone() for base in bases]
-        self._takes_actions = all(base._takes_actions for base in bases)
+        self.bases = [base.clone() for base in bases]
+        self.takes_actions = all(base.takes_actions for base in bases)
         # Of each base, the ids that its trials have here.
         self._ids: list[list[int]] = [[] for _ in bases]
         for position, base in enumerate(bases):
@@ -63,11 +60,11 @@ class MasterStrategy(Strategy):
         """Of the best points of the bases, each by its own posterior mean, the one with the highest
         mean. The arguments are those of `Strategy.best`."""
         if context is not None:
-            context = self._checked_context(context)
+            context = self.checked_context(context)
         answers = [
             base.best(None if base.context_space is None else context)
             for base in self._judges(context)
-            if len(base._evaluated()[0])
+            if len(base.evaluated()[0])
         ]
         if not answers:
             raise NoObservationsError("best needs at least one evaluated point, got none")
@@ -99,7 +96,7 @@ class MasterStrategy(Strategy):
     def _summary(self, position: int) -> dict[str, Any]:
         """What `report` says of a base."""
         base = self.bases[position]
-        X, _ = base._evaluated()
+        X, _ = base.evaluated()
         x, mean = base.best() if len(X) else (None, None)
         return {
             "strategy": type(base).__name__,
@@ -110,16 +107,16 @@ class MasterStrategy(Strategy):
 
     # --- decisions --------------------------------------------------------------------------------
 
-    def _require_askable(self, num_trials: int, choices: Choices) -> None:
+    def require_askable(self, num_trials: int, choices: Choices) -> None:
         given = [0] * len(self.bases)
         for available in range(num_trials):
             position = self._choose(choices, given)
             given[position] += 1
             base = self.bases[position]
             own = _own_choices(base, choices)
-            base._checked_context(own.context)  # its contexts may be others than the master's
+            base.checked_context(own.context)  # its contexts may be others than the master's
             try:
-                base._require_askable(given[position], own)
+                base.require_askable(given[position], own)
             except WaitingForObservations as waits:
                 ids = [self._ids[position][id] for id in waits.ids]
                 raise WaitingForObservations(
@@ -138,26 +135,26 @@ class MasterStrategy(Strategy):
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         position = self._choose(choices, [0] * len(self.bases))
         base = self.bases[position]
-        trial = base._next_trial(_own_choices(base, choices))
+        trial = base.next_trial(_own_choices(base, choices))
         places = {name: trial.info[name] for name in ("index", "action") if name in trial.info}
         return trial.x, {"base": position, "decision": trial.info} | places
 
-    def _who_takes_no_actions(self) -> str:
+    def who_takes_no_actions(self) -> str:
         bases = enumerate(self.bases)
-        position, base = next(pair for pair in bases if not pair[1]._takes_actions)
-        return f"{type(self).__name__} with base {position}: {base._who_takes_no_actions()}"
+        position, base = next(pair for pair in bases if not pair[1].takes_actions)
+        return f"{type(self).__name__} with base {position}: {base.who_takes_no_actions()}"
 
     # --- the fold ---------------------------------------------------------------------------------
 
-    def _check_recorded(self, trial: Trial) -> None:
-        super()._check_recorded(trial)
+    def check_recorded(self, trial: Trial) -> None:
+        super().check_recorded(trial)
         position, decision = (trial.info.get(name) for name in ("base", "decision"))
         name, count = f"info of trial {trial.id}", len(self.bases)
         if type(position) is not int or not 0 <= position < count:
             raise ValueError(f"base in the {name} must be one of {count}, got {position!r}")
         if not isinstance(decision, dict):
             raise ValueError(f"decision in the {name} must be a dict, got {decision!r}")
-        self.bases[position]._check_recorded(self._own_trial(trial, trial.id))
+        self.bases[position].check_recorded(self._own_trial(trial, trial.id))
 
     def _own_trial(self, trial: Trial, id: int) -> Trial:
         """A trial as its base sees it."""
@@ -165,53 +162,57 @@ class MasterStrategy(Strategy):
         context = None if base.context_space is None else trial.context
         return Trial(id, trial.x, context, trial.info["decision"]).copy()
 
+    def _check_event(self, event: Event) -> None:
+        if isinstance(event, Asked):
+            self._check_played(event.trial)
+        position, own = self._own_event(event)
+        try:
+            self.bases[position].check_event(own)
+        except ValueError as error:
+            if isinstance(event, Asked) and isinstance(own, Asked):
+                its, here = own.trial.id, event.trial.id
+                error.add_note(f"It is trial {its} of base {position}, here {here}.")
+            raise
+
     def _absorb(self, event: Event) -> None:
+        position, own = self._own_event(event)
+        base = self.bases[position]
+        base.fold(own)
+        if isinstance(event, Asked):
+            self._ids[position].append(event.trial.id)
+        for message, category in base.take_warnings():
+            self._note(f"base {position}: {message}", category)
+
+    def _own_event(self, event: Event) -> tuple[int, Event]:
+        """The position of the base that an event belongs to, and the event as the base sees it."""
         match event:
             case Asked(trial):
-                self._check_played(trial)
                 position = trial.info["base"]
-                own = self._own_trial(trial, len(self._ids[position]))
-                try:
-                    self._pass_on(position, Asked(own))
-                except ValueError as error:
-                    error.add_note(f"It is trial {own.id} of base {position}, here {trial.id}.")
-                    raise
-                self._ids[position].append(trial.id)
+                return position, Asked(self._own_trial(trial, len(self._ids[position])))
             case Told(id, value):
                 position, own_id = self._place_of(id)
-                self._pass_on(position, Told(own_id, value))
+                return position, Told(own_id, value)
             case Abandoned(id):
                 position, own_id = self._place_of(id)
-                self._pass_on(position, Abandoned(own_id))
+                return position, Abandoned(own_id)
 
     def _place_of(self, id: int) -> tuple[int, int]:
         """The position of the base that a trial belongs to, and its id there."""
         position = self.history.trials[id].info["base"]
         return position, bisect_left(self._ids[position], id)
 
-    def _pass_on(self, position: int, event: Event) -> None:
-        base = self.bases[position]
-        base._fold(event)
-        # Raised when this event has happened here as well.
-        for message, category in base._unraised:
-            self._note(f"base {position}: {message}", category)
-        base._unraised.clear()
-
-    def _copied_state(self) -> dict[str, Any]:
-        return super()._copied_state() | {"bases": [base._clone() for base in self.bases]}
-
-    def _evaluated(self) -> tuple[Tensor, Tensor]:
+    def evaluated(self) -> tuple[Tensor, Tensor]:
         """The evaluated actions of all bases, data they began with included, base by base."""
-        X, Y = zip(*(base._evaluated() for base in self.bases), strict=True)
+        X, Y = zip(*(base.evaluated() for base in self.bases), strict=True)
         return torch.cat([own[:, : self.domain.dim] for own in X]), torch.cat(Y)
 
-    def _evaluated_means(self) -> Tensor:
-        return torch.cat([base._evaluated_means() for base in self.bases])
+    def evaluated_means(self) -> Tensor:
+        return torch.cat([base.evaluated_means() for base in self.bases])
 
-    def _check_joint(self, X: Tensor) -> None:
+    def check_joint(self, X: Tensor) -> None:
         for base in self.bases:
             if base.context_space is not None:
-                base._check_joint(X)
+                base.check_joint(X)
 
 
 def _own_choices(base: Strategy, choices: Choices) -> Choices:

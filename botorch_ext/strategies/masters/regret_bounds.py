@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from botorch_ext.checks import one_number
+from botorch_ext.immutable import Immutable
 from botorch_ext.widths import check_misspecification, check_rkhs_bound
 from botorch_ext.widths.base import require
 
@@ -59,7 +60,7 @@ class CandidateBound:
         return min(learning + bias, self.scale * num_trials)
 
 
-class RescaledBound:
+class RescaledBound(Immutable):
     """min(R(n) / scale, n), each R(n) computed and checked once, in turn."""
 
     def __init__(self, bound: RegretBound, scale: float, position: int) -> None:

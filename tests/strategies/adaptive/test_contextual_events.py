@@ -215,7 +215,7 @@ def test_reading_changes_nothing(method, domain):
     for action in script(9 if domain is box else 16, 105):
         chosen_from = play(curious, [action], made, chosen_from)
         offer = made[len(curious.history.trials)]
-        curious._clone().ask(2, **offer.keywords())
+        curious.clone().ask(2, **offer.keywords())
         curious.report()
         if curious.history.values:
             curious.best()
@@ -225,7 +225,7 @@ def test_reading_changes_nothing(method, domain):
     play(plain_one, script(9 if domain is box else 16, 105), made)
     assert snapshot(curious) == snapshot(plain_one)
     offer = made[len(curious.history.trials)]
-    ahead = curious._next_trial(curious._checked_choices(offer.context, offer.actions))
+    ahead = curious.next_trial(curious._checked_choices(offer.context, offer.actions))
     assert plain(Asked(ahead)) == plain(Asked(plain_one.ask(**offer.keywords())))
 
 

@@ -759,7 +759,7 @@ def test_repeated_observations_of_a_point_are_one_of_their_average(mean):
         prior = 0 * X[:, 0] if mean is None else mean(X)
         y = X.new_tensor([strategy.history.values[id] for id in told])
         expected, _ = dense_posterior(kernel(), X, y - prior, X, LAMBDA)
-        assert_close(strategy._evaluated_means(), expected + prior, **tolerance(X.dtype))
+        assert_close(strategy.evaluated_means(), expected + prior, **tolerance(X.dtype))
     assert len(told) == 50
 
 

@@ -120,7 +120,7 @@ def test_what_comes_next_is_shown_without_asking_it(domain):
     play(master, script(25, seed=42))
     before = snapshot(master)
     choices = master._checked_choices(None, None)
-    preview = master._next_trial(choices)
+    preview = master.next_trial(choices)
     assert snapshot(master) == before
     assert plain(Asked(master.ask())) == plain(Asked(preview))
 
@@ -129,7 +129,7 @@ def test_what_comes_next_is_shown_without_asking_it(domain):
 def test_a_clone_goes_its_own_way(domain):
     master = MIXTURES["nested"](domain())
     play(master, script(25, seed=43))
-    clone, before = master._clone(), snapshot(master)
+    clone, before = master.clone(), snapshot(master)
     play(clone, script(20, seed=44))
     assert snapshot(master) == before
     play(master, script(20, seed=44))

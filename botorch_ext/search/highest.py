@@ -1,4 +1,4 @@
-"""The most optimistic choice: the argmax over points, and models, of upper confidence bounds."""
+"""Highest: the argmax over points, and models, of upper confidence bounds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,11 @@ def best_in_box(
         (position,) = contenders
         single, width = bounds.models.single(position), bounds.widths[position]
         bound = ConfidenceBound(single, width, context=bounds.context)
-        x, _ = maximize_on_box(bound, box, seed, affordable_points(n), extra=incumbents)
+        # The data are those of all contexts: few incumbents are near the best hill of this one, and
+        # it has many hills.
+        least, num_starts = (512, 6) if bounds.context is None else (1024, 20)
+        num_raw = affordable_points(n, least=least)
+        x, _ = maximize_on_box(bound, box, seed, num_raw, num_starts, extra=incumbents)
         return x, position
     if len(contenders) < m:
         bounds = bounds.select(contenders)
@@ -52,6 +56,8 @@ def best_pair(
 ) -> tuple[int, int]:
     """The candidate with the highest of ``m x N`` bounds and the model that gave it; of equal ones
     the first. Arguments as for `best_in_box`."""
+    if len(bounds) == 1:
+        return int(bounds[0].argmax()), 0
     if probabilities is not None:
         return int((probabilities @ bounds).argmax()), int(probabilities.argmax())
     if contenders is not None:

@@ -1,0 +1,53 @@
+"""Bounds: the confidence bounds of several models of the same data, in one context."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from torch import Tensor
+
+from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.models.finite_models import FiniteCandidates
+from botorch_ext.search.models import UpperBounds
+
+Models = CandidateModels | FiniteCandidates
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """mean +- (width * std + offset) of each of m models.
+
+    Args:
+        models: Of joint rows, or of the candidates of a finite set.
+        widths: ``m``.
+        offsets: ``m``.
+        context: ``d_z``: points are actions, the models see them joined with this context.
+    """
+
+    models: Models
+    widths: Tensor
+    offsets: Tensor
+    context: Tensor | None = None
+
+    @cached_property
+    def of_candidates(self) -> tuple[Tensor, Tensor, Tensor] | None:
+        """Means, standard deviations and half-widths at the candidates of a finite set, ``m x N``
+        each; None for models of joint rows."""
+        if not isinstance(self.models, FiniteCandidates):
+            return None
+        std = self.models.std
+        return self.models.mean, std, self.widths[:, None] * std + self.offsets[:, None]
+
+    def upper(self) -> UpperBounds:
+        """The upper bounds of models of joint rows, as a function of the point."""
+        return self._signed(1)
+
+    def negated_lower(self) -> UpperBounds:
+        """Widths and offsets with their signs turned, which makes upper bounds lower ones."""
+        return self._signed(-1)
+
+    def _signed(self, sign: int) -> UpperBounds:
+        if not isinstance(self.models, CandidateModels):
+            raise TypeError("models of a finite set have no bounds elsewhere")
+        return UpperBounds(self.models, sign * self.widths, sign * self.offsets, self.context)

@@ -1,0 +1,457 @@
+"""BoundsStrategy: all methods that play confidence bounds, of one model or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
+from botorch_ext.exceptions import AllModelsRejectedWarning
+from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.models.finite_models import FiniteCandidates
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.adaptive.bounds import Bounds, Models
+from botorch_ext.strategies.adaptive.judges import Judge
+from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy, PendingRows
+from botorch_ext.strategies.adaptive.predictions import Play, Prediction, ToldOnly
+from botorch_ext.strategies.adaptive.searches import Highest, Search, Turn
+from botorch_ext.strategies.admission import probes_of
+from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.events import Asked, Event, Told, Trial
+from botorch_ext.widths import Width, as_tensor_like, as_width
+
+
+class BoundsOptions(TypedDict, total=False):
+    """The keyword arguments of `BoundsStrategy` that the methods made of it pass on."""
+
+    pending: Pending
+    inflate: bool
+    minimum: float | None
+    timeout: int | None
+    seed: int
+    initial: tuple[Tensor, Tensor] | None
+    num_initial: int
+    context_domain: Domain | int | ContextSpace | None
+
+
+class BoundsStrategy(Strategy):
+    """Plays the confidence bounds mean +- (width * std + offset) of one or more models of the same
+    data.
+
+    A `Search` says which point is chosen by them, and for which model; a `Judge` says which models
+    may play and what an observation teaches about them. Models that it refutes are dropped.
+
+    Pending trials (asked, not yet told) are treated as ``pending`` says:
+
+    - "ignore": as if they had not been asked; the same point is then asked again until it is told.
+    - "hallucinate": they count in the standard deviation and in the width, and leave the mean alone
+      (GP-BUCB, Desautels et al. 2014). ``inflate=True`` multiplies the width by exp(information
+      gain of the pending points given the told ones), which is what makes the bound valid.
+    - "censor": they enter as the known ``minimum`` in mean, standard deviation and width until told
+      (GP-UCB-SDF, Verma et al. 2022); with ``timeout`` m a trial asked at step s and not told
+      before the ask of step s + m + 1 stays censored for ever.
+
+    With a ``context_domain`` the models are of joint rows, actions first, then the context; each
+    ask is given a context, and the maximum is that over the actions there (CGP-UCB, Krause and Ong
+    2011, eq. 2).
+
+    ``info`` of a trial has what `Prediction` says and, on a finite set, the row as ``index``.
+
+    Args:
+        domain: A `Box` or a `FiniteSet`, of actions.
+        model: A `KernelGP`, or `CandidateModels`; it is copied, and data it holds count as steps.
+            They may lie outside the domain, so `best` chooses among the points of the study and of
+            ``initial`` alone.
+        width: The confidence width, or a number, for all models; or one for each.
+        search: What is chosen by the bounds; the highest upper bound if None.
+        judge: What is learnt about the models; nothing if None.
+        pending: The policy above.
+        inflate: Whether "hallucinate" inflates the widths.
+        minimum: The least value f can take ("censor" only).
+        timeout: Steps after which a pending trial stays censored ("censor" only); None for never.
+        seed: Seeds the optimiser and the first points. On a finite set ties go to the first point
+            and the first model.
+        initial: ``(X, Y)`` the user already has.
+        num_initial: Sobol points asked first.
+        context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
+            `ContextSpace`.
+
+    Raises:
+        ValueError: A batched model, models that do not take the points of the domain, a prior mean
+            that is not finite there, mixed devices or dtypes, a model with transforms on a finite
+            set, as many widths as there are models not, or options that do not belong to the
+            pending policy.
+
+    Warns:
+        KernelBoundWarning: k(x, x) of a model exceeds 1 somewhere on the domain; with contexts of
+            which no domain is known, at an asked point.
+        AllModelsRejectedWarning: Every model is refuted. The last one stays.
+    """
+
+    takes_actions = True
+
+    def __init__(
+        self,
+        domain: Domain,
+        model: KernelGP | CandidateModels,
+        width: Width | float | Sequence[Width | float],
+        *,
+        search: Search | None = None,
+        judge: Judge | None = None,
+        pending: Pending = "hallucinate",
+        inflate: bool = False,
+        minimum: float | None = None,
+        timeout: int | None = None,
+        seed: int = 0,
+        initial: tuple[Tensor, Tensor] | None = None,
+        num_initial: int = 0,
+        context_domain: Domain | int | ContextSpace | None = None,
+    ) -> None:
+        super().__init__(domain, seed, initial, num_initial, context_domain)
+        policy = PendingPolicy(pending, inflate, minimum, timeout)
+        probes = probes_of(domain, self.context_space, self.seed)
+        models = _checked_models(model, probes)
+        self.width = _checked_widths(width, models)
+        self.search = Highest() if search is None else search
+        self.judge = Judge() if judge is None else judge
+        if isinstance(domain, FiniteSet) and self.context_space is None:
+            if isinstance(model, KernelGP) and model.has_transforms:
+                raise ValueError("model must not have input or outcome transforms on a FiniteSet")
+            posterior = models.on(domain.points)
+            rows = [] if self.initial is None else domain.index(self.initial[0]).tolist()
+            self._initial_data_rows: list[int] = rows
+        else:
+            posterior = models.fork()
+        # Of all models so far, and how many there were when each trial was asked.
+        self.names: list[str] = list(models.names)
+        self.num_known: list[int] = []
+        # The places among the candidates of the models that the posterior still has.
+        self.alive: list[int] = list(range(models.num_models))
+        # From the place of a model to the number of observations that refuted it.
+        self.rejected: dict[int, int] = {}
+        self.all_rejected_at: int | None = None
+        if len(probes):
+            self._note_large_kernels(models.largest_variances(probes))
+            self._raise_warnings()
+        if self.initial is not None:
+            posterior.add(*self.initial)
+        self._num_data_before = posterior.num_observations
+        self._rows: PendingRows[Models] = PendingRows(posterior, policy)
+        self._grow()
+
+    # --- what is known ----------------------------------------------------------------------------
+
+    @property
+    def posterior(self) -> Any:
+        """What the models know that are not eliminated, in the order of `alive`: the told data, and
+        the pending trials as the policy says. `CandidateModels`, or `FiniteCandidates` on a finite
+        set without contexts. Reading it changes nothing."""
+        return self._rows.current().posterior
+
+    @property
+    def models(self) -> Models:
+        """As `posterior`, but the trial asked last may be missing; not to be changed."""
+        return self._rows.posterior
+
+    @property
+    def num_data(self) -> int:
+        """Observations so far, initial ones included."""
+        return self._rows.num_data
+
+    @property
+    def next_step(self) -> int:
+        """t of the next ask: one more than the steps so far, initial ones included."""
+        return self._num_data_before + len(self.history.trials) + 1
+
+    @property
+    def plays(self) -> list[Play]:
+        """The observations that models asked for, in the order of telling."""
+        plays, t = [], self._num_data_before
+        for event in self.history.events:
+            if isinstance(event, Told) and event.id not in self._rows.told_too_late:
+                t += 1
+                if event.id >= len(self._initial_points):
+                    plays.append(Play(t, event.id, self.history.trials[event.id].info["model"]))
+        return plays
+
+    def times_played(self) -> list[int]:
+        """How often each model was played, those that are eliminated included."""
+        played = [0] * len(self.names)
+        for trial in self.history.trials[len(self._initial_points) :]:
+            played[trial.info["model"]] += 1
+        return played
+
+    def evidence(self) -> Tensor:
+        """The log marginal likelihood of the told data under the models of `models`."""
+        return self._evidence(self._rows)
+
+    @torch.no_grad()
+    def bands(self, X: Tensor, context: ContextLike | None = None) -> tuple[Tensor, Tensor]:
+        """The confidence bands of the models that are not eliminated, pending trials as the policy
+        says: what the next ask chooses by.
+
+        Args:
+            X: ``n x d`` points of the domain.
+            context: ``d_z``, where the strategy takes contexts.
+
+        Returns:
+            Two ``m x n``-dim tensors in the order of `alive`, in units of the observations: the
+            means, and how far the bands reach to either side.
+
+        Raises:
+            ValueError: Points outside the domain, or a context that `ask` would refuse.
+        """
+        checked = self.checked_context(context)
+        X = self.domain.require_contains(X)
+        bounds = self._bounds(self._rows.current().posterior, checked)
+        if bounds.of_candidates is not None and isinstance(self.domain, FiniteSet):
+            index = self.domain.index(X)
+            mean, _, half_width = (values[:, index] for values in bounds.of_candidates)
+            return mean, half_width
+        mean, std = bounds.upper().models.mean_and_std(with_context(X, checked))
+        return mean, bounds.widths[:, None] * std + bounds.offsets[:, None]
+
+    def report(self) -> dict[str, Any]:
+        rows = self._rows.current()
+        posterior, summary = rows.posterior, super().report()
+        evidence, played = self._evidence(rows), self.times_played()
+        widths = self._bounds(posterior).widths.tolist()
+        gains = posterior.information_gain().tolist()
+        models: list[dict[str, Any]] = [
+            {
+                "name": name,
+                "status": "rejected" if id in self.rejected else "alive",
+                "rejected_at": self.rejected.get(id),
+                "times_played": played[id],
+                "log_marginal_likelihood": None,
+                "current_width": None,
+                "information_gain": None,
+            }
+            | self.judge.summary(id)
+            for id, name in enumerate(self.names)
+        ]
+        for id, likelihood, width, gain in zip(
+            self.alive, evidence.tolist(), widths, gains, strict=True
+        ):
+            models[id] |= {
+                "log_marginal_likelihood": likelihood,
+                "current_width": width,
+                "information_gain": gain,
+            }
+        likeliest = int(evidence.argmax())
+        summary |= {
+            "t": rows.num_rows + 1,
+            "width": repr(self.width),
+            # Of the likeliest model:
+            "current_width": widths[likeliest],
+            "information_gain": gains[likeliest],
+            "jittered_rows": posterior.num_jittered()[likeliest],
+            "models": models,
+            "alive": [self.names[id] for id in self.alive],
+            "all_rejected_at": self.all_rejected_at,
+            "pending_policy": rows.policy.pending,
+            "inflated": rows.policy.inflate,
+            "told_too_late": list(rows.told_too_late),
+        }
+        return summary
+
+    # --- for subclasses ---------------------------------------------------------------------------
+
+    def _current_width(self) -> Width | list[Width]:
+        """The width at this step: one for all models, or one for each candidate."""
+        return self.width
+
+    def _in_units(self, prediction: Prediction) -> Prediction:
+        """A prediction in the units of the observations."""
+        return prediction
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
+        # Brings the models up to date with the events: `posterior` is the same before and after.
+        self._rows.enter_newest()
+        bounds = self._bounds(self._rows.posterior, choices.context)
+        turn = Turn(
+            self.domain,
+            choices,
+            self._seed_of(len(self.history.trials)),
+            self._incumbents,
+            self.judge.contenders(self),
+            self.judge.weights(self),
+        )
+        pick = self.search.best(bounds, turn)
+        at = pick.info["index"] if bounds.of_candidates is not None else None
+        place = with_context(pick.x, choices.context) if at is None else at
+        info = pick.info | self._record(bounds, pick.model, place)
+        if pick.opponent is not None:
+            info["pessimistic"] = self._record(bounds, pick.opponent, place)
+        return pick.x, info
+
+    def _bounds(self, posterior: Models, context: Tensor | None = None) -> Bounds:
+        t, of_alive = posterior.num_observations + 1, self._current_width()
+        if not isinstance(of_alive, Width):
+            of_alive = [of_alive[id] for id in self.alive]
+        widths = posterior.width(of_alive, t)
+        if self._rows.policy.inflate:
+            widths = widths * posterior.pending_information_gain().exp()
+        return Bounds(posterior, widths, posterior.offset(of_alive, t), context)
+
+    def _record(self, bounds: Bounds, position: int, at: int | Tensor) -> dict[str, Any]:
+        """What a trial records of a model at a candidate (its row) or a joint row."""
+        models: Any = bounds.models
+        untold = self._rows.untold(self.history) if self.judge.needs_predictions else []
+        width, offset = bounds.widths[position], bounds.offsets[position]
+        if bounds.of_candidates is not None:
+            mean, std, _ = (values[position, at] for values in bounds.of_candidates)
+        else:
+            mean, std, _ = models.moments_without(position, [], at)
+        id = self.alive[position]
+        now = Prediction(id, *torch.stack([mean, std, width, offset]).tolist())
+        told = None
+        if self.judge.needs_predictions:
+            told = self._in_units(self._told_only(bounds, position, at, untold) if untold else now)
+        return self._in_units(now).record(told)
+
+    def _told_only(
+        self, bounds: Bounds, position: int, at: int | Tensor, untold: list[int]
+    ) -> Prediction:
+        models: Any = bounds.models
+        mean, std, gain = models.moments_without(position, untold, at)
+        told = ToldOnly(
+            models.noise_variance[position],
+            models.num_observations - len(untold),
+            models.dim,
+            gain,
+        )
+        id, width, t = self.alive[position], self._current_width(), told.num_observations + 1
+        own = width if isinstance(width, Width) else width[id]
+        numbers = [as_tensor_like(value, mean) for value in (own(t, told), own.offset(t, told))]
+        return Prediction(id, *torch.stack([mean, std, *numbers]).tolist())
+
+    # --- the fold ---------------------------------------------------------------------------------
+
+    def _check_event(self, event: Event) -> None:
+        if not isinstance(event, Asked):
+            return
+        if event.trial.id >= len(self._initial_points):
+            self._check_played(event.trial)
+        if self._looks_at_kernel_later:
+            joint: Any = self._rows.posterior
+            self._largest = joint.largest_variances(event.trial.point.unsqueeze(0))
+
+    def _check_played(self, trial: Trial) -> None:
+        """A ValueError where a recorded trial is none that the method asks now."""
+        self._check_prediction(trial.info, f"info of trial {trial.id}")
+
+    def _check_prediction(self, record: Any, name: str) -> None:
+        Prediction.check_record(record, name, self.judge.needs_predictions)
+        if record["model"] not in self.alive:
+            raise ValueError(
+                f"model in the {name} must be alive, one of {self.alive}, got {record['model']}"
+            )
+
+    def _absorb(self, event: Event) -> None:
+        if isinstance(event, Asked):
+            self._rows.enter_newest()
+            if self._looks_at_kernel_later and not self.warnings:
+                self._note_large_kernels(self._largest)
+            self.num_known.append(len(self.names))
+            self._grow()
+        is_datum = self._rows.absorb(event, self.history)
+        if is_datum and isinstance(event, Told) and event.id >= len(self._initial_points):
+            trial = self.history.trials[event.id]
+            for model in self.judge.learn(trial, event.value, self):
+                self._reject(model)
+
+    def _grow(self) -> None:
+        added = self._rows.posterior.grow(self.next_step)
+        self.alive += range(len(self.names), len(self.names) + len(added))
+        self.names += added
+
+    def _reject(self, id: int) -> None:
+        """Eliminates a model and drops its posterior; the last one stays, with a warning."""
+        if len(self.alive) > 1:
+            self._rows.posterior = self._rows.posterior.drop(self.alive.index(id))
+            self.alive.remove(id)
+            self.rejected[id] = self.num_data
+        elif self.all_rejected_at is None:
+            self.all_rejected_at = self.num_data
+            message = (
+                f"every model is rejected after {self.num_data} observations: the assumptions are "
+                f"broken, and {self.names[id]}, the last one, stays"
+            )
+            self._note(message, AllModelsRejectedWarning)
+
+    def _note_large_kernels(self, largest: Tensor) -> None:
+        for id, value in zip(self.alive, largest.tolist(), strict=True):
+            self._note_large_kernel(value, f" ({self.names[id]})" if len(self.names) > 1 else "")
+
+    # --- means ------------------------------------------------------------------------------------
+
+    def _evidence(self, rows: PendingRows[Models]) -> Tensor:
+        return rows.posterior.log_marginal_likelihood(rows.untold(self.history))
+
+    def _likeliest(self, rows: PendingRows[Models]) -> int:
+        return 0 if len(self.alive) == 1 else int(self._evidence(rows).argmax())
+
+    def evaluated_means(self) -> Tensor:
+        rows = self._rows.for_means()
+        if isinstance(rows.posterior, FiniteCandidates):
+            told = [self.history.trials[id].info["index"] for id in self.history.values]
+            return rows.posterior.mean[self._likeliest(rows), self._initial_data_rows + told]
+        return self.means_at(self.evaluated()[0])
+
+    @torch.no_grad()
+    def means_at(self, X: Tensor) -> Tensor:
+        rows = self._rows.for_means()
+        models: Any = rows.posterior
+        return models.means(self._likeliest(rows), X)
+
+    def check_joint(self, X: Tensor) -> None:
+        models: Any = self._rows.posterior
+        models.require_takes(X)
+
+
+class OptimisticStrategy(BoundsStrategy):
+    """x_t in argmax mean + w_t std: GP-UCB and its relatives, told apart by width and pending
+    policy. See `BoundsStrategy`, of which it is the case of one model.
+
+    Args:
+        domain: A `Box` or a `FiniteSet`, of actions.
+        model: A `KernelGP`; it is copied, and data it holds count as steps.
+        width: The confidence width, or a number.
+        options: The keyword arguments of `BoundsStrategy`.
+    """
+
+    @property
+    def posterior(self) -> Any:
+        """What is known: the told data, and the pending trials as the policy says. A `KernelGP`, or
+        a `FinitePosterior` on a finite set without contexts. Reading it changes nothing."""
+        return super().posterior.parts[0].model
+
+
+def _checked_models(model: KernelGP | CandidateModels, probes: Tensor) -> CandidateModels:
+    """As several models; a ValueError unless they take the probes, where there are any."""
+    if not isinstance(model, KernelGP | CandidateModels):
+        raise ValueError(f"models must be CandidateModels, got a {type(model).__name__}")
+    if len(probes):
+        model.require_takes(probes)
+    return CandidateModels.of(model) if isinstance(model, KernelGP) else model
+
+
+def _checked_widths(
+    width: Width | float | Sequence[Width | float], models: CandidateModels
+) -> Width | list[Width]:
+    if not isinstance(width, Sequence):
+        return as_width(width)
+    if models.grows:
+        raise ValueError(f"width must be one for all models of a set that grows, got {len(width)}")
+    num_models = models.num_models
+    if len(width) != num_models:
+        raise ValueError(f"width must be one, or one for each of {num_models}, got {len(width)}")
+    return [as_width(own) for own in width]

@@ -1,0 +1,112 @@
+"""Judges: what an observation teaches about the models, and which of them may play."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from botorch_ext.models.kernel_variants import shrunk_lengthscale
+from botorch_ext.strategies.adaptive.bounds import Models
+from botorch_ext.strategies.events import Trial
+
+
+class Standing(Protocol):
+    """What a judge may look at: a `BoundsStrategy`."""
+
+    alive: list[int]
+    """The models that are not eliminated, their places among the candidates."""
+    names: list[str]
+    """Of all models so far."""
+    num_known: list[int]
+    """How many models there were when each trial was asked."""
+
+    @property
+    def models(self) -> Models:
+        """The posteriors of the models alive, in this order."""
+        ...
+
+    @property
+    def num_data(self) -> int:
+        """Observations so far, initial ones included."""
+        ...
+
+    @property
+    def next_step(self) -> int:
+        """t of the next ask: one more than the steps so far, initial ones included."""
+        ...
+
+    def times_played(self) -> list[int]:
+        """How often each model was played."""
+        ...
+
+    def evidence(self) -> Tensor:
+        """The log marginal likelihood of the told data under the models alive."""
+        ...
+
+
+class Judge:
+    """A judge that learns nothing and lets all models play."""
+
+    #: Whether trials record what their model predicts from told data alone.
+    needs_predictions: bool = False
+
+    def contenders(self, standing: Standing) -> list[int] | None:
+        """The positions among those alive of the models that may play; None for all."""
+        return None
+
+    def weights(self, standing: Standing) -> Tensor | None:
+        """The weights with which upper bounds are averaged; None where the highest counts."""
+        return None
+
+    def learn(self, trial: Trial, value: float, standing: Standing) -> list[int]:
+        """Learns from a trial that a model asked, a datum by now; the models it refutes."""
+        return []
+
+    def summary(self, model: int) -> dict[str, Any]:
+        """What the report says of a model."""
+        return {}
+
+
+class Likeliest(Judge):
+    """A judge that lets the model with the highest marginal likelihood play; of equal ones the
+    first."""
+
+    def contenders(self, standing: Standing) -> list[int]:
+        return [int(standing.evidence().argmax())]
+
+
+class Averaging(Judge):
+    """A judge that weighs models by P(model | data), from a uniform prior."""
+
+    def weights(self, standing: Standing) -> Tensor:
+        return standing.evidence().softmax(dim=0)
+
+
+class Schedule(Judge):
+    """A judge that shrinks the lengthscale as lengthscale_0 / g(t), whatever is observed.
+
+    Args:
+        lengthscale_0: The first lengthscale.
+        growth: g, of the step t.
+    """
+
+    def __init__(self, lengthscale_0: float, growth: Callable[[int], float]) -> None:
+        self.lengthscale_0, self.growth = lengthscale_0, growth
+        shrunk_lengthscale(lengthscale_0, growth, 1)
+
+    def contenders(self, standing: Standing) -> list[int]:
+        target = shrunk_lengthscale(self.lengthscale_0, self.growth, standing.next_step)
+        return [int((require_lengthscales(standing.models) - target).abs().argmin())]
+
+
+def require_lengthscales(models: Models) -> Tensor:
+    """The lengthscales of models, or a ValueError where they are not told apart by one."""
+    scales = models.lengthscales_of
+    if scales is None:
+        raise ValueError(
+            "models must be told apart by one lengthscale each, such as "
+            "CandidateModels.lengthscales or CandidateModels.growing make them"
+        )
+    return scales

@@ -1,0 +1,141 @@
+"""Searches: which point is chosen for which model, by the confidence bounds of all of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains import Domain
+from botorch_ext.immutable import Immutable
+from botorch_ext.robust.box_balls import BoxBalls
+from botorch_ext.robust.perturbations import FiniteBalls
+from botorch_ext.robust.worst_case import OwnBounds, lowest_bound, maximize_worst_case
+from botorch_ext.search.highest import best_in_box, best_pair
+from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.adaptive.bounds import Bounds
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """What a search may look at besides the bounds.
+
+    Args:
+        domain: Where actions live.
+        choices: The actions there are.
+        seed: Seeds what is random.
+        incumbents: Gives ``n x d`` points of a box that are looked at too.
+        contenders: The positions of the models that may play; None for all.
+        weights: ``m``: bounds are averaged with these; None where the highest counts.
+    """
+
+    domain: Domain
+    choices: Choices
+    seed: int
+    incumbents: Callable[[], Tensor]
+    contenders: list[int] | None = None
+    weights: Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Pick:
+    """What is chosen.
+
+    Args:
+        x: The ``d``-dim point.
+        model: The position of the model it is chosen for.
+        info: What a trial records of it: its row in a finite set or among the actions, its centre.
+        opponent: The position of the model whose lower bound is the lowest, where one is sought.
+    """
+
+    x: Tensor
+    model: int
+    info: dict[str, Any] = field(default_factory=dict)
+    opponent: int | None = None
+
+
+class Search(Immutable, ABC):
+    """Chooses by confidence bounds; it owns every budget and keeps nothing."""
+
+    @abstractmethod
+    def best(self, bounds: Bounds, turn: Turn) -> Pick:
+        """The choice of this turn."""
+
+
+class Highest(Search):
+    """The point and the model with the highest upper bound, or the point with the highest average
+    of them. On finite sets ties go to the first point and the first model."""
+
+    def best(self, bounds: Bounds, turn: Turn) -> Pick:
+        contenders, weights, choices = turn.contenders, turn.weights, turn.choices
+        points = choices.points(turn.domain)
+        if points is None:
+            box: Any = turn.domain  # since it has no points
+            incumbents = turn.incumbents()
+            x, model = best_in_box(bounds.upper(), box, turn.seed, incumbents, contenders, weights)
+            return Pick(x, model)
+        if bounds.of_candidates is None:
+            values = bounds.upper().values(points)
+        else:
+            mean, _, half_width = bounds.of_candidates
+            values = mean + half_width
+            values = values if choices.rows is None else values[:, choices.rows]  # (m, N)
+        row, model = best_pair(values, contenders, weights)
+        return Pick(points[row].clone(), model, dict(choices.places(row)))
+
+
+class WorstCase(Search):
+    """The centre and the model whose upper bound is highest at its worst perturbation; then, among
+    the perturbations of that centre, the point and the model with the lowest lower bound.
+
+    Args:
+        balls: What is within reach of each point of the domain.
+    """
+
+    def __init__(self, balls: FiniteBalls | BoxBalls) -> None:
+        self.balls = balls
+
+    @property
+    def moves(self) -> bool:
+        """Whether there is anything within reach of a point but itself."""
+        return isinstance(self.balls, FiniteBalls) or bool((self.balls.radii > 0).any())
+
+    def best(self, bounds: Bounds, turn: Turn) -> Pick:
+        if isinstance(self.balls, FiniteBalls):
+            return self._in_set(bounds, self.balls)
+        return self._in_box(bounds, turn, self.balls)
+
+    def _in_set(self, bounds: Bounds, balls: FiniteBalls) -> Pick:
+        if bounds.of_candidates is None:
+            raise TypeError("balls of a finite set need models of its candidates")
+        mean, _, half_width = bounds.of_candidates
+        worst, _ = balls.worst_case(mean + half_width)
+        center, model = best_pair(worst)
+        near = balls.neighbours(center)
+        place, opponent = best_pair((half_width - mean)[:, near])
+        candidates, index = bounds.models.candidates, int(near[place])  # pyright: ignore
+        info = {"index": index, "center_index": center, "center": candidates[center].tolist()}
+        return Pick(candidates[index].clone(), model, info, opponent)
+
+    def _in_box(self, bounds: Bounds, turn: Turn, balls: BoxBalls) -> Pick:
+        upper, incumbents = bounds.upper(), turn.incumbents()
+        if self.moves:
+            center, model = maximize_worst_case(upper, balls, turn.seed, incumbents)
+        else:
+            center, model = best_in_box(upper, balls.box, turn.seed, incumbents)
+        x, opponent = lowest_bound(bounds.negated_lower(), balls, center)
+        return Pick(x, model, {"center": center.tolist()}, opponent)
+
+    def worst_of_means(self, models: Any, position: int, centers: Tensor) -> Tensor:
+        """The lowest posterior mean of one model within reach of each of ``n x d`` centres, ``n``;
+        on a finite set of each of ``n`` rows."""
+        if isinstance(self.balls, FiniteBalls):
+            return self.balls.worst_case(models.mean[position])[0][centers]
+        none = torch.zeros_like(centers[0, :1])
+        means = Bounds(models.select([position]), none, none).upper()
+        values, _ = self.balls.worst_case(OwnBounds(means), centers.unsqueeze(1))
+        return values.squeeze(1)
