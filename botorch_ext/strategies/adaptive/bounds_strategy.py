@@ -376,7 +376,7 @@ class BoundsStrategy(Strategy):
     def _reject(self, id: int) -> None:
         """Eliminates a model and drops its posterior; the last one stays, with a warning."""
         if len(self.alive) > 1:
-            self._rows.posterior = self._rows.posterior.drop(self.alive.index(id))
+            self._rows.posterior.drop(self.alive.index(id))
             self.alive.remove(id)
             self.rejected[id] = self.num_data
         elif self.all_rejected_at is None:
