@@ -250,7 +250,7 @@ class BoundsStrategy(Strategy):
             # Of the likeliest model:
             "current_width": widths[likeliest],
             "information_gain": gains[likeliest],
-            "jittered_rows": posterior.num_jittered()[likeliest],
+            "jittered_rows": int(posterior.jittered_rows()[likeliest]),
             "models": models,
             "alive": [self.names[id] for id in self.alive],
             "all_rejected_at": self.all_rejected_at,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from copy import deepcopy
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
@@ -75,6 +75,8 @@ class Growing(Protocol):
 
     def remove(self, row: int) -> None: ...
 
+    def fork(self) -> Self: ...
+
 
 _Posterior = TypeVar("_Posterior", bound=Growing)
 
@@ -107,15 +109,16 @@ class PendingRows(Generic[_Posterior]):
             self._newest = None
 
     def current(self) -> Self:
-        """These rows where they have all events, else a copy that has them."""
+        """These rows where they have all events, else a fork that has them."""
         if self._newest is None:
             return self
-        copy = deepcopy(self)
-        copy.enter_newest()
-        return copy
+        fork = copy(self)
+        fork.posterior, fork.ids = self.posterior.fork(), self.ids.copy()
+        fork.enter_newest()
+        return fork
 
     def for_means(self) -> Self:
-        """These rows where their means are those after all events, else a copy whose means are: a
+        """These rows where their means are those after all events, else a fork whose means are: a
         row that is only hallucinated leaves means alone."""
         return self.current() if self.policy.pending == "censor" else self
 
@@ -130,7 +133,7 @@ class PendingRows(Generic[_Posterior]):
         return [row for row, id in enumerate(self.ids) if id is not None and id not in told]
 
     def absorb(self, event: Event, history: History) -> bool:
-        """Updates the rows for an event that is not yet in the history.
+        """Updates the rows for the last event of the history.
 
         Returns:
             Whether the event brought a datum.
