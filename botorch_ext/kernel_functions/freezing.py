@@ -49,7 +49,12 @@ def freeze(kernel: Kernel, dtype: torch.dtype, device: torch.device) -> KernelFu
         A `KernelFunction` with the values of ``kernel``.
     """
     copy = deepcopy(kernel).to(dtype=dtype, device=device).requires_grad_(False)
-    return _compose(copy.eval()).to(device=device)
+    return composed(copy).to(device=device)
+
+
+def composed(kernel: Kernel) -> KernelFunction:
+    """A frozen kernel made of one that nobody changes any more; it is not copied."""
+    return _compose(kernel.eval())
 
 
 def _compose(kernel: Kernel) -> KernelFunction:

@@ -36,12 +36,20 @@ class Part(Generic[Model]):
     """Models of one form as one batch.
 
     Args:
-        model: Of batch shape ``(b,)``.
+        model: Of batch shape ``(b,)``; of one alone, without batch dimensions.
         positions: Which b models of the set these are.
     """
 
     model: Model
     positions: list[int]
+
+    def each(self, values: Tensor) -> Tensor:
+        """What `model` answers as ``b x ...``."""
+        return values if self.model.batch_shape else values.unsqueeze(0)
+
+    def member(self, place: int) -> Model:
+        """One of the models: a `fork`, or `model` itself where it is the only one."""
+        return self.model.select(place) if self.model.batch_shape else self.model
 
 
 def grouped(candidates: Sequence[Candidate]) -> list[list[int]]:
@@ -73,6 +81,11 @@ class ModelParts(ABC, Generic[Model]):
         self.parts = []
         for group in grouped(candidates):
             members = [candidates[i] for i in group]
+            if len(members) == 1:
+                (one,) = members
+                model = self._model(one.kernel, one.noise_variance, one.mean)
+                self.parts.append(Part(model, group))
+                continue
             noise = torch.stack([member.noise_variance for member in members])
             kernel = stacked_kernel([member.kernel for member in members])
             mean = stacked_mean([member.mean for member in members], noise)
@@ -196,7 +209,7 @@ class ModelParts(ABC, Generic[Model]):
             part.model.remove(row)
 
     def select(self, positions: Sequence[int]) -> Self:
-        """Some of the models with the data, in this order; nothing is shared with this set.
+        """A `fork` of some of the models, in this order.
 
         Raises:
             ValueError: No position, one that does not exist or one that occurs twice.
@@ -216,12 +229,51 @@ class ModelParts(ABC, Generic[Model]):
         new._entries = [self._entries[position] for position in positions]
         new.parts = []
         for part in self.parts:
-            members = [i for i, position in enumerate(positions) if position in part.positions]
-            if members:
-                index = [self._places[positions[i]][1] for i in members]
-                new.parts.append(Part(part.model.select(index), members))
+            places = [i for i, position in enumerate(positions) if position in part.positions]
+            index = [self._places[positions[i]][1] for i in places]
+            if index == list(range(len(part.positions))):
+                new.parts.append(Part(part.model.fork(), places))
+            elif index:
+                chosen = index if len(index) > 1 else index[0]
+                new.parts.append(Part(part.model.select(chosen), places))
         new._index()
         return new
+
+    def fork(self) -> Self:
+        """A copy that goes its own way from here, with rows, targets and models; until either
+        changes them both share the rows of their factors."""
+        return self.select(range(len(self)))
+
+    def single(self, position: int) -> Model:
+        """One model, not batched, with the data, to look at: what it shares with this set is not to
+        be changed.
+
+        Raises:
+            ValueError: A position that does not exist.
+        """
+        part, place = self._place(position)
+        return part.member(place)
+
+    def drop(self, position: int) -> None:
+        """Forgets one model in place; those behind it move up by one. Copies no factor, unless few
+        models of a batch are left.
+
+        Raises:
+            ValueError: A position that does not exist, or the only model.
+        """
+        part, place = self._place(position)
+        if len(self) == 1:
+            raise ValueError("position must not be that of the only model")
+        kept = [i for i in range(len(part.positions)) if i != place]
+        if kept:
+            part.model.keep(kept if len(kept) > 1 else kept[0])
+        self._entries = [*self._entries[:position], *self._entries[position + 1 :]]
+        self.parts = [
+            Part(one.model, left)
+            for one in self.parts
+            if (left := [p - (p > position) for p in one.positions if p != position])
+        ]
+        self._index()
 
     def grow(self, t: int) -> list[str]:
         """Adds the models of a growing family that are in at time t, with all data.
@@ -234,9 +286,9 @@ class ModelParts(ABC, Generic[Model]):
         added = self._family.candidates(self._num_grown, t)
         if not added:
             return []
-        first, pending = self.parts[0].model, set(self.pending)
+        first, pending = self.parts[0], set(self.pending)
         known = [row for row in range(self.num_observations) if row not in pending]
-        (X,), Y = first.train_inputs, first.train_targets[0, known]
+        (X,), Y = first.model.train_inputs, first.each(first.model.train_targets)[0, known]
         self._num_grown += len(added)
         self._build([*self._entries, *added])
         if len(X):
@@ -304,7 +356,7 @@ class ModelParts(ABC, Generic[Model]):
         values = []
         for position in range(len(self)):
             part, member = self._places[position]
-            values.append(at(width[position], part.model)[member])
+            values.append(part.each(at(width[position], part.model))[member])
         return torch.stack(values)
 
     def _place(self, position: int) -> tuple[Part[Model], int]:
@@ -318,9 +370,10 @@ class ModelParts(ABC, Generic[Model]):
             raise ValueError(f"rows must lie in [0, {self.num_observations}), got {list(rows)}")
 
     def _gather(self, function: Callable[[Model], Tensor]) -> Tensor:
-        """A ``b x ...``-dim tensor of each part as ``m x ...``, in the order of the models."""
+        """What the model of each part answers as ``m x ...``, in the order of the models."""
         return self._in_order([function(part.model) for part in self.parts])
 
     def _in_order(self, values: list[Tensor]) -> Tensor:
+        values = [part.each(value) for part, value in zip(self.parts, values, strict=True)]
         together = values[0] if len(values) == 1 else torch.cat(values)
         return together if self._natural else together[self._inverse]

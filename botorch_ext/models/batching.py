@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import torch
 from gpytorch.kernels import (
@@ -29,6 +29,8 @@ from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from botorch_ext.kernels import AdditiveKernel as GroupKernel
 from botorch_ext.kernels.batch_values import own_values, set_own_value
 from botorch_ext.models.checks import PriorMean
+
+Module = TypeVar("Module", bound=nn.Module)
 
 # Exact types only, whose batches are tested: a subclass may compute something else.
 _STACKABLE = frozenset(
@@ -100,9 +102,11 @@ def stacked_kernel(kernels: Sequence[Kernel]) -> Kernel:
 
 
 def selected_kernel(kernel: Kernel, index: int | list[int]) -> Kernel:
-    """A copy of one kernel, or of a smaller batch, of a kernel of batch shape ``(m,)``; all of a
-    kernel that has none."""
-    copy = deepcopy(kernel)
+    """One kernel, or a smaller batch, of a plain kernel of batch shape ``(m,)``; all of a kernel
+    that has none. It shares nothing that anything changes."""
+    if not kernel.batch_shape:
+        return kernel
+    copy = _shell(kernel, {})
     for module in copy.modules():
         if not isinstance(module, Kernel) or not module._batch_shape:
             continue
@@ -113,9 +117,21 @@ def selected_kernel(kernel: Kernel, index: int | list[int]) -> Kernel:
             member = index
         for name, value in own_values(module).items():
             if value.shape[:1] == (size,):
-                set_own_value(module, name, value[member].clone())
+                value = value[member]
+            set_own_value(module, name, value.clone())
         module.batch_shape = torch.Size([] if isinstance(index, int) else [len(index)])
     return copy
+
+
+def _shell(module: Module, done: dict[int, Module]) -> Module:
+    """A copy of a tree of modules that shares what is no module and no dict of its own."""
+    if id(module) not in done:
+        new = done[id(module)] = object.__new__(type(module))
+        for name, value in vars(module).items():
+            vars(new)[name] = value.copy() if isinstance(value, dict) else value
+        for name, child in module._modules.items():
+            new._modules[name] = None if child is None else _shell(child, done)
+    return done[id(module)]  # pyright: ignore[reportReturnType]
 
 
 class StackedMean(nn.Module):
@@ -162,11 +178,11 @@ def selected_mean(mean: PriorMean | None, index: int | list[int]) -> PriorMean |
     one that all models share."""
     if isinstance(mean, StackedMean):
         if isinstance(index, int):
-            return deepcopy(mean.means[index])
-        return deepcopy(StackedMean([mean.means[i] for i in index]))
+            return mean.means[index]
+        return StackedMean([mean.means[i] for i in index])
     if _is_constant(mean) and mean.batch_shape:
         return _constant_mean(mean.constant[index].clone())
-    return deepcopy(mean)
+    return mean
 
 
 def _is_constant(mean: PriorMean | None) -> TypeGuard[ConstantMean]:

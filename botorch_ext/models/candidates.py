@@ -13,7 +13,6 @@ from botorch_ext.domains import as_points
 from botorch_ext.models.batches import ModelParts, Part
 from botorch_ext.models.candidate_sets import NamedSets
 from botorch_ext.models.checks import PriorMean
-from botorch_ext.models.downdate import moments_without
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
@@ -60,6 +59,27 @@ class CandidateModels(NamedSets, ModelParts[KernelGP]):
         self._build(candidate_list(kernels, noise_variance, means, names, dtype, device))
 
     @classmethod
+    def of(cls, model: KernelGP, name: str = "model") -> Self:
+        """The set of one model, which is this very `KernelGP`, with its data and transforms.
+
+        Args:
+            model: Without batch dimensions; it is not copied.
+            name: What reports call it.
+
+        Raises:
+            ValueError: A batched model.
+        """
+        if model.batch_shape:
+            raise ValueError(
+                f"model must not be batched, got batch shape {tuple(model.batch_shape)}"
+            )
+        new = cls.__new__(cls)
+        new._entries = [Candidate(name, model.kernel, model.noise_variance, model.mean)]
+        new.parts = [Part(model, [0])]
+        new._index()
+        return new
+
+    @classmethod
     @torch.no_grad()
     def _of(cls, candidates: list[Candidate], family: GrowingFamily | None = None) -> Self:
         new = cls.__new__(cls)
@@ -90,10 +110,9 @@ class CandidateModels(NamedSets, ModelParts[KernelGP]):
         mean, std = (self._in_order(list(values)) for values in zip(*moments, strict=True))
         return mean, std
 
-    def single(self, position: int) -> KernelGP:
-        """One model, not batched, with the data; nothing is shared with this set."""
-        part, member = self._place(position)
-        return part.model.select(member)
+    def means(self, position: int, X: Tensor) -> Tensor:
+        """The posterior means of one model alone at ``n x d`` points, O(n) each: ``(n,)``."""
+        return self.single(position).mean_at(X)
 
     @torch.no_grad()
     def moments_without(
@@ -113,23 +132,9 @@ class CandidateModels(NamedSets, ModelParts[KernelGP]):
             ValueError: A position or a row that does not exist, or a wrong shape of ``x``.
         """
         self._check_rows(rows)
-        part, member = self._place(position)
-        model, n = part.model, self.num_observations
-        x = as_points(x, self.dim or x.shape[-1], model.noise_variance, "x")[:1]
-
-        def of_member(values: Tensor, *shape: int) -> Tensor:
-            return values.expand(*model.batch_shape, *shape)[member]
-
-        mean = of_member(x.new_zeros(1) if model.mean is None else model.mean(x), 1)[0]
-        variance = of_member(model.kernel_function.diagonal(x), 1)[0]
-        cross = x.new_zeros(0)
-        if n:
-            k = of_member(model.kernel_function(model.train_inputs[0], x), n, 1)
-            L = model.factor.L[member, :n, :n]
-            cross = torch.linalg.solve_triangular(L, k, upper=False)[:, 0]
-            mean = mean + model.factor.z[member, :n] @ cross
-            variance = variance - cross @ cross
-        return moments_without(model.factor, member, rows, cross, mean, variance)
+        model = self.single(position)
+        x = as_points(x, x.shape[-1], model.noise_variance, "x")[:1]
+        return model.moments_without(rows, x)
 
     @torch.no_grad()
     def on(self, points: Tensor) -> FiniteCandidates:

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from botorch_ext.models.growing_rows import GrowingTriangle, identity
+from botorch_ext.models.jitter import cholesky_with_jitter, least_pivot
 from botorch_ext.models.pending_columns import PendingColumns
 
 _GROWTH = 1.25
-# A pivot of less than this many units in the last place is rounding, not information.
-_ROUNDING = 100
 _VECTORS = ("z", "y", "gains", "jitter")
 
 
 class GrowingCholesky:
     """L with L L' = K + diag(noise variance + jitter), and z = L^-1 y for the residual targets y.
-
-    The buffers have room for more points than there are; the unused diagonal of ``L`` is 1, so the
-    whole square is a valid triangular matrix and is solved against without a copy.
 
     A target may be unknown (*pending*). A pending row counts in L, hence in every variance, and its
     target is whatever leaves the posterior mean unmoved (hallucination: Desautels et al., 2014):
@@ -45,40 +41,63 @@ class GrowingCholesky:
         self._columns: PendingColumns | None = None
         self.noise_variance = noise_variance
         batch = noise_variance.shape
-        self.L = _identity(noise_variance, batch, capacity)
+        self.triangle = GrowingTriangle(identity(noise_variance, batch, capacity), _GROWTH)
         self.z, self.y, self.gains, self.jitter = (
             noise_variance.new_zeros(*batch, capacity) for _ in _VECTORS
         )
 
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> None:
         """Replaces every tensor, such as when a model moves to another device or dtype."""
-        for name in ("noise_variance", "L", *_VECTORS):
+        for name in ("noise_variance", *_VECTORS):
             setattr(self, name, function(getattr(self, name)))
+        self.triangle.map(function)
         self._mean_weights = self._columns = None
 
     def state_dict(self) -> dict[str, Any]:
         """Copies of the rows in use and which of them pend: all but the noise variance."""
         n = self.num_points
         state: dict[str, Any] = {name: getattr(self, name)[..., :n].clone() for name in _VECTORS}
-        return state | {"L": self.L[..., :n, :n].clone(), "pending": list(self.pending)}
+        return state | {"L": self.L.clone(), "pending": list(self.pending)}
 
     @classmethod
     def from_state_dict(cls, noise_variance: Tensor, state: dict[str, Any]) -> GrowingCholesky:
         """The factor of a `state_dict`, in the dtype and on the device of ``noise_variance``."""
         factor = cls(noise_variance, capacity=0)
-        for name in ("L", *_VECTORS):
-            setattr(factor, name, state[name].to(noise_variance, copy=True))
-        factor.pending = list(state["pending"])
-        factor.num_points = factor.z.shape[-1]
+        values = {name: state[name].to(noise_variance, copy=True) for name in ("L", *_VECTORS)}
+        factor._take(values, state["pending"])
         return factor
 
-    def select(self, index: int | list[int]) -> GrowingCholesky:
-        """A copy of one member, or of several, of a batch with one dimension."""
-        new = copy(self)
-        new.map_tensors(lambda tensor: tensor[index].clone())
-        new.pending = list(self.pending)
+    def _take(self, values: dict[str, Tensor], pending: list[int]) -> None:
+        """All rows at once: ``L`` and the vectors."""
+        for name in _VECTORS:
+            setattr(self, name, values[name])
+        self.triangle = GrowingTriangle(values["L"], _GROWTH)
+        self.num_points = self.triangle.num_rows = values["L"].shape[-1]
+        self.pending = list(pending)
+
+    def fork(self) -> GrowingCholesky:
+        """A copy that goes its own way from here; it shares the rows of L."""
+        new = object.__new__(GrowingCholesky)
+        vars(new).update(vars(self))
+        for name in _VECTORS:
+            setattr(new, name, getattr(self, name).clone())
+        new.triangle, new.pending = self.triangle.fork(), list(self.pending)
+        return new
+
+    def keep(self, index: int | list[int]) -> None:
+        """Forgets the other members of a batch with one dimension; one alone loses it."""
+        for name in ("noise_variance", *_VECTORS):
+            setattr(self, name, getattr(self, name)[index].clone())
+        self.triangle.keep(index)
+        if self._mean_weights is not None:
+            self._mean_weights = self._mean_weights[index]
         if self._columns is not None:
-            new._columns = self._columns.select(index)
+            self._columns = self._columns.select(index)
+
+    def select(self, index: int | list[int]) -> GrowingCholesky:
+        """A `fork` of one member, or of several, of a batch with one dimension."""
+        new = self.fork()
+        new.keep(index)
         return new
 
     @property
@@ -87,49 +106,44 @@ class GrowingCholesky:
 
     @property
     def capacity(self) -> int:
+        """Rows that the vectors have room for."""
         return self.z.shape[-1]
 
-    def reserve(self, capacity: int) -> None:
-        """Makes room for ``capacity`` rows."""
-        if capacity <= self.capacity:
-            return
-        n = self.num_points
-        # Rounded up so that rows stay aligned.
-        capacity = -(-max(capacity, int(_GROWTH * self.capacity)) // 32) * 32
-        L = _identity(self.L, self.L.shape[:-2], capacity)
-        L[..., :n, :n] = self.L[..., :n, :n]
-        self.L = L
-        for name in _VECTORS:
-            old = getattr(self, name)
-            new = old.new_zeros(*old.shape[:-1], capacity)
-            new[..., :n] = old[..., :n]
-            setattr(self, name, new)
+    @property
+    def L(self) -> Tensor:
+        """``*batch x n x n``, not to be changed."""
+        return self.triangle.values
 
     def solve(self, R: Tensor) -> Tensor:
-        """L^-1 R: ``*batch x n x m`` to at least n rows; those beyond n are zero."""
-        n, m = R.shape[-2:]
-        if 2 * m > n:  # to copy a corner of L costs less than to pad R
-            return torch.linalg.solve_triangular(self.L[..., :n, :n], R, upper=False)
-        R = pad(R, (0, 0, 0, self.capacity - R.shape[-2]))
-        return torch.linalg.solve_triangular(self.L, R, upper=False)
+        """L^-1 R for ``*batch x n x m``."""
+        return self.triangle.solve(R)
 
     def solve_transposed(self, V: Tensor) -> Tensor:
-        """L^-T V for V as `solve` returns it, to the same shape."""
-        rows = V.shape[-2]
-        return torch.linalg.solve_triangular(self.L[..., :rows, :rows].mT, V, upper=True)
+        """L^-T V for ``*batch x n x m``."""
+        return self.triangle.solve_transposed(V)
 
     @property
     def mean_weights(self) -> Tensor:
-        """alpha = (K + noise)^-1 y: ``*batch x capacity``, zero beyond n."""
+        """alpha = (K + noise)^-1 y: ``*batch x n``."""
         if self._mean_weights is None:
-            self._mean_weights = self.solve_transposed(self.z.unsqueeze(-1)).squeeze(-1)
+            z = self.z[..., : self.num_points, None]
+            self._mean_weights = self.solve_transposed(z).squeeze(-1)
         return self._mean_weights
 
     def information_gain(self) -> Tensor:
         """1/2 log det(I + K / noise): ``*batch``; with jitter, of the noise including it."""
         return self.gains[..., : self.num_points].sum(dim=-1)
 
-    def _predict(self, cross: Tensor) -> Tensor:
+    def _reserve(self, num_points: int) -> None:
+        if num_points <= self.capacity:
+            return
+        capacity = max(num_points, self.triangle.capacity)
+        for name in _VECTORS:
+            old = getattr(self, name)
+            setattr(self, name, pad(old, (0, capacity - old.shape[-1])))
+
+    def predicted(self, cross: Tensor) -> Tensor:
+        """The posterior mean of the residual where ``*batch x n x m`` L^-1 k(data, x) is given."""
         return (self.z[..., None, : cross.shape[-2]] @ cross).squeeze(-2)
 
     def _extension(self, cross: Tensor, covariance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -145,7 +159,7 @@ class GrowingCholesky:
         """
         conditional = covariance - cross.mT @ cross
         floor = least_pivot(covariance.diagonal(dim1=-2, dim2=-1))
-        corner, jitter = _cholesky_with_jitter(conditional, self.noise_variance, floor)
+        corner, jitter = cholesky_with_jitter(conditional, self.noise_variance, floor)
         pivot = corner.diagonal(dim1=-2, dim2=-1).square()
         return corner, jitter, 0.5 * (pivot / (self.noise_variance[..., None] + jitter)).log()
 
@@ -165,15 +179,14 @@ class GrowingCholesky:
         """
         n, m = cross.shape[-2:]
         corner, jitter, gains = self._extension(cross, covariance)
-        predicted = self._predict(cross)
+        predicted = self.predicted(cross)
         if y is None:
             z, target = torch.zeros_like(predicted), predicted
         else:
             z, target = _forward_solve(corner, y - predicted), y
-        self.reserve(n + m)
+        self.triangle.extend(cross.mT, corner)
+        self._reserve(n + m)
         new = slice(n, n + m)
-        self.L[..., new, :n] = cross.mT
-        self.L[..., new, new] = corner
         self.z[..., new], self.y[..., new] = z, target
         self.gains[..., new], self.jitter[..., new] = gains, jitter
         self.num_points = n + m
@@ -202,20 +215,20 @@ class GrowingCholesky:
         """
         n, m = cross.shape[-2:]
         corner, jitter, gains = self._extension(cross, covariance)
-        z = _forward_solve(corner, y - self._predict(cross))
+        z = _forward_solve(corner, y - self.predicted(cross))
         new = GrowingCholesky(self.noise_variance, capacity=0)
         batch = corner.shape[:-2]
-        top = pad(self.L[..., :n, :n], (0, m)).expand(*batch, n, n + m)
-        new.L = torch.cat([top, torch.cat([cross.mT, corner], dim=-1)], dim=-2)
+        top = pad(self.L, (0, m)).expand(*batch, n, n + m)
+        bottom = torch.cat([cross.mT, corner], dim=-1)
+        values = {"L": torch.cat([top, bottom], dim=-2)}
         for name, tail in (("z", z), ("y", y), ("gains", gains), ("jitter", jitter)):
             head = getattr(self, name)[..., :n]
             shape = torch.broadcast_shapes(head.shape[:-1], tail.shape[:-1], batch)
             if name in ("gains", "jitter"):
                 shape = batch
             parts = [head.expand(*shape, n), tail.expand(*shape, m)]
-            setattr(new, name, torch.cat(parts, dim=-1))
-        new.pending = list(self.pending)
-        new.num_points = n + m
+            values[name] = torch.cat(parts, dim=-1)
+        new._take(values, self.pending)
         if self.pending:
             old = self._current_columns()
             columns = old.grown(cross.mT[..., old.start :], corner, [])
@@ -228,20 +241,20 @@ class GrowingCholesky:
     def _tail_solve(self, start: int, R: Tensor) -> Tensor:
         """The rows from ``start`` of L^-1 applied to something that is zero before ``start``."""
         n = self.num_points
-        tail = self.L[..., start:n, start:n].contiguous()
+        tail = self.triangle.block(slice(start, n), slice(start, n)).contiguous()
         return torch.linalg.solve_triangular(tail, R, upper=False)
 
     def _current_columns(self) -> PendingColumns:
         """The columns of L^-1 of all pending rows, down to the last row."""
         columns = self._columns
         if columns is None:
-            columns = PendingColumns.empty(self.pending[0], self.L, self.L.shape[:-2])
+            columns = PendingColumns.empty(self.pending[0], self.z, self.triangle.batch_shape)
         new = slice(columns.stop, self.num_points)
         if new.start == new.stop:
             return columns
         pending = [row - new.start for row in self.pending if row >= new.start]
-        left = self.L[..., new, columns.start : new.start]
-        return columns.grown(left, self.L[..., new, new], pending)
+        left = self.triangle.block(new, slice(columns.start, new.start))
+        return columns.grown(left, self.triangle.block(new, new), pending)
 
     def _project(self) -> tuple[int, Tensor]:
         """Takes z off the pending columns; returns its change and where that starts."""
@@ -310,8 +323,7 @@ class GrowingCholesky:
         n = self.num_points
         columns = self._columns
         old = slice(num_points, n)
-        self.L[..., old, :n] = 0
-        self.L[..., old, old].diagonal(dim1=-2, dim2=-1).fill_(1)
+        self.triangle.truncate(num_points)
         for name in _VECTORS:
             getattr(self, name)[..., old] = 0
         self.pending = [row for row in self.pending if row < num_points]
@@ -325,59 +337,8 @@ class GrowingCholesky:
         return self._project()
 
 
-def least_pivot(prior_variance: Tensor) -> Tensor:
-    """The least pivot of a factorisation at points of this prior variance: less is rounding."""
-    return _ROUNDING * torch.finfo(prior_variance.dtype).eps * prior_variance
-
-
-def _identity(like: Tensor, batch: torch.Size, size: int) -> Tensor:
-    eye = like.new_zeros(*batch, size, size)
-    eye.diagonal(dim1=-2, dim2=-1).fill_(1)
-    return eye
-
-
 def _forward_solve(corner: Tensor, residual: Tensor) -> Tensor:
     """corner^-1 residual for ``... x m x m`` and ``... x m``; a division when m = 1."""
     if corner.shape[-1] == 1:
         return residual / corner[..., 0]
     return torch.linalg.solve_triangular(corner, residual.unsqueeze(-1), upper=False).squeeze(-1)
-
-
-def _cholesky_with_jitter(
-    conditional: Tensor, noise_variance: Tensor, floor: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Cholesky of ``conditional + noise I`` with jitter on those diagonal entries that need it.
-
-    A pivot below its ``... x m`` floor is raised to it, in its own diagonal entry only.
-    """
-    noise = noise_variance[..., None]
-    variance = conditional.diagonal(dim1=-2, dim2=-1)
-    m = conditional.shape[-1]
-    if m == 1:
-        pivot = variance.clamp_min(0) + noise
-        raised = torch.maximum(pivot, floor)
-        return raised.sqrt().unsqueeze(-1), raised - pivot
-    eye = torch.eye(m, dtype=conditional.dtype, device=conditional.device)
-    corner, info = torch.linalg.cholesky_ex(conditional + noise.unsqueeze(-1) * eye)
-    high_enough = corner.diagonal(dim1=-2, dim2=-1).square() >= floor
-    if bool(((info == 0) & high_enough.all(dim=-1)).all()):
-        return corner, torch.zeros_like(variance)
-    return _cholesky_by_columns(conditional, noise_variance, floor)
-
-
-def _cholesky_by_columns(
-    conditional: Tensor, noise_variance: Tensor, floor: Tensor
-) -> tuple[Tensor, Tensor]:
-    S, columns, jitter = conditional, [], []
-    for i in range(conditional.shape[-1]):
-        pivot = S[..., i, i].clamp_min(0) + noise_variance
-        raised = torch.maximum(pivot, floor[..., i])
-        column = S[..., :, i] / raised.sqrt()[..., None]
-        column = torch.cat(
-            [torch.zeros_like(column[..., :i]), raised.sqrt()[..., None], column[..., i + 1 :]],
-            dim=-1,
-        )
-        columns.append(column)
-        jitter.append(raised - pivot)
-        S = S - column[..., :, None] * column[..., None, :]
-    return torch.stack(columns, dim=-1), torch.stack(jitter, dim=-1)

@@ -15,13 +15,14 @@ from botorch_ext.models.cholesky import GrowingCholesky
 # given the others (Rasmussen and Williams 2006, section 5.4.2, for one row).
 
 
-def _columns(L: Tensor, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
+def _columns(factor: GrowingCholesky, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
     """The columns ``rows`` of L^-1, ``*batch x n x p``, and the Cholesky factor of their gram."""
-    n, p = L.shape[-1], len(rows)
+    n, p = factor.num_points, len(rows)
     start = min(rows, default=n)
-    units = L.new_zeros(*L.shape[:-2], n, p)
+    units = factor.z.new_zeros(*factor.triangle.batch_shape, n, p)
     units[..., list(rows), range(p)] = 1
-    tail = L[..., start:, start:].contiguous()
+    later = slice(start, n)
+    tail = factor.triangle.block(later, later).contiguous()
     units[..., start:, :] = torch.linalg.solve_triangular(tail, units[..., start:, :], upper=False)
     return units, torch.linalg.cholesky(units.mT @ units)
 
@@ -33,17 +34,15 @@ def _log_diagonal(L: Tensor) -> Tensor:
 @torch.no_grad()
 def moments_without(
     factor: GrowingCholesky,
-    member: int,
     rows: Sequence[int],
     cross: Tensor,
     mean: Tensor,
     variance: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The posterior of one member of a batch at one point if some rows were not there.
+    """The posterior of one model at one point if some rows were not there.
 
     Args:
-        factor: Of batch shape ``(b,)``.
-        member: Which of the b models.
+        factor: Without batch dimensions.
         rows: The rows to leave out.
         cross: ``n``: L^-1 k(data, x).
         mean: The posterior mean at x with all rows, 0-dim.
@@ -52,22 +51,20 @@ def moments_without(
     Returns:
         Mean, standard deviation and the information gain of the other rows, all 0-dim.
     """
-    n, noise = factor.num_points, factor.noise_variance[member]
-    gain = factor.gains[member, :n].sum()
-    L, z = factor.L[member, :n, :n], factor.z[member, :n]
+    gain = factor.information_gain()
     rows = sorted(set(rows))
     if not rows:
         return mean, variance.clamp_min(0).sqrt(), gain
-    S, root = _columns(L, rows)
+    S, root = _columns(factor, rows)
     along = torch.linalg.solve_triangular(root, S.mT @ cross.unsqueeze(-1), upper=False)
     variance = variance + along.square().sum()
-    left_out = noise + factor.jitter[member, rows]
+    left_out = factor.noise_variance + factor.jitter[rows]
     gain = gain + _log_diagonal(root) + 0.5 * left_out.log().sum()
     # What pends has no part in the mean as it is, nor shall it have one in the new mean.
     silent = sorted({*rows, *factor.pending})
     if silent != rows:
-        S, root = _columns(L, silent)
-    c, a = (S.mT @ v.unsqueeze(-1) for v in (cross, z))
+        S, root = _columns(factor, silent)
+    c, a = (S.mT @ v.unsqueeze(-1) for v in (cross, factor.z[: factor.num_points]))
     mean = mean - (c * torch.cholesky_solve(a, root)).sum()
     return mean, variance.clamp_min(0).sqrt(), gain
 
@@ -81,11 +78,11 @@ def log_evidence(factor: GrowingCholesky, without: Sequence[int] = ()) -> Tensor
         without: Rows to leave out besides those that pend.
     """
     n = factor.num_points
-    L, z = factor.L[..., :n, :n], factor.z[..., :n]
-    fit, log_root = z.square().sum(dim=-1), _log_diagonal(L)
+    z = factor.z[..., :n]
+    fit, log_root = z.square().sum(dim=-1), factor.triangle.diagonal.log().sum(dim=-1)
     rows = sorted({*without, *factor.pending})
     if rows:
-        S, root = _columns(L, rows)
+        S, root = _columns(factor, rows)
         a = torch.linalg.solve_triangular(root, S.mT @ z.unsqueeze(-1), upper=False)
         fit = fit - a.square().sum(dim=(-2, -1))
         log_root = log_root + _log_diagonal(root)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from botorch_ext.domains import as_points
 from botorch_ext.kernel_functions import freeze
+from botorch_ext.kernel_functions.freezing import composed
 from botorch_ext.models.batching import plain_kernel, selected_kernel, selected_mean
 from botorch_ext.models.checks import (
     PriorMean,
@@ -18,6 +19,7 @@ from botorch_ext.models.checks import (
     frozen_mean,
 )
 from botorch_ext.models.cholesky import GrowingCholesky
+from botorch_ext.models.growing_rows import GrowingRows
 from botorch_ext.models.kernel_gp import KernelGP
 
 
@@ -62,8 +64,9 @@ class FinitePosterior:
         prior = self.kernel_function.diagonal(candidates).expand(shape)
         self.variance = prior.clone()
         self.mean = self._prior_mean(candidates).expand(shape).clone()
-        self._V = candidates.new_empty(*batch, capacity, len(candidates))
-        self._inputs = candidates.new_empty(capacity, candidates.shape[-1])
+        # V is copied whole when it grows, so it grows in larger steps than the factor.
+        self._V = GrowingRows(candidates.new_empty(*batch, capacity, len(candidates)), 1.5)
+        self._inputs = GrowingRows(candidates.new_empty(capacity, candidates.shape[-1]), 1.5)
 
     @classmethod
     def from_model(cls, model: KernelGP, candidates: Tensor) -> FinitePosterior:
@@ -83,24 +86,31 @@ class FinitePosterior:
         if known:
             self._set_residuals(known, model.factor.y[..., known])
 
-    @torch.no_grad()
-    def select(self, index: int | list[int]) -> FinitePosterior:
-        """A copy of one model, or of several, of a batch with one dimension, with the data."""
+    def fork(self) -> FinitePosterior:
+        """A copy that goes its own way from here; until it changes them it shares the rows of V and
+        of the factor."""
         new = copy(self)
-        new.kernel = selected_kernel(self.kernel, index)
-        new.kernel_function = freeze(new.kernel, self.candidates.dtype, self.candidates.device)
-        new.prior_mean = selected_mean(self.prior_mean, index)
-        new.factor = self.factor.select(index)
-        for name in ("noise_variance", "variance", "mean", "_inputs"):
-            old = getattr(self, name)
-            setattr(new, name, (old if name == "_inputs" else old[index]).clone())
-        n = self.num_observations
-        new._V = self._V.new_empty(*new.batch_shape, *self._V.shape[-2:])
-        if isinstance(index, int):
-            new._V[:n] = self._V[index, :n]
-        else:
-            for i, member in enumerate(index):
-                new._V[i, :n] = self._V[member, :n]
+        for name in ("factor", "_V", "_inputs"):
+            setattr(new, name, getattr(self, name).fork())
+        new.mean, new.variance = self.mean.clone(), self.variance.clone()
+        return new
+
+    @torch.no_grad()
+    def keep(self, index: int | list[int]) -> None:
+        """Forgets the other models of a batch with one dimension; one alone loses it."""
+        if self.kernel.batch_shape:
+            self.kernel = selected_kernel(self.kernel, index)
+            self.kernel_function = composed(self.kernel)
+        self.prior_mean = selected_mean(self.prior_mean, index)
+        self.factor.keep(index)
+        self._V.keep(index)
+        for name in ("noise_variance", "variance", "mean"):
+            setattr(self, name, getattr(self, name)[index])
+
+    def select(self, index: int | list[int]) -> FinitePosterior:
+        """A `fork` of one model, or of several, of a batch with one dimension."""
+        new = self.fork()
+        new.keep(index)
         return new
 
     @property
@@ -120,7 +130,7 @@ class FinitePosterior:
     @property
     def train_inputs(self) -> tuple[Tensor]:
         """The inputs so far, ``n x d``."""
-        return (self._inputs[: self.num_observations],)
+        return (self._inputs.values,)
 
     @property
     def train_targets(self) -> Tensor:
@@ -153,7 +163,8 @@ class FinitePosterior:
 
     def cross_factor(self, index: int) -> Tensor:
         """L^-1 k(data, candidate), ``*batch x n``."""
-        return self._V[..., : self.num_observations, index]
+        n = self.num_observations
+        return self._V.block(slice(0, n), slice(index, index + 1)).squeeze(-1)
 
     @torch.no_grad()
     def add(self, X: Tensor, Y: Tensor | None) -> None:
@@ -179,18 +190,20 @@ class FinitePosterior:
             rows: Positions in the order of addition.
             Y: One value for each row.
         """
-        self._set_residuals(rows, Y - self._prior_mean(self._inputs[rows]))
+        self._set_residuals(rows, Y - self._prior_mean(self._inputs.values[rows]))
 
     @torch.no_grad()
     def remove(self, row: int) -> None:
         """Forgets one row; later rows move up by one and are factorised again."""
         n = self.num_observations
         later = list(range(row + 1, n))
-        X, y = self._inputs[later].clone(), self.factor.y[..., later].clone()
+        X, y = self._inputs.values[later], self.factor.y[..., later].clone()
         known = [r for r in later if r not in self.factor.pending]
-        removed = self._V[..., row:n, :]
+        removed = self._V.block(slice(row, n))
         self.variance += removed.square().sum(dim=-2)
         self.mean -= (self.factor.z[..., None, row:n] @ removed).squeeze(-2)
+        self._V.truncate(row)
+        self._inputs.truncate(row)
         self._move_mean(*self.factor.truncate(row))
         if not later:
             return
@@ -202,8 +215,7 @@ class FinitePosterior:
         self._move_mean(*self.factor.set_targets(rows, y))
 
     def _move_mean(self, start: int, change: Tensor) -> None:
-        V = self._V[..., start : self.num_observations, :]
-        self.mean += (change.unsqueeze(-2) @ V).squeeze(-2)
+        self.mean += self._V.combined(change.unsqueeze(-2), start).squeeze(-2)
 
     def _prior_mean(self, X: Tensor) -> Tensor:
         return X.new_zeros(()) if self.prior_mean is None else self.prior_mean(X)
@@ -212,7 +224,7 @@ class FinitePosterior:
         n = self.num_observations
         if n == 0:
             return X.new_zeros(*self.batch_shape, 0, len(X))
-        return self.factor.solve(self.kernel_function(self._inputs[:n], X))[..., :n, :]
+        return self.factor.solve(self.kernel_function(self._inputs.values, X))
 
     def _append(self, X: Tensor, cross: Tensor, Y: Tensor | None) -> None:
         n, m = self.num_observations, len(X)
@@ -223,31 +235,19 @@ class FinitePosterior:
             covariance = self.kernel_function(X, X)
         rows = self.kernel_function(X, self.candidates)
         if n:
-            rows = rows - cross.mT @ self._V[..., :n, :]
+            rows = rows - self._V.combined(cross.mT, 0)
         corner, start, change = self.factor.append(cross, covariance, y)
-        self._reserve(self.factor.capacity, n)
         if m == 1:  # vector operations
             rows = rows / corner
             self.variance.addcmul_(rows[..., 0, :], rows[..., 0, :], value=-1)
         else:
             rows = torch.linalg.solve_triangular(corner, rows, upper=False)
             self.variance -= rows.square().sum(dim=-2)
-        self._V[..., n : n + m, :] = rows
-        self._inputs[n : n + m] = X
+        self._V.append(rows)
+        self._inputs.append(X)
         if Y is None:
             return
         if start == n and m == 1:
             self.mean.addcmul_(change, rows[..., 0, :])
         else:
             self._move_mean(start, change)
-
-    def _reserve(self, capacity: int, num_rows: int) -> None:
-        if capacity <= len(self._inputs):
-            return
-        # V is copied whole when it grows, so it grows in larger steps than the factor.
-        capacity = max(capacity, len(self._inputs) * 3 // 2)
-        for name in ("_V", "_inputs"):
-            old = getattr(self, name)
-            new = old.new_empty(*old.shape[:-2], capacity, old.shape[-1])
-            new[..., :num_rows, :] = old[..., :num_rows, :]
-            setattr(self, name, new)

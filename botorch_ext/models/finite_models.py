@@ -79,7 +79,14 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
         """
         self._check_rows(rows)
         part, member = self._place(position)
-        model = part.model
-        mean, variance = model.mean[member, index], model.variance[member, index]
-        cross = model.cross_factor(index)[member]
-        return moments_without(model.factor, member, rows, cross, mean, variance)
+        mean, variance, cross = (
+            part.each(values)[member]
+            for values in (
+                part.model.mean[..., index],
+                part.model.variance[..., index],
+                part.model.cross_factor(index),
+            )
+        )
+        factor = part.model.factor
+        factor = factor.select(member) if factor.batch_shape else factor
+        return moments_without(factor, rows, cross, mean, variance)

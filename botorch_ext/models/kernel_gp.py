@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.gpytorch import GPyTorchModel, MultiTaskGPyTorchModel
 from botorch.models.model import FantasizeMixin, Model
 from botorch.models.transforms.input import InputTransform
-from botorch.models.transforms.outcome import OutcomeTransform
+from botorch.models.transforms.outcome import OutcomeTransform, Standardize
 from botorch.posteriors import GPyTorchPosterior, Posterior
 from gpytorch import settings
 from gpytorch.constraints import Positive
@@ -28,6 +28,7 @@ from torch import Tensor
 from botorch_ext.domains import as_points, require_same_kind
 from botorch_ext.exceptions import JitterWarning
 from botorch_ext.kernel_functions import freeze
+from botorch_ext.kernel_functions.freezing import composed
 from botorch_ext.models.batching import selected_kernel, selected_mean
 from botorch_ext.models.checks import (
     PriorMean,
@@ -36,9 +37,12 @@ from botorch_ext.models.checks import (
     frozen_mean,
 )
 from botorch_ext.models.cholesky import GrowingCholesky
+from botorch_ext.models.downdate import moments_without
 
 # A joint posterior over more points than this keeps its covariance unevaluated.
 _LAZY_COVARIANCE = 512
+# Entries of kernel matrices that are made at once where a mean alone is wanted.
+_MAX_ENTRIES = 2**22
 
 
 class KernelGP(Model, FantasizeMixin):
@@ -86,9 +90,6 @@ class KernelGP(Model, FantasizeMixin):
         self.kernel_function = freeze(self.kernel, dtype, noise.device)
         batch = torch.broadcast_shapes(self.kernel_function.batch_shape, noise.shape)
         self.register_buffer("noise_variance", noise.expand(batch).clone())
-        self.likelihood = GaussianLikelihood(batch_shape=batch, noise_constraint=Positive())
-        self.likelihood = self.likelihood.to(noise).requires_grad_(False)
-        self.likelihood.noise = self.noise_variance.unsqueeze(-1)
         self.mean = frozen_mean(mean, noise)
         if input_transform is not None:
             self.input_transform = input_transform
@@ -142,24 +143,34 @@ class KernelGP(Model, FantasizeMixin):
         frozen._append(X, y)
         return frozen
 
-    def select(self, index: int | list[int]) -> Self:
-        """A copy of one model, or of several, of a batch with one dimension, with the data.
+    def fork(self) -> Self:
+        """A copy that goes its own way from here; until it changes them it shares the rows of the
+        factor, and for ever the kernel and the prior mean."""
+        new = self._shallow_copy()
+        new._inputs, new.factor = self._inputs.clone(), self.factor.fork()
+        return new
+
+    @torch.no_grad()
+    def keep(self, index: int | list[int]) -> None:
+        """Forgets the other models of a batch with one dimension.
 
         Args:
-            index: The position of a model, which makes a `KernelGP` without batch dimensions, or
-                positions. A prior mean is one that all models share, or a `stacked_mean`.
+            index: The position of a model, which loses the batch dimension, or positions. A prior
+                mean is one that all models share, or a `stacked_mean`.
         """
-        new = type(self)(
-            selected_kernel(self.kernel, index),
-            self.noise_variance[index],
-            mean=selected_mean(self.mean, index),
-            input_transform=deepcopy(getattr(self, "input_transform", None)),
-            outcome_transform=deepcopy(getattr(self, "outcome_transform", None)),
-            dtype=self.dtype,
-            device=self.device,
-        )
-        new._inputs = self._inputs.clone()
-        new.factor = self.factor.select(index)
+        if self.kernel.batch_shape:
+            self.kernel = selected_kernel(self.kernel, index)
+            self.kernel_function = composed(self.kernel)
+        mean = selected_mean(self.mean, index)
+        self._modules.pop("mean", None)  # which only a module could take the place of
+        self.mean = mean
+        self.noise_variance = self.noise_variance[index]
+        self.factor.keep(index)
+
+    def select(self, index: int | list[int]) -> Self:
+        """A `fork` of one model, or of several, of a batch with one dimension; see `keep`."""
+        new = self.fork()
+        new.keep(index)
         return new
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
@@ -201,6 +212,15 @@ class KernelGP(Model, FantasizeMixin):
     @property
     def device(self) -> torch.device:
         return self.noise_variance.device
+
+    @property
+    def likelihood(self) -> GaussianLikelihood:
+        """The noise as GPyTorch has it."""
+        noise = self.noise_variance
+        likelihood = GaussianLikelihood(batch_shape=noise.shape, noise_constraint=Positive())
+        likelihood = likelihood.to(noise).requires_grad_(False)
+        likelihood.noise = noise.unsqueeze(-1)
+        return likelihood.eval()
 
     @property
     def num_observations(self) -> int:
@@ -428,20 +448,17 @@ class KernelGP(Model, FantasizeMixin):
         if n == 0:
             batch = torch.broadcast_shapes(self.factor.L.shape[:-2], X.shape[:-2])
             return X.new_zeros(*batch, 0, X.shape[-2])
-        return self._solved_cross(X)[..., :n, :]
-
-    def _solved_cross(self, X: Tensor) -> Tensor:
         return self.factor.solve(self.kernel_function(self.train_inputs[0], X))
 
     def _moments(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Mean and variance at ``*b x p x d`` (each ``*batch x p``), and the cross factor."""
         prior = self.kernel_function.diagonal(X)
         if self.num_observations == 0:
-            shape = (*self.batch_shape, X.shape[-2])
+            shape = (*torch.broadcast_shapes(self.batch_shape, X.shape[:-2]), X.shape[-2])
             mean = self._prior_mean(X).expand(shape)
             return mean, prior.expand(shape), self._cross(X)
-        V = self._solved_cross(X)
-        mean = self._prior_mean(X) + (self.factor.z[..., None, : V.shape[-2]] @ V).squeeze(-2)
+        V = self._cross(X)
+        mean = self._prior_mean(X) + self.factor.predicted(V)
         return mean, prior - V.square().sum(dim=-2), V
 
     def mean_and_std(self, X: Tensor) -> tuple[Tensor, Tensor]:
@@ -462,6 +479,45 @@ class KernelGP(Model, FantasizeMixin):
         # Rounding can leave a known point a variance of -1e-17, whose root has no gradient.
         floor = torch.finfo(variance.dtype).eps ** 2
         return mean, variance.clamp_min(floor).sqrt()
+
+    @torch.no_grad()
+    def moments_without(self, rows: Sequence[int], x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The posterior at one point if some rows were not there, of a model that is not batched.
+
+        Args:
+            rows: The rows to leave out.
+            x: ``1 x d``.
+
+        Returns:
+            Mean, standard deviation and the information gain of the other rows, all 0-dim.
+        """
+        mean, variance, cross = self._moments(self.transform_inputs(x))
+        mean, std, gain = moments_without(self.factor, rows, cross[:, 0], mean[0], variance[0])
+        if hasattr(self, "outcome_transform"):
+            normal = MultivariateNormal(mean[None], DiagLinearOperator(std[None] ** 2))
+            posterior = self.outcome_transform.untransform_posterior(GPyTorchPosterior(normal), X=x)
+            mean, std = posterior.mean[0, 0], posterior.variance[0, 0].sqrt()
+        return mean, std, gain
+
+    @torch.no_grad()
+    def mean_at(self, X: Tensor) -> Tensor:
+        """Posterior means alone, O(n) each: ``n x d`` points to ``*batch x n``."""
+        outcome = getattr(self, "outcome_transform", None)
+        if not isinstance(outcome, Standardize | None):  # the mean depends on the variance
+            return self.mean_and_std(X)[0]
+        Z, n = self.transform_inputs(X), self.num_observations
+        mean = self._prior_mean(Z).expand(*self.batch_shape, len(X)).clone()
+        if n:
+            alpha = self.factor.mean_weights.unsqueeze(-2)
+            rows = math.prod(self.batch_shape) * n
+            start = 0
+            for chunk in Z.split(max(_MAX_ENTRIES // rows, 1)):
+                k = self.kernel_function(self.train_inputs[0], chunk)
+                mean[..., start : start + len(chunk)] += (alpha @ k).squeeze(-2)
+                start += len(chunk)
+        if outcome is None:
+            return mean
+        return outcome.untransform(mean.unsqueeze(-1), X=X)[0].squeeze(-1)
 
     @property
     def has_transforms(self) -> bool:
@@ -487,8 +543,8 @@ class KernelGP(Model, FantasizeMixin):
         data = self.train_inputs[0] if n else X.new_zeros(0, X.shape[-1])
         k, pullback = self.kernel_function.value_and_pullback(data, X)  # *batch x n x m
         V = self.factor.solve(k)
-        weights = self.factor.solve_transposed(V)[..., :n, :]
-        alpha = self.factor.mean_weights[..., :n, None]
+        weights = self.factor.solve_transposed(V)
+        alpha = self.factor.mean_weights.unsqueeze(-1)
         mean, mean_gradient = (alpha * k).sum(dim=-2), pullback(alpha)
         variance = self.kernel_function.diagonal(X) - V.square().sum(dim=-2)
         std = variance.clamp_min(torch.finfo(X.dtype).eps ** 2).sqrt()
@@ -502,7 +558,8 @@ class KernelGP(Model, FantasizeMixin):
     def _prior_mean_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         # One copy of the points for each model: the gradient of a sum over the batch would mix
         # their means.
-        X = X.detach().expand(*self.batch_shape, *X.shape[-2:]).clone().requires_grad_()
+        batch = torch.broadcast_shapes(self.batch_shape, X.shape[:-2])
+        X = X.detach().expand(*batch, *X.shape[-2:]).clone().requires_grad_()
         values = self._prior_mean(X)
         if not values.requires_grad:
             return values, torch.zeros_like(X)

@@ -80,7 +80,7 @@ def _mcmc_draws(model: Any, kernel: Kernel, like: Tensor, num_models: int | None
     plain = plain_kernel(kernel, like)
     kept = torch.linspace(0, count - 1, wanted, dtype=torch.float64).round().long().tolist()
     return [
-        (selected_kernel(plain, i), noise[i, 0].clone().to(like), constants[i].clone())
+        (deepcopy(selected_kernel(plain, i)), noise[i, 0].clone().to(like), constants[i].clone())
         for i in kept
     ]
 

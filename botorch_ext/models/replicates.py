@@ -27,7 +27,7 @@ def means_with_repeats(model: KernelGP, X: Tensor, Y: Tensor) -> Tensor:
     average = Y.new_zeros(len(points)).index_add(0, inverse, Y) / counts
     factor, root = _factor(model, points, counts, average)
     n = factor.num_points
-    weights = factor.mean_weights[:n]
+    weights = factor.mean_weights
     return (average - (model.noise_variance + factor.jitter[:n]) * weights / root)[inverse]
 
 
@@ -46,7 +46,7 @@ def mean_from_counts(model: KernelGP, candidates: Tensor, counts: Tensor, sums: 
     if len(rows):
         points, average = candidates[rows], sums[rows] / counts[rows]
         factor, root = _factor(model, points, counts[rows], average)
-        weights = root * factor.mean_weights[: factor.num_points]
+        weights = root * factor.mean_weights
         for chunk in _chunks(len(candidates), len(points)):
             mean[chunk] += model.kernel_function(candidates[chunk], points) @ weights
     return mean
@@ -151,7 +151,7 @@ class RepeatedDesign:
             points = self.candidates[evaluated]
             factor, root = _factor(self._model, points, counts[evaluated], None)
             cross = root[:, None] * self._model.kernel_function(points, self.candidates)
-            self._rows = factor.solve(cross)[: factor.num_points]
+            self._rows = factor.solve(cross)
             self.variance = self.variance - self._rows.square().sum(dim=0)
             self._information_gain = factor.information_gain()
         self._num_rows = len(self._rows)

@@ -5,6 +5,8 @@ import math
 
 import pytest
 import torch
+from botorch.models import SingleTaskGP
+from botorch.models.transforms import Normalize, Standardize
 from gpytorch.kernels import (
     ConstantKernel,
     CosineKernel,
@@ -20,7 +22,8 @@ from gpytorch.kernels import (
 from gpytorch.means import ConstantMean, LinearMean
 from torch.testing import assert_close
 
-from botorch_ext.models import CandidateModels, KernelGP
+from botorch_ext.kernel_functions import freezing
+from botorch_ext.models import CandidateModels, KernelGP, batching, kernel_gp
 from botorch_ext.widths import Constant, SelfNormalized, SrinivasRKHS
 from tests.helpers import tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior
@@ -137,6 +140,16 @@ class Session:
         new.rows = copy.deepcopy(self.rows)
         return new
 
+    def fork(self):
+        new = copy.copy(self)
+        new.models, new.specs = self.models.fork(), list(self.specs)
+        new.rows = copy.deepcopy(self.rows)
+        return new
+
+    def drop(self, position):
+        self.models.drop(position)
+        del self.specs[position]
+
     def dense(self, spec, without=(), Z=CANDIDATES):
         """Mean, std and the gain of all rows but some; log evidence of the known ones of those."""
         kernel, noise, mean = spec
@@ -216,14 +229,186 @@ def test_random_sessions_are_the_dense_algebra(name, finite, seed, device):
         elif action == 6 and n > 3:
             session.remove(integer(n))
         elif len(session.specs) > 2:
-            old = copy.deepcopy(session)
-            kept = torch.randperm(len(session.specs), generator=g)[:-1].tolist()
-            session = session.select(kept)
+            old = session
+            if integer(2):
+                kept = torch.randperm(len(session.specs), generator=g)[:-1].tolist()
+                session = session.select(kept)
+            else:
+                session = session.fork()
+                session.drop(integer(len(session.specs)))
             session.add(points, values)
             old.check()
         if step % 3 == 2 or len(session.specs) < 5:  # the dense algebra of many models is slow
             without = torch.randperm(len(session.rows), generator=g)[: integer(4)].tolist()
             session.check(without, integer(30))
+
+
+@pytest.mark.parametrize("finite", [False, True])
+@pytest.mark.parametrize("name", ["one", "lengthscales", "mixed"])
+@pytest.mark.parametrize("seed", range(3))
+def test_forks_and_their_originals_do_not_notice_each_other(name, finite, seed, device):
+    g = torch.Generator().manual_seed(seed)
+
+    def integer(high):
+        return int(torch.randint(high, (), generator=g))
+
+    first = Session(SPECS[name], finite, device)
+    first.add(draw(7, seed), torch.randn(7, generator=g, dtype=torch.float64))
+    sessions = [first]
+    for step in range(24):
+        session = sessions[integer(len(sessions))]
+        points = draw(1 + integer(2), 1000 * seed + step)
+        values = torch.randn(len(points), generator=g, dtype=torch.float64)
+        action, n = integer(8), len(session.rows)
+        if action < 2 and len(sessions) < 6:
+            sessions.append(session.fork())
+        elif action == 2 and len(session.specs) > 1:
+            if integer(2):
+                session.drop(integer(len(session.specs)))
+            else:
+                kept = torch.randperm(len(session.specs), generator=g)[:-1].tolist()
+                sessions.append(session.select(kept))
+        elif action == 3 and n > 3:
+            session.remove(integer(n))
+        elif action == 4:
+            rows = torch.randperm(n, generator=g)[: 1 + integer(3)].tolist()
+            session.set_targets(rows, torch.randn(len(rows), generator=g, dtype=torch.float64))
+        else:
+            session.add(points, None if integer(2) else values)
+        if step % 6 == 5:
+            for other in sessions:
+                other.check(without=[1, 3])
+
+
+@pytest.mark.parametrize("finite", [False, True])
+@pytest.mark.parametrize("first", ["fork", "original"])
+def test_a_fork_outlives_what_its_original_adds(finite, first):
+    original = Session(SPECS["lengthscales"], finite)
+    X = draw(9, 4)
+    original.add(X[:6], torch.sin(X[:6, 0]))
+    fork = original.fork()
+    for session in (fork, original) if first == "fork" else (original, fork):
+        session.add(X[6:7] if session is fork else X[7:], None)
+    fork.check([2])
+    original.check([2])
+
+
+@pytest.mark.parametrize("finite", [False, True])
+@pytest.mark.parametrize("name", ["one", "mixed"])
+def test_an_original_is_the_same_to_the_last_bit_as_one_without_forks(name, finite):
+    X = draw(12, 5)
+    Y = torch.sin(X[:, 1])
+    forked, plain = Session(SPECS[name], finite), Session(SPECS[name], finite)
+    for session in (forked, plain):
+        for i in range(9):
+            if session is forked:
+                session.fork().add(X[9:], None)
+            session.add(X[i : i + 1], None if i % 3 else Y[i : i + 1])
+            if i == 6:
+                session.remove(2)
+            if i > 6:
+                session.set_targets([4], Y[i : i + 1])
+    Z = CANDIDATES
+    for models in (forked.models, plain.models):
+        models.log_marginal_likelihood([1])
+    got, expected = (
+        (m.mean, m.std) if finite else m.mean_and_std(Z) for m in (forked.models, plain.models)
+    )
+    for a, b in zip(got, expected, strict=True):
+        assert torch.equal(a, b)
+    evidences = [m.log_marginal_likelihood([1]) for m in (forked.models, plain.models)]
+    assert torch.equal(*evidences)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_means_alone_are_those_of_the_posterior(name, device):
+    session = Session(SPECS[name], False, device)
+    Z = session.cast(CANDIDATES)
+    for X, Y in ((draw(0, 0), torch.zeros(0).double()), (draw(5, 0), None), (draw(6, 1), None)):
+        if len(X):
+            session.add(X, torch.cos(X[:, 0]) if len(X) == 5 else Y)
+        expected, _ = session.models.mean_and_std(Z)
+        for i in range(len(session.specs)):
+            assert_close(session.models.means(i, Z), expected[i], **tolerance(torch.float64))
+        for part in session.models.parts:
+            got = part.each(part.model.mean_at(Z))
+            assert_close(got, expected[part.positions], **tolerance(torch.float64))
+
+
+def test_a_set_of_one_model_is_this_very_model():
+    model = KernelGP(rbf(0.6), 0.03, mean=sine)
+    X = draw(6, 1)
+    model.add(X[:4], X[:4, 0])
+    session = Session(SPECS["one"], False)
+    session.specs = [(rbf(0.6), 0.03, sine)]
+    session.models = CandidateModels.of(model, "only")
+    session.rows = [[x, x[0]] for x in X[:4]]
+    assert session.models.names == ["only"] and session.models.lengthscales_of is None
+    assert session.models.parts[0].model is session.models.single(0) is model
+    session.check([2])
+    session.add(X[4:], None)
+    assert model.num_observations == 6
+    session.set_targets([4], X[:1, 1])
+    session.remove(0)
+    session.check([1])
+    session.select([0]).check([1])
+    assert session.models.grow(10) == []
+    assert session.models.noise_variance.tolist() == [0.03]
+    finite = session.models.on(CANDIDATES)
+    assert finite.parts[0].model.batch_shape == torch.Size()
+    assert finite.mean.shape == finite.std.shape == (1, 30)
+    with pytest.raises(ValueError, match="position must not be that of the only model"):
+        session.models.drop(0)
+    with pytest.raises(ValueError, match="model must not be batched"):
+        CandidateModels.of(KernelGP(rbf(0.6), torch.tensor([0.1, 0.2]).double()))
+
+
+def test_transforms_of_the_only_model_are_undone():
+    X = draw(12, 6)
+    gp = SingleTaskGP(
+        X, torch.sin(X[:, :1]), outcome_transform=Standardize(1), input_transform=Normalize(2)
+    )
+    model = KernelGP.from_botorch(gp)
+    models = CandidateModels.of(model)
+    models.add(X[:1] + 0.1, None)
+    mean, std = model.mean_and_std(CANDIDATES)
+    assert_close(models.means(0, CANDIDATES), mean, **tolerance(torch.float64))
+    kept = KernelGP.from_botorch(gp)
+    kept.remove(3)
+    kept_mean, kept_std = kept.mean_and_std(CANDIDATES)
+    for without, expected in (([], (mean, std)), ([3, 12], (kept_mean, kept_std))):
+        got = models.moments_without(0, without, CANDIDATES[5])[:2]
+        for a, b in zip(got, expected, strict=True):
+            assert_close(a, b[5], **tolerance(torch.float64))
+
+
+def no_copies(monkeypatch):
+    """A list of what is copied from here on: deep copies, and clones of a thousand numbers."""
+    copied = []
+    clone = torch.Tensor.clone
+
+    def counted(tensor, *args, **kwargs):
+        if tensor.numel() > 1000:
+            copied.append(tuple(tensor.shape))
+        return clone(tensor, *args, **kwargs)
+
+    for module in (batching, kernel_gp, freezing):
+        monkeypatch.setattr(module, "deepcopy", lambda x: copied.append(type(x)))
+    monkeypatch.setattr(torch.Tensor, "clone", counted)
+    return copied
+
+
+def test_selections_copy_no_kernels_and_no_factors(monkeypatch):
+    models = made([(scaled(rbf(s), s), 0.03, sine) for s in (0.4, 0.6, 0.9, 2.0)] * 8)
+    X = draw(100, 0)
+    models.add(X, X[:, 0])
+    copied = no_copies(monkeypatch)
+    some = models.select([7, 2, 30, 11])
+    some.select([2, 0]).mean_and_std(CANDIDATES[:4])
+    models.single(5).mean_and_std(CANDIDATES[:4])
+    models.drop(9)
+    assert models.parts[0].model.factor.triangle._buffer.shape[0] == 32
+    assert all(shape[-1] < 200 and len(shape) == 2 for shape in copied), copied
 
 
 @pytest.mark.parametrize("finite", [False, True])

@@ -183,10 +183,10 @@ def snapshot(strategy: OptimisticStrategy) -> Any:
     """All state there is: events, report, and every number of the posterior in use."""
     posterior, factor = strategy.posterior, strategy.posterior.factor
     n = factor.num_points
-    numbers = [posterior._inputs[:n], factor.L[:n, :n]]
+    numbers = [posterior.train_inputs[0], factor.L]
     numbers += [vector[:n] for vector in (factor.z, factor.y, factor.gains, factor.jitter)]
     if isinstance(posterior, FinitePosterior):
-        numbers += [posterior.mean, posterior.variance, posterior._V[:n]]
+        numbers += [posterior.mean, posterior.variance, posterior._V.values]
     return (
         [plain(event) for event in strategy.events],
         strategy.report(),

@@ -1,0 +1,273 @@
+"""Growing rows of a matrix, which copies share until one of them changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+# Own rows of a copy before it takes a buffer of its own.
+_MOST_LATE = 4
+# An owner of a batch with no more living members than this share of it frees the others.
+_FEW = 4
+
+
+class GrowingRows:
+    """The rows of a ``*batch x n x width`` matrix; new ones come at the end.
+
+    A `fork` reads the rows it has in common with its original from the buffer of the original,
+    where nobody changes rows that are lent: who wants to copies them first. New rows of the
+    original go into its buffer, those of a fork lie beside it.
+
+    Args:
+        buffer: ``*batch x capacity x width``.
+        growth: By what factor the buffer grows where there is no more room.
+    """
+
+    def __init__(self, buffer: Tensor, growth: float) -> None:
+        self.num_rows = 0
+        self._buffer = buffer
+        self._growth = growth
+        # The members of a batch with one dimension that live; None for all.
+        self._members: list[int] | None = None
+        self._is_lent = False
+        # Of a fork: its own rows, after those in the buffer, ``*batch x r x width``.
+        self._late: Tensor | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is pickled or copied deeply takes no rows of others along.
+        return vars(self) if self._late is None else vars(self._owned())
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        if self._members is None:
+            return self._buffer.shape[:-2]
+        return torch.Size([len(self._members)])
+
+    @property
+    def capacity(self) -> int:
+        """Rows that there is room for."""
+        return self._buffer.shape[-2]
+
+    @property
+    def values(self) -> Tensor:
+        """``*batch x n x width``."""
+        return self.block(slice(0, self.num_rows))
+
+    @property
+    def _num_shared(self) -> int:
+        return self.num_rows if self._late is None else self.num_rows - self._late.shape[-2]
+
+    def block(self, rows: slice, columns: slice = slice(None)) -> Tensor:
+        """Some rows and columns, not to be changed in place."""
+        shared = self._num_shared
+        if self._late is None or rows.stop <= shared:
+            return self._buffer[(*self._batch_index, rows, columns)]
+        late = self._late[..., max(rows.start - shared, 0) : rows.stop - shared, columns]
+        if rows.start >= shared:
+            return late
+        early = self._buffer[(*self._batch_index, slice(rows.start, shared), columns)]
+        return torch.cat([pad(early, (0, late.shape[-1] - early.shape[-1])), late], dim=-2)
+
+    def combined(self, weights: Tensor, start: int) -> Tensor:
+        """``weights @ rows`` of the rows from ``start`` on: ``*batch x m x n'`` to ``*batch x m x
+        width``."""
+        stop, shared = start + weights.shape[-1], self._num_shared
+        early = max(min(stop, shared) - start, 0)
+        rows = self._buffer[..., start : start + early, :]
+        if self._members is None:
+            total = weights[..., :early] @ rows
+        else:
+            total = torch.stack(
+                [weights[i, :, :early] @ rows[j] for i, j in enumerate(self._members)]
+            )
+        if self._late is not None and stop > shared:
+            late = self._late[..., start + early - shared : stop - shared, :]
+            total = total + weights[..., early:] @ late
+        return total
+
+    def append(self, rows: Tensor) -> None:
+        """Adds ``*batch x m x width`` rows."""
+        n, m = self.num_rows, rows.shape[-2]
+        if self._goes_beside(lambda: rows, m):
+            return
+        self._reserve(n + m)
+        self._buffer[(*self._batch_index, slice(n, n + m), slice(None))] = rows
+        self.num_rows = n + m
+
+    def truncate(self, num_rows: int) -> None:
+        """Forgets all rows from ``num_rows`` on."""
+        if self._is_lent or self._late is not None:
+            vars(self).update(vars(self._owned()))
+        self.num_rows = num_rows
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> None:
+        """Replaces the buffer, such as when it moves to another device or dtype."""
+        if self._late is not None:
+            vars(self).update(vars(self._owned()))
+        buffer = function(self._buffer)
+        self._is_lent = self._is_lent and buffer is self._buffer
+        self._buffer = buffer
+
+    # --- copies -----------------------------------------------------------------------------------
+
+    def fork(self) -> Self:
+        """A copy that goes its own way from here."""
+        new = object.__new__(type(self))
+        vars(new).update(vars(self))
+        if self._late is None:
+            self._is_lent, new._is_lent = True, False
+            new._late = self.block(slice(self.num_rows, self.num_rows))
+        return new
+
+    def keep(self, index: int | list[int]) -> None:
+        """Forgets the other members of a batch with one dimension; one alone loses it."""
+        size = len(self._buffer)
+        places = range(size) if self._members is None else self._members
+        if isinstance(index, int):
+            self._buffer, self._members, living = self._buffer[places[index]], None, 1
+        else:
+            self._members, living = [places[i] for i in index], len(index)
+            if self._members == list(range(size)):
+                self._members = None
+        if self._late is not None:
+            self._late = self._late[index]
+        elif _FEW * living <= size:
+            vars(self).update(vars(self._owned()))
+
+    # --- room -------------------------------------------------------------------------------------
+
+    @property
+    def _batch_index(self) -> tuple[Any, ...]:
+        return (...,) if self._members is None else (self._members,)
+
+    def _goes_beside(self, rows: Callable[[], Tensor], num_rows: int) -> bool:
+        """Adds new rows of a fork, as long as there are few."""
+        late = self._late
+        if late is None or late.shape[-2] + num_rows > _MOST_LATE:
+            return False
+        new = rows()
+        self._late = torch.cat([pad(late, (0, new.shape[-1] - late.shape[-1])), new], dim=-2)
+        self.num_rows += num_rows
+        return True
+
+    def _reserve(self, num_rows: int) -> None:
+        if self._late is not None or num_rows > self.capacity:
+            vars(self).update(vars(self._owned(num_rows)))
+
+    def _owned(self, num_rows: int = 0) -> Self:
+        """A copy with a buffer of its own, with room for so many rows, of the living alone."""
+        values, capacity = self.values, self.capacity
+        if max(num_rows, self.num_rows) > capacity:
+            capacity = max(num_rows, self.num_rows, int(self._growth * capacity))
+            capacity = -(-capacity // 32) * 32  # so that rows stay aligned
+        new = object.__new__(type(self))
+        vars(new).update(vars(self))
+        new._buffer = self._room(values, capacity)
+        new._buffer[..., : self.num_rows, : values.shape[-1]] = values
+        new._members, new._late, new._is_lent = None, None, False
+        return new
+
+    def _room(self, like: Tensor, capacity: int) -> Tensor:
+        return like.new_empty(*like.shape[:-2], capacity, like.shape[-1])
+
+
+class GrowingTriangle(GrowingRows):
+    """A lower triangular matrix L, ``*batch x n x n``, that grows by rows.
+
+    The unused diagonal of the buffer is 1, so that the whole square is a valid triangular matrix
+    and is solved against without a copy.
+
+    Args:
+        buffer: ``*batch x capacity x capacity``, an identity.
+        growth: As for `GrowingRows`.
+    """
+
+    @property
+    def values(self) -> Tensor:
+        return self.block(slice(0, self.num_rows), slice(0, self.num_rows))
+
+    @property
+    def diagonal(self) -> Tensor:
+        """``*batch x n``."""
+        shared = slice(0, self._num_shared)
+        entries = self._buffer.diagonal(dim1=-2, dim2=-1)[(*self._batch_index, shared)]
+        if shared.stop == self.num_rows:
+            return entries
+        late = self._beside()[1].diagonal(dim1=-2, dim2=-1)
+        return torch.cat([entries, late], dim=-1)
+
+    def extend(self, left: Tensor, corner: Tensor) -> None:
+        """Adds m rows: ``*batch x m x n`` and their lower triangular end, ``*batch x m x m``."""
+        n, m = self.num_rows, corner.shape[-1]
+        if self._goes_beside(lambda: torch.cat([left, corner], dim=-1), m):
+            return
+        self._reserve(n + m)
+        rows = (*self._batch_index, slice(n, n + m))
+        self._buffer[(*rows, slice(0, n))] = left
+        self._buffer[(*rows, slice(n, n + m))] = corner
+        self.num_rows = n + m
+
+    def truncate(self, num_rows: int) -> None:
+        n = self.num_rows
+        super().truncate(num_rows)
+        unused = slice(num_rows, n)
+        self._buffer[..., unused, :n] = 0
+        self._buffer[..., unused, unused].diagonal(dim1=-2, dim2=-1).fill_(1)
+
+    def solve(self, R: Tensor) -> Tensor:
+        """L^-1 R for ``*batch x n x m``."""
+        shared = self._num_shared
+        V = self._solve(R[..., :shared, :], upper=False)
+        if shared == self.num_rows:
+            return V
+        left, corner = self._beside()
+        late = torch.linalg.solve_triangular(corner, R[..., shared:, :] - left @ V, upper=False)
+        return torch.cat([V, late], dim=-2)
+
+    def solve_transposed(self, V: Tensor) -> Tensor:
+        """L^-T V for ``*batch x n x m``."""
+        shared = self._num_shared
+        if shared == self.num_rows:
+            return self._solve(V, upper=True)
+        left, corner = self._beside()
+        late = torch.linalg.solve_triangular(corner.mT, V[..., shared:, :], upper=True)
+        early = self._solve(V[..., :shared, :] - left.mT @ late, upper=True)
+        return torch.cat([early, late], dim=-2)
+
+    def _beside(self) -> tuple[Tensor, Tensor]:
+        rows = self.block(slice(self._num_shared, self.num_rows))
+        return rows[..., : self._num_shared], rows[..., self._num_shared :]
+
+    def _solve(self, R: Tensor, upper: bool) -> Tensor:
+        """L^-1 R, or L^-T R, for the rows in the buffer. Whatever the owner has behind them meets
+        zeros only."""
+        n, m = R.shape[-2:]
+        L = self._buffer
+        if 2 * m > n:  # to copy a corner of L costs less than to pad R
+            L = L[..., :n, :n]
+        else:
+            R = pad(R, (0, 0, 0, self.capacity - n))
+        L = L.mT if upper else L
+        if self._members is None:
+            return torch.linalg.solve_triangular(L, R, upper=upper)[..., :n, :]
+        batch = torch.broadcast_shapes(R.shape[:-2], (len(self._members),))
+        R = R.expand(*batch, *R.shape[-2:])
+        solved = [
+            torch.linalg.solve_triangular(L[j], R[..., i, :, :], upper=upper)
+            for i, j in enumerate(self._members)
+        ]
+        return torch.stack(solved, dim=-3)[..., :n, :]
+
+    def _room(self, like: Tensor, capacity: int) -> Tensor:
+        return identity(like, like.shape[:-2], capacity)
+
+
+def identity(like: Tensor, batch: torch.Size, size: int) -> Tensor:
+    """``*batch x size x size``."""
+    eye = like.new_zeros(*batch, size, size)
+    eye.diagonal(dim1=-2, dim2=-1).fill_(1)
+    return eye
