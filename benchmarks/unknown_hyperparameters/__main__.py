@@ -18,10 +18,11 @@ from benchmarks.common.command_line import parse_options
 from benchmarks.common.processes import in_processes
 from benchmarks.common.reports import write_report
 from benchmarks.common.tables import Row, write_csv
+from benchmarks.unknown_hyperparameters.experiments import EXPERIMENTS
 from benchmarks.unknown_hyperparameters.figures import draw
 from benchmarks.unknown_hyperparameters.report import report
 from benchmarks.unknown_hyperparameters.robust import robust_cases, run_robust
-from benchmarks.unknown_hyperparameters.runs import EXPERIMENTS, Case, run_case
+from benchmarks.unknown_hyperparameters.runs import Case, run_case
 
 # No columns of a table.
 _LISTS = ("curve", "best_curve", "played", "rejected", "centers")
