@@ -17,6 +17,7 @@ class Options:
     """What the command line asks for.
 
     Args:
+        name: Of the command below ``benchmarks`` and of the folder of its files.
         smoke: Only show that everything runs, in seconds.
         full: The large setting.
         seed: Of everything random.
@@ -26,6 +27,7 @@ class Options:
         processes: How many run at once.
     """
 
+    name: str
     smoke: bool
     full: bool
     seed: int
@@ -50,7 +52,7 @@ def parse_options(
     A smoke run writes below ``out/benchmarks`` unless told otherwise, never over committed results.
 
     Args:
-        name: Of the folder of the files.
+        name: Of the command below ``benchmarks`` and of the folder of its files.
         description: One sentence for ``--help``.
         argv: The arguments; None takes those of the process.
         full: What ``--full`` does; None leaves it out.
@@ -94,6 +96,7 @@ def parse_options(
         output = (scratch if given.smoke else results) / name
     output.mkdir(parents=True, exist_ok=True)
     return Options(
+        name=name,
         smoke=given.smoke,
         full=getattr(given, "full", False),
         seed=given.seed,

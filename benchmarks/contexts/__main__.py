@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import torch
 
 from benchmarks.common.command_line import parse_options
-from benchmarks.common.machine import describe_machine
 from benchmarks.common.processes import in_processes
+from benchmarks.common.reports import write_report
 from benchmarks.common.tables import Row, write_csv
 from benchmarks.contexts.figures import draw
 from benchmarks.contexts.peptides import (
@@ -94,7 +94,6 @@ def main(argv: list[str] | None = None) -> None:
     peptide_rows = [row for rows in of_seeds for row in rows]
 
     draw(sensor_rows, data, peptide_rows, affinities, options.output)
-    size = " --smoke" if options.smoke else " --full" if options.full else ""
     text = (
         "# Contexts: CGP-UCB on sensors and peptides\n\n"
         "The two experiments of Krause and Ong 2011, *Contextual Gaussian Process Bandit "
@@ -105,10 +104,7 @@ def main(argv: list[str] | None = None) -> None:
     text += verdict_report(sensor_rows, peptide_rows)
     text += "\n" + sensor_report(sensor_rows, models, data)
     text += "\n" + peptide_report(peptide_rows, affinities, setting.trials)
-    command = f"python -m benchmarks.contexts{size}"
-    text += f"\n`{command}`, {setting.seeds} seeds, on {describe_machine()}.\n"
-    print(text)
-    (options.output / "report.md").write_text(text)
+    write_report(options, text, f"{setting.seeds} seeds")
     write_csv(options.output / "sensors.csv", _columns(sensor_rows))
     write_csv(options.output / "peptides.csv", _columns(peptide_rows))
 

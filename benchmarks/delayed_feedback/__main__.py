@@ -17,8 +17,8 @@ from itertools import product
 import torch
 
 from benchmarks.common.command_line import parse_options
-from benchmarks.common.machine import describe_machine
 from benchmarks.common.processes import in_processes
+from benchmarks.common.reports import write_report
 from benchmarks.common.tables import write_csv
 from benchmarks.delayed_feedback.figures import draw
 from benchmarks.delayed_feedback.objectives import OBJECTIVES, generate, load
@@ -81,10 +81,7 @@ def main(argv: list[str] | None = None) -> None:
     draw(rows, options.output)
     for row in rows:
         del row["curve"]
-    text = report(rows, objectives)
-    text += f"\n`python -m benchmarks.delayed_feedback`, {setting}, on {describe_machine()}.\n"
-    print(text)
-    (options.output / "report.md").write_text(text)
+    write_report(options, report(rows, objectives), setting)
     write_csv(options.output / "runs.csv", rows)
 
 

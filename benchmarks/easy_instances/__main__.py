@@ -11,13 +11,11 @@ instance should cost. Writes report.md, runs.csv and four pictures.
 
 from __future__ import annotations
 
-import dataclasses
-
 import torch
 
 from benchmarks.common.command_line import parse_options
-from benchmarks.common.machine import describe_machine
 from benchmarks.common.processes import in_processes
+from benchmarks.common.reports import write_report
 from benchmarks.common.tables import write_csv
 from benchmarks.easy_instances.costs import cost_of
 from benchmarks.easy_instances.figures import draw, to_draw
@@ -48,17 +46,9 @@ def main(argv: list[str] | None = None) -> None:
     played = in_processes(run, to_run, options.processes, "easy instances")
     rows = [row for found in played for row in found]
     costs = [cost_of(rows, each, setting.grid[each.dim - 1]) for each in setting.instances]
-    text = report(rows, costs)
-    size = ", ".join(
-        f"{field.name}={getattr(setting, field.name)}"
-        for field in dataclasses.fields(setting)
-        if field.name != "instances"
-    )
-    seconds = sum(row["seconds"] for row in rows if row["seconds"] != "")
-    text += f"\n`python -m benchmarks.easy_instances`, Setting({size}), on {describe_machine()}; "
-    text += f"{seconds / 60:.0f} minutes of runs in all, in {options.processes} processes.\n"
-    print(text)
-    (options.output / "report.md").write_text(text)
+    minutes = sum(row["seconds"] for row in rows if row["seconds"] != "") / 60
+    took = f"{minutes:.0f} minutes of runs in all, in {options.processes} processes"
+    write_report(options, report(rows, costs), f"{setting}, {took}")
     write_csv(options.output / "runs.csv", rows)
     longest = setting.breadthwise_plane[1]
     draw(rows, to_draw(setting.instances, longest, options.seed), options.output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +76,7 @@ class Setting:
     bpe: tuple[int, int] = (128, 1024)
     breadthwise: tuple[int, int] = (128, 16384)
     breadthwise_plane: tuple[int, int] = (128, 8192)
-    instances: tuple[Instance, ...] = INSTANCES
+    instances: tuple[Instance, ...] = field(default=INSTANCES, repr=False)
     grid: tuple[int, int] = (20000, 400)
 
     def horizons(self, method: str, dim: int) -> list[int]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch
 
 from benchmarks.common.command_line import parse_options
-from benchmarks.common.machine import describe_machine
+from benchmarks.common.reports import write_report
 from benchmarks.common.tables import write_csv
 from benchmarks.misspecification.figures import draw
 from benchmarks.misspecification.report import report
@@ -34,10 +34,7 @@ def main(argv: list[str] | None = None) -> None:
         setting = Setting(1000, 2500, (1, 2, 4, 6), 30, 10)
     locked, curves = lock_out_rows(setting, options)
     generic = generic_rows(setting, options)
-    text = report(locked, generic)
-    text += f"\n`python -m benchmarks.misspecification`, {setting}, on {describe_machine()}.\n"
-    print(text)
-    (options.output / "report.md").write_text(text)
+    write_report(options, report(locked, generic), setting)
     write_csv(options.output / "runs.csv", [*locked, *generic])
     draw(curves, generic, options.output / "regret.png")
 

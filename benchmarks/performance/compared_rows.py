@@ -149,9 +149,9 @@ def _sensors(combination: Combination, smoke: bool) -> Measure:
     return lambda: study.seconds(5 if smoke else 96)
 
 
-def _peptides(method: str, num_columns: int | None, smoke: bool) -> Measure:
+def _peptides(method: str, num_columns: int | None, num_trials: int, smoke: bool) -> Measure:
     study = PeptideStudy(60 if smoke else 1500, num_columns, 0)
-    return lambda: study.seconds(method, 5 if smoke else 50)
+    return lambda: study.seconds(method, 5 if smoke else num_trials)
 
 
 def _imported(smoke: bool) -> Measure:
@@ -199,10 +199,10 @@ ROWS: Mapping[str, Callable[[bool], Measure]] = {
         for combination in ("product", "sum")
     },
     **{
-        f"{method}, 7 molecules x 50 trials, {num_columns or 180} features": partial(
-            _peptides, method, num_columns
+        f"{method}, 7 molecules x {num_trials} trials, {num_columns or 180} features": partial(
+            _peptides, method, num_columns, num_trials
         )
-        for num_columns in (45, None)
+        for num_columns, num_trials in ((45, 50), (None, 20))
         for method in OF_PEPTIDES
     },
     **{
@@ -214,13 +214,12 @@ ROWS: Mapping[str, Callable[[bool], Measure]] = {
     "HE-GP-UCB, N=2500, 32 models, T=200": _elimination,
     **{
         f"complexities, Matern {name}, gap {gap:g}, 400 x 400 grid": partial(_complexities, nu, gap)
-        for name, nu in (("1/2", 0.5), ("5/2", 2.5))
-        for gap in (0.1, 0.003)
+        for name, nu, gap in (("1/2", 0.5, 0.003), ("5/2", 2.5, 0.1))
     },
     **{
         f"breadthwise exploration, d=2, T={horizon}, {STUDIES[position].what}": partial(
             _breadthwise, position, horizon
         )
-        for position, horizon in enumerate((10_000, 10_000, 2000))
+        for position, horizon in enumerate((3000, 3000, 1000))
     },
 }

@@ -10,12 +10,8 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
-import warnings
 
-import torch
-from botorch.exceptions.warnings import InputDataWarning
-
-from benchmarks.common.command_line import Options, parse_options
+from benchmarks.common.command_line import Options
 from benchmarks.common.tables import Row
 from benchmarks.performance.box import added_point, asked_point
 from benchmarks.performance.finite_study import finite_posterior
@@ -38,13 +34,8 @@ print(",".join({"matplotlib", "ax", "optuna", "dask", "distributed"} & set(sys.m
 
 def main(argv: list[str] | None = None) -> None:
     """Measures everything, prints the table and writes it."""
-    options = parse_options(
-        "performance", __doc__.splitlines()[0] if __doc__ else "", argv, device=True
-    )
-    torch.set_num_threads(1)
-    warnings.filterwarnings("ignore", category=InputDataWarning)
     parts = (finite_posterior, added_point, asked_point, imported)
-    measure("foundation", "Speed of the foundation", parts, options)
+    measure("foundation", "Speed of the foundation", parts, argv)
 
 
 def imported(options: Options) -> list[Row]:

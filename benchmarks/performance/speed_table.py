@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 
+import torch
+from botorch.exceptions.warnings import InputDataWarning
 from tqdm import tqdm
 
-from benchmarks.common.command_line import Options
+from benchmarks.common.command_line import Options, parse_options
 from benchmarks.common.machine import describe_machine
 from benchmarks.common.tables import Row, markdown_table, write_csv
 
@@ -75,17 +78,26 @@ def _readable(row: Row) -> Row:
 
 
 def measure(
-    name: str, title: str, parts: Sequence[Callable[[Options], list[Row]]], options: Options
+    name: str,
+    title: str,
+    parts: Sequence[Callable[[Options], list[Row]]],
+    argv: Sequence[str] | None,
+    *,
+    device: bool = True,
 ) -> None:
-    """Measures all parts, prints the table and writes ``name``.md and .csv (``name``-cuda on a
-    GPU).
+    """Measures all parts with one thread, prints the table and writes ``name``.md and .csv
+    (``name``-cuda on a GPU).
 
     Args:
         name: The module under ``benchmarks.performance``.
         title: Of the table.
         parts: What to measure.
-        options: The command line.
+        argv: The command line; None takes that of the process.
+        device: Whether there is ``--device``.
     """
+    options = parse_options("performance", f"{title}.", argv, device=device)
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", category=InputDataWarning)
     rows: list[Row] = []
     for part in tqdm(parts, unit="part"):
         rows += part(options)

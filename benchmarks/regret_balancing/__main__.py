@@ -11,13 +11,11 @@ pictures.
 
 from __future__ import annotations
 
-import dataclasses
-
 import torch
 
 from benchmarks.common.command_line import parse_options
-from benchmarks.common.machine import describe_machine
 from benchmarks.common.processes import in_processes
+from benchmarks.common.reports import write_report
 from benchmarks.common.tables import write_csv
 from benchmarks.regret_balancing.figures import draw_regret, draw_tests
 from benchmarks.regret_balancing.report import report
@@ -53,14 +51,7 @@ def main(argv: list[str] | None = None) -> None:
         zip(to_run, in_processes(run, to_run, options.processes, "balancing"), strict=True)
     )
     rows = [outcome.row for _, outcome in played]
-    text = report(rows)
-    size = ", ".join(
-        f"{field.name}={getattr(setting, field.name)}" for field in dataclasses.fields(setting)
-    )
-    text += f"\n`python -m benchmarks.regret_balancing`, Setting({size}), on "
-    text += f"{describe_machine()}.\n"
-    print(text)
-    (options.output / "report.md").write_text(text)
+    write_report(options, report(rows), setting)
     write_csv(options.output / "runs.csv", rows)
     draw_regret(played, options.output / "regret.png")
     draw_tests(_shown(played), options.output / "tests.png")

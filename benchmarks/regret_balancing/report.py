@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
 from benchmarks.common.repeated_runs import column, mean_and_error, standard_error
 from benchmarks.common.tables import Row, markdown_table
+from benchmarks.regret_balancing.claims import (
+    cells_of,
+    claim_rows,
+    dims_of,
+    numbers,
+    of_problem,
+    ratio_of,
+    regret_of,
+    slopes,
+    told_to_eliminated,
+    where,
+)
 from benchmarks.regret_balancing.runs import BALANCING, NAMES
-
-# What a master may lose, in multiples of the regret of EC-GP-UCB that knows eps.
-_FACTOR = 3.0
 
 
 def report(rows: Sequence[Row]) -> str:
@@ -23,8 +31,8 @@ def report(rows: Sequence[Row]) -> str:
     Returns:
         The text.
     """
-    generic, locked = (_of(rows, problem) for problem in ("generic", "lock-out"))
-    cells = _cells(generic)
+    generic, locked = (of_problem(rows, problem) for problem in ("generic", "lock-out"))
+    cells = cells_of(generic)
     parts = [
         "# Regret-bound balancing: nobody is told the misspecification",
         "Algorithm 3 of Bogunovic and Krause 2021, *Misspecified Gaussian Process Bandit "
@@ -38,12 +46,12 @@ def report(rows: Sequence[Row]) -> str:
         "size eps; at each step 100 new uniform points of [0, 1]^d to choose from. The range of "
         "the rewards is that of f over the box, and on each side the largest eps and six standard "
         "deviations of the Gaussian noise; a reward outside would be refused, none is clipped.",
-        markdown_table(_claims(rows)),
+        markdown_table(claim_rows(rows)),
         "## Generic perturbations: regret per step",
         "*Uniform* is what random play loses.",
         markdown_table([_regret_row(generic, *cell) for cell in cells]),
         "Growth of the regret per step with eps (least squares, for each instance):",
-        markdown_table([_slope_row(generic, dim) for dim in _dims(generic)]),
+        markdown_table([_slope_row(generic, dim) for dim in dims_of(generic)]),
         "## What the bases did",
         "Of the heuristic with four bases: the share of steps each base played, and what it lost "
         "per step.",
@@ -61,79 +69,12 @@ def report(rows: Sequence[Row]) -> str:
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
-# --- claims ---------------------------------------------------------------------------------------
-
-
-def _claims(rows: Sequence[Row]) -> list[Row]:
-    generic, locked = (_of(rows, problem) for problem in ("generic", "lock-out"))
-    published = [row for row in rows if row["method"] == "published"]
-    counts = sorted({len(row["told"].split()) for row in published})
-    gone = sum(bool(row["eliminated"]) for row in published)
-    claims = [
-        (
-            "published constants: no base is ever eliminated",
-            f"in {gone} of {len(published)} runs; {' to '.join(map(str, counts))} "
-            f"base{'s' if counts[-1] > 1 else ''}",
-            gone == 0,
-        ),
-    ]
-    for method in BALANCING[1:]:
-        failing = [cell for cell in _cells(generic) if _ratio(generic, method, *cell) > _FACTOR]
-        listed = ", ".join(
-            f"d = {dim}, eps = {eps:g}: {_ratio(generic, method, dim, eps):.1f}"
-            for dim, eps in failing
-        )
-        most = max(_ratio(generic, method, *cell) for cell in _cells(generic))
-        claims.append(
-            (
-                f"{NAMES[method]}: at most {_FACTOR:g} times the regret of EC-GP-UCB that knows "
-                f"eps, in {len(_cells(generic))} cells of d and eps",
-                f"fails in {len(failing)}: {listed}" if failing else f"at most {most:.1f} times",
-                not failing,
-            )
-        )
-        ratio = _locked_ratio(locked, method)
-        claims.append(
-            (f"{NAMES[method]}: the same on the lock-out", f"{ratio:.1f} times", ratio <= _FACTOR)
-        )
-    wrong = [row for row in locked if row["method"] == "with_zero"]
-    right = sum(_gone(row) == [0.0] for row in wrong)
-    claims.append(
-        (
-            "lock-out: of five bases the one told 0, which is locked out, goes, and no other",
-            f"in {right} of {len(wrong)} runs",
-            right == len(wrong),
-        )
-    )
-    growth = [
-        (dim, statistics.fmean(found), standard_error(found))
-        for dim in _dims(generic)
-        for found in [slopes(generic, "ec_gp_ucb", dim)]
-    ]
-    claims.append(
-        (
-            "the regret per step of EC-GP-UCB that is told eps grows with eps (slope above two "
-            "standard errors)",
-            ", ".join(f"{slope:.2f} ± {error:.2f} (d = {dim})" for dim, slope, error in growth),
-            all(slope > 2 * error for _, slope, error in growth),
-        )
-    )
-    same = all(
-        _regret(generic, "gp_ucb", dim, 0.0) == _regret(generic, "ec_gp_ucb", dim, 0.0)
-        for dim in _dims(generic)
-    )
-    claims.append(
-        ("told eps = 0, EC-GP-UCB is GP-UCB", "equal regret" if same else "not equal", same)
-    )
-    return [{"claim": claim, "measured": found, "holds": holds} for claim, found, holds in claims]
-
-
 def _conclusion(generic: Sequence[Row], locked: Sequence[Row]) -> str:
-    cells = _cells(generic)
-    ratios = [_ratio(generic, "heuristic", *cell) for cell in cells]
+    cells = cells_of(generic)
+    ratios = [ratio_of(generic, "heuristic", *cell) for cell in cells]
     plain = [
-        statistics.fmean(_regret(generic, "heuristic", *cell))
-        / statistics.fmean(_regret(generic, "gp_ucb", *cell))
+        statistics.fmean(regret_of(generic, "heuristic", *cell))
+        / statistics.fmean(regret_of(generic, "gp_ucb", *cell))
         for cell in cells
     ]
     bold = [row for row in locked if row["method"] == "bolder"]
@@ -167,14 +108,13 @@ def _conclusion(generic: Sequence[Row], locked: Sequence[Row]) -> str:
     )
 
 
-# --- rows -----------------------------------------------------------------------------------------
-
-
 def _regret_row(rows: Sequence[Row], dim: int, eps: float) -> Row:
     row: Row = {"d": dim, "eps": eps}
-    row |= {name: mean_and_error(_regret(rows, method, dim, eps)) for method, name in NAMES.items()}
-    ratio = _ratio(rows, "heuristic", dim, eps)
-    uniform = column(rows, "uniform_regret_per_step", method="gp_ucb", **_where(dim, eps))
+    row |= {
+        name: mean_and_error(regret_of(rows, method, dim, eps)) for method, name in NAMES.items()
+    }
+    ratio = ratio_of(rows, "heuristic", dim, eps)
+    uniform = column(rows, "uniform_regret_per_step", method="gp_ucb", **where(dim, eps))
     return row | {
         "c1 = c2 = 0.1 / EC-GP-UCB": f"{ratio:.2f}",
         "uniform": f"{statistics.fmean(uniform):.2f}",
@@ -187,19 +127,12 @@ def _slope_row(rows: Sequence[Row], dim: int) -> Row:
     }
 
 
-def slopes(rows: Sequence[Row], method: str, dim: int) -> list[float]:
-    """The growth of the regret per step with eps, of each instance."""
-    levels = sorted({row["misspecification"] for row in rows if row["dim"] == dim})
-    instances = zip(*(_regret(rows, method, dim, eps) for eps in levels), strict=True)
-    return [statistics.linear_regression(levels, regret).slope for regret in instances]
-
-
 def _bases_row(rows: Sequence[Row], dim: int, eps: float) -> Row:
     runs = [row for row in rows if row["method"] == "heuristic" and _at(row, dim, eps)]
     row: Row = {"d": dim, "eps": eps}
     for base, told in enumerate(runs[0]["told"].split()):
-        plays = [_numbers(run["plays"])[base] for run in runs]
-        regret = [_numbers(run["base_regret"])[base] for run in runs]
+        plays = [numbers(run["plays"])[base] for run in runs]
+        regret = [numbers(run["base_regret"])[base] for run in runs]
         share = sum(plays) / sum(run["horizon"] for run in runs)
         row[f"told {told}"] = f"{share:.0%}, {sum(regret) / max(sum(plays), 1):.3f}"
     return row
@@ -217,7 +150,7 @@ def _elimination_row(rows: Sequence[Row], problem: str, dim: int, method: str) -
     broken = sum(
         lost > bound
         for run in runs
-        for lost, bound in zip(_numbers(run["base_regret"]), _numbers(run["bound"]), strict=True)
+        for lost, bound in zip(numbers(run["base_regret"]), numbers(run["bound"]), strict=True)
     )
     gains = [run["max_information_gain"] for run in runs]
     return {
@@ -234,7 +167,7 @@ def _elimination_row(rows: Sequence[Row], problem: str, dim: int, method: str) -
 def _eliminations(runs: Sequence[Row]) -> str:
     gone: dict[float, list[tuple[float, int]]] = {}
     for run in runs:
-        for told, step in zip(_gone(run), _steps(run), strict=True):
+        for told, step in zip(told_to_eliminated(run), _steps(run), strict=True):
             gone.setdefault(told, []).append((run["misspecification"], step))
     listed = []
     for told, found in sorted(gone.items(), reverse=True):
@@ -249,7 +182,7 @@ def _eliminations(runs: Sequence[Row]) -> str:
 
 def _told(runs: Sequence[Row]) -> list[str]:
     """What each base was told; a range where it depends on the instance."""
-    columns = zip(*(_numbers(run["told"]) for run in runs), strict=True)
+    columns = zip(*(numbers(run["told"]) for run in runs), strict=True)
     return [
         f"{min(levels):g}"
         if min(levels) == max(levels)
@@ -271,52 +204,8 @@ def _lock_out_row(rows: Sequence[Row], method: str) -> Row:
     }
 
 
-# --- columns --------------------------------------------------------------------------------------
-
-
-def _of(rows: Sequence[Row], problem: str) -> list[Row]:
-    return [row for row in rows if row["problem"] == problem]
-
-
-def _dims(rows: Sequence[Row]) -> list[int]:
-    return sorted({row["dim"] for row in rows})
-
-
-def _cells(rows: Sequence[Row]) -> list[tuple[int, float]]:
-    return sorted({(row["dim"], row["misspecification"]) for row in rows})
-
-
-def _where(dim: int, eps: float) -> dict[str, Any]:
-    return {"dim": dim, "misspecification": eps}
-
-
 def _at(row: Row, dim: int, eps: float) -> bool:
     return row["dim"] == dim and row["misspecification"] == eps
-
-
-def _regret(rows: Sequence[Row], method: str, dim: int, eps: float) -> list[float]:
-    """Per step."""
-    return column(rows, "regret_per_step", method=method, **_where(dim, eps))
-
-
-def _ratio(rows: Sequence[Row], method: str, dim: int, eps: float) -> float:
-    ours, told = (_regret(rows, name, dim, eps) for name in (method, "ec_gp_ucb"))
-    return statistics.fmean(ours) / statistics.fmean(told)
-
-
-def _locked_ratio(rows: Sequence[Row], method: str) -> float:
-    ours, told = (column(rows, "cumulative_regret", method=name) for name in (method, "ec_gp_ucb"))
-    return statistics.fmean(ours) / statistics.fmean(told)
-
-
-def _numbers(cell: str) -> list[float]:
-    return [float(number) for number in cell.split()]
-
-
-def _gone(row: Row) -> list[float]:
-    """What the bases were told that were eliminated in a run."""
-    told = _numbers(row["told"])
-    return [told[int(pair.split(":")[0])] for pair in row["eliminated"].split()]
 
 
 def _steps(row: Row) -> list[int]:

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 import torch
 
 from benchmarks.common.command_line import parse_options
-from benchmarks.common.machine import describe_machine
 from benchmarks.common.processes import in_processes
+from benchmarks.common.reports import write_report
 from benchmarks.common.tables import Row, write_csv
+from benchmarks.unknown_hyperparameters.experiments import EXPERIMENTS
 from benchmarks.unknown_hyperparameters.figures import draw
 from benchmarks.unknown_hyperparameters.report import report
 from benchmarks.unknown_hyperparameters.robust import robust_cases, run_robust
-from benchmarks.unknown_hyperparameters.runs import EXPERIMENTS, Case, run_case
+from benchmarks.unknown_hyperparameters.runs import Case, run_case
 
 # No columns of a table.
 _LISTS = ("curve", "best_curve", "played", "rejected", "centers")
@@ -75,12 +76,7 @@ def main(argv: list[str] | None = None) -> None:
         "robust",
     )
     draw(rows, robust, options.output)
-    text = report(rows, robust)
-    size = " --smoke" if options.smoke else " --full" if options.full else ""
-    command = f"python -m benchmarks.unknown_hyperparameters{size}"
-    text += f"\n`{command}`, {setting}, on {describe_machine()}.\n"
-    print(text)
-    (options.output / "report.md").write_text(text)
+    write_report(options, report(rows, robust), setting)
     write_csv(options.output / "runs.csv", _columns(rows))
     write_csv(options.output / "robust.csv", _columns(robust))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.common.repeated_runs import column, difference, is_less
 from benchmarks.common.tables import Row
-from benchmarks.unknown_hyperparameters.runs import A_GP, EXPECTED, EXPERIMENTS, HE, MLE
+from benchmarks.unknown_hyperparameters.experiments import A_GP, EXPECTED, EXPERIMENTS, HE, MLE
 
 # From the rows of one experiment with one width to what was measured and whether it holds.
 Check = Callable[[Sequence[Row]], tuple[str, bool]]

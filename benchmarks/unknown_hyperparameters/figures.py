@@ -11,6 +11,14 @@ import numpy as np
 from benchmarks.common.repeated_runs import column, draw_means
 from benchmarks.common.tables import Row
 from benchmarks.unknown_hyperparameters.claims import select
+from benchmarks.unknown_hyperparameters.experiments import (
+    EXPERIMENTS,
+    HE,
+    METHODS,
+    MLE,
+    OF_THE_PAPER,
+    RANDOM,
+)
 from benchmarks.unknown_hyperparameters.robust import (
     GP,
     HE_STABLE,
@@ -18,14 +26,6 @@ from benchmarks.unknown_hyperparameters.robust import (
     STABLE,
     make,
     rows_of,
-)
-from benchmarks.unknown_hyperparameters.runs import (
-    EXPERIMENTS,
-    HE,
-    METHODS,
-    MLE,
-    OF_THE_PAPER,
-    RANDOM,
 )
 from botorch_ext.plotting import PALETTE, plot_regret
 

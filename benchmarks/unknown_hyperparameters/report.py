@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from benchmarks.common.repeated_runs import column, difference, is_less, mean_and_error
 from benchmarks.common.tables import Row, markdown_table
 from benchmarks.unknown_hyperparameters.claims import claim_rows, select
-from benchmarks.unknown_hyperparameters.norms import CLOSE, needed_norms
-from benchmarks.unknown_hyperparameters.robust import robust_claim_rows, robust_rows
-from benchmarks.unknown_hyperparameters.runs import (
+from benchmarks.unknown_hyperparameters.experiments import (
     DELTA,
     EXPECTED,
     EXPERIMENTS,
@@ -20,6 +18,8 @@ from benchmarks.unknown_hyperparameters.runs import (
     MLE,
     NORM_OF_C,
 )
+from benchmarks.unknown_hyperparameters.norms import CLOSE, needed_norms
+from benchmarks.unknown_hyperparameters.robust import robust_claim_rows, robust_rows
 
 # With different functions or models.
 _WITH_NORMS = ("a", "a, wide", "b", "b, shared")

@@ -17,7 +17,7 @@ import botorch_ext as bx
 from benchmarks.common.kernels import rbf
 from benchmarks.common.repeated_runs import column, mean_and_error
 from benchmarks.common.tables import Row
-from benchmarks.unknown_hyperparameters.runs import DELTA
+from benchmarks.unknown_hyperparameters.experiments import DELTA
 from botorch_ext.exceptions import AllModelsRejectedWarning
 from botorch_ext.problems import TwoPeaks
 
