@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+from botorch_ext.checks import whole_number
 from botorch_ext.delays import Allowance, SeenDelays, as_allowance
 from botorch_ext.immutable import Immutable
 
@@ -65,6 +66,19 @@ class Rounds(Immutable, ABC):
         """
         return len(self.lengths(horizon, delta))
 
+    def agreed_horizon(self, given: int | None = None) -> int:
+        """T: the given one, or that of rounds that are made for one.
+
+        Args:
+            given: None where the rounds know it.
+
+        Raises:
+            ValueError: Nobody knows it, another than that of the rounds, or less than 1.
+        """
+        if given is None:
+            raise ValueError(f"horizon must be given with {self!r}, got None")
+        return whole_number(given, "horizon", least=1)
+
 
 @dataclass(frozen=True)
 class Doubling(Rounds):
@@ -113,6 +127,11 @@ class SquareRoot(Rounds):
             length = math.isqrt(self.horizon * length - 1) + 1
         return length
 
+    def agreed_horizon(self, given: int | None = None) -> int:
+        if given not in (None, self.horizon):
+            raise ValueError(f"horizon must be {self.horizon}, that of the rounds, got {given}")
+        return super().agreed_horizon(self.horizon)
+
 
 @dataclass(frozen=True)
 class DelayAware(Rounds):
@@ -149,6 +168,9 @@ class DelayAware(Rounds):
         if self.allowance.learns:
             return self.rounds.count(horizon, delta)
         return super().count(horizon, delta)
+
+    def agreed_horizon(self, given: int | None = None) -> int:
+        return self.rounds.agreed_horizon(given)
 
 
 def _require_count(name: str, value: int) -> None:

@@ -1,9 +1,12 @@
-"""The arguments that the functions of this package share."""
+"""Arguments of the functions of this package: their names, and what is made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict, TypeVar
+import inspect
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from gpytorch.kernels import Kernel
 
@@ -13,43 +16,81 @@ from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.widths import Width
 
-DEFAULT_DELTA = 0.1
-
-
-class Common(TypedDict, total=False):
-    """What every method takes."""
-
-    noise_std: float | None
-    rkhs_bound: float | None
-    delta: float
-    width: Width | float | None
-    mean: PriorMean | None
-    seed: int
-
-
+_Parameters = ParamSpec("_Parameters")
+_Strategy = TypeVar("_Strategy")
 _Published = TypeVar("_Published", bound=Width | Sequence[Width])
+_Given = TypeVar("_Given")
+
+# From the name of an argument to the first function that takes it.
+_TAKEN_BY: dict[str, str] = {}
+_WHY_NOT = {
+    "initial": "its rounds start from the prior",
+    "num_initial": "its rounds start from the prior",
+    "pending": "it decides without what is pending",
+}
+
+
+def checked_names(
+    function: Callable[_Parameters, _Strategy],
+) -> Callable[_Parameters, _Strategy]:
+    """The function, which now says of an argument that it does not take what may have been meant.
+
+    Raises:
+        TypeError: When called with such an argument, before anything is computed.
+    """
+    name, parameters = function.__name__, list(inspect.signature(function).parameters)
+    for parameter in parameters:
+        _TAKEN_BY.setdefault(parameter, name)
+
+    @wraps(function)
+    def checked(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Strategy:
+        for given in kwargs:
+            if given not in parameters:
+                hint = _hint(given, name, parameters)
+                raise TypeError(f"{name}() got an unexpected keyword argument {given!r}{hint}")
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def _hint(given: str, name: str, parameters: Sequence[str]) -> str:
+    owner = _TAKEN_BY.get(given)
+    # What another function takes is seldom a misspelling.
+    nearest = get_close_matches(given, parameters, n=1, cutoff=0.6 if owner is None else 0.9)
+    if nearest:
+        return f": did you mean {nearest[0]!r}?"
+    if given in _WHY_NOT:
+        return f": {_WHY_NOT[given]}"
+    of_another = "" if owner is None else f", which {owner}() takes"
+    return f"{of_another}; {name}() takes {', '.join(parameters)}"
 
 
 def published_width(
-    published: Callable[[float, float, float], _Published], options: Mapping[str, Any]
-) -> _Published | Any:
+    name: str,
+    published: Callable[[float, float, float], _Published],
+    width: _Given | None,
+    rkhs_bound: float | None,
+    noise_std: float | None,
+    delta: float,
+) -> _Published | _Given:
     """The width the user gave, or the published one (or several) from rkhs_bound, noise_std and
     delta.
 
     Raises:
-        ValueError: Neither the width nor what the published one needs.
+        ValueError: Neither the width nor what the published one needs; says which function of that
+            name needs it.
     """
-    if options.get("width") is not None:
-        return options["width"]
-    for name in ("rkhs_bound", "noise_std"):
-        if options.get(name) is None:
-            raise ValueError(f"{name} must be given unless width is, got None")
-    delta = options.get("delta", DEFAULT_DELTA)
-    return published(options["rkhs_bound"], options["noise_std"], delta)
+    if width is not None:
+        return width
+    if rkhs_bound is None or noise_std is None:
+        numbers = {"rkhs_bound": rkhs_bound, "noise_std": noise_std}
+        missing = " and ".join(key for key, value in numbers.items() if value is None)
+        raise ValueError(f"{name}(): {missing} must be given unless width is, got None")
+    return published(rkhs_bound, noise_std, delta)
 
 
 def make_model(
-    domain: Domain, kernel: Kernel, noise_variance: float, options: Mapping[str, Any]
+    domain: Domain, kernel: Kernel, noise_variance: float, mean: PriorMean | None
 ) -> KernelGP:
     """The prior on the dtype and device of the domain.
 
@@ -57,24 +98,4 @@ def make_model(
         ValueError: A noise variance that is not positive and finite.
     """
     ridge = one_number(noise_variance, "noise_variance")
-    mean = options.get("mean")
     return KernelGP(kernel, ridge, mean=mean, dtype=domain.dtype, device=domain.device)
-
-
-def refuse_ignored(options: Mapping[str, Any]) -> None:
-    """A ValueError for options of optimistic methods that one whose rounds start from the prior
-    cannot heed."""
-    for name in ("initial", "num_initial", "pending"):
-        if name in options:
-            raise ValueError(
-                f"{name} must not be given: rounds start from the prior and decide without what is "
-                f"pending, got {options[name]!r}"
-            )
-
-
-def refuse_unknown(options: Mapping[str, Any], known: Any) -> None:
-    """A TypeError for an option that is not in a TypedDict: `Unpack` is for type checkers, Python
-    itself lets any keyword through."""
-    unknown = sorted(options.keys() - known.__optional_keys__)
-    if unknown:
-        raise TypeError(f"unexpected keyword arguments: {', '.join(unknown)}")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypedDict, Unpack
 
 import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.algorithms.arguments import refuse_unknown
+from botorch_ext.algorithms.arguments import checked_names
 from botorch_ext.algorithms.optimistic import ec_gp_ucb
 from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet
@@ -29,18 +28,7 @@ from botorch_ext.widths.base import require
 _NUM_POINTS = 2048
 
 
-class _OfBases(TypedDict, total=False):
-    width: Width | float | None
-    mean: PriorMean | None
-    pending: Pending
-    inflate: bool
-    minimum: float | None
-    timeout: int | None
-    seed: int
-    initial: tuple[Tensor, Tensor] | None
-    num_initial: int
-
-
+@checked_names
 def regret_balancing(
     domain: Domain,
     kernel: Kernel,
@@ -49,31 +37,42 @@ def regret_balancing(
     rkhs_bound: float,
     noise_std: float,
     horizon: int,
-    delta: float = 0.1,
     reward_range: tuple[float, float] = (0.0, 1.0),
     misspecifications: Sequence[float] | None = None,
     c: float = 1.0,
     c1: float = 1.0,
     c2: float = 1.0,
     max_information_gain: float | None = None,
+    delta: float = 0.1,
+    width: Width | float | None = None,
+    mean: PriorMean | None = None,
+    pending: Pending = "hallucinate",
+    inflate: bool = False,
+    minimum: float | None = None,
+    timeout: int | None = None,
+    seed: int = 0,
+    initial: tuple[Tensor, Tensor] | None = None,
+    num_initial: int = 0,
     context_domain: Domain | int | ContextSpace | None = None,
-    **options: Unpack[_OfBases],
 ) -> RegretBalancing:
     """Regret-bound balancing over EC-GP-UCB strategies that are told different misspecifications,
-    for one that nobody knows and for action sets or contexts that are drawn independently
-    (Bogunovic and Krause 2021, algorithm 3).
+    for one that nobody knows and for action sets or contexts that are drawn independently.
 
-    The published bases are M = ceil(1 + 1/2 log2(T / gamma_T^2)), at least 1, base i with
-    eps_i = 2^(1-i) / sqrt(gamma_T), in units of the length of ``reward_range``; their candidate
-    bounds are `CandidateBound`. At practical horizons M is 1 to 3, the bounds are no less than n
-    and nothing is eliminated: ``misspecifications`` and smaller ``c1`` and ``c2`` are a heuristic
-    that balances.
+    The published bases are M = ceil(1 + 1/2 log2(T / gamma_T^2)), at least 1, base i with eps_i =
+    2^(1-i) / sqrt(gamma_T), in units of the length of ``reward_range``; their candidate bounds are
+    `CandidateBound`. At practical horizons M is 1 to 3, the bounds are no less than n and nothing
+    is eliminated: ``misspecifications`` and smaller ``c1`` and ``c2`` are a heuristic that
+    balances. Source: Bogunovic and Krause 2021, algorithm 3.
 
     Args:
-        rkhs_bound: B, for the bases and for their candidate bounds.
-        noise_std: sigma, for the bases.
+        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
+            the action first.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f: for the bases and for their
+            candidate bounds.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f: for the bases.
         horizon: T, for the candidate bounds, which promise nothing beyond it.
-        delta: Failure probability, of the elimination and of each base.
         reward_range: The least and the largest value that can be told, noise included.
         misspecifications: eps of each base, in units of f, in place of the published ones; sorted,
             the largest first.
@@ -82,12 +81,34 @@ def regret_balancing(
         c2: The constant of their regret by misspecification.
         max_information_gain: gamma_T, or an upper bound on it. None: the upper end of what greedy
             selection finds (see `max_information_gain`), on a box among points that fill it.
-        context_domain: As for `ec_gp_ucb`. Where it is no domain ``max_information_gain`` is
-            needed.
-        options: The arguments all methods share, described with the package, for each base; those
-            draw from the seeds ``seed``, ``seed + 1``, ...
+        delta: Failure probability, in (0, 1), of the elimination and of each base.
+        width: A width, or a number, for the bases to enlarge in place of `SelfNormalized`.
+        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
+            None: zero.
+        pending: What trials that are asked and not told count for: "ignore", nothing;
+            "hallucinate", the standard deviation and the width; "censor", these and, as
+            ``minimum``, the mean.
+        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
+            points given the told ones). The bound is valid with it; practice does without.
+        minimum: The least value f can take, in units of f: for "censor", which needs it.
+        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
+            step s + m + 1 stays censored for ever. None: no trial does.
+        seed: Of the first base; the others draw from ``seed + 1``, ...
+        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
+            steps.
+        num_initial: How many Sobol points are asked first. They count as steps.
+        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
+            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts. Where it is no
+            domain ``max_information_gain`` is needed.
+
+    Returns:
+        A strategy to ask and to tell.
+
+    Raises:
+        TypeError: An argument that is missing, or one that the function does not take.
+        ValueError: An impossible argument, or ``max_information_gain`` or ``context_domain``
+            missing where it is needed; the message names it.
     """
-    refuse_unknown(options, _OfBases)
     horizon = whole_number(horizon, "horizon", least=1)
     rkhs_bound = one_number(rkhs_bound, "rkhs_bound")
     low, high = checked_range(reward_range)
@@ -104,19 +125,29 @@ def regret_balancing(
         levels = [(high - low) * 2.0**-i / math.sqrt(gamma) for i in range(count)]
     else:
         levels = _checked_levels(misspecifications)
-    seed = whole_number(options.get("seed", 0), "seed")
-    of_bases = {
-        **options,
-        "noise_variance": noise_variance,
-        "rkhs_bound": rkhs_bound,
-        "noise_std": noise_std,
-        "delta": delta,
-        "context_domain": space,
-    }
+    seed = whole_number(seed, "seed")
     bases, bounds = [], []
     for i, level in enumerate(levels):
-        own = of_bases | {"misspecification": level, "seed": seed + i}
-        bases.append(ec_gp_ucb(domain, kernel, **own))
+        base = ec_gp_ucb(
+            domain,
+            kernel,
+            noise_variance=noise_variance,
+            misspecification=level,
+            rkhs_bound=rkhs_bound,
+            noise_std=noise_std,
+            delta=delta,
+            width=width,
+            mean=mean,
+            pending=pending,
+            inflate=inflate,
+            minimum=minimum,
+            timeout=timeout,
+            seed=seed + i,
+            initial=initial,
+            num_initial=num_initial,
+            context_domain=space,
+        )
+        bases.append(base)
         bounds.append(CandidateBound(rkhs_bound, level, gamma, c1, c2, high - low))
     return RegretBalancing(bases, bounds, reward_range=reward_range, delta=delta, c=c)
 

@@ -1,166 +1,247 @@
-"""Optimistic selection: GP-UCB, IGP-UCB, EC-GP-UCB, GP-BUCB and GP-UCB-SDF."""
+"""Optimistic selection: GP-UCB, IGP-UCB and EC-GP-UCB."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any, Unpack
 
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.algorithms.arguments import (
-    Common,
-    make_model,
-    published_width,
-    refuse_unknown,
-)
+from botorch_ext.algorithms.arguments import checked_names, make_model, published_width
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.models.checks import PriorMean
 from botorch_ext.strategies.adaptive.bounds_strategy import OptimisticStrategy
 from botorch_ext.strategies.adaptive.pending import Pending
 from botorch_ext.widths import ChowdhuryGopalan, Enlarged, SelfNormalized, Width
 
 
-class _OfAll(Common, total=False):
-    pending: Pending
-    initial: tuple[Tensor, Tensor] | None
-    num_initial: int
-    context_domain: Domain | int | ContextSpace | None
-
-
-class Optimistic(_OfAll, total=False):
-    """What the methods of optimistic selection take, whatever their pending policy."""
-
-    inflate: bool
-    minimum: float | None
-    timeout: int | None
-
-
-_OF_THE_STRATEGY = (
-    "pending",
-    "inflate",
-    "minimum",
-    "timeout",
-    "seed",
-    "initial",
-    "num_initial",
-    "context_domain",
-)
-
-
+@checked_names
 def gp_ucb(
-    domain: Domain, kernel: Kernel, *, noise_variance: float, **options: Unpack[Optimistic]
+    domain: Domain,
+    kernel: Kernel,
+    *,
+    noise_variance: float,
+    rkhs_bound: float | None = None,
+    noise_std: float | None = None,
+    delta: float = 0.1,
+    width: Width | float | None = None,
+    mean: PriorMean | None = None,
+    pending: Pending = "hallucinate",
+    inflate: bool = False,
+    minimum: float | None = None,
+    timeout: int | None = None,
+    seed: int = 0,
+    initial: tuple[Tensor, Tensor] | None = None,
+    num_initial: int = 0,
+    context_domain: Domain | int | ContextSpace | None = None,
 ) -> OptimisticStrategy:
-    """GP-UCB with the `SelfNormalized` width (Srinivas et al. 2010; the width of Bogunovic and
-    Krause 2021, lemma 1).
+    """GP-UCB with the `SelfNormalized` width.
+
+    Source: Srinivas et al. 2010; the width of Bogunovic and Krause 2021, lemma 1.
 
     Args:
-        options: The arguments all methods share, described with the package.
+        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
+            the action first.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
+            ``width`` is given.
+        delta: Failure probability, in (0, 1).
+        width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
+            and ``delta`` then count for nothing.
+        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
+            None: zero.
+        pending: What trials that are asked and not told count for: "ignore", nothing;
+            "hallucinate", the standard deviation and the width; "censor", these and, as
+            ``minimum``, the mean.
+        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
+            points given the told ones). The bound is valid with it; practice does without.
+        minimum: The least value f can take, in units of f: for "censor", which needs it.
+        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
+            step s + m + 1 stays censored for ever. None: no trial does.
+        seed: Seeds the search and the first points. On a finite set ties go to the first one.
+        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
+            steps.
+        num_initial: How many Sobol points are asked first. They count as steps.
+        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
+            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+
+    Returns:
+        A strategy to ask and to tell.
+
+    Raises:
+        TypeError: An argument that is missing, or one that the function does not take.
+        ValueError: An impossible argument, or no width and not what the published one needs; the
+            message names it.
     """
-    width = published_width(SelfNormalized, options)
-    return optimistic_strategy(domain, kernel, noise_variance, width, options)
+    width = published_width("gp_ucb", SelfNormalized, width, rkhs_bound, noise_std, delta)
+    return OptimisticStrategy(
+        domain,
+        make_model(domain, kernel, noise_variance, mean),
+        width,
+        pending=pending,
+        inflate=inflate,
+        minimum=minimum,
+        timeout=timeout,
+        seed=seed,
+        initial=initial,
+        num_initial=num_initial,
+        context_domain=context_domain,
+    )
 
 
+@checked_names
 def igp_ucb(
-    domain: Domain, kernel: Kernel, *, noise_variance: float, **options: Unpack[Optimistic]
+    domain: Domain,
+    kernel: Kernel,
+    *,
+    noise_variance: float,
+    rkhs_bound: float | None = None,
+    noise_std: float | None = None,
+    delta: float = 0.1,
+    width: Width | float | None = None,
+    mean: PriorMean | None = None,
+    pending: Pending = "hallucinate",
+    inflate: bool = False,
+    minimum: float | None = None,
+    timeout: int | None = None,
+    seed: int = 0,
+    initial: tuple[Tensor, Tensor] | None = None,
+    num_initial: int = 0,
+    context_domain: Domain | int | ContextSpace | None = None,
 ) -> OptimisticStrategy:
-    """IGP-UCB: GP-UCB with the `ChowdhuryGopalan` width at the realised information gain
-    (Chowdhury and Gopalan 2017, algorithm 1).
+    """IGP-UCB: GP-UCB with the `ChowdhuryGopalan` width at the realised information gain.
+
+    Source: Chowdhury and Gopalan 2017, algorithm 1.
 
     Args:
-        options: The arguments all methods share, described with the package.
+        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
+            the action first.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
+            ``width`` is given.
+        delta: Failure probability, in (0, 1).
+        width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
+            and ``delta`` then count for nothing.
+        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
+            None: zero.
+        pending: What trials that are asked and not told count for: "ignore", nothing;
+            "hallucinate", the standard deviation and the width; "censor", these and, as
+            ``minimum``, the mean.
+        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
+            points given the told ones). The bound is valid with it; practice does without.
+        minimum: The least value f can take, in units of f: for "censor", which needs it.
+        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
+            step s + m + 1 stays censored for ever. None: no trial does.
+        seed: Seeds the search and the first points. On a finite set ties go to the first one.
+        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
+            steps.
+        num_initial: How many Sobol points are asked first. They count as steps.
+        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
+            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+
+    Returns:
+        A strategy to ask and to tell.
+
+    Raises:
+        TypeError: An argument that is missing, or one that the function does not take.
+        ValueError: An impossible argument, or no width and not what the published one needs; the
+            message names it.
     """
-    width = published_width(ChowdhuryGopalan, options)
-    return optimistic_strategy(domain, kernel, noise_variance, width, options)
+    width = published_width("igp_ucb", ChowdhuryGopalan, width, rkhs_bound, noise_std, delta)
+    return OptimisticStrategy(
+        domain,
+        make_model(domain, kernel, noise_variance, mean),
+        width,
+        pending=pending,
+        inflate=inflate,
+        minimum=minimum,
+        timeout=timeout,
+        seed=seed,
+        initial=initial,
+        num_initial=num_initial,
+        context_domain=context_domain,
+    )
 
 
+@checked_names
 def ec_gp_ucb(
     domain: Domain,
     kernel: Kernel,
     *,
     noise_variance: float,
     misspecification: float,
-    **options: Unpack[Optimistic],
-) -> OptimisticStrategy:
-    """EC-GP-UCB: GP-UCB with confidence bounds enlarged for a known misspecification
-    (Bogunovic and Krause 2021, algorithm 1).
-
-    Args:
-        misspecification: eps >= 0, the max-norm distance of f to the RKHS ball, in the units of f.
-        options: The arguments all methods share, described with the package; ``width`` is the width
-            that is enlarged.
-    """
-    misspecification = one_number(misspecification, "misspecification")
-    width = Enlarged(published_width(SelfNormalized, options), misspecification)
-    return optimistic_strategy(domain, kernel, noise_variance, width, options)
-
-
-def gp_bucb(
-    domain: Domain,
-    kernel: Kernel,
-    *,
-    noise_variance: float,
+    rkhs_bound: float | None = None,
+    noise_std: float | None = None,
+    delta: float = 0.1,
+    width: Width | float | None = None,
+    mean: PriorMean | None = None,
+    pending: Pending = "hallucinate",
     inflate: bool = False,
-    **options: Unpack[_OfAll],
-) -> OptimisticStrategy:
-    """GP-BUCB: GP-UCB that hallucinates pending evaluations (Desautels et al. 2014, algorithm 1).
-
-    Args:
-        inflate: Multiply the width by exp(information gain of the pending points given the told
-            ones). The bound is valid with it; practice does without.
-        options: The arguments all methods share, described with the package; ``pending`` can only
-            be "hallucinate".
-    """
-    _fix_pending(options, "hallucinate", "gp_bucb")
-    width = published_width(SelfNormalized, options)
-    return optimistic_strategy(
-        domain, kernel, noise_variance, width, {**options, "inflate": inflate}
-    )
-
-
-def gp_ucb_sdf(
-    domain: Domain,
-    kernel: Kernel,
-    *,
-    noise_variance: float,
-    minimum: float,
+    minimum: float | None = None,
     timeout: int | None = None,
-    **options: Unpack[_OfAll],
+    seed: int = 0,
+    initial: tuple[Tensor, Tensor] | None = None,
+    num_initial: int = 0,
+    context_domain: Domain | int | ContextSpace | None = None,
 ) -> OptimisticStrategy:
-    """GP-UCB-SDF: GP-UCB that censors pending evaluations at a known minimum (Verma et al. 2022).
+    """EC-GP-UCB: GP-UCB with confidence bounds enlarged for a known misspecification. The width
+    that is enlarged is `SelfNormalized`.
+
+    Source: Bogunovic and Krause 2021, algorithm 1.
 
     Args:
-        minimum: The least value f can take.
-        timeout: m: a trial asked at step s and not told before the ask of step s + m + 1 stays
-            censored for ever. None for no timeout.
-        options: The arguments all methods share, described with the package; ``pending`` can only
-            be "censor".
+        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
+            the action first.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
+        misspecification: eps >= 0, the max-norm distance of f to the RKHS ball, in units of f.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
+            ``width`` is given.
+        delta: Failure probability, in (0, 1).
+        width: A width, or a number, to enlarge in place of the published one; ``rkhs_bound``,
+            ``noise_std`` and ``delta`` then count for nothing.
+        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
+            None: zero.
+        pending: What trials that are asked and not told count for: "ignore", nothing;
+            "hallucinate", the standard deviation and the width; "censor", these and, as
+            ``minimum``, the mean.
+        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
+            points given the told ones). The bound is valid with it; practice does without.
+        minimum: The least value f can take, in units of f: for "censor", which needs it.
+        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
+            step s + m + 1 stays censored for ever. None: no trial does.
+        seed: Seeds the search and the first points. On a finite set ties go to the first one.
+        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
+            steps.
+        num_initial: How many Sobol points are asked first. They count as steps.
+        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
+            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+
+    Returns:
+        A strategy to ask and to tell.
+
+    Raises:
+        TypeError: An argument that is missing, or one that the function does not take.
+        ValueError: An impossible argument, or no width and not what the published one needs; the
+            message names it.
     """
-    _fix_pending(options, "censor", "gp_ucb_sdf")
-    width = published_width(SelfNormalized, options)
-    options_of_policy = {"minimum": minimum, "timeout": timeout}
-    return optimistic_strategy(
-        domain, kernel, noise_variance, width, {**options, **options_of_policy}
-    )
-
-
-def _fix_pending(options: _OfAll, policy: Pending, name: str) -> None:
-    given = options.setdefault("pending", policy)
-    if given != policy:
-        raise ValueError(f"pending must be {policy!r} for {name}, got {given!r}")
-
-
-def optimistic_strategy(
-    domain: Domain,
-    kernel: Kernel,
-    noise_variance: float,
-    width: Width | float,
-    options: Mapping[str, Any],
-) -> OptimisticStrategy:
-    """A strategy of this width, with the options that are the strategy's or its model's."""
-    refuse_unknown(options, Optimistic)
-    kept = {name: value for name, value in options.items() if name in _OF_THE_STRATEGY}
+    eps = one_number(misspecification, "misspecification")
+    width = published_width("ec_gp_ucb", SelfNormalized, width, rkhs_bound, noise_std, delta)
     return OptimisticStrategy(
-        domain, make_model(domain, kernel, noise_variance, options), width, **kept
+        domain,
+        make_model(domain, kernel, noise_variance, mean),
+        Enlarged(width, eps),
+        pending=pending,
+        inflate=inflate,
+        minimum=minimum,
+        timeout=timeout,
+        seed=seed,
+        initial=initial,
+        num_initial=num_initial,
+        context_domain=context_domain,
     )

@@ -2,73 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Unpack
+from collections.abc import Callable
+from typing import Any
 
 from gpytorch.kernels import Kernel
 
-from botorch_ext.algorithms.arguments import (
-    DEFAULT_DELTA,
-    Common,
-    make_model,
-    published_width,
-    refuse_ignored,
-    refuse_unknown,
-)
+from botorch_ext.algorithms.arguments import checked_names, make_model, published_width
 from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.models.checks import PriorMean
 from botorch_ext.rounds import DelayAware, Doubling, Rounds, SquareRoot
 from botorch_ext.strategies.fixed_design.phased import PhasedElimination
 from botorch_ext.widths import FixedDesign, FixedDesignNet, SelfNormalized, Width
 
 
+@checked_names
 def phased_uncertainty_sampling(
     domain: Domain,
     kernel: Kernel,
     *,
     noise_variance: float,
     horizon: int,
-    **options: Unpack[Common],
+    rkhs_bound: float | None = None,
+    noise_std: float | None = None,
+    delta: float = 0.1,
+    width: Width | float | None = None,
+    mean: PriorMean | None = None,
+    seed: int = 0,
 ) -> PhasedElimination:
     """Phased GP Uncertainty Sampling: max-variance episodes of 1, 2, 4, ... points, for a
-    misspecification nobody knows (Bogunovic and Krause 2021, algorithm 2).
+    misspecification nobody knows.
 
     The width is `SelfNormalized` with the observations of one episode and delta / E, where E is the
-    number of episodes (the paper leaves this union out).
+    number of episodes (the paper leaves this union out). Source: Bogunovic and Krause 2021,
+    algorithm 2.
 
     Args:
+        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        kernel: A GPyTorch kernel with k(x, x) <= 1.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
         horizon: T, the number of trials.
-        options: The arguments all methods share, described with the package.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
+            ``width`` is given.
+        delta: Failure probability, in (0, 1).
+        width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
+            and ``delta`` then count for nothing.
+        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
+            None: zero.
+        seed: Seeds every random choice.
+
+    Returns:
+        A strategy to ask and to tell.
+
+    Raises:
+        TypeError: An argument that is missing, or one that the function does not take.
+        ValueError: An impossible argument, or no width and not what the published one needs; the
+            message names it.
     """
     rounds = Doubling()
 
     def published(rkhs_bound: float, noise_std: float, delta: float) -> Width:
         return SelfNormalized(rkhs_bound, noise_std, delta / rounds.count(horizon, delta))
 
-    return _strategy(domain, kernel, noise_variance, horizon, rounds, published, True, options)
+    model = make_model(domain, kernel, noise_variance, mean)
+    width = published_width(
+        "phased_uncertainty_sampling", published, width, rkhs_bound, noise_std, delta
+    )
+    return PhasedElimination(domain, model, width, rounds, horizon, delta=delta, seed=seed)
 
 
+@checked_names
 def bpe(
     domain: Domain,
     kernel: Kernel,
     *,
     noise_variance: float,
     horizon: int,
-    **options: Unpack[Common],
+    rkhs_bound: float | None = None,
+    noise_std: float | None = None,
+    delta: float = 0.1,
+    width: Width | float | None = None,
+    mean: PriorMean | None = None,
+    seed: int = 0,
 ) -> PhasedElimination:
-    """BPE, batched pure exploration: about ln ln T rounds, each waiting for all its observations
-    (Li and Scarlett 2022, algorithm 1).
+    """BPE, batched pure exploration: about ln ln T rounds, each waiting for all its observations.
 
-    The width is `FixedDesign`, on a box `FixedDesignNet`, a heuristic off its net.
+    The width is `FixedDesign`, on a box `FixedDesignNet`, a heuristic off its net. Source: Li and
+    Scarlett 2022, algorithm 1.
 
     Args:
+        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        kernel: A GPyTorch kernel with k(x, x) <= 1.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
         horizon: T, the number of trials.
-        options: The arguments all methods share, described with the package.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
+            ``width`` is given.
+        delta: Failure probability, in (0, 1).
+        width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
+            and ``delta`` then count for nothing.
+        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
+            None: zero.
+        seed: Seeds every random choice.
+
+    Returns:
+        A strategy to ask and to tell.
+
+    Raises:
+        TypeError: An argument that is missing, or one that the function does not take.
+        ValueError: An impossible argument, or no width and not what the published one needs; the
+            message names it.
     """
     rounds = SquareRoot(horizon)
-    published = _fixed_design(domain, kernel, horizon, rounds)
-    return _strategy(domain, kernel, noise_variance, horizon, rounds, published, True, options)
+    model = make_model(domain, kernel, noise_variance, mean)
+    published = _fixed_design(domain, kernel, rounds)
+    width = published_width("bpe", published, width, rkhs_bound, noise_std, delta)
+    return PhasedElimination(domain, model, width, rounds, delta=delta, seed=seed)
 
 
+@checked_names
 def bpe_delay(
     domain: Domain,
     kernel: Kernel,
@@ -76,56 +128,57 @@ def bpe_delay(
     noise_variance: float,
     horizon: int,
     delay: Any,
-    **options: Unpack[Common],
+    rkhs_bound: float | None = None,
+    noise_std: float | None = None,
+    delta: float = 0.1,
+    width: Width | float | None = None,
+    mean: PriorMean | None = None,
+    seed: int = 0,
 ) -> PhasedElimination:
-    """BPE-Delay: BPE whose rounds are longer by a delay allowance and never wait for observations
-    (Vakili et al. 2023, algorithm 1).
+    """BPE-Delay: BPE whose rounds are longer by a delay allowance and never wait for observations.
 
     The width is `FixedDesign`, on a box `FixedDesignNet`, a heuristic off its net; both with the
-    observations that have arrived.
+    observations that have arrived. Source: Vakili et al. 2023, algorithm 1.
 
     Args:
+        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        kernel: A GPyTorch kernel with k(x, x) <= 1.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
         horizon: T, the number of trials.
         delay: An allowance of `botorch_ext.delays` (`SubExponential`, `Quantile`, `Observed`), a
             number of steps, or a distribution of the delay in steps, which becomes a `Quantile`.
-        options: The arguments all methods share, described with the package.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
+            ``width`` is given.
+        delta: Failure probability, in (0, 1), of the width and of the allowance.
+        width: A width, or a number, in place of the published one; ``rkhs_bound`` and ``noise_std``
+            then count for nothing.
+        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
+            None: zero.
+        seed: Seeds every random choice.
+
+    Returns:
+        A strategy to ask and to tell.
+
+    Raises:
+        TypeError: An argument that is missing, or one that the function does not take.
+        ValueError: An impossible argument, or no width and not what the published one needs; the
+            message names it.
     """
     rounds = DelayAware(SquareRoot(horizon), delay)
-    published = _fixed_design(domain, kernel, horizon, rounds)
-    return _strategy(domain, kernel, noise_variance, horizon, rounds, published, False, options)
+    model = make_model(domain, kernel, noise_variance, mean)
+    published = _fixed_design(domain, kernel, rounds)
+    width = published_width("bpe_delay", published, width, rkhs_bound, noise_std, delta)
+    return PhasedElimination(domain, model, width, rounds, waits=False, delta=delta, seed=seed)
 
 
 def _fixed_design(
-    domain: Domain, kernel: Kernel, horizon: int, rounds: Rounds
+    domain: Domain, kernel: Kernel, rounds: Rounds
 ) -> Callable[[float, float, float], Width]:
     def published(rkhs_bound: float, noise_std: float, delta: float) -> Width:
-        num_rounds = rounds.count(horizon, delta)
+        num_rounds = rounds.count(rounds.agreed_horizon(), delta)
         if isinstance(domain, FiniteSet):
             return FixedDesign(rkhs_bound, noise_std, delta, domain.num_points, num_rounds)
         return FixedDesignNet.on_box(rkhs_bound, noise_std, delta, num_rounds, domain, kernel)
 
     return published
-
-
-def _strategy(
-    domain: Domain,
-    kernel: Kernel,
-    noise_variance: float,
-    horizon: int,
-    rounds: Rounds,
-    published: Callable[[float, float, float], Width],
-    waits: bool,
-    options: Mapping[str, Any],
-) -> PhasedElimination:
-    refuse_ignored(options)
-    refuse_unknown(options, Common)
-    return PhasedElimination(
-        domain,
-        make_model(domain, kernel, noise_variance, options),
-        published_width(published, options),
-        rounds,
-        horizon,
-        waits=waits,
-        delta=options.get("delta", DEFAULT_DELTA),
-        seed=options.get("seed", 0),
-    )

@@ -1,53 +1,26 @@
-"""Unknown hyperparameters: HE-GP-UCB and what it is compared with."""
+"""Unknown hyperparameters: HE-GP-UCB, and the baselines MLE-UCB and ExpectedUCB."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Unpack
+from collections.abc import Sequence
+from typing import Literal
 
-from botorch_ext.algorithms.arguments import (
-    DEFAULT_DELTA,
-    published_width,
-    refuse_unknown,
-)
+from torch import Tensor
+
+from botorch_ext.algorithms.arguments import checked_names, published_width
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.models.kernel_variants import default_growth
-from botorch_ext.strategies.adaptive.baselines import (
-    ExpectedBound,
-    LengthscaleBalancing,
-    MaximumLikelihood,
-    ShrinkingLengthscale,
-    checked_lengthscale_0,
-    require_lengthscales,
-)
-from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions
+from botorch_ext.strategies.adaptive.baselines import ExpectedBound, MaximumLikelihood
 from botorch_ext.strategies.adaptive.elimination import HyperparameterElimination
-from botorch_ext.widths import (
-    BayesContinuous,
-    BayesFinite,
-    Enlarged,
-    SelfNormalized,
-    Width,
-    check_rkhs_bound,
-)
+from botorch_ext.strategies.adaptive.pending import Pending
+from botorch_ext.widths import BayesContinuous, BayesFinite, SelfNormalized, Width
 
 Setting = Literal["frequentist", "bayesian"]
 
 
-class MultiModel(BoundsOptions, total=False):
-    """What every method over several models takes."""
-
-    rkhs_bound: float | None
-    delta: float
-    width: Width | float | Sequence[Width | float] | None
-
-
-class _Baseline(MultiModel, total=False):
-    noise_std: float | None
-
-
+@checked_names
 def he_gp_ucb(
     domain: Domain,
     models: CandidateModels,
@@ -57,163 +30,248 @@ def he_gp_ucb(
     misspecification: float = 0.0,
     a: float | None = None,
     b: float | None = None,
-    **options: Unpack[MultiModel],
+    rkhs_bound: float | None = None,
+    delta: float = 0.1,
+    width: Width | float | Sequence[Width | float] | None = None,
+    pending: Pending = "hallucinate",
+    inflate: bool = False,
+    minimum: float | None = None,
+    timeout: int | None = None,
+    seed: int = 0,
+    initial: tuple[Tensor, Tensor] | None = None,
+    num_initial: int = 0,
+    context_domain: Domain | int | ContextSpace | None = None,
 ) -> HyperparameterElimination:
-    """HE-GP-UCB: optimism over points and models; a model goes when its own predictions are refuted
-    (Ziomek et al. 2024, algorithm 1).
+    """HE-GP-UCB: optimism over points and models; a model goes when its own predictions are
+    refuted.
 
     The width is valid with probability 1 - delta/2 for the true model, whichever it is; the other
-    half of delta is spent on the tests.
+    half of delta is spent on the tests. It is `SelfNormalized` in the frequentist setting; in the
+    Bayesian one `BayesFinite`, on a box `BayesContinuous` with the longest side of the box. Source:
+    Ziomek et al. 2024, algorithm 1.
 
     Args:
-        noise_std: R, the sub-Gaussian constant of the noise; the tests need it, whatever the width.
+        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        models: The candidates; with contexts on joint rows, the d columns of the action first.
+        noise_std: R, the sub-Gaussian constant of the noise, in units of f; the tests need it,
+            whatever the width.
         setting: "frequentist": f lies in the RKHS of the true model with norm at most
-            ``rkhs_bound``, and the width is `SelfNormalized`. "bayesian": f is drawn from the true
-            model, prior mean included, and the width is `BayesFinite`, on a box `BayesContinuous`
-            with the longest side of the box.
-        misspecification: eps, how far f may be from what the true model can express; enlarges the
-            width and the tests (beyond the paper).
-        a: Tail constant of the derivatives of f, for "bayesian" on a box.
-        b: Tail scale of the derivatives of f, for "bayesian" on a box.
-        options: The arguments all methods share, described with the package; ``width`` may be a
-            sequence with one for each model.
+            ``rkhs_bound``. "bayesian": f is drawn from the true model, prior mean included.
+        misspecification: eps >= 0, how far f may be from what the true model can express, in units
+            of f: enlarges the width and the tests (beyond the paper).
+        a: Tail constant of the derivatives of f, for "bayesian" on a box, which needs it unless
+            ``width`` is given.
+        b: Tail scale of the derivatives of f, likewise.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed where ``setting`` is
+            "frequentist" and no ``width`` is given.
+        delta: The probability that the true model is eliminated or a bound fails, in (0, 1).
+        width: A width, or a number, in place of the published one, or one for each model. Its
+            failure probability becomes delta/2.
+        pending: What trials that are asked and not told count for: "ignore", nothing;
+            "hallucinate", the standard deviation and the width; "censor", these and, as
+            ``minimum``, the mean.
+        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
+            points given the told ones). The bound is valid with it; practice does without.
+        minimum: The least value f can take, in units of f: for "censor", which needs it.
+        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
+            step s + m + 1 stays censored for ever. None: no trial does.
+        seed: Seeds the search and the first points. On a finite set ties go to the first one.
+        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
+            steps.
+        num_initial: How many Sobol points are asked first. They count as steps.
+        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
+            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+
+    Returns:
+        A strategy to ask and to tell.
+
+    Raises:
+        TypeError: An argument that is missing, or one that the function does not take.
+        ValueError: An impossible argument, or no width and not what the published one needs; the
+            message names it.
     """
-    delta = options.get("delta", DEFAULT_DELTA)
-    misspecification = one_number(misspecification, "misspecification")
-    width = elimination_width(domain, noise_std, setting, misspecification, a, b, options)
+    width = elimination_width(
+        "he_gp_ucb", domain, width, rkhs_bound, noise_std, delta, setting, a, b
+    )
     return HyperparameterElimination(
         domain,
         models,
         width,
         noise_std=noise_std,
         delta=delta,
-        misspecification=misspecification,
-        **of_strategy(options),
+        misspecification=one_number(misspecification, "misspecification"),
+        pending=pending,
+        inflate=inflate,
+        minimum=minimum,
+        timeout=timeout,
+        seed=seed,
+        initial=initial,
+        num_initial=num_initial,
+        context_domain=context_domain,
     )
 
 
+@checked_names
 def mle_ucb(
-    domain: Domain, models: CandidateModels, **options: Unpack[_Baseline]
+    domain: Domain,
+    models: CandidateModels,
+    *,
+    rkhs_bound: float | None = None,
+    noise_std: float | None = None,
+    delta: float = 0.1,
+    width: Width | float | Sequence[Width | float] | None = None,
+    pending: Pending = "hallucinate",
+    inflate: bool = False,
+    minimum: float | None = None,
+    timeout: int | None = None,
+    seed: int = 0,
+    initial: tuple[Tensor, Tensor] | None = None,
+    num_initial: int = 0,
+    context_domain: Domain | int | ContextSpace | None = None,
 ) -> MaximumLikelihood:
-    """MLE-UCB: GP-UCB with the model of highest marginal likelihood at each step (the baseline of
-    Ziomek et al. 2024, section 7, and of common practice). It can be wrong for ever.
+    """MLE-UCB: GP-UCB with the model of highest marginal likelihood at each step, as is common
+    practice. It can be wrong for ever. The width is `SelfNormalized`.
+
+    Source: the baseline of Ziomek et al. 2024, section 7.
 
     Args:
-        options: The arguments all methods share, described with the package.
+        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        models: The candidates; with contexts on joint rows, the d columns of the action first.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
+            ``width`` is given.
+        delta: Failure probability, in (0, 1).
+        width: A width, or a number, in place of the published one; or one for each model.
+            ``rkhs_bound``, ``noise_std`` and ``delta`` then count for nothing.
+        pending: What trials that are asked and not told count for: "ignore", nothing;
+            "hallucinate", the standard deviation and the width; "censor", these and, as
+            ``minimum``, the mean.
+        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
+            points given the told ones). The bound is valid with it; practice does without.
+        minimum: The least value f can take, in units of f: for "censor", which needs it.
+        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
+            step s + m + 1 stays censored for ever. None: no trial does.
+        seed: Seeds the search and the first points. On a finite set ties go to the first one.
+        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
+            steps.
+        num_initial: How many Sobol points are asked first. They count as steps.
+        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
+            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+
+    Returns:
+        A strategy to ask and to tell.
+
+    Raises:
+        TypeError: An argument that is missing, or one that the function does not take.
+        ValueError: An impossible argument, or no width and not what the published one needs; the
+            message names it.
     """
-    width = published_width(SelfNormalized, options)
-    return MaximumLikelihood(domain, models, width, **of_strategy(options))
-
-
-def expected_ucb(
-    domain: Domain, models: CandidateModels, **options: Unpack[_Baseline]
-) -> ExpectedBound:
-    """ExpectedUCB: the average of the upper confidence bounds under P(model | data), from a uniform
-    prior (the baseline of Ziomek et al. 2024, section 7).
-
-    Args:
-        options: The arguments all methods share, described with the package.
-    """
-    width = published_width(SelfNormalized, options)
-    return ExpectedBound(domain, models, width, **of_strategy(options))
-
-
-def a_gp_ucb(
-    domain: Domain,
-    models: CandidateModels,
-    *,
-    lengthscale_0: float | None = None,
-    growth: Callable[[int], float] = default_growth,
-    **options: Unpack[_Baseline],
-) -> ShrinkingLengthscale:
-    """A-GP-UCB: the lengthscale shrinks and the norm bound grows with time, whatever is observed
-    (Berkenkamp et al. 2019, eq. 18).
-
-    The width is `SelfNormalized` with the bound B_0 (lengthscale_0 / l)^d of the lengthscale l in
-    play.
-
-    Args:
-        models: Candidates told apart by one lengthscale each.
-        lengthscale_0: The first lengthscale; None takes the longest of the candidates.
-        growth: g in lengthscale_0 / g(t).
-        options: The arguments all methods share, described with the package; ``rkhs_bound`` is B_0.
-    """
-    scales = require_lengthscales(models).tolist()
-    if models.grows:
-        raise ValueError("models must all be there from the start for a_gp_ucb, got a growing set")
-    longest = max(scales) if lengthscale_0 is None else checked_lengthscale_0(lengthscale_0)
-
-    def published(rkhs_bound: float, noise_std: float, delta: float) -> list[Width]:
-        check_rkhs_bound(rkhs_bound)
-        bounds = [rkhs_bound * (longest / scale) ** domain.dim for scale in scales]
-        return [SelfNormalized(bound, noise_std, delta) for bound in bounds]
-
-    return ShrinkingLengthscale(
-        domain,
-        models,
-        published_width(published, options),
-        lengthscale_0=longest,
-        growth=growth,
-        **of_strategy(options),
-    )
-
-
-def lb_gp_ucb(
-    domain: Domain,
-    models: CandidateModels,
-    *,
-    noise_std: float,
-    **options: Unpack[MultiModel],
-) -> LengthscaleBalancing:
-    """LB-GP-UCB, length-scale balancing: the lengthscale with the smallest suspected regret bound
-    plays, and goes when its rewards are too low for it (arXiv 2410.10384).
-
-    Without ``rkhs_bound`` and ``width``, B = 1 and outputs are standardised as they come; the noise
-    variance of the models is then in squared standard deviations of the outputs, ``noise_std`` in
-    their units all the same. A trial that is abandoned counts as a play.
-
-    Args:
-        models: Candidates told apart by one lengthscale each, such as `CandidateModels.growing`.
-        noise_std: R, the sub-Gaussian constant of the noise.
-        options: The arguments all methods share, described with the package.
-    """
-    standardize = options.get("rkhs_bound") is None and options.get("width") is None
-    rkhs_bound = options.get("rkhs_bound")
-    rkhs_bound = 1.0 if rkhs_bound is None else rkhs_bound
-    known = {"noise_std": noise_std, "rkhs_bound": rkhs_bound}
-    width = published_width(SelfNormalized, {**options, **known})
-    if isinstance(width, Sequence):
-        raise ValueError(f"width must be one for all models of lb_gp_ucb, got {len(width)}")
-    return LengthscaleBalancing(
+    width = published_width("mle_ucb", SelfNormalized, width, rkhs_bound, noise_std, delta)
+    return MaximumLikelihood(
         domain,
         models,
         width,
-        noise_std=noise_std,
-        delta=options.get("delta", DEFAULT_DELTA),
-        rkhs_bound=rkhs_bound,
-        standardize=standardize,
-        **of_strategy(options),
+        pending=pending,
+        inflate=inflate,
+        minimum=minimum,
+        timeout=timeout,
+        seed=seed,
+        initial=initial,
+        num_initial=num_initial,
+        context_domain=context_domain,
+    )
+
+
+@checked_names
+def expected_ucb(
+    domain: Domain,
+    models: CandidateModels,
+    *,
+    rkhs_bound: float | None = None,
+    noise_std: float | None = None,
+    delta: float = 0.1,
+    width: Width | float | Sequence[Width | float] | None = None,
+    pending: Pending = "hallucinate",
+    inflate: bool = False,
+    minimum: float | None = None,
+    timeout: int | None = None,
+    seed: int = 0,
+    initial: tuple[Tensor, Tensor] | None = None,
+    num_initial: int = 0,
+    context_domain: Domain | int | ContextSpace | None = None,
+) -> ExpectedBound:
+    """ExpectedUCB: the average of the upper confidence bounds under P(model | data), from a uniform
+    prior. The width is `SelfNormalized`.
+
+    Source: the baseline of Ziomek et al. 2024, section 7.
+
+    Args:
+        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        models: The candidates; with contexts on joint rows, the d columns of the action first.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
+            ``width`` is given.
+        delta: Failure probability, in (0, 1).
+        width: A width, or a number, in place of the published one; or one for each model.
+            ``rkhs_bound``, ``noise_std`` and ``delta`` then count for nothing.
+        pending: What trials that are asked and not told count for: "ignore", nothing;
+            "hallucinate", the standard deviation and the width; "censor", these and, as
+            ``minimum``, the mean.
+        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
+            points given the told ones). The bound is valid with it; practice does without.
+        minimum: The least value f can take, in units of f: for "censor", which needs it.
+        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
+            step s + m + 1 stays censored for ever. None: no trial does.
+        seed: Seeds the search and the first points. On a finite set ties go to the first one.
+        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
+            steps.
+        num_initial: How many Sobol points are asked first. They count as steps.
+        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
+            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+
+    Returns:
+        A strategy to ask and to tell.
+
+    Raises:
+        TypeError: An argument that is missing, or one that the function does not take.
+        ValueError: An impossible argument, or no width and not what the published one needs; the
+            message names it.
+    """
+    width = published_width("expected_ucb", SelfNormalized, width, rkhs_bound, noise_std, delta)
+    return ExpectedBound(
+        domain,
+        models,
+        width,
+        pending=pending,
+        inflate=inflate,
+        minimum=minimum,
+        timeout=timeout,
+        seed=seed,
+        initial=initial,
+        num_initial=num_initial,
+        context_domain=context_domain,
     )
 
 
 def elimination_width(
+    name: str,
     domain: Domain,
+    width: Width | float | Sequence[Width | float] | None,
+    rkhs_bound: float | None,
     noise_std: float,
+    delta: float,
     setting: Setting,
-    misspecification: float,
     a: float | None,
     b: float | None,
-    options: Mapping[str, Any],
-) -> Any:
-    """The width (or one for each model) of the methods that eliminate models: valid with
-    probability 1 - delta/2, enlarged. The arguments are those of `he_gp_ucb`.
+) -> Width | float | Sequence[Width | float]:
+    """The width (or one for each model) of the methods that eliminate models, as it is for a single
+    well-specified one. The arguments are those of `he_gp_ucb`, after the name of the function they
+    were given to.
 
     Raises:
         ValueError: An unknown setting, numbers that it has no use for, or no width and not what the
             published one needs.
     """
-    refuse_unknown(options, _Baseline)
-    delta = options.get("delta", DEFAULT_DELTA)
     if setting not in ("frequentist", "bayesian"):
         raise ValueError(f'setting must be "frequentist" or "bayesian", got {setting!r}')
     is_continuous = setting == "bayesian" and not isinstance(domain, FiniteSet)
@@ -221,31 +279,19 @@ def elimination_width(
         raise ValueError(
             f'a and b must be None unless setting is "bayesian" on a box, got {a} and {b}'
         )
-    if setting == "bayesian" and options.get("width") is None:
-        width = _bayesian_width(domain, delta / 2, a, b)
-    else:
-        width = published_width(
-            SelfNormalized, {**options, "noise_std": noise_std, "delta": delta / 2}
-        )
-    if isinstance(width, Sequence):
-        return [Enlarged(own, misspecification) for own in width]
-    return Enlarged(width, misspecification) if misspecification else width
+    if setting == "bayesian" and width is None:
+        return _bayesian_width(name, domain, delta, a, b)
+    return published_width(name, SelfNormalized, width, rkhs_bound, noise_std, delta)
 
 
-def _bayesian_width(domain: Domain, delta: float, a: float | None, b: float | None) -> Width:
+def _bayesian_width(
+    name: str, domain: Domain, delta: float, a: float | None, b: float | None
+) -> Width:
     if isinstance(domain, FiniteSet):
         return BayesFinite(domain.num_points, delta)
     if a is None or b is None:
         raise ValueError(
-            'a and b must be given on a box where setting is "bayesian", unless width is, got '
-            f"{a} and {b}"
+            f'{name}(): a and b must be given on a box where setting is "bayesian", unless width '
+            f"is, got {a} and {b}"
         )
     return BayesContinuous(domain.dim, a, b, float((domain.upper - domain.lower).max()), delta)
-
-
-def of_strategy(options: Mapping[str, Any]) -> BoundsOptions:
-    """What goes on to the strategy."""
-    refuse_unknown(options, _Baseline)
-    known = BoundsOptions.__optional_keys__
-    kept: Any = {name: value for name, value in options.items() if name in known}
-    return kept

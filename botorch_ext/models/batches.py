@@ -303,6 +303,10 @@ class ModelParts(ABC, Generic[Model]):
         """1/2 log det(I + K / lambda) of all rows for each model, ``(m,)``."""
         return self._gather(lambda model: model.information_gain())
 
+    def jittered_rows(self) -> Tensor:
+        """How many rows of each model have jitter on their diagonal entry, ``(m,)``."""
+        return self._gather(lambda model: (model.factor.jitter > 0).sum(dim=-1))
+
     def pending_information_gain(self) -> Tensor:
         """I(pending points; f | known points) for each model, ``(m,)``."""
         return self._gather(lambda model: model.factor.pending_information_gain())

@@ -219,11 +219,6 @@ def test_bad_arguments_are_refused(arguments, message):
         cgp_ucb(SET, **COMMON | arguments)
 
 
-def test_unknown_keywords_are_refused():
-    with pytest.raises(TypeError, match="unexpected keyword arguments: horizon"):
-        cgp_ucb(SET, **REALS, **COMMON, horizon=3)
-
-
 def test_any_kernel_does():
     """Without gradients in closed form too, on a box."""
     linear = LinearKernel(active_dims=(2, 3)).double()

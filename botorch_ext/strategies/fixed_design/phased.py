@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import whole_number
 from botorch_ext.delays import SeenDelays
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.exceptions import HorizonWarning
@@ -60,16 +59,17 @@ class PhasedElimination(Strategy):
         width: The confidence width, called with the observations of one round; a float is a
             constant.
         rounds: The round lengths.
-        horizon: T, the number of trials; the last round is cut to it.
+        horizon: T, the number of trials; the last round is cut to it. None: that of ``rounds``,
+            where they are made for one.
         waits: Whether a round closes only when all its trials are told or abandoned. Otherwise it
             closes with what has arrived.
         delta: Failure probability, for the delay allowance of ``rounds``.
         seed: Seeds every random choice.
 
     Raises:
-        ValueError: A horizon less than 1, delta not in (0, 1), no `Rounds`, ``waits`` that is no
-            bool, or a model that has data, batch dimensions or transforms, or another dtype or
-            device than the domain.
+        ValueError: A horizon less than 1, another than that of ``rounds`` or none, delta not in
+            (0, 1), no `Rounds`, ``waits`` that is no bool, or a model that has data, batch
+            dimensions or transforms, or another dtype or device than the domain.
 
     Warns:
         HorizonWarning: The first round is longer than the horizon.
@@ -81,17 +81,17 @@ class PhasedElimination(Strategy):
         model: KernelGP,
         width: Width | float,
         rounds: Rounds,
-        horizon: int,
+        horizon: int | None = None,
         *,
         waits: bool = True,
         delta: float = 0.1,
         seed: int = 0,
     ) -> None:
         super().__init__(domain, seed)
-        horizon = whole_number(horizon, "horizon", least=1)
         check_delta(delta)
         if not isinstance(rounds, Rounds):
             raise ValueError(f"rounds must be Rounds, such as Doubling(), got {rounds!r}")
+        horizon = rounds.agreed_horizon(horizon)
         if not isinstance(waits, bool):
             raise ValueError(f"waits must be True or False, got {waits!r}")
         require_prior(model, domain)

@@ -241,12 +241,6 @@ def test_the_bayesian_width_of_a_box_needs_constants_nobody_can_guess():
     assert strategy.ask().info["width"] == pytest.approx(expected, rel=1e-12)
 
 
-@every_method
-def test_unknown_keywords_are_refused(method):
-    with pytest.raises(TypeError, match="noise_sd"):
-        build(method, finite(), noise_sd=0.1)
-
-
 @pytest.mark.parametrize("value", [0.0, -1.0, NAN, INF])
 def test_a_lengthscale_to_start_from_is_positive(value):
     with pytest.raises(ValueError, match="lengthscale_0 must be"):

@@ -451,8 +451,6 @@ def test_bad_input_is_named(options, message):
 def test_several_models_need_the_noise():
     with pytest.raises(ValueError, match="noise_std must be given for several models"):
         StableStrategy(finite(), SETS["mixed"][0](), 1.0, radius=0.1)
-    with pytest.raises(TypeError, match="horizon"):
-        one_model(finite(), horizon=3)
 
 
 @PLAIN

@@ -74,12 +74,6 @@ REFUSED = {
     "a negative width": (line(width=-1.0), "must be non-negative and finite, got -1.0"),
     "max_cells 0": (line(max_cells=0), "max_cells must be at least 1, got 0"),
     "max_cells 1.5": (line(max_cells=1.5), "max_cells must be a whole number, got 1.5"),
-    "initial data": (
-        line(initial=(torch.zeros(1, 1).double(), torch.zeros(1).double())),
-        "initial must not be given",
-    ),
-    "initial points": (line(num_initial=3), "num_initial must not be given"),
-    "a pending policy": (line(pending="hallucinate"), "pending must not be given"),
     "a holder constant of 0": (line(holder=(0.0, 1.0)), "constant of holder must be .*got 0.0"),
     "a NaN holder constant": (line(holder=(math.nan, 1.0)), "constant of holder must be .*got nan"),
     "an exponent of 0": (line(holder=(1.0, 0.0)), r"exponent of holder .*\(0, 1\], got 0.0"),
@@ -110,11 +104,6 @@ def test_bad_input_is_refused(case):
     call, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_unknown_arguments_are_refused():
-    with pytest.raises(TypeError, match="noise_sd"):
-        ON_LINE.make(noise_sd=0.1)
 
 
 def test_a_refused_call_changes_nothing():

@@ -32,7 +32,7 @@ from botorch_ext.exceptions import (
     UnknownTrialError,
     WaitingForObservations,
 )
-from botorch_ext.strategies import Asked, Told, Trial, from_prior, survivors
+from botorch_ext.strategies import Asked, Told, Trial
 from botorch_ext.strategies.events import History
 from botorch_ext.widths import Width
 from tests.helpers import tolerance
@@ -79,7 +79,7 @@ def no_planning(monkeypatch):
         if not on:
             monkeypatch.undo()
             return
-        monkeypatch.setattr(survivors, "plan", forbidden)
+        monkeypatch.setattr("botorch_ext.strategies.fixed_design.arenas.plan", forbidden)
         monkeypatch.setattr(Region, "population", forbidden)
         monkeypatch.setattr(Region, "maximize", forbidden)
 
@@ -554,6 +554,14 @@ REFUSED = {
     ),
     "width": (lambda: make("bpe", finite(), 20, width=-1.0), "value must be non-negative"),
     "rounds": (of_model(prior, rounds=10), "rounds must be Rounds, .*got 10"),
+    "no horizon": (
+        of_model(prior, horizon=None),
+        r"horizon must be given with Doubling\(.*got None",
+    ),
+    "another horizon": (
+        of_model(prior, rounds=rounds.DelayAware(rounds.SquareRoot(20), 3)),
+        "horizon must be 20, that of the rounds, got 9",
+    ),
     "waits": (of_model(prior, waits="no"), "waits must be True or False, got 'no'"),
     "data": (of_model(with_data), "model must have no data, .*got 1 observations"),
     "batch": (
@@ -575,19 +583,13 @@ def test_bad_input_is_refused(case):
         call()
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"initial": (torch.zeros(1, 2).double(), torch.zeros(1).double())},
-        {"num_initial": 3},
-        {"pending": "hallucinate"},
-    ],
-    ids=lambda options: next(iter(options)),
-)
-@all_methods
-def test_rounds_start_from_the_prior(method, options):
-    with pytest.raises(ValueError, match=f"{next(iter(options))} must not be given"):
-        make(method, finite(), 20, **options)
+def test_rounds_that_are_made_for_a_horizon_tell_it():
+    lengths = rounds.DelayAware(rounds.SquareRoot(20), 3)
+    first, second = (
+        PhasedElimination(finite(), prior(), 1.0, lengths, *given).report() for given in ((), (20,))
+    )
+    assert first == second
+    assert first["horizon"] == 20
 
 
 def test_a_kernel_of_unknown_smoothness_needs_a_width_on_a_box():
@@ -770,7 +772,7 @@ def test_the_best_point_is_computed_once(domain, monkeypatch):
     tell(strategy, range(8))
     best = strategy.best()
     with monkeypatch.context() as patch:
-        patch.setattr(from_prior, "means_with_repeats", None)
+        patch.setattr("botorch_ext.strategies.fixed_design.horizon.means_with_repeats", None)
         assert strategy.report()["best"] == {"x": best[0].tolist(), "mean": best[1]}
     tell(strategy, [8])
     strategy.tell(9, 50.0)

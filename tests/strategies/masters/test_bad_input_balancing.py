@@ -127,11 +127,6 @@ def test_impossible_arguments_are_named(changed, message):
         make(finite(), **changed)
 
 
-def test_unknown_keywords_are_refused():
-    with pytest.raises(TypeError, match="unexpected keyword arguments: noise_sd"):
-        make(finite(), noise_sd=0.1)
-
-
 def test_as_many_bounds_as_bases():
     for bounds in ([], [linear], [linear] * 3, linear):
         with pytest.raises(ValueError, match="bounds must be one for each of 2 bases, got"):

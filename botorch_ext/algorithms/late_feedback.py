@@ -1,0 +1,162 @@
+"""Late feedback: GP-BUCB and GP-UCB-SDF, told apart by what pending evaluations count for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from gpytorch.kernels import Kernel
+from torch import Tensor
+
+from botorch_ext.algorithms.arguments import checked_names, make_model, published_width
+from botorch_ext.domains import Domain
+from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.models.checks import PriorMean
+from botorch_ext.strategies.adaptive.bounds_strategy import OptimisticStrategy
+from botorch_ext.strategies.adaptive.pending import Pending
+from botorch_ext.widths import SelfNormalized, Width
+
+
+@checked_names
+def gp_bucb(
+    domain: Domain,
+    kernel: Kernel,
+    *,
+    noise_variance: float,
+    rkhs_bound: float | None = None,
+    noise_std: float | None = None,
+    delta: float = 0.1,
+    width: Width | float | None = None,
+    mean: PriorMean | None = None,
+    pending: Literal["hallucinate"] = "hallucinate",
+    inflate: bool = False,
+    seed: int = 0,
+    initial: tuple[Tensor, Tensor] | None = None,
+    num_initial: int = 0,
+    context_domain: Domain | int | ContextSpace | None = None,
+) -> OptimisticStrategy:
+    """GP-BUCB: GP-UCB that hallucinates pending evaluations: they count in the standard deviation
+    and in the width. The width is `SelfNormalized`.
+
+    Source: Desautels et al. 2014, algorithm 1.
+
+    Args:
+        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
+            the action first.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
+            ``width`` is given.
+        delta: Failure probability, in (0, 1).
+        width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
+            and ``delta`` then count for nothing.
+        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
+            None: zero.
+        pending: The policy that makes the method, and no other.
+        inflate: Whether the width is multiplied by exp(information gain of the pending points given
+            the told ones). The bound is valid with it; practice does without.
+        seed: Seeds the search and the first points. On a finite set ties go to the first one.
+        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
+            steps.
+        num_initial: How many Sobol points are asked first. They count as steps.
+        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
+            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+
+    Returns:
+        A strategy to ask and to tell.
+
+    Raises:
+        TypeError: An argument that is missing, or one that the function does not take.
+        ValueError: An impossible argument, or no width and not what the published one needs; the
+            message names it.
+    """
+    _require_policy("gp_bucb", pending, "hallucinate")
+    width = published_width("gp_bucb", SelfNormalized, width, rkhs_bound, noise_std, delta)
+    return OptimisticStrategy(
+        domain,
+        make_model(domain, kernel, noise_variance, mean),
+        width,
+        pending=pending,
+        inflate=inflate,
+        seed=seed,
+        initial=initial,
+        num_initial=num_initial,
+        context_domain=context_domain,
+    )
+
+
+@checked_names
+def gp_ucb_sdf(
+    domain: Domain,
+    kernel: Kernel,
+    *,
+    noise_variance: float,
+    minimum: float,
+    rkhs_bound: float | None = None,
+    noise_std: float | None = None,
+    delta: float = 0.1,
+    width: Width | float | None = None,
+    mean: PriorMean | None = None,
+    pending: Literal["censor"] = "censor",
+    timeout: int | None = None,
+    seed: int = 0,
+    initial: tuple[Tensor, Tensor] | None = None,
+    num_initial: int = 0,
+    context_domain: Domain | int | ContextSpace | None = None,
+) -> OptimisticStrategy:
+    """GP-UCB-SDF: GP-UCB that censors pending evaluations: until told they count as a known
+    minimum. The width is `SelfNormalized`.
+
+    Source: Verma et al. 2022.
+
+    Args:
+        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
+            the action first.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
+        minimum: The least value f can take, in units of f.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
+            ``width`` is given.
+        delta: Failure probability, in (0, 1).
+        width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
+            and ``delta`` then count for nothing.
+        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
+            None: zero.
+        pending: The policy that makes the method, and no other.
+        timeout: m, in steps: a trial asked at step s and not told before the ask of step s + m + 1
+            stays censored for ever. None: no trial does.
+        seed: Seeds the search and the first points. On a finite set ties go to the first one.
+        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
+            steps.
+        num_initial: How many Sobol points are asked first. They count as steps.
+        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
+            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+
+    Returns:
+        A strategy to ask and to tell.
+
+    Raises:
+        TypeError: An argument that is missing, or one that the function does not take.
+        ValueError: An impossible argument, or no width and not what the published one needs; the
+            message names it.
+    """
+    _require_policy("gp_ucb_sdf", pending, "censor")
+    width = published_width("gp_ucb_sdf", SelfNormalized, width, rkhs_bound, noise_std, delta)
+    return OptimisticStrategy(
+        domain,
+        make_model(domain, kernel, noise_variance, mean),
+        width,
+        pending=pending,
+        minimum=minimum,
+        timeout=timeout,
+        seed=seed,
+        initial=initial,
+        num_initial=num_initial,
+        context_domain=context_domain,
+    )
+
+
+def _require_policy(name: str, given: Pending, policy: Pending) -> None:
+    if given != policy:
+        raise ValueError(f"pending must be {policy!r} for {name}, got {given!r}")
