@@ -17,7 +17,7 @@ from benchmarks._harness import Row
 from benchmarks._statistics import column
 from botorch_ext.plotting import PALETTE
 from botorch_ext.problems import BindingAffinities, Temperatures
-from botorch_ext.problems.temperatures import STEPS_PER_DAY
+from botorch_ext.problems.real_data.temperatures import STEPS_PER_DAY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

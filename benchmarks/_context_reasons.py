@@ -12,7 +12,7 @@ from torch import Tensor
 from benchmarks._context_sensors import MAIN, MERGED, READINGS
 from benchmarks._harness import Row
 from botorch_ext.problems import BindingAffinities, Temperatures
-from botorch_ext.problems.temperatures import STEPS_PER_DAY
+from botorch_ext.problems.real_data.temperatures import STEPS_PER_DAY
 
 # Fewer shared peptides say nothing of a correlation.
 _FEWEST_SHARED = 10

@@ -23,7 +23,7 @@ import botorch_ext as bx
 from benchmarks._harness import Options, Row, describe_machine, parse_options, write_csv
 from benchmarks._misspecification_report import EPSILONS, NAMES, draw, report
 from botorch_ext.problems import Perturbed, RKHSFunction, adversarial, lock_out, rough
-from botorch_ext.simulation import Trace
+from botorch_ext.studies.simulate import Trace
 
 _RKHS_BOUND = 2.0
 _NOISE_STD = 0.1

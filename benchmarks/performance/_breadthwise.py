@@ -16,7 +16,7 @@ from benchmarks._harness import Options, Row
 from benchmarks.performance._models import matern
 from benchmarks.performance._rows import ratio_row
 from botorch_ext.problems import RKHSFunction
-from botorch_ext.simulation import Trace
+from botorch_ext.studies.simulate import Trace
 
 _LENGTHSCALE = 0.5
 _NOISE_STD = 0.03

@@ -21,7 +21,7 @@ from benchmarks.performance._rows import fact_row, ratio_row
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from botorch_ext.kernels.action_context import Combination
 from botorch_ext.problems import synthetic_binding_affinities, synthetic_temperatures
-from botorch_ext.problems.peptides import peptide_features
+from botorch_ext.problems.real_data.peptides import peptide_features
 from botorch_ext.strategies import ContextwiseStrategy, Strategy
 
 _NOISE_VARIANCE, _WIDTH = 1e-2, 2.0
