@@ -281,17 +281,20 @@ ENTRIES = [
 
 
 def _in_turn() -> list[Entry]:
-    """Every method in every place, with one of the policies in turn; on boxes, which take time,
-    all but `gp_ucb` in one place in turn."""
+    """`gp_ucb` in every place; every other method on one set and, as those take time, every third
+    on one box; places and policies in turn."""
     chosen = []
     for position, method in enumerate(METHODS):
-        for is_box in (False, True):
-            own = [e for e in ENTRIES if e.method == method and e.place.is_box == is_box]
-            places = list(dict.fromkeys(e.place_name for e in own))
-            if is_box and method != "gp_ucb":
+        of_method = [entry for entry in ENTRIES if entry.method == method]
+        kinds = {is_box: [e for e in of_method if e.place.is_box == is_box] for is_box in (0, 1)}
+        for own in kinds.values():
+            places = list(dict.fromkeys(entry.place_name for entry in own))
+            if method != "gp_ucb":
+                if own and own[0].place.is_box and kinds[0] and position % 3 != 2:
+                    continue
                 places = places[position % max(len(places), 1) :][:1]
             for turn, place in enumerate(places):
-                here = [e for e in own if e.place_name == place]
+                here = [entry for entry in own if entry.place_name == place]
                 chosen.append(here[(position + turn) % len(here)])
     return chosen
 
