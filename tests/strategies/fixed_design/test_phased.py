@@ -32,7 +32,7 @@ from botorch_ext.exceptions import (
     UnknownTrialError,
     WaitingForObservations,
 )
-from botorch_ext.strategies import Asked, Told, Trial, from_prior, survivors
+from botorch_ext.strategies import Asked, Told, Trial
 from botorch_ext.strategies.events import History
 from botorch_ext.widths import Width
 from tests.helpers import tolerance
@@ -79,7 +79,7 @@ def no_planning(monkeypatch):
         if not on:
             monkeypatch.undo()
             return
-        monkeypatch.setattr(survivors, "plan", forbidden)
+        monkeypatch.setattr("botorch_ext.strategies.fixed_design.arenas.plan", forbidden)
         monkeypatch.setattr(Region, "population", forbidden)
         monkeypatch.setattr(Region, "maximize", forbidden)
 
@@ -769,7 +769,7 @@ def test_the_best_point_is_computed_once(domain, monkeypatch):
     tell(strategy, range(8))
     best = strategy.best()
     with monkeypatch.context() as patch:
-        patch.setattr(from_prior, "means_with_repeats", None)
+        patch.setattr("botorch_ext.strategies.fixed_design.horizon.means_with_repeats", None)
         assert strategy.report()["best"] == {"x": best[0].tolist(), "mean": best[1]}
     tell(strategy, [8])
     strategy.tell(9, 50.0)
