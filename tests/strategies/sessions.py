@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import pickle
 from typing import Any
 
 import pytest
@@ -15,7 +13,7 @@ from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.models import FinitePosterior, KernelGP
-from botorch_ext.strategies import Asked, OptimisticStrategy, Strategy, Told, Trial
+from botorch_ext.strategies import Asked, OptimisticStrategy, Strategy
 from botorch_ext.widths import Enlarged, SelfNormalized
 
 LAMBDA, MINIMUM = 0.02, -2.5
@@ -157,26 +155,6 @@ def plain(event: Any) -> Any:
     trial = event.trial
     context = None if trial.context is None else trial.context.tolist()
     return "asked", trial.id, trial.x.tolist(), context, trial.info
-
-
-def _through_json(event: Any) -> Any:
-    """An event without context, from its JSON text."""
-    if isinstance(event, Told):
-        return Told(**json.loads(json.dumps(vars(event))))
-    if not isinstance(event, Asked):
-        return event
-    trial = event.trial
-    record = json.loads(json.dumps({"id": trial.id, "x": trial.x.tolist(), "info": trial.info}))
-    x = torch.tensor(record["x"], dtype=torch.float64)
-    return Asked(Trial(record["id"], x, None, record["info"]))
-
-
-# Ways on which events can come back.
-COPIES = {
-    "as they are": lambda events: events,
-    "pickled": lambda events: pickle.loads(pickle.dumps(events)),
-    "json": lambda events: tuple(map(_through_json, events)),
-}
 
 
 def snapshot(strategy: OptimisticStrategy) -> Any:

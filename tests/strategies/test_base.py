@@ -20,7 +20,6 @@ from tests.strategies.sessions import (
     both_domains,
     box,
     data,
-    f,
     finite,
     kernel,
     make,
@@ -63,15 +62,10 @@ def test_trials_are_numbered_answered_in_any_order_and_given_up(domain):
 
 
 @both_domains
-def test_asking_for_several_is_asking_one_after_another(domain):
-    one, many = make(domain()), make(domain())
-    for strategy in (one, many):
-        strategy.tell(strategy.ask().id, 0.3)
-    singles = [one.ask() for _ in range(5)]
-    for a, b in zip(singles, many.ask(5), strict=True):
-        assert torch.equal(a.x, b.x)
-        assert a.info == b.info
-    assert len({tuple(trial.x.tolist()) for trial in singles}) == 5  # hallucination spreads them
+def test_hallucination_spreads_a_list(domain):
+    strategy = make(domain())
+    strategy.tell(strategy.ask().id, 0.3)
+    assert len({tuple(trial.x.tolist()) for trial in strategy.ask(5)}) == 5
 
 
 def test_a_method_that_waits_or_ends_refuses_a_batch_as_a_whole():
@@ -115,46 +109,6 @@ def test_no_context_is_no_context():
 
 
 @both_domains
-@pytest.mark.parametrize("num_initial", [0, 3])
-def test_changing_a_trial_changes_nothing_else(domain, num_initial):
-    spoilt, clean = make(domain(), num_initial=num_initial), make(domain(), num_initial=num_initial)
-    untouched = domain().like.clone()
-    for _ in range(6):
-        a, b = spoilt.ask(), clean.ask()
-        value = f(b.x)
-        assert torch.equal(a.x, b.x)
-        a.x.fill_(99.0)
-        a.info.clear()
-        spoilt.tell(a.id, value)
-        clean.tell(b.id, value)
-    best, _ = spoilt.best()
-    best.fill_(99.0)
-    assert torch.equal(spoilt.domain.like, untouched)
-    assert snapshot(spoilt) == snapshot(clean)
-
-
-@both_domains
-def test_events_given_out_or_replayed_are_copies(domain):
-    strategy = make(domain(), num_initial=2)
-    play(strategy, script(12, seed=13))
-    strategy.history.trials[0].info["nested"] = {"plan": [1, 2]}
-    before = snapshot(strategy)
-
-    def spoil(events):
-        for event in events:
-            if isinstance(event, Asked):
-                event.trial.x.fill_(9.0)
-                event.trial.info.get("nested", {}).clear()
-                event.trial.info.clear()
-
-    events = strategy.events
-    resumed = make(domain(), num_initial=2)
-    resumed.replay(events)
-    spoil(events)
-    assert snapshot(resumed) == snapshot(strategy) == before
-
-
-@both_domains
 def test_given_data_is_copied(domain):
     X, Y = data(domain(), 5)
     kept, changed = make(domain(), initial=(X.clone(), Y.clone())), make(domain(), initial=(X, Y))
@@ -168,21 +122,16 @@ def test_given_data_is_copied(domain):
 # --- replay ---------------------------------------------------------------------------------------
 
 
-@both_domains
 @all_policies
-@pytest.mark.parametrize("with_data", [False, True])
-def test_replayed_events_give_the_same_state_and_the_same_question(domain, policy, with_data):
+def test_a_replay_that_grows_all_buffers_gives_the_same_state_and_the_same_question(policy):
     def fresh():
-        start = {"initial": data(domain(), 5), "num_initial": 3} if with_data else {}
-        return make(domain(), policy, **start)
+        return make(finite(), policy, initial=data(finite(), 5), num_initial=3)
 
-    # On the finite set long enough for all buffers to have grown.
-    long = domain is finite
     played = fresh()
-    play(played, script(190 if long else 40, seed=11))
+    play(played, script(190, seed=11))
     assert len(played.pending) > 3
     assert played.history.abandoned
-    assert len(played.history.trials) > (70 if long else 15)
+    assert len(played.history.trials) > 70
     if policy == "timeout":
         assert played.report()["told_too_late"]
     replayed = fresh()
@@ -193,24 +142,6 @@ def test_replayed_events_give_the_same_state_and_the_same_question(domain, polic
         assert torch.equal(a.x, b.x)
         assert (a.id, a.info) == (b.id, b.info)
     assert snapshot(replayed) == snapshot(played)
-
-
-@both_domains
-@all_policies
-def test_a_session_resumed_from_any_prefix_ends_the_same(domain, policy):
-    actions = script(36, seed=12)
-    whole = make(domain(), policy, num_initial=3)
-    cuts = {}
-    for done, action in enumerate(actions):
-        if done in (5, 23):
-            cuts[done] = whole.events
-        play(whole, [action])
-    for done, events in cuts.items():
-        resumed = make(domain(), policy, num_initial=3)
-        resumed.replay(events[:3])  # in two parts, as a journal may hold them
-        resumed.replay(iter(events[3:]))
-        play(resumed, actions[done:])
-        assert snapshot(resumed) == snapshot(whole)
 
 
 def asked(id, x, **info):
@@ -263,17 +194,6 @@ def test_bad_events_are_refused_before_any_is_applied(domain, event, message):
     assert snapshot(strategy) == before
 
 
-@both_domains
-def test_the_first_of_several_events_is_not_applied_when_the_last_is_bad(domain):
-    strategy = make(domain())
-    before = snapshot(strategy)
-    x = domain().sample(1, seed=0)
-    info = {"index": 0} if domain is finite else {}
-    with pytest.raises(ValueError, match="x of trial 0 must have shape"):
-        strategy.replay([Asked(Trial(0, x, None, info)), Told(0, 1.0)])
-    assert snapshot(strategy) == before
-
-
 def test_events_of_another_domain_are_refused():
     recorded = make(box())
     play(recorded, script(10, seed=1))
@@ -283,19 +203,14 @@ def test_events_of_another_domain_are_refused():
     assert strategy.events == ()
 
 
-# --- refused calls change nothing -----------------------------------------------------------------
+# --- refused calls --------------------------------------------------------------------------------
 
 
-@both_domains
-@all_policies
-def test_refused_calls_leave_the_state_alone(domain, policy):
-    strategy = make(domain(), policy, initial=data(domain(), 3))
-    twin = make(domain(), policy, initial=data(domain(), 3))
-    for s in (strategy, twin):
-        s.ask(3)
-        s.tell(1, 0.5)
-        s.abandon(0)
-    before = snapshot(strategy)
+def test_refused_calls_say_what_is_wrong():
+    strategy = make(finite())
+    strategy.ask(3)
+    strategy.tell(1, 0.5)
+    strategy.abandon(0)
     nan, inf = float("nan"), float("inf")
     for call, error, message in [
         (lambda: strategy.tell(2, nan), ValueError, "value must be finite, got nan for trial 2"),
@@ -328,12 +243,6 @@ def test_refused_calls_leave_the_state_alone(domain, policy):
     ]:
         with pytest.raises(error, match=message):
             call()
-        assert snapshot(strategy) == before
-    # Not even hidden state: both go on alike.
-    for s in (strategy, twin):
-        s.tell(2, 0.1)
-        s.ask(2)
-    assert snapshot(strategy) == snapshot(twin)
 
 
 # --- report and best ------------------------------------------------------------------------------

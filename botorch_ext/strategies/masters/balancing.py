@@ -200,7 +200,7 @@ class RegretBalancing(MasterStrategy):
         summary |= {
             "reward_range": list(self.reward_range),
             "active": list(self.active),
-            "eliminated": dict(self.eliminated),
+            "eliminated": {str(base): t for base, t in self.eliminated.items()},
         }
         return summary
 

@@ -1,7 +1,5 @@
 """Studies with contexts as folds over events: replayed, they go on bit for bit the same."""
 
-import json
-
 import pytest
 import torch
 
@@ -25,7 +23,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.AllModel
 
 NUMBERS = {"noise_std": 0.03, "rkhs_bound": 0.25, "delta": 0.1}
 MULTI_MODEL = ("he_gp_ucb", "mle_ucb", "expected_ucb")
-METHODS = ("cgp_ucb", *MULTI_MODEL, "random")
 RIDGES = [1.5, 0.02, 0.3]
 
 
@@ -53,10 +50,6 @@ def make(method, domain, name="tasks", policy="hallucinate", **more):
     )
 
 
-def start(domain, name="tasks"):
-    return {"initial": contextual_data(SETTINGS[name], domain, 4), "num_initial": 2}
-
-
 def snapshot(strategy):
     """All that shows, the numbers in full, and the posterior at some joint points."""
     shown = [plain(event) for event in strategy.events], strategy.report(), strategy.pending
@@ -71,89 +64,11 @@ def snapshot(strategy):
     return (*shown, numbers, posterior.num_observations, list(getattr(strategy, "alive", [])))
 
 
-def next_questions(strategy, made):
-    return [plain(Asked(strategy.ask(**offer.keywords()))) for offer in made]
-
-
-@pytest.mark.parametrize(
-    ("method", "domain", "name", "policy"),
-    [
-        ("cgp_ucb", finite, "tasks", "ignore"),
-        ("cgp_ucb", finite, "sum", "censor"),
-        ("cgp_ucb", finite, "hours and tasks", "timeout"),
-        ("cgp_ucb", box, "product", "inflate"),
-        ("cgp_ucb", box, "tasks", "timeout"),
-        ("he_gp_ucb", finite, "tasks", "timeout"),
-        ("he_gp_ucb", finite, "product", "inflate"),
-        ("he_gp_ucb", box, "tasks", "hallucinate"),
-        ("mle_ucb", finite, "sum of tasks", "hallucinate"),
-        ("expected_ucb", finite, "product", "censor"),
-        ("expected_ucb", box, "product", "hallucinate"),
-        ("random", finite, "tasks", "ignore"),
-        ("random", box, "product", "ignore"),
-    ],
-)
-def test_replayed_events_give_the_same_state_and_the_same_question(method, domain, name, policy):
-    made = offers(SETTINGS[name], domain(), 100, 101)
-    actions = script(36 if domain is finite else 12, 101)
-    played = make(method, domain(), name, policy, **start(domain(), name))
-    play(played, actions, made)
-    replayed, resumed = (
-        make(method, domain(), name, policy, **start(domain(), name)) for _ in range(2)
-    )
-    replayed.replay(played.events)
-    assert snapshot(replayed) == snapshot(played)
-    # From a prefix, in two parts.
-    part = make(method, domain(), name, policy, **start(domain(), name))
-    before = play(part, actions[: len(actions) // 2], made)
-    resumed.replay(part.events[:3])
-    resumed.replay(iter(part.events[3:]))
-    play(resumed, actions[len(actions) // 2 :], made, before)
-    assert snapshot(resumed) == snapshot(played)
-    more = made[len(played.history.trials) :][:3]
-    expected = next_questions(played, more)
-    assert next_questions(replayed, more) == expected
-    assert next_questions(resumed, more) == expected
-    assert snapshot(replayed) == snapshot(played)
-
-
 def pair(method="cgp_ucb", domain=finite, name="product", **more):
     return [make(method, domain(), name, **more) for _ in range(2)]
 
 
 of_each_kind = pytest.mark.parametrize("method", ["cgp_ucb", "he_gp_ucb", "random"])
-
-
-@of_each_kind
-@pytest.mark.parametrize("domain", [finite, box])
-def test_contexts_and_actions_are_copied(method, domain):
-    strategy, twin = pair(method, domain)
-    made = offers(SETTINGS["product"], domain(), 4, 102, share=1.0)
-    for offer in made:
-        mine = {key: value.clone() for key, value in offer.keywords().items()}
-        trial = strategy.ask(**mine)
-        # Whatever becomes of what was given and of what was returned.
-        for tensor in (*mine.values(), trial.context, trial.x):
-            tensor.fill_(-77.0)
-        for event in strategy.events:
-            if isinstance(event, Asked):
-                event.trial.context.fill_(88.0)
-        twin.ask(**offer.keywords())
-        for s in (strategy, twin):
-            s.tell(trial.id, 0.1 * trial.id)
-        assert torch.equal(strategy.history.trials[trial.id].context, offer.context)
-    assert snapshot(strategy) == snapshot(twin)
-    asked = strategy.ask(3, **made[0].keywords())
-    asked[0].context.fill_(-1.0)
-    assert torch.equal(asked[1].context, made[0].context)
-    assert torch.equal(strategy.history.trials[-1].context, made[0].context)
-    replayed = make(method, domain(), "product")
-    events = strategy.events
-    replayed.replay(events)
-    for event in events:
-        if isinstance(event, Asked):
-            event.trial.context.fill_(88.0)
-    assert snapshot(replayed) == snapshot(strategy)
 
 
 def test_graphs_of_contexts_and_actions_are_left_behind():
@@ -206,29 +121,6 @@ def test_initial_points_are_some_of_the_actions_there_are(method, domain):
     assert len(set(places)) > 2
 
 
-@of_each_kind
-@pytest.mark.parametrize("domain", [finite, box])
-def test_reading_changes_nothing(method, domain):
-    curious, plain_one = (make(method, domain(), "product", num_initial=2) for _ in range(2))
-    made = offers(SETTINGS["product"], domain(), 60, 105)
-    chosen_from = {}
-    for action in script(9 if domain is box else 16, 105):
-        chosen_from = play(curious, [action], made, chosen_from)
-        offer = made[len(curious.history.trials)]
-        curious.clone().ask(2, **offer.keywords())
-        curious.report()
-        if curious.history.values:
-            curious.best()
-            curious.best(offer.context)
-        if hasattr(curious, "bands"):
-            curious.bands(domain().sample(2, 0), offer.context)
-    play(plain_one, script(9 if domain is box else 16, 105), made)
-    assert snapshot(curious) == snapshot(plain_one)
-    offer = made[len(curious.history.trials)]
-    ahead = curious.next_trial(curious._checked_choices(offer.context, offer.actions))
-    assert plain(Asked(ahead)) == plain(Asked(plain_one.ask(**offer.keywords())))
-
-
 @pytest.mark.parametrize("domain", [finite, box])
 @pytest.mark.parametrize("method", ["cgp_ucb", *MULTI_MODEL])
 @pytest.mark.parametrize("policy", ["hallucinate", "censor"])
@@ -261,16 +153,6 @@ def test_best_is_the_best_of_the_evaluated_actions(method, domain, policy):
         assert best == pytest.approx(means.max().item(), rel=1e-7, abs=1e-7)
         top = rows[(means - means.max()).abs() < 1e-9, :2]
         assert bool((top == x).all(dim=-1).any())
-
-
-def test_report_and_info_are_plain():
-    for method in METHODS:
-        strategy = make(method, finite(), num_initial=2)
-        play(strategy, script(14, seed=107), offers(SETTINGS["tasks"], finite(), 40, 107))
-        report = strategy.report()
-        assert json.loads(json.dumps(report)) == report
-        for trial in strategy.history.trials:
-            assert all(type(value) in (bool, int, float, str) for value in trial.info.values())
 
 
 def test_sizes_of_contexts_that_nothing_states_are_those_of_the_first():

@@ -1,7 +1,5 @@
 """Methods over several models as folds over events: replayed, they go on bit for bit the same."""
 
-import json
-
 import pytest
 import torch
 
@@ -18,14 +16,10 @@ from tests.strategies.adaptive.model_sessions import (
 )
 from tests.strategies.sessions import (
     LAMBDA,
-    POLICIES,
-    all_policies,
     both_domains,
-    box,
     data,
     f,
     finite,
-    plain,
     play,
     script,
 )
@@ -37,80 +31,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchE
 
 def start(domain):
     return {"initial": data(domain, 4), "num_initial": 2}
-
-
-@pytest.mark.parametrize(
-    ("method", "policy"),
-    [("he_gp_ucb", policy) for policy in POLICIES]
-    + [(method, policy) for method in METHODS[1:] for policy in ("hallucinate", "timeout")],
-)
-def test_replayed_events_give_the_same_state_and_the_same_question(method, policy):
-    played = make(method, finite(), policy, **start(finite()))
-    play(played, script(50, seed=41))
-    replayed = make(method, finite(), policy, **start(finite()))
-    replayed.replay(played.events)
-    assert snapshot(replayed) == snapshot(played)
-    for _ in range(3):
-        assert plain(Asked(played.ask())) == plain(Asked(replayed.ask()))
-    assert snapshot(replayed) == snapshot(played)
-
-
-@every_method
-def test_replayed_events_on_a_box(method):
-    policy = "timeout" if method == "he_gp_ucb" else "hallucinate"
-    played = make(method, box(), policy, **start(box()))
-    play(played, script(18, seed=42))
-    replayed = make(method, box(), policy, **start(box()))
-    replayed.replay(played.events)
-    assert snapshot(replayed) == snapshot(played)
-    assert plain(Asked(played.ask())) == plain(Asked(replayed.ask()))
-
-
-@all_policies
-@pytest.mark.parametrize("name", ["mixed", "high means"])
-def test_a_session_resumed_from_any_prefix_ends_the_same(name, policy):
-    actions = script(54, seed=43)
-    whole = make("he_gp_ucb", finite(), policy, name)
-    cuts = {}
-    for done, action in enumerate(actions):
-        if done % 23 == 9:
-            cuts[done] = whole.events
-        play(whole, [action])
-    assert len(whole.alive) < len(whole.names)
-    for done, events in cuts.items():
-        resumed = make("he_gp_ucb", finite(), policy, name)
-        resumed.replay(events[:3])  # in two parts, as a journal may hold them
-        resumed.replay(iter(events[3:]))
-        play(resumed, actions[done:])
-        assert snapshot(resumed) == snapshot(whole)
-
-
-@pytest.mark.parametrize("method", METHODS[1:])
-def test_a_session_of_a_baseline_resumed_from_a_prefix_ends_the_same(method):
-    actions = script(50, seed=44)
-    whole = make(method, finite())
-    for done, action in enumerate(actions):
-        if done == 27:
-            events = whole.events
-        play(whole, [action])
-    resumed = make(method, finite())
-    resumed.replay(events)
-    play(resumed, actions[27:])
-    assert snapshot(resumed) == snapshot(whole)
-
-
-@every_method
-@both_domains
-def test_reading_changes_nothing(method, domain):
-    curious, plain_one = make(method, domain()), make(method, domain())
-    actions = script(12 if domain is box else 30, seed=45)
-    for action in actions:
-        play(curious, [action])
-        curious.report()
-        if curious.history.values:
-            curious.best()
-        play(plain_one, [action])
-    assert snapshot(curious) == snapshot(plain_one)
 
 
 @every_method
@@ -147,30 +67,12 @@ def test_a_growth_that_fails_leaves_the_study_as_it_was(domain):
 
 
 @every_method
-def test_the_seed_decides(method):
-    def session(seed):
-        strategy = make(method, box(), seed=seed, num_initial=2)
-        play(strategy, script(9, seed=46))
-        return snapshot(strategy)
-
-    torch.manual_seed(1)  # which nothing may depend on, nor change
-    state = torch.get_rng_state()
-    first = session(7)
-    assert torch.equal(torch.get_rng_state(), state)
-    torch.manual_seed(2)
-    assert session(7) == first
-    assert session(8) != first
-
-
-@every_method
 @both_domains
-def test_report_and_info_are_plain(method, domain):
+def test_the_report_says_how_every_model_stands(method, domain):
     strategy = make(method, domain(), num_initial=2)
     play(strategy, script(14, seed=47))
     report = strategy.report()
-    assert json.loads(json.dumps(report)) == report
     for trial in strategy.history.trials:
-        assert all(type(value) in (bool, int, float, str) for value in trial.info.values())
         assert (trial.info == {"initial": True} | trial.info) == (trial.id < 2)
     lines = report["models"]
     for line in lines:

@@ -35,7 +35,6 @@ from tests.strategies.sessions import (
     f,
     finite,
     kernel,
-    plain,
     play,
     script,
 )
@@ -53,16 +52,6 @@ def make(domain, policy="hallucinate", name="mixed", radius=RADIUS, norm="l2", *
 def one_model(domain, policy="hallucinate", radius=RADIUS, **more):
     options = {"seed": 5, "noise_variance": LAMBDA, "radius": radius, **POLICIES[policy], **more}
     return algorithms.stable_opt(domain, kernel(), rkhs_bound=B, noise_std=SIGMA, **options)
-
-
-def snapshot(strategy):
-    return (
-        [plain(event) for event in strategy.events],
-        strategy.report(),
-        strategy.pending,
-        strategy.alive,
-        strategy.tests,
-    )
 
 
 def distance(x, z, norm):
@@ -358,19 +347,6 @@ def test_best_on_a_box():
     worst = [model.mean_and_std(fine(c, 0.3, "l2"))[0].min().item() for c in centers]
     assert max(worst) - 1e-2 <= value <= max(worst) + 1e-8
     assert x.tolist() in [center.tolist() for center in centers]
-
-
-@PLAIN
-@both_domains
-@pytest.mark.parametrize("policy", ["hallucinate", "timeout"])
-def test_replayed_events_give_the_same_state_and_the_same_question(domain, policy):
-    start = {"initial": data(domain(), 3), "num_initial": 2}
-    played = make(domain(), policy, radius=0.3, **start)
-    play(played, script(40 if domain is finite else 7, seed=41))
-    replayed = make(domain(), policy, radius=0.3, **start)
-    replayed.replay(played.events)
-    assert snapshot(replayed) == snapshot(played)
-    assert plain(Asked(played.ask())) == plain(Asked(replayed.ask()))
 
 
 @PLAIN

@@ -24,7 +24,7 @@ from botorch_ext.strategies import (
     Told,
     Trial,
 )
-from tests.strategies import model_sessions
+from tests.strategies.adaptive import model_sessions
 from tests.strategies.masters.master_sessions import (
     MIXTURES,
     InTurn,
@@ -95,23 +95,6 @@ def test_the_given_strategies_stay_as_they_are():
     assert [len(base.history.trials) for base in master.bases] == [2, 1]
     given.ask(3)
     assert len(master.history.trials) == 3
-
-
-def test_the_record_cannot_be_spoilt_from_outside():
-    spoilt, clean = (MIXTURES["pending policies"](finite()) for _ in range(2))
-    for _ in range(8):
-        a, b = spoilt.ask(), clean.ask()
-        a.x.fill_(99.0)
-        a.info["decision"].clear()
-        a.info.clear()
-        spoilt.tell(a.id, f(b.x))
-        clean.tell(b.id, f(b.x))
-    assert snapshot(spoilt) == snapshot(clean)
-    for event in spoilt.events:
-        if isinstance(event, Asked):
-            event.trial.x.fill_(9.0)
-            event.trial.info["decision"].clear()
-    assert snapshot(spoilt) == snapshot(clean)
 
 
 @both_domains

@@ -1,0 +1,162 @@
+"""Places that strategies are tried in: a domain, and where there are any contexts, changing actions
+and data from before.
+
+All lie off the origin, and none is a cube.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from gpytorch.kernels import Kernel, MaternKernel, RBFKernel
+from torch import Tensor
+
+import botorch_ext as bx
+from botorch_ext.kernels import ActionContextKernel, TaskKernel
+
+Domain = bx.Box | bx.FiniteSet
+
+# Of the tasks 0, 1, 2: how alike they are.
+_TASKS = torch.tensor([[1.0, 0.7, -0.3], [0.7, 1.0, 0.1], [-0.3, 0.1, 0.9]]).double()
+# The least observation that a session tells is larger.
+MINIMUM = -2.5
+
+
+def rbf(*lengthscales: float) -> Kernel:
+    kernel = RBFKernel(ard_num_dims=len(lengthscales)).double()
+    kernel.lengthscale = torch.tensor(lengthscales, dtype=torch.float64)
+    return kernel
+
+
+def matern(*lengthscales: float, nu: float = 1.5) -> Kernel:
+    kernel = MaternKernel(nu=nu, ard_num_dims=len(lengthscales)).double()
+    kernel.lengthscale = torch.tensor(lengthscales, dtype=torch.float64)
+    return kernel
+
+
+def _finite() -> bx.FiniteSet:
+    x = torch.linspace(2.0, 5.0, 6, dtype=torch.float64)
+    y = torch.linspace(-3.0, -1.5, 4, dtype=torch.float64)
+    return bx.FiniteSet(torch.cartesian_prod(x, y))
+
+
+def _box() -> bx.Box:
+    return bx.Box([[2.0, -3.0], [5.0, -1.5]])
+
+
+def _line() -> bx.Box:
+    return bx.Box([[2.0], [5.0]])
+
+
+def _seen() -> bx.Box:
+    return bx.Box([[-1.0], [0.5]])
+
+
+def _tasks() -> bx.FiniteSet:
+    return bx.FiniteSet([[0.0], [1.0], [2.0]])
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where strategies choose.
+
+    Args:
+        domain: Of the actions.
+        contexts: Of the contexts that every ask is given; None for none.
+        changing: Whether some asks are given a set of actions.
+        started: Whether there are data from before, and points that are asked first.
+    """
+
+    domain: Callable[[], Domain]
+    contexts: Callable[[], Domain] | None = None
+    changing: bool = False
+    started: bool = False
+
+    @property
+    def is_box(self) -> bool:
+        return self.domain is not _finite
+
+    @property
+    def dim(self) -> int:
+        return self.domain().dim
+
+    def kernel(self, scale: float = 1.0, of: Callable[..., Kernel] = rbf) -> Kernel:
+        """A kernel on the points, with contexts on the joint rows.
+
+        Args:
+            scale: Multiplies the lengthscales of the actions.
+            of: Makes a kernel from lengthscales.
+        """
+        own = [scale * value for value in (0.9, 0.5)[: self.dim]]
+        if self.contexts is None:
+            return of(*own)
+        if self.contexts is _tasks:
+            return ActionContextKernel(of(*own), TaskKernel(_TASKS), self.dim)
+        return of(*own, 0.8)
+
+    def parts(self) -> dict[str, Any]:
+        """A kernel of the actions and one of the contexts."""
+        of_contexts = TaskKernel(_TASKS) if self.contexts is _tasks else matern(0.8)
+        return {
+            "action_kernel": rbf(0.9, 0.5) if self.dim == 2 else rbf(0.9),
+            "context_kernel": of_contexts,
+        }
+
+    def options(self) -> dict[str, Any]:
+        """Arguments of a strategy that follow from the place."""
+        options: dict[str, Any] = {}
+        if self.contexts is not None:
+            options["context_domain"] = self.contexts()
+        if self.started:
+            options |= {"initial": self._data(), "num_initial": 2}
+        return options
+
+    def _data(self) -> tuple[Tensor, Tensor]:
+        X = self.domain().sample(3, seed=9)
+        if self.contexts is None:
+            return X, X.new_tensor([value_of(x, None) for x in X])
+        Z = self.contexts().sample(3, seed=8)
+        values = [value_of(x, z) for x, z in zip(X, Z, strict=True)]
+        return torch.cat([X, Z], dim=-1), X.new_tensor(values)
+
+    def offer(self, step: int, seed: int) -> dict[str, Tensor]:
+        """Arguments of the ask at a step: the context and, of every other ask, the actions."""
+        g = torch.Generator().manual_seed(1000 * seed + step)
+        offer = {}
+        if self.contexts is not None:
+            # Contexts come again.
+            which = int(torch.randint(8, (), generator=g))
+            offer["context"] = self.contexts().sample(8, seed=100 + seed)[which]
+        if self.changing and torch.rand((), generator=g) < 0.6:
+            size = int(torch.randint(1, 9, (), generator=g))
+            offer["actions"] = self.domain().sample(size, seed=1000 * seed + step)
+        return offer
+
+
+def value_of(x: Tensor, context: Tensor | None) -> float:
+    """What is observed at an action, but for noise: between -1.9 and 1.5."""
+    z = 0.0 if context is None else float(context.sum())
+    last = float(x[-1]) if len(x) > 1 else -2.2
+    first = float(x[0])
+    angle = torch.tensor([2 * first + 0.7 * z, last - 0.3 * z], dtype=torch.float64)
+    return float(angle[0].sin() * angle[1].cos() + 0.3 * last)
+
+
+PLACES: dict[str, Place] = {
+    "set": Place(_finite),
+    "set, started": Place(_finite, started=True),
+    "set, changing": Place(_finite, changing=True),
+    "set, contexts": Place(_finite, _seen),
+    "set, tasks, started": Place(_finite, _tasks, started=True),
+    "set, contexts, changing": Place(_finite, _seen, changing=True),
+    "line": Place(_line),
+    "box": Place(_box),
+    "box, started": Place(_box, started=True),
+    "line, changing": Place(_line, changing=True),
+    "line, contexts": Place(_line, _seen),
+    "line, contexts, started": Place(_line, _seen, started=True),
+    "line, tasks, changing": Place(_line, _tasks, changing=True),
+}

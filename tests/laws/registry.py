@@ -1,0 +1,303 @@
+"""The registry of what obeys the laws: methods, the places they are tried in, and what they do
+about pending trials.
+
+One line of `ENTRIES` says where a method is tried and with which policies. A new method is added
+here, and is under every law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import botorch_ext as bx
+from botorch_ext import algorithms, strategies
+from tests.laws.places import MINIMUM, PLACES, Place, matern, rbf
+
+# The observations are far from what so small a B allows, so that models are rejected. Nothing here
+# asks for widths that hold.
+B, SIGMA, DELTA, LAMBDA = 0.25, 0.03, 0.1, 0.02
+NUMBERS: dict[str, Any] = {"rkhs_bound": B, "noise_std": SIGMA, "delta": DELTA}
+HORIZON = 24
+
+POLICIES: dict[str, dict[str, Any]] = {
+    "ignore": {"pending": "ignore"},
+    "hallucinate": {"pending": "hallucinate"},
+    "inflate": {"pending": "hallucinate", "inflate": True},
+    "censor": {"pending": "censor", "minimum": MINIMUM},
+    "timeout": {"pending": "censor", "minimum": MINIMUM, "timeout": 3},
+}
+
+# A strategy in a place, from what the policy and the seed say.
+Make = Callable[..., strategies.Strategy]
+
+
+# --- how methods are made -------------------------------------------------------------------------
+
+
+def _one_model(method: str, **fixed: Any) -> Make:
+    def make(place: Place, **options: Any) -> strategies.Strategy:
+        return getattr(algorithms, method)(
+            place.domain(),
+            place.kernel(),
+            noise_variance=LAMBDA,
+            **NUMBERS,
+            **fixed,
+            **place.options(),
+            **options,
+        )
+
+    return make
+
+
+def _by_name(method: str, **fixed: Any) -> Make:
+    """A method that is a pending policy: it is told only the options of it."""
+    inner = _one_model(method, **fixed)
+
+    def make(place: Place, *, pending: str, **options: Any) -> strategies.Strategy:
+        return inner(place, **options)
+
+    return make
+
+
+def _cgp_ucb(**fixed: Any) -> Make:
+    def make(place: Place, **options: Any) -> strategies.Strategy:
+        return algorithms.cgp_ucb(
+            place.domain(),
+            **place.parts(),
+            noise_variance=LAMBDA,
+            **NUMBERS,
+            **fixed,
+            **place.options(),
+            **options,
+        )
+
+    return make
+
+
+Models = Callable[[Place], bx.CandidateModels]
+
+
+def _several(place: Place) -> bx.CandidateModels:
+    """Models that share no form; some of their prior means lie above what is observed."""
+    kernels = [place.kernel(s) for s in (0.4, 1.0, 2.5)] + [place.kernel(0.8, matern)]
+    means = [_level(3.5), None, None, _level(1.5)]
+    return bx.CandidateModels(kernels, [0.02, 0.02, 0.05, 0.02], means=means)
+
+
+def _lengthscales(place: Place) -> bx.CandidateModels:
+    kernel = rbf(1.0)
+    return bx.CandidateModels.lengthscales(kernel, [2.5, 1.0, 0.4], LAMBDA, means=_level(0.7))
+
+
+def _growing(place: Place) -> bx.CandidateModels:
+    return bx.CandidateModels.growing(rbf(1.0), 2.0, LAMBDA, dim=place.dim)
+
+
+def _level(value: float) -> Any:
+    return lambda X: X.new_full(X.shape[:-1], value)
+
+
+def _many_models(method: str, models: Models = _several, **fixed: Any) -> Make:
+    def make(place: Place, **options: Any) -> strategies.Strategy:
+        return getattr(algorithms, method)(
+            place.domain(), models(place), **{**NUMBERS, **fixed}, **place.options(), **options
+        )
+
+    return make
+
+
+def _in_rounds(method: str, **fixed: Any) -> Make:
+    numbers = {**NUMBERS, "rkhs_bound": 0.3, "noise_variance": 0.01, "horizon": HORIZON, **fixed}
+
+    def make(place: Place, **options: Any) -> strategies.Strategy:
+        return getattr(algorithms, method)(place.domain(), place.kernel(), **numbers, **options)
+
+    return make
+
+
+def _breadthwise(nu: float) -> Make:
+    numbers = {"rkhs_bound": 1.0, "noise_std": 0.02, "noise_variance": 1e-3, "horizon": 60}
+
+    def make(place: Place, **options: Any) -> strategies.Strategy:
+        kernel = place.kernel(3.0, lambda *scales: matern(*scales, nu=nu))
+        return algorithms.breadthwise_exploration(place.domain(), kernel, **numbers, **options)
+
+    return make
+
+
+def _random(place: Place, **options: Any) -> strategies.Strategy:
+    return strategies.RandomSearch(place.domain(), **place.options(), **options)
+
+
+def _contextwise(place: Place, *, seed: int, **options: Any) -> strategies.Strategy:
+    """One that knows contexts, one that does not, and one that plays at random."""
+    alone = Place(place.domain, started=place.started)
+    bases = [
+        _one_model("gp_ucb")(place, seed=seed, **options),
+        _one_model("gp_ucb")(alone, seed=seed + 1, **options),
+        _random(alone, seed=seed + 2),
+    ]
+
+    def key(context: Any) -> int:
+        return int(4 * abs(float(context[0]))) % 3
+
+    return bx.ContextwiseStrategy(bases, key)
+
+
+# --- the registry ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method in a place with a policy."""
+
+    method: str
+    place_name: str
+    policy: str
+
+    @property
+    def name(self) -> str:
+        return " | ".join((self.method, self.place_name, self.policy))
+
+    @property
+    def place(self) -> Place:
+        return PLACES[self.place_name]
+
+    @property
+    def num_actions(self) -> int:
+        """Of a recorded session: fewer where an ask searches a box, and for balls in one still
+        fewer."""
+        if not self.place.is_box or self.method in QUICK:
+            return 44
+        return 10 if self.method in ("stable_opt", "he_stable_opt") else 22
+
+    def make(self, seed: int = 0) -> strategies.Strategy:
+        """A strategy without events."""
+        options = POLICIES.get(self.policy, {})
+        return METHODS[self.method](self.place, seed=seed, **options)
+
+
+METHODS: dict[str, Make] = {
+    "gp_ucb": _one_model("gp_ucb"),
+    "igp_ucb": _one_model("igp_ucb"),
+    "ec_gp_ucb": _one_model("ec_gp_ucb", misspecification=0.05),
+    "gp_bucb": _by_name("gp_bucb"),
+    "gp_ucb_sdf": _by_name("gp_ucb_sdf"),
+    "cgp_ucb": _cgp_ucb(),
+    "cgp_ucb, sum": _cgp_ucb(combination="sum", misspecification=0.05),
+    "he_gp_ucb": _many_models("he_gp_ucb"),
+    "he_gp_ucb, misspecified": _many_models("he_gp_ucb", _lengthscales, misspecification=0.05),
+    "he_gp_ucb, bayesian": _many_models("he_gp_ucb", rkhs_bound=None, setting="bayesian"),
+    "he_gp_ucb, growing": _many_models("he_gp_ucb", _growing),
+    "mle_ucb": _many_models("mle_ucb"),
+    "expected_ucb": _many_models("expected_ucb"),
+    "a_gp_ucb": _many_models("a_gp_ucb", _lengthscales),
+    "lb_gp_ucb": _many_models("lb_gp_ucb", _lengthscales, rkhs_bound=0.02, noise_std=0.005),
+    "lb_gp_ucb, growing": _many_models("lb_gp_ucb", _growing, rkhs_bound=None),
+    "stable_opt": _one_model("stable_opt", radius=0.3),
+    "he_stable_opt": _many_models("he_stable_opt", radius=0.3, norm="linf"),
+    "phased_uncertainty_sampling": _in_rounds("phased_uncertainty_sampling"),
+    "bpe": _in_rounds("bpe"),
+    "bpe_delay": _in_rounds("bpe_delay", delay=3),
+    "breadthwise_exploration": _breadthwise(nu=0.5),
+    "breadthwise_exploration, smooth": _breadthwise(nu=1.5),
+    "regret_balancing": _one_model(
+        "regret_balancing",
+        horizon=200,
+        reward_range=(-2.5, 1.5),
+        misspecifications=(0.4, 0.1, 0.05),
+        max_information_gain=6.0,
+        c=0.02,
+        c1=0.003,
+        c2=0.02,
+    ),
+    "random": _random,
+    "contextwise": _contextwise,
+}
+
+
+def _over(method: str, places: Iterable[str], policies: Iterable[str] = ("none",)) -> list[Entry]:
+    policies = list(policies)
+    return [Entry(method, place, policy) for place in places for policy in policies]
+
+
+SETS = [name for name in PLACES if not PLACES[name].is_box]
+BOXES = [name for name in PLACES if PLACES[name].is_box]
+ALONE = [name for name in PLACES if PLACES[name].contexts is None]
+SETS_ALONE = [name for name in SETS if name in ALONE]
+BOXES_ALONE = [name for name in BOXES if name in ALONE]
+CONTEXTS = [name for name in PLACES if name not in ALONE]
+# Methods that do not search for the maximum of a bound.
+QUICK = (
+    "phased_uncertainty_sampling",
+    "bpe",
+    "bpe_delay",
+    "breadthwise_exploration",
+    "breadthwise_exploration, smooth",
+    "random",
+)
+FEW = ("set", "set, contexts, changing", "box, started")
+PLAIN = ("set, started", "line", "box")  # neither contexts nor changing actions
+TWO = ("hallucinate", "timeout")
+
+ENTRIES = [
+    *_over("gp_ucb", PLACES, POLICIES),
+    *_over("igp_ucb", FEW, ("hallucinate", "inflate", "timeout")),
+    *_over("ec_gp_ucb", FEW, POLICIES),
+    *_over("gp_bucb", FEW, ("hallucinate", "inflate")),
+    *_over("gp_ucb_sdf", FEW, ("censor", "timeout")),
+    *_over("cgp_ucb", CONTEXTS, POLICIES),
+    *_over("cgp_ucb, sum", ("set, contexts", "set, tasks, started", "line, contexts"), TWO),
+    *_over("he_gp_ucb", SETS, POLICIES),
+    *_over("he_gp_ucb", BOXES, TWO),
+    *_over("he_gp_ucb", ("line",), ("ignore", "inflate", "censor")),
+    *_over("he_gp_ucb, misspecified", PLAIN, ("hallucinate", "inflate", "timeout")),
+    *_over("he_gp_ucb, bayesian", ("set", "set, changing"), TWO),
+    *_over("he_gp_ucb, growing", PLAIN, TWO),
+    *_over("mle_ucb", SETS, POLICIES),
+    *_over("mle_ucb", BOXES, TWO),
+    *_over("expected_ucb", SETS, POLICIES),
+    *_over("expected_ucb", BOXES, TWO),
+    *_over("a_gp_ucb", SETS_ALONE, POLICIES),
+    *_over("a_gp_ucb", BOXES_ALONE, TWO),
+    *_over("lb_gp_ucb", SETS_ALONE, POLICIES),
+    *_over("lb_gp_ucb", BOXES_ALONE, TWO),
+    *_over("lb_gp_ucb, growing", PLAIN, ("ignore", "hallucinate", "inflate")),
+    *_over("stable_opt", ("set", "set, started"), POLICIES),
+    *_over("stable_opt", ("line", "box"), ("hallucinate",)),
+    *_over("he_stable_opt", ("set", "set, started"), POLICIES),
+    *_over("he_stable_opt", ("line",), ("hallucinate",)),
+    *_over("phased_uncertainty_sampling", ("set", "line", "box")),
+    *_over("bpe", ("set", "line", "box")),
+    *_over("bpe_delay", ("set", "line", "box")),
+    *_over("breadthwise_exploration", ("line", "box")),
+    *_over("breadthwise_exploration, smooth", ("line", "box")),
+    *_over("regret_balancing", PLACES, TWO),
+    *_over("random", PLACES),
+    *_over("contextwise", CONTEXTS, TWO),
+]
+
+
+def _in_turn() -> list[Entry]:
+    """`gp_ucb` in every place; every other method on one set and, as those take time, every third
+    on one box; places and policies in turn."""
+    chosen = []
+    for position, method in enumerate(METHODS):
+        of_method = [entry for entry in ENTRIES if entry.method == method]
+        kinds = {is_box: [e for e in of_method if e.place.is_box == is_box] for is_box in (0, 1)}
+        for own in kinds.values():
+            places = list(dict.fromkeys(entry.place_name for entry in own))
+            if method != "gp_ucb":
+                if own and own[0].place.is_box and kinds[0] and position % 3 != 2:
+                    continue
+                places = places[position % max(len(places), 1) :][:1]
+            for turn, place in enumerate(places):
+                here = [entry for entry in own if entry.place_name == place]
+                chosen.append(here[(position + turn) % len(here)])
+    return chosen
+
+
+# Those that are played anew for every law.
+PLAYED = _in_turn()

@@ -1,0 +1,136 @@
+"""Sessions that strategies are driven through, and events as plain text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from botorch_ext.exceptions import HorizonReached, WaitingForObservations
+from botorch_ext.strategies import Abandoned, Asked, Event, Strategy, Told, Trial
+from tests.laws.places import value_of
+from tests.laws.registry import Entry
+
+# What is done, to which of the pending trials (a share of the list), and the noise of a value.
+Action = tuple[str, float, float]
+
+
+def script(num_actions: int, seed: int) -> list[Action]:
+    """Asks, lists of three, tells in any order, and trials that are abandoned."""
+    g = torch.Generator().manual_seed(seed)
+    kinds = ("ask", "ask three", "tell", "abandon")
+    chances = torch.tensor([0.36, 0.06, 0.48, 0.10])
+    which = torch.multinomial(chances, num_actions, replacement=True, generator=g).tolist()
+    shares = torch.rand(num_actions, generator=g).tolist()
+    noise = (0.1 * torch.randn(num_actions, generator=g)).tolist()
+    return [(kinds[w], share, e) for w, share, e in zip(which, shares, noise, strict=True)]
+
+
+@dataclass
+class Session:
+    """A strategy that is played by a script.
+
+    Args:
+        entry: What plays.
+        seed: Of the strategy, the script, the contexts and the actions.
+        num_actions: Of the script; None for as many as the entry says.
+    """
+
+    entry: Entry
+    seed: int
+    num_actions: int | None = None
+    strategy: Strategy = field(init=False)
+    # Of each trial, the step that its context and actions were those of: those of a list share one.
+    offered: list[int] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.strategy = self.entry.make(self.seed)
+
+    @property
+    def actions(self) -> list[Action]:
+        return script(self.num_actions or self.entry.num_actions, self.seed)
+
+    def offer(self, step: int | None = None) -> dict[str, Any]:
+        """Arguments of an ask: of the next one, or of a step."""
+        step = len(self.strategy.history.trials) if step is None else step
+        return self.entry.place.offer(step, self.seed)
+
+    def do(self, action: Action) -> None:
+        """An ask that must wait answers a trial it waits for instead; one beyond the horizon any
+        trial that is pending."""
+        kind, share, noise = action
+        pending = self.strategy.pending
+        if kind in ("ask", "ask three") or not pending:
+            before = len(self.strategy.history.trials)
+            try:
+                self.strategy.ask(3 if kind == "ask three" else None, **self.offer())
+            except WaitingForObservations as waits:
+                # Fewer can be asked, or nothing before an answer.
+                if waits.available:
+                    self.strategy.ask(waits.available, **self.offer())
+                elif waits.ids:
+                    self._answer(waits.ids, "tell", share, noise)
+            except HorizonReached:
+                if pending:
+                    self._answer(pending, "tell", share, noise)
+            self.offered += [before] * (len(self.strategy.history.trials) - before)
+        else:
+            self._answer(pending, kind, share, noise)
+
+    def _answer(self, ids: list[int], kind: str, share: float, noise: float) -> None:
+        id = ids[int(share * len(ids))]
+        if kind == "abandon":
+            self.strategy.abandon(id)
+        else:
+            trial = self.strategy.history.trials[id]
+            self.strategy.tell(id, value_of(trial.x, trial.context) + noise)
+
+    def play(self) -> None:
+        for action in self.actions:
+            self.do(action)
+
+
+def question(strategy: Strategy, offer: dict[str, Any]) -> Any:
+    """The next question in plain numbers, or why there is none. It is asked."""
+    try:
+        trial = strategy.ask(**offer)
+    except WaitingForObservations as waits:
+        return {"waits_for": waits.ids}
+    except HorizonReached as reached:
+        return {"horizon": reached.horizon}
+    return {"x": trial.x.tolist(), "info": trial.info}
+
+
+def best(strategy: Strategy) -> Any:
+    """The best point and its mean in plain numbers, where anything is evaluated."""
+    if strategy.report()["best"] is None:
+        return None
+    x, mean = strategy.best()
+    return [x.tolist(), mean]
+
+
+def plain(event: Event) -> list[Any]:
+    """An event as what JSON holds, in full: points and contexts bit for bit."""
+    match event:
+        case Asked(trial):
+            context = None if trial.context is None else trial.context.tolist()
+            return ["asked", trial.id, trial.x.tolist(), context, trial.info]
+        case Told(id, value):
+            return ["told", id, value]
+        case Abandoned(id):
+            return ["abandoned", id]
+
+
+def from_plain(record: list[Any]) -> Event:
+    """The event of a `plain` one."""
+    match record:
+        case ["asked", id, x, context, info]:
+            if context is not None:
+                context = torch.tensor(context, dtype=torch.float64)
+            return Asked(Trial(id, torch.tensor(x, dtype=torch.float64), context, info))
+        case ["told", id, value]:
+            return Told(id, value)
+        case ["abandoned", id]:
+            return Abandoned(id)
+    raise ValueError(f"record must be of an event, got {record!r}")

@@ -1,0 +1,166 @@
+"""Sessions of an earlier version go on: their events are replayed, and what is asked next is the
+same, or on a box no worse."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from botorch_ext.strategies import Strategy
+from tests.laws import translation
+from tests.laws.record import BY_NAME, read
+from tests.laws.registry import POLICIES, Entry
+from tests.laws.sessions import best, question
+
+# The last model left warns when it would be rejected.
+pytestmark = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
+
+SESSIONS = read()["sessions"]
+# The others are gone through by ``python -m tests.laws.record --check``.
+CHOSEN = SESSIONS[::3]
+
+
+def resumed(session: dict[str, Any]) -> tuple[Entry, Strategy, dict[str, Any]]:
+    """A strategy with the recorded events, and what the next ask is given."""
+    entry, seed = BY_NAME[session["entry"]], session["seed"]
+    strategy = entry.make(seed)
+    strategy.replay([translation.event(entry.method, record) for record in session["events"]])
+    num_asked = sum(record[0] == "asked" for record in session["events"])
+    return entry, strategy, entry.place.offer(num_asked, seed)
+
+
+@pytest.mark.parametrize("session", CHOSEN, ids=lambda s: f"{s['entry']} | {s['seed']}")
+def test_a_recorded_session_goes_on(session):
+    entry, strategy, offer = resumed(session)
+    report = translation.report(entry.method, session["report"])
+    now = through_json(strategy.report())
+    assert_near({name: now[name] for name in report}, report)
+    assert_near(best(strategy), session["best"])
+    expected, asked = translated(entry, session["next"]), question(strategy, offer)
+    if "info" not in expected:  # it waits, or is over
+        assert asked == expected
+    elif not entry.place.is_box or "actions" in offer:
+        assert asked["x"] == expected["x"]
+        now, then = (translation.comparable(entry.method, q["info"]) for q in (asked, expected))
+        assert now.keys() == then.keys()
+        assert_near(now, then)
+    elif max(abs(a - b) for a, b in zip(asked["x"], expected["x"], strict=True)) > 1e-6:
+        before = resumed(session)[1]
+        assert shortfall(entry.method, before, offer.get("context"), expected, asked) <= 1e-6
+
+
+def through_json(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def translated(entry: Entry, recorded: dict[str, Any]) -> dict[str, Any]:
+    if "info" not in recorded:
+        return recorded
+    return recorded | {"info": translation.info(entry.method, dict(recorded["info"]))}
+
+
+def assert_near(now: Any, then: Any, name: str = "") -> None:
+    """Numbers within what processors differ by; all else equal, besides keys that are new."""
+    if isinstance(then, float) and isinstance(now, float):
+        assert math.isclose(now, then, rel_tol=1e-6, abs_tol=1e-7), f"{name}: {now}, {then} was"
+    elif isinstance(then, dict):
+        assert now.keys() >= then.keys(), name
+        for key in then:
+            assert_near(now[key], then[key], f"{name} {key}")
+    elif isinstance(then, list):
+        assert len(now) == len(then), name
+        for place, (a, b) in enumerate(zip(now, then, strict=True)):
+            assert_near(a, b, f"{name} {place}")
+    else:
+        assert now == then, f"{name}: {now}, {then} was"
+
+
+def shortfall(
+    method: str, strategy: Any, context: Tensor | None, expected: Any, asked: Any
+) -> float:
+    """By how much what a method maximises is lower at a question than at the expected one, as a
+    share of the spread of upper bounds on the domain.
+
+    Args:
+        method: By its name in the registry.
+        strategy: In the state in which it chooses.
+        context: In which it chooses, or None.
+        expected: A question of `sessions.question`.
+        asked: Another one.
+    """
+    one, other = asked["info"], expected["info"]
+    if "base" in other:
+        assert one["base"] == other["base"]
+        base = strategy.bases[other["base"]]
+        inner = [{"x": q["x"], "info": q["info"]["decision"]} for q in (expected, asked)]
+        return shortfall(method, base, None if base.context_space is None else context, *inner)
+    if "round" in other:  # planned by the largest standard deviation, at most 1
+        assert one["round"] == other["round"]
+        return other["std"] - one["std"]
+    # Methods that choose at random, or the centers of cells, have no other choice.
+    assert hasattr(strategy, "posterior")
+    bound = Bound(method, strategy, context)
+    return (bound(expected) - bound(asked)) / bound.spread()
+
+
+class Bound:
+    """What a method maximises on a box. The arguments are those of `shortfall`."""
+
+    def __init__(self, method: str, strategy: Any, context: Tensor | None) -> None:
+        self.method, self.strategy, self.context = method, strategy, context
+
+    def __call__(self, asked: dict[str, Any]) -> float:
+        """At the point of a question, for the models that its info names."""
+        info = asked["info"]
+        if "center" in info:
+            return float(self._worst_case(torch.tensor(info["center"], dtype=torch.float64)))
+        return float(self._values(torch.tensor([asked["x"]], dtype=torch.float64), info)[0])
+
+    def spread(self) -> float:
+        """The largest less the smallest of upper bounds on the domain."""
+        upper = self._upper(self.strategy.domain.sample(64, seed=0))
+        return float(upper.max() - upper.min())
+
+    @torch.no_grad()
+    def _upper(self, X: Tensor) -> Tensor:
+        """``m x n`` upper bounds, of every model that is left."""
+        strategy = self.strategy
+        if hasattr(strategy, "bands"):
+            mean, half_width = strategy.bands(X, self.context)
+            return mean + half_width
+        if self.context is not None:
+            X = torch.cat([X, self.context.expand(len(X), -1)], dim=-1)
+        mean, std = strategy.posterior.mean_and_std(X)
+        return (mean + strategy.report()["current_width"] * std).unsqueeze(0)
+
+    def _values(self, X: Tensor, info: dict[str, Any]) -> Tensor:
+        strategy, upper = self.strategy, self._upper(X)
+        if self.method.startswith("expected_ucb"):
+            evidence = [row["log_marginal_likelihood"] for row in strategy.report()["models"]]
+            return torch.tensor(evidence, dtype=torch.float64).softmax(dim=0) @ upper
+        if self.method.startswith(("mle_ucb", "a_gp_ucb", "lb_gp_ucb")):
+            return upper[strategy.alive.index(info["model"])]
+        return upper.amax(dim=0)
+
+    def _worst_case(self, center: Tensor) -> Tensor:
+        """The best model's lowest upper bound on a fine grid of the ball."""
+        domain, report = self.strategy.domain, self.strategy.report()
+        radius, number = report["radius"], 121 if domain.dim == 1 else 41
+        axes = [
+            torch.linspace(max(low, x - radius), min(high, x + radius), number)
+            for x, (low, high) in zip(center.tolist(), domain.bounds.T.tolist(), strict=True)
+        ]
+        ball = torch.cartesian_prod(*axes).reshape(-1, domain.dim).to(center)
+        if report["norm"] == "l2":
+            ball = ball[(ball - center).norm(dim=-1) <= radius]
+        return self._upper(torch.cat([center[None], ball])).amin(dim=-1).max()
+
+
+def test_every_entry_has_a_recorded_session():
+    assert {session["entry"] for session in SESSIONS} == BY_NAME.keys()
+    assert set(POLICIES) < {session["entry"].split(" | ")[2] for session in SESSIONS}

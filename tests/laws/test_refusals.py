@@ -1,0 +1,158 @@
+"""What is refused is refused as a whole: nothing has happened, not even where it does not show."""
+
+import pytest
+import torch
+
+from botorch_ext.exceptions import UnknownTrialError
+from botorch_ext.strategies import Abandoned, Asked, Told, Trial
+from tests.laws.live import copied, every_entry, played, quietly, state
+from tests.laws.registry import QUICK
+from tests.laws.sessions import question
+
+pytestmark = quietly
+
+NAN, INF = float("nan"), float("inf")
+
+
+def in_the_middle(entry):
+    """A session with pending trials, told ones and, mostly, abandoned ones."""
+    whole = played(entry)
+    cuts = [cut for cut in whole.cuts if cut[2]["pending"] and cut[2]["report"]["num_told"]]
+    return copied(entry, cuts[2 * len(cuts) // 3][0])
+
+
+def impossible_calls(session):
+    """Calls that nothing can accept: each a function, and the error."""
+    strategy, place = session.strategy, session.entry.place
+    pending, told = strategy.pending[0], next(iter(strategy.history.values))
+    offer = session.offer()
+    for value in (NAN, INF, -INF, None, "high", "1.5", b"1.5", torch.zeros(2)):
+        yield (lambda v=value: strategy.tell(pending, v)), ValueError
+    gone = sorted(strategy.history.abandoned)[:1]
+    unknown = (told, *gone, 99, -1, True, "2", 2.0, [2], None, strategy.history.trials[pending])
+    for id in unknown:
+        yield (lambda i=id: strategy.tell(i, 0.1)), UnknownTrialError
+        yield (lambda i=id: strategy.abandon(i)), UnknownTrialError
+    for number in (0, -3, 2.5, "3", True):
+        yield (lambda n=number: strategy.ask(n, **offer)), ValueError
+    if session.entry.method in QUICK and session.entry.method != "random":
+        yield (lambda: strategy.ask(10_000)), ValueError
+    if place.contexts is None:
+        yield (lambda: strategy.ask(context=[0.2])), ValueError
+        yield (lambda: strategy.best(context=[0.2])), ValueError
+    else:
+        for context in (None, [], [0.2, 0.1], [NAN], [7.0], "high"):
+            wrong = {**offer, "context": context}
+            yield (lambda w=wrong: strategy.ask(**w)), ValueError
+            yield (lambda w=wrong: strategy.ask(2, **w)), ValueError
+        yield (lambda: strategy.best(context=[7.0])), ValueError
+    lowest = place.domain().sample(2, seed=0) - 99.0
+    for actions in ([], lowest[:0], lowest, lowest[:, :0], "all", lowest * NAN):
+        wrong = {**offer, "actions": actions}
+        yield (lambda w=wrong: strategy.ask(**w)), ValueError
+
+
+@every_entry
+def test_impossible_calls_are_refused_as_a_whole(entry):
+    session, twin = in_the_middle(entry), in_the_middle(entry)
+    before = state(session.strategy)
+    for call, error in impossible_calls(session):
+        with pytest.raises(error):
+            call()
+        assert len(session.strategy.history.events) == len(before["events"])
+    assert state(session.strategy) == before
+    offer = session.offer()
+    assert question(session.strategy, offer) == question(twin.strategy, offer)
+
+
+def changed(trial, **how):
+    kept = {"id": trial.id, "x": trial.x, "context": trial.context, "info": trial.info}
+    return Asked(Trial(**{**kept, **how}))
+
+
+def tampered(session, last):
+    """Events none of which can follow now: first those about trials, then changes of the trial
+    that comes next."""
+    strategy, place = session.strategy, session.entry.place
+    pending, told = strategy.pending[0], next(iter(strategy.history.values))
+    yield from (Told(told, 0.1), Abandoned(told), Told(99, 0.1), Abandoned(99))
+    yield from (Told(pending, NAN), Told(pending, INF), Told(pending, "1.5"), Told("0", 0.1))
+    yield from (("told", pending, 0.1), None, Asked(None), Abandoned(None))
+    if last is None:
+        return
+    x, context, info = last.x, last.context, last.info
+    yield from (changed(last, id=last.id + 1), changed(last, id=last.id - 1))
+    yield from (changed(last, x=value) for value in (x + 99.0, x * NAN, x[None], x[:0], None))
+    yield from (changed(last, x=x.tolist()), changed(last, x=x.float()), changed(last, info=None))
+    if context is None:
+        yield changed(last, context=torch.zeros(1).double())
+    else:
+        wrong = (None, context + 99.0, context * NAN, torch.cat([context] * 2), context.float())
+        yield from (changed(last, context=value) for value in wrong)
+    if not place.is_box:
+        yield from (changed(last, info={**info, "index": row}) for row in (None, -1, 24))
+        if "index" in info:
+            yield changed(last, info={**info, "index": (info["index"] + 1) % 24})
+    if {"model", "mean", "std", "width"} <= info.keys():
+        for name, value in (
+            ("model", 99),
+            ("model", -1),
+            ("model", 0.0),
+            ("model", "RBF"),
+            ("mean", NAN),
+            ("mean", None),
+            ("std", -0.1),
+            ("std", INF),
+            ("width", -1.0),
+            ("width", "2"),
+        ):
+            yield changed(last, info={**info, name: value})
+            yield changed(last, info={key: info[key] for key in info if key != name})
+    if "base" in info:
+        for value in (-1, 99, None, True, "0"):
+            yield changed(last, info={**info, "base": value})
+        for value in (None, [1], "all"):
+            yield changed(last, info={**info, "decision": value})
+    if "round" in info:
+        for value in (info["round"] + 1, -1, None, "1"):
+            yield changed(last, info={**info, "round": value})
+
+
+@every_entry
+def test_tampered_events_are_refused_as_a_whole(entry):
+    session, twin = in_the_middle(entry), in_the_middle(entry)
+    before, offer = state(session.strategy), session.offer()
+    ahead = in_the_middle(entry).strategy
+    last = ahead.ask(**offer) if "info" in question(twin.strategy, offer) else None
+    twin = in_the_middle(entry)
+    # Good ones before, which must not stay either.
+    told = Told(session.strategy.pending[-1], 0.1) if len(session.strategy.pending) > 1 else None
+    for event in tampered(session, last):
+        good = [] if told is None or isinstance(event, Asked) else [told]
+        with pytest.raises(ValueError):  # noqa: PT011 - the messages are tested by families
+            session.strategy.replay([*good, event])
+        assert len(session.strategy.history.events) == len(before["events"])
+    assert state(session.strategy) == before
+    for other in (session, twin):
+        if last is not None:
+            other.strategy.replay([Asked(last)])
+        if told is not None:
+            other.strategy.replay([told])
+    assert state(session.strategy) == state(twin.strategy)
+
+
+@every_entry
+def test_a_replay_that_fails_at_its_end_leaves_nothing(entry):
+    whole, session = played(entry), copied(entry, 0)
+    before = state(session.strategy)
+    trial = whole.session.strategy.history.trials[-1]
+    # Methods that record a decision find only when they come to it that there is none.
+    wrong = Told(trial.id + 1, 0.1)
+    if trial.info.keys() & {"model", "round", "cell"}:
+        places = {name: trial.info[name] for name in ("index", "action") if name in trial.info}
+        wrong = changed(trial, id=trial.id + 1, info=places)
+    with pytest.raises(ValueError):  # noqa: PT011 - whatever it is
+        session.strategy.replay([*whole.events, wrong])
+    assert state(session.strategy) == before
+    session.strategy.replay(whole.events)
+    assert state(session.strategy) == whole.final
