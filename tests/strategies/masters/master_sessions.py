@@ -12,7 +12,7 @@ from botorch_ext.strategies import (
     RandomSearch,
     RegretBalancing,
 )
-from tests.strategies import model_sessions
+from tests.strategies.adaptive import model_sessions
 from tests.strategies.sessions import LAMBDA, data, make, plain
 
 

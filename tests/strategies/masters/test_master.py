@@ -24,7 +24,7 @@ from botorch_ext.strategies import (
     Told,
     Trial,
 )
-from tests.strategies import model_sessions
+from tests.strategies.adaptive import model_sessions
 from tests.strategies.masters.master_sessions import (
     MIXTURES,
     InTurn,
