@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from botorch_ext.exceptions import OutsideDomainError
-from botorch_ext.problems import SVCTuning, svc
+from botorch_ext.problems import SVCTuning
+from botorch_ext.problems.real_data import svc
 
 
 def direct(load, x: list[float], num_folds: int, seed: int) -> float:
