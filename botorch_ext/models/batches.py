@@ -45,11 +45,11 @@ class Part(Generic[Model]):
 
     def each(self, values: Tensor) -> Tensor:
         """What `model` answers as ``b x ...``."""
-        return values if self.model.batch_shape else values.unsqueeze(0)
+        return values if len(self.positions) > 1 else values.unsqueeze(0)
 
     def member(self, place: int) -> Model:
         """One of the models: a `fork`, or `model` itself where it is the only one."""
-        return self.model.select(place) if self.model.batch_shape else self.model
+        return self.model.select(place) if len(self.positions) > 1 else self.model
 
 
 def grouped(candidates: Sequence[Candidate]) -> list[list[int]]:
@@ -375,9 +375,8 @@ class ModelParts(ABC, Generic[Model]):
 
     def _gather(self, function: Callable[[Model], Tensor]) -> Tensor:
         """What the model of each part answers as ``m x ...``, in the order of the models."""
-        return self._in_order([function(part.model) for part in self.parts])
+        return self._in_order([part.each(function(part.model)) for part in self.parts])
 
     def _in_order(self, values: list[Tensor]) -> Tensor:
-        values = [part.each(value) for part, value in zip(self.parts, values, strict=True)]
         together = values[0] if len(values) == 1 else torch.cat(values)
         return together if self._natural else together[self._inverse]

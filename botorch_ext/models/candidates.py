@@ -106,7 +106,7 @@ class CandidateModels(NamedSets, ModelParts[KernelGP]):
         Returns:
             Two ``m x n``-dim tensors, differentiable in ``X``.
         """
-        moments = [part.model.mean_and_std(X) for part in self.parts]
+        moments = [map(part.each, part.model.mean_and_std(X)) for part in self.parts]
         mean, std = (self._in_order(list(values)) for values in zip(*moments, strict=True))
         return mean, std
 

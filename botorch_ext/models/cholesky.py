@@ -41,7 +41,7 @@ class GrowingCholesky:
         self._columns: PendingColumns | None = None
         self.noise_variance = noise_variance
         batch = noise_variance.shape
-        self.triangle = GrowingTriangle(identity(noise_variance, batch, capacity), _GROWTH)
+        self.triangle = GrowingTriangle(identity(noise_variance, *batch, capacity), _GROWTH)
         self.z, self.y, self.gains, self.jitter = (
             noise_variance.new_zeros(*batch, capacity) for _ in _VECTORS
         )

@@ -11,8 +11,6 @@ from torch.nn.functional import pad
 
 # Own rows of a copy before it takes a buffer of its own.
 _MOST_LATE = 4
-# An owner of a batch with no more living members than this share of it frees the others.
-_FEW = 4
 
 
 class GrowingRows:
@@ -39,7 +37,8 @@ class GrowingRows:
 
     def __getstate__(self) -> dict[str, Any]:
         # What is pickled or copied deeply takes no rows of others along.
-        return vars(self) if self._late is None else vars(self._owned())
+        alone = self._late is None and self._buffer._base is None
+        return vars(self if alone else self._owned())
 
     @property
     def batch_shape(self) -> torch.Size:
@@ -54,8 +53,12 @@ class GrowingRows:
 
     @property
     def values(self) -> Tensor:
-        """``*batch x n x width``."""
-        return self.block(slice(0, self.num_rows))
+        """All rows."""
+        return self.block(slice(0, self.num_rows), self._columns)
+
+    @property
+    def _columns(self) -> slice:
+        return slice(None)
 
     @property
     def _num_shared(self) -> int:
@@ -124,19 +127,15 @@ class GrowingRows:
         return new
 
     def keep(self, index: int | list[int]) -> None:
-        """Forgets the other members of a batch with one dimension; one alone loses it."""
-        size = len(self._buffer)
-        places = range(size) if self._members is None else self._members
+        """Forgets the other members of a batch with one dimension; one alone loses it. Their rows
+        are freed when the buffer grows."""
+        places = range(len(self._buffer)) if self._members is None else self._members
         if isinstance(index, int):
-            self._buffer, self._members, living = self._buffer[places[index]], None, 1
+            self._buffer, self._members = self._buffer[places[index]], None
         else:
-            self._members, living = [places[i] for i in index], len(index)
-            if self._members == list(range(size)):
-                self._members = None
+            self._members = [places[i] for i in index]
         if self._late is not None:
             self._late = self._late[index]
-        elif _FEW * living <= size:
-            vars(self).update(vars(self._owned()))
 
     # --- room -------------------------------------------------------------------------------------
 
@@ -160,19 +159,24 @@ class GrowingRows:
 
     def _owned(self, num_rows: int = 0) -> Self:
         """A copy with a buffer of its own, with room for so many rows, of the living alone."""
-        values, capacity = self.values, self.capacity
-        if max(num_rows, self.num_rows) > capacity:
-            capacity = max(num_rows, self.num_rows, int(self._growth * capacity))
+        n, capacity = self.num_rows, self.capacity
+        if max(num_rows, n) > capacity:
+            capacity = max(num_rows, n, int(self._growth * capacity))
             capacity = -(-capacity // 32) * 32  # so that rows stay aligned
         new = object.__new__(type(self))
         vars(new).update(vars(self))
-        new._buffer = self._room(values, capacity)
-        new._buffer[..., : self.num_rows, : values.shape[-1]] = values
+        new._buffer = self._room((*self.batch_shape, capacity, self._buffer.shape[-1]))
+        rows = (slice(0, n), self._columns)
+        if self._members is None or self._late is not None:
+            new._buffer[(..., *rows)] = self.values
+        else:
+            for i, j in enumerate(self._members):
+                new._buffer[(i, *rows)] = self._buffer[(j, *rows)]
         new._members, new._late, new._is_lent = None, None, False
         return new
 
-    def _room(self, like: Tensor, capacity: int) -> Tensor:
-        return like.new_empty(*like.shape[:-2], capacity, like.shape[-1])
+    def _room(self, shape: tuple[int, ...]) -> Tensor:
+        return self._buffer.new_empty(shape)
 
 
 class GrowingTriangle(GrowingRows):
@@ -187,8 +191,8 @@ class GrowingTriangle(GrowingRows):
     """
 
     @property
-    def values(self) -> Tensor:
-        return self.block(slice(0, self.num_rows), slice(0, self.num_rows))
+    def _columns(self) -> slice:
+        return slice(0, self.num_rows)
 
     @property
     def diagonal(self) -> Tensor:
@@ -262,12 +266,12 @@ class GrowingTriangle(GrowingRows):
         ]
         return torch.stack(solved, dim=-3)[..., :n, :]
 
-    def _room(self, like: Tensor, capacity: int) -> Tensor:
-        return identity(like, like.shape[:-2], capacity)
+    def _room(self, shape: tuple[int, ...]) -> Tensor:
+        return identity(self._buffer, *shape[:-1])
 
 
-def identity(like: Tensor, batch: torch.Size, size: int) -> Tensor:
-    """``*batch x size x size``."""
-    eye = like.new_zeros(*batch, size, size)
+def identity(like: Tensor, *shape: int) -> Tensor:
+    """``*batch x size x size``, of the shape up to the last dimension."""
+    eye = like.new_zeros(*shape, shape[-1])
     eye.diagonal(dim1=-2, dim2=-1).fill_(1)
     return eye

@@ -10,19 +10,16 @@ from typing import Any, Self
 
 import torch
 from botorch.acquisition.objective import PosteriorTransform
-from botorch.models.gpytorch import GPyTorchModel, MultiTaskGPyTorchModel
+from botorch.models.gpytorch import GPyTorchModel
 from botorch.models.model import FantasizeMixin, Model
 from botorch.models.transforms.input import InputTransform
 from botorch.models.transforms.outcome import OutcomeTransform, Standardize
 from botorch.posteriors import GPyTorchPosterior, Posterior
-from gpytorch import settings
 from gpytorch.constraints import Positive
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import Kernel
 from gpytorch.likelihoods import GaussianLikelihood
-from gpytorch.models import ExactGP
-from linear_operator import to_linear_operator
-from linear_operator.operators import DiagLinearOperator, MatmulLinearOperator
+from linear_operator.operators import DiagLinearOperator
 from torch import Tensor
 
 from botorch_ext.domains import as_points, require_same_kind
@@ -38,9 +35,9 @@ from botorch_ext.models.checks import (
 )
 from botorch_ext.models.cholesky import GrowingCholesky
 from botorch_ext.models.downdate import moments_without
+from botorch_ext.models.freezing import frozen_parts
+from botorch_ext.models.joint_posterior import joint_distribution
 
-# A joint posterior over more points than this keeps its covariance unevaluated.
-_LAZY_COVARIANCE = 512
 # Entries of kernel matrices that are made at once where a mean alone is wanted.
 _MAX_ENTRIES = 2**22
 
@@ -116,30 +113,8 @@ class KernelGP(Model, FantasizeMixin):
             ValueError: No exact GP, several outputs or tasks, batched training data, or noise that
                 differs between points.
         """
-        if not isinstance(model, ExactGP) or isinstance(model, MultiTaskGPyTorchModel):
-            raise ValueError(
-                f"model must be an exact GP of a single task, got a {type(model).__name__}"
-            )
-        if model.num_outputs != 1:
-            raise ValueError(f"model must have one output, got {model.num_outputs}")
-        was_training = model.training
-        model.eval()  # which transforms the inputs
-        X, y = model.train_inputs[0].detach(), model.train_targets.detach()  # pyright: ignore
-        model.train(was_training)
-        if X.ndim != 2:
-            raise ValueError(f"model must have unbatched training data, got shape {tuple(X.shape)}")
-        noise = model.likelihood.noise.detach().reshape(-1)  # pyright: ignore
-        if not bool((noise == noise[0]).all()):
-            raise ValueError("model must have the same noise variance at every point")
-        frozen = cls(
-            model.covar_module,  # pyright: ignore
-            noise[0].clone(),
-            mean=model.mean_module,  # pyright: ignore
-            input_transform=deepcopy(getattr(model, "input_transform", None)),
-            outcome_transform=deepcopy(getattr(model, "outcome_transform", None)),
-            dtype=X.dtype,
-            device=X.device,
-        )
+        arguments, X, y = frozen_parts(model)
+        frozen = cls(**arguments)
         frozen._append(X, y)
         return frozen
 
@@ -450,7 +425,7 @@ class KernelGP(Model, FantasizeMixin):
             return X.new_zeros(*batch, 0, X.shape[-2])
         return self.factor.solve(self.kernel_function(self.train_inputs[0], X))
 
-    def _moments(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def moments(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Mean and variance at ``*b x p x d`` (each ``*batch x p``), and the cross factor."""
         prior = self.kernel_function.diagonal(X)
         if self.num_observations == 0:
@@ -475,7 +450,7 @@ class KernelGP(Model, FantasizeMixin):
             posterior: Any = self.posterior(X.unsqueeze(-2)[(slice(None),) + (None,) * nb])
             mean, variance = (m[..., 0, 0] for m in (posterior.mean, posterior.variance))
             return mean.movedim(0, -1), variance.sqrt().movedim(0, -1)
-        mean, variance, _ = self._moments(X)
+        mean, variance, _ = self.moments(X)
         # Rounding can leave a known point a variance of -1e-17, whose root has no gradient.
         floor = torch.finfo(variance.dtype).eps ** 2
         return mean, variance.clamp_min(floor).sqrt()
@@ -491,7 +466,7 @@ class KernelGP(Model, FantasizeMixin):
         Returns:
             Mean, standard deviation and the information gain of the other rows, all 0-dim.
         """
-        mean, variance, cross = self._moments(self.transform_inputs(x))
+        mean, variance, cross = self.moments(self.transform_inputs(x))
         mean, std, gain = moments_without(self.factor, rows, cross[:, 0], mean[0], variance[0])
         if hasattr(self, "outcome_transform"):
             normal = MultivariateNormal(mean[None], DiagLinearOperator(std[None] ** 2))
@@ -591,49 +566,16 @@ class KernelGP(Model, FantasizeMixin):
         if output_indices not in (None, [0]):
             raise ValueError(f"output_indices must be None or [0], got {output_indices}")
         Z = self.transform_inputs(X)
-        q, d = Z.shape[-2:]
-        batch = self.batch_shape
-        # The part of the t-batch that does not meet the batch of the model becomes more columns of
-        # one solve; broadcasting would copy the factor once for each of its entries.
-        t = (1,) * (len(batch) - Z.ndim + 2) + Z.shape[:-2]
-        split = len(t) - len(batch)
-        outer, inner = t[:split], t[split:]
-        Z = Z.reshape(*t, q, d)
-        columns = Z.reshape(-1, *inner, q, d).movedim(0, -3)  # *inner x prod(outer) x q x d
-        mean, variance, V = self._moments(columns.flatten(-3, -2))
-        full = torch.broadcast_shapes(inner, batch)
-
-        def unfold(A: Tensor) -> Tensor:  # *full x rows x (outer q) to *outer x *full x rows x q
-            rows = A.shape[-2]
-            A = A.expand(*full, rows, A.shape[-1]).reshape(*full, rows, math.prod(outer), q)
-            return A.movedim(-2, 0).reshape(*outer, *full, rows, q)
-
-        mean = unfold(mean.unsqueeze(-2)).squeeze(-2)  # *outer x *full x q
-        if q == 1:
-            floor = settings.min_variance.value(self.dtype)
-            covariance = unfold(variance.clamp_min(floor).unsqueeze(-2))
-        else:
-            V = unfold(V)
-            Z = Z.expand(*outer, *full, q, d)
-            if q <= _LAZY_COVARIANCE:
-                covariance = self.kernel_function(Z, Z) - V.mT @ V
-            else:
-                covariance = self.kernel(Z) + MatmulLinearOperator(-V.mT, V)
-        if observation_noise is not False:
-            covariance = covariance + self._noise_covariance(observation_noise, mean)
-        distribution = MultivariateNormal(mean, to_linear_operator(covariance))
+        noise = None
+        if observation_noise is True:
+            noise = self.noise_variance.unsqueeze(-1)
+        elif isinstance(observation_noise, Tensor):
+            noise = observation_noise.squeeze(-1)
+        distribution = joint_distribution(self, Z, noise)
         posterior = GPyTorchPosterior(distribution)
         if hasattr(self, "outcome_transform"):
             posterior = self.outcome_transform.untransform_posterior(posterior, X=X)
         return posterior if posterior_transform is None else posterior_transform(posterior, X=X)
-
-    def _noise_covariance(self, observation_noise: bool | Tensor, mean: Tensor) -> Any:
-        if isinstance(observation_noise, Tensor):
-            noise = observation_noise.squeeze(-1)
-        else:
-            noise = self.noise_variance.unsqueeze(-1)
-        noise = DiagLinearOperator(noise.expand(mean.shape))
-        return noise if mean.shape[-1] > _LAZY_COVARIANCE else noise.to_dense()
 
     def subset_output(self, idcs: list[int]) -> Self:
         """The model itself; there is one output.

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import pickle
 
 import pytest
 import torch
@@ -83,6 +84,11 @@ SPECS = {
     "noise variances": [(rbf(0.7), v, None) for v in (0.01, 0.3)],
     "means": [(rbf(0.7), 0.02, m) for m in (None, sine, constant_mean(2.0), sine)],
     "constant means": [(rbf(s), 0.02, constant_mean(s)) for s in (0.5, 1.5)],
+    "two forms": [
+        (rbf(0.4), 0.03, None),
+        (scaled(MaternKernel(nu=2.5).double(), 0.5), 0.02, sine),
+        (rbf(1.1), 0.01, None),
+    ],
     "mixed": [
         (rbf(0.4), 0.03, None),
         (scaled(MaternKernel(nu=2.5).double(), 0.5), 0.02, sine),
@@ -244,7 +250,7 @@ def test_random_sessions_are_the_dense_algebra(name, finite, seed, device):
 
 
 @pytest.mark.parametrize("finite", [False, True])
-@pytest.mark.parametrize("name", ["one", "lengthscales", "mixed"])
+@pytest.mark.parametrize("name", ["one", "lengthscales", "two forms"])
 @pytest.mark.parametrize("seed", range(3))
 def test_forks_and_their_originals_do_not_notice_each_other(name, finite, seed, device):
     g = torch.Generator().manual_seed(seed)
@@ -333,6 +339,21 @@ def test_means_alone_are_those_of_the_posterior(name, device):
         for part in session.models.parts:
             got = part.each(part.model.mean_at(Z))
             assert_close(got, expected[part.positions], **tolerance(torch.float64))
+
+
+def test_what_is_stored_holds_no_rows_of_others():
+    models = CandidateModels([rbf(0.5 + 0.1 * i) for i in range(20)], 0.1)
+    X = draw(40, 0)
+    models.add(X, X[:, 0])
+    sizes = [len(pickle.dumps(part.model)) for part in models.parts]
+    few = models.select([3, 8])
+    for model in (models.single(2), few.parts[0].model):
+        assert len(pickle.dumps(model)) < sizes[0] / 4
+        copied = pickle.loads(pickle.dumps(model))
+        copied.add(X[:3] + 0.1, None)
+        model.add(X[:3] + 0.1, None)
+        for a, b in zip(copied.mean_and_std(X), model.mean_and_std(X), strict=True):
+            assert_close(a, b, **tolerance(torch.float64))
 
 
 def test_a_set_of_one_model_is_this_very_model():

@@ -1,0 +1,118 @@
+"""Posteriors of a Gaussian process with a fixed kernel: the rows that they grow by."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Self
+
+import torch
+from gpytorch.kernels import Kernel
+from torch import Tensor
+
+from botorch_ext.kernel_functions import KernelFunction
+from botorch_ext.kernel_functions.freezing import composed
+from botorch_ext.models.batching import selected_kernel
+from botorch_ext.models.cholesky import GrowingCholesky
+
+
+class GrowingPosterior:
+    """What `KernelGP` and `FinitePosterior` share: a factor, rows, and one model or a batch."""
+
+    kernel: Kernel
+    kernel_function: KernelFunction
+    noise_variance: Tensor
+    factor: GrowingCholesky
+
+    @property
+    @abstractmethod
+    def train_inputs(self) -> tuple[Tensor]:
+        """The inputs so far, ``n x d``."""
+
+    @abstractmethod
+    def _prior_mean(self, X: Tensor) -> Tensor:
+        """``... x n x d`` to what broadcasts to ``*batch x n``."""
+
+    @abstractmethod
+    def _append(self, X: Tensor, Y: Tensor | None) -> None:
+        """Adds checked rows."""
+
+    @abstractmethod
+    def _truncate(self, num_points: int) -> None:
+        """Forgets all rows from ``num_points`` on."""
+
+    @abstractmethod
+    def _set_residuals(self, rows: list[int], y: Tensor) -> None:
+        """Gives rows new targets, from which the prior mean is subtracted."""
+
+    @abstractmethod
+    def fork(self) -> Self:
+        """A copy that goes its own way from here; until it changes them it shares the rows of the
+        factor, and for ever the kernel and the prior mean."""
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        return self.factor.batch_shape
+
+    @property
+    def num_observations(self) -> int:
+        """Rows, pending ones included."""
+        return self.factor.num_points
+
+    @property
+    def train_targets(self) -> Tensor:
+        """The (transformed) observations, ``*batch x n``; of pending rows, the posterior mean."""
+        (X,) = self.train_inputs
+        return self.factor.y[..., : self.num_observations] + self._prior_mean(X)
+
+    def information_gain(self) -> Tensor:
+        """1/2 log det(I + K / lambda) of all rows, ``*batch``; from the factor, no new solve."""
+        return self.factor.information_gain()
+
+    @torch.no_grad()
+    def remove(self, row: int) -> None:
+        """Forgets one row; later rows move up by one and are factorised again.
+
+        Raises:
+            ValueError: A row that does not exist.
+        """
+        self._check_rows([row])
+        later = list(range(row + 1, self.num_observations))
+        X, y = self.train_inputs[0][later], self.factor.y[..., later]
+        known = [r - row - 1 for r in later if r not in self.factor.pending]
+        self._truncate(row)
+        if later:
+            self._append(X, None)
+        if known:
+            self._set_residuals([row + r for r in known], y[..., known])
+
+    @torch.no_grad()
+    def keep(self, index: int | list[int]) -> None:
+        """Forgets the other models of a batch with one dimension.
+
+        Args:
+            index: The position of a model, which loses the batch dimension, or positions. A prior
+                mean is one that all models share, or a `stacked_mean`.
+        """
+        if self.kernel.batch_shape:
+            self.kernel = selected_kernel(self.kernel, index)
+            self.kernel_function = composed(self.kernel)
+        self.noise_variance = self.noise_variance[index]
+        self.factor.keep(index)
+
+    def select(self, index: int | list[int]) -> Self:
+        """A `fork` of one model, or of several, of a batch with one dimension; see `keep`."""
+        new = self.fork()
+        new.keep(index)
+        return new
+
+    def _check_rows(self, rows: Sequence[int]) -> None:
+        if not all(0 <= row < self.num_observations for row in rows):
+            raise ValueError(f"rows must lie in [0, {self.num_observations}), got {list(rows)}")
+
+    def _cross(self, X: Tensor) -> Tensor:
+        """L^-1 K(data, X): ``*batch x n x m``."""
+        if self.num_observations == 0:
+            batch = torch.broadcast_shapes(self.factor.triangle.batch_shape, X.shape[:-2])
+            return X.new_zeros(*batch, 0, X.shape[-2])
+        return self.factor.solve(self.kernel_function(self.train_inputs[0], X))
