@@ -1,8 +1,8 @@
 """Settings of the pages, built by ``make docs``.
 
-Sphinx, because it reads the docstrings as they are (Google style, `names` in single backticks
-become links), resolves every link between pages, docstrings and notebooks, and can make each
-warning an error; MyST-NB, so that pages are Markdown and notebooks appear with the outputs they were stored
+Sphinx, because it reads the docstrings as they are (Google style, names in single backticks become
+links), resolves every link between pages, docstrings and notebooks, and can make each warning an
+error; MyST-NB, so that pages are Markdown and notebooks appear with the outputs they were stored
 with. Nothing is fetched by a reader's browser: system fonts, formulas drawn at build time.
 """
 
