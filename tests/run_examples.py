@@ -1,7 +1,7 @@
-"""The code blocks of a page, run by themselves: ``python tests/run_examples.py README.md``.
+"""The code blocks of a page, run by ``python tests/run_examples.py README.md``.
 
-In an environment that has the wheel, from a folder where the checkout cannot be imported, this shows
-that the wheel is whole.
+In an environment that has the wheel, from a folder where the checkout cannot be imported, this
+shows that the wheel is whole.
 """
 
 import re
@@ -24,7 +24,7 @@ def main(page: Path) -> None:
     blocks = examples(page)
     for code in blocks:
         exec(compile(code, page.name, "exec"), {})
-    print(f"{len(blocks)} examples of {page.name} ran with {place}")
+    sys.stdout.write(f"{len(blocks)} examples of {page.name} ran with {place}\n")
 
 
 if __name__ == "__main__":

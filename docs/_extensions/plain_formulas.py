@@ -16,12 +16,15 @@ _SUMS = {"sum", "prod"}
 # Words that stand in formulas for what the code calls so.
 _WORDS = {"mean", "std", "width", "side", "argmax", "kl"}
 _RELATIONS = {"<=": r"\le ", ">=": r"\ge ", "+-": r"\pm ", "...": r"\ldots ", "~": r"\sim "}
-_NOT_AT_EDGES = ("a", "A", "I", ",", "=", "+", "/", "*", "^", "<", ">", "<=", ">=")
+_ARTICLES = ("a", "A", "I")
+_BINARY = ("+", "-", "*", "/", "^", "=", "<", ">", "<=", ">=", "+-")
+_NOT_AT_EDGES = (",", "=", "+", "/", "*", "^", "<", ">", "<=", ">=")
 _OPENING, _CLOSING = "([{", ")]}"
 
 _TOKEN = re.compile(
     r"""
-    (?P<space>\s+)
+    (?P<bullet>\n\s*-\s)
+  | (?P<space>\s+)
   | (?P<word>i\.i\.d\.|e\.g\.|i\.e\.|[A-Za-z]+(?:['-][A-Za-z]+)+|\d+[A-Za-z]\w*)
   | (?P<number>\d+(?:\.\d+)?(?:e-?\d+)?(?![A-Za-z]))
   | (?P<name>(?:[A-Za-z]\d|[A-Za-z]+)(?:~(?=\W))?'*(?:\*(?!\w))?
@@ -53,9 +56,11 @@ def typeset(text: str) -> str:
         if _belongs(token) and not (token[0] == "space" and token[1].count("\n") > 1):
             run.append(token)
             continue
-        out += _typeset_run(run, out) + token[1]
+        out += _typeset_run(run) + token[1]
         run = []
-    return out
+    # A role must stand free, for which an escaped space, which is not shown, does.
+    out = re.sub(r"(?<=[^\s'\"(\[{<\-/:])(?=:math:`)", r"\\ ", out)
+    return re.sub(r"(:math:`[^`]*`)(?=[^\s'\")\]}>\-/:.,;!?\\])", r"\1\\ ", out)
 
 
 def _base(name: str) -> str:
@@ -72,7 +77,7 @@ def _belongs(token: Token) -> bool:
     return kind in ("space", "number", "operator")
 
 
-def _typeset_run(run: list[Token], before: str) -> str:
+def _typeset_run(run: list[Token]) -> str:
     """A run of symbols, cut where prose cuts it, its formulas typeset."""
     out, piece = "", []
     cuts = _cuts(run)
@@ -80,7 +85,7 @@ def _typeset_run(run: list[Token], before: str) -> str:
         if i < len(run) and i not in cuts:
             piece.append(run[i])
             continue
-        out += _typeset_piece(piece, before + out)
+        out += _typeset_piece(piece)
         out += run[i][1] if i < len(run) else ""
         piece = []
     return out
@@ -110,7 +115,7 @@ def _cuts(run: list[Token]) -> set[int]:
     return cuts
 
 
-def _typeset_piece(piece: list[Token], before: str) -> str:
+def _typeset_piece(piece: list[Token]) -> str:
     """A formula, if it says something that only a formula says; symbols of prose at its ends stay
     outside."""
     start, end = 0, len(piece)
@@ -124,9 +129,7 @@ def _typeset_piece(piece: list[Token], before: str) -> str:
         inside, ahead, behind = inside[1:-1], ahead + "(", ")" + behind
     if not _says_something(inside):
         return "".join(text for _, text in piece)
-    written = before + ahead
-    glue = r"\ " if written and written[-1] not in " \n([-/" else ""
-    return f"{ahead}{glue}:math:`{to_tex(inside)}`{behind}"
+    return f"{ahead}:math:`{to_tex(inside)}`{behind}"
 
 
 def _is_prose(piece: list[Token], first: bool) -> bool:
@@ -138,13 +141,12 @@ def _is_prose(piece: list[Token], first: bool) -> bool:
         return sum(value == "|" for _, value in piece) % 2 == 1
     if text == "-":
         return not first
+    beside_kind, beside = next((token for token in inwards[1:] if token[0] != "space"), ("", ""))
+    if text in _ARTICLES:
+        return beside not in _BINARY
     if text in _WORDS:
-        beside = [token for token in inwards[1:] if token[0] != "space"][:1]
-        if not beside:
-            return True
-        of_formula = not first and beside[0][0] == "name" and beside[0][1] not in _WORDS
-        brackets = "(" if first else ")"
-        return not of_formula and beside[0][1] not in ("+", "-", "*", "/", "+-", "=", brackets)
+        of_formula = not first and beside_kind == "name" and beside not in _WORDS
+        return not of_formula and beside not in ("(" if first else ")", *_BINARY)
     return False
 
 
