@@ -18,13 +18,9 @@ if TYPE_CHECKING:
         strategies,
         widths,
     )
-    from botorch_ext.contexts import ContextSpace
-    from botorch_ext.domains import Box, FiniteSet
+    from botorch_ext.domains import Box, ContextSpace, FiniteSet
     from botorch_ext.models import CandidateModels, FinitePosterior, KernelGP
-    from botorch_ext.planning import Plan, plan
-    from botorch_ext.regions import Region
-    from botorch_ext.runner import run
-    from botorch_ext.simulation import simulate
+    from botorch_ext.regions import Plan, Region, plan
     from botorch_ext.strategies import (
         BreadthwiseExploration,
         ContextwiseStrategy,
@@ -36,6 +32,8 @@ if TYPE_CHECKING:
         Strategy,
         Trial,
     )
+    from botorch_ext.studies.run import run
+    from botorch_ext.studies.simulate import simulate
 
 __all__ = [
     "Box",
@@ -75,13 +73,9 @@ __all__ = [
 # A name is loaded when it is first used: BoTorch's models and the scipy they need take 0.2 s to
 # import, its input constructors 0.6 s. The modules that hold the names that are no modules:
 _HOMES = {
-    "contexts": ("ContextSpace",),
-    "domains": ("Box", "FiniteSet"),
+    "domains": ("Box", "ContextSpace", "FiniteSet"),
     "models": ("CandidateModels", "FinitePosterior", "KernelGP"),
-    "planning": ("Plan", "plan"),
-    "regions": ("Region",),
-    "runner": ("run",),
-    "simulation": ("simulate",),
+    "regions": ("Plan", "Region", "plan"),
     "strategies": (
         "BreadthwiseExploration",
         "ContextwiseStrategy",
@@ -93,6 +87,8 @@ _HOMES = {
         "Strategy",
         "Trial",
     ),
+    "studies.run": ("run",),
+    "studies.simulate": ("simulate",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from botorch_ext.domains import as_points
 from botorch_ext.kernel_functions import freeze, require_unbatched
-from botorch_ext.models.arguments import checked_values
+from botorch_ext.models.checks import checked_values
 from botorch_ext.models.kernel_gp import KernelGP
 
 

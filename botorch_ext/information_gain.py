@@ -14,7 +14,7 @@ from botorch_ext.domains import Box, Domain
 from botorch_ext.kernel_functions import require_unbatched
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.optimize import ConfidenceBound, maximize_on_box, screening_points
+from botorch_ext.search.box import ConfidenceBound, maximize_on_box, screening_points
 
 # Greedy selection reaches at least this share of the maximum (Nemhauser et al. 1978).
 GREEDY_SHARE = 1 - 1 / math.e

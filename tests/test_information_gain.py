@@ -16,7 +16,7 @@ from botorch_ext.information_gain import (
 )
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from tests.helpers import tolerance
-from tests.oracles import dense_information_gain, dense_posterior
+from tests.oracles.posterior import dense_information_gain, dense_posterior
 
 TOL = tolerance(torch.float64)
 BOX = Box([[2.0, -3.0], [5.0, -1.5]])

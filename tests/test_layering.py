@@ -14,174 +14,43 @@ import botorch_ext
 PACKAGE = "botorch_ext"
 ROOT = Path(__file__).parents[1]
 
-# A module imports only from those before it. A new module goes where its imports allow.
-ORDER = (
+# A room is a folder, or a module that lies at the top. It imports from itself and from rooms before
+# it. The face of a folder, its `__init__`, may be imported by every room after the folder.
+ROOMS = (
     "exceptions",
     "checks",
     "domains",
-    "kernels.columns",
-    "kernels.members",
-    "kernels.additive",
-    "kernels.tasks",
-    "kernels.action_context",
     "kernels",
-    "contexts",
-    "kernel_functions.base",
-    "kernel_functions.stationary",
-    "kernel_functions.periodic",
-    "kernel_functions.combined",
-    "kernel_functions.grouped",
-    "kernel_functions.columns",
-    "kernel_functions.tasks",
-    "kernel_functions.freezing",
     "kernel_functions",
-    "smoothness",
-    "cells",
-    "spectra",
-    "hallucination",
-    "factors",
-    "models.arguments",
-    "models.stacking",
-    "models.kernel_gp",
-    "models.finite",
-    "models.repeats",
-    "models.left_out",
-    "models.decompositions",
-    "models.entries",
-    "models.families",
-    "models.posterior_samples",
-    "models.named_sets",
-    "models.parts",
-    "models.finite_candidates",
-    "models.candidates",
     "models",
-    "widths.base",
-    "widths.adaptive",
-    "widths.bayesian",
-    "widths.fixed_design",
-    "widths.composed",
     "widths",
     "estimates",
-    "ascent",
-    "optimize",
-    "optimize_models",
-    "box_balls",
-    "perturbations",
-    "optimize_stable",
-    "acquisition.pending",
-    "acquisition.confidence_bound",
-    "acquisition.alternatives",
-    "acquisition.optimistic",
-    "acquisition.variance",
-    "acquisition.stable",
-    "acquisition.input_constructors",
+    "search",
+    "robust",
+    "problems",
+    "problems.functions",
+    "problems.real_data",
     "acquisition",
-    "level_sets",
-    "constraints",
     "regions",
-    "planning",
     "information_gain",
-    "delays.distributions",
-    "delays.allowances",
     "delays",
     "rounds",
-    "strategies.choices",
-    "strategies.events",
-    "strategies.initial_data",
-    "strategies.probes",
-    "strategies.base",
-    "strategies.optimism",
-    "strategies.pending_rows",
-    "strategies.optimistic",
-    "strategies.survivors",
-    "strategies.openings",
-    "strategies.played_rounds",
-    "strategies.from_prior",
-    "strategies.phased",
-    "strategies.running_tests",
-    "strategies.predictions",
-    "strategies.multi_model",
-    "strategies.hyperparameters",
-    "strategies.selection",
-    "strategies.stable",
-    "strategies.master",
-    "strategies.candidate_bounds",
-    "strategies.balancing",
-    "strategies.contextwise",
-    "strategies.played_levels",
-    "strategies.refining",
-    "strategies.breadthwise",
-    "strategies.reference",
     "strategies",
-    "algorithms.arguments",
-    "algorithms.optimistic",
-    "algorithms.contextual",
-    "algorithms.balancing",
-    "algorithms.phased",
-    "algorithms.breadthwise",
-    "algorithms.hyperparameters",
-    "algorithms.stable",
+    "strategies.adaptive",
+    "strategies.fixed_design",
+    "strategies.masters",
     "algorithms",
-    "problems.base",
-    "problems.rkhs",
-    "problems.growth",
-    "problems.contextual",
-    "problems.perturbed",
-    "problems.lockout",
-    "problems.hyperparameters",
-    "problems.hills",
-    "problems.robust",
-    "problems.synthetic",
-    "problems.svc",
-    "problems.temperatures",
-    "problems.peptides",
-    "problems.binding",
-    "problems.scaling",
-    "problems.sensors",
-    "problems.binders",
-    "problems.fitted",
-    "problems.fitted_data",
-    "problems",
-    "streams",
-    "study",
-    "runner",
-    "simulation",
-    "journal",
-    "analysis.exponents",
-    "analysis.packing",
-    "analysis.slopes",
-    "analysis.regret_bounds",
-    "analysis.phased_bounds",
-    "analysis.elimination_bounds",
-    "analysis.grids",
-    "analysis.complexity",
-    "analysis.costs",
+    "studies",
     "analysis",
-    "plotting.style",
-    "plotting.slices",
-    "plotting.curves",
-    "plotting.exponents",
-    "plotting.trees",
-    "plotting.maps",
-    "plotting.posteriors",
-    "plotting.studies",
-    "plotting.models",
-    "plotting.contexts",
     "plotting",
-    "integrations.ax",
-    "integrations.optuna",
-    "integrations",
     PACKAGE,
 )
-
-# Problems know nothing of the methods that solve them: besides each other, nothing after this.
-LAST_BEFORE_PROBLEMS = "perturbations"
 
 OPTIONAL = {"ax", "dask", "distributed", "matplotlib", "optuna", "pandas"}
 
 
 def _modules() -> dict[str, Path]:
-    """The files of the package under their names in `ORDER`."""
+    """The files of the package by their names without its own; a folder's face by the folder's."""
     modules = {}
     for path in sorted((ROOT / PACKAGE).rglob("*.py")):
         parts = path.relative_to(ROOT / PACKAGE).with_suffix("").parts
@@ -190,13 +59,20 @@ def _modules() -> dict[str, Path]:
     return modules
 
 
-def _imports(source: str, package: str, modules: set[str]) -> Iterator[tuple[int, str]]:
-    """Each import of a module of ours anywhere in ``source``, as line and name in `ORDER`.
+MODULES = _modules()
+FACES = {name for name, path in MODULES.items() if path.name == "__init__.py"}
+
+
+def _room(module: str) -> str:
+    return module if module in FACES or "." not in module else module.rpartition(".")[0]
+
+
+def _imports(source: str, package: str) -> Iterator[tuple[int, str]]:
+    """Each import of a module of ours anywhere in ``source``, as line and name.
 
     Args:
         source: The text of a module.
         package: The full name of the package it is in, to resolve relative imports.
-        modules: The names of `ORDER` that exist.
     """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -213,88 +89,119 @@ def _imports(source: str, package: str, modules: set[str]) -> Iterator[tuple[int
             if first != PACKAGE:
                 continue
             # The longest part of the dotted name that is a module; what follows is a name in it.
-            while rest and ".".join(rest) not in modules:
+            while rest and ".".join(rest) not in MODULES:
                 rest.pop()
             yield node.lineno, ".".join(rest) or PACKAGE
 
 
-def _violations(module: str, source: str, package: str, modules: set[str]) -> list[str]:
-    allowed = set(ORDER[: ORDER.index(module)])
-    if module.startswith("problems"):
-        after = ORDER[ORDER.index(LAST_BEFORE_PROBLEMS) + 1 :]
-        allowed -= {name for name in after if not name.startswith("problems")}
-    return [
-        f"{module}, line {line}, imports {target}"
-        for line, target in _imports(source, package, modules)
-        if target not in allowed
-    ]
+def _place(target: str) -> int:
+    """Where in ROOMS a target stands: a face after all the rooms of its folder."""
+    if target in FACES and target != PACKAGE:
+        inside = [room for room in ROOMS if room == target or room.startswith(f"{target}.")]
+        return ROOMS.index(inside[-1])
+    return ROOMS.index(_room(target))
 
 
-MODULES = _modules()
+def _violations(module: str, source: str) -> list[str]:
+    """Imports that do not point down: of a later room, or of the face of the own one."""
+    folder = module if module in FACES else _room(module) if "." in module else PACKAGE
+    package = PACKAGE if folder == PACKAGE else f"{PACKAGE}.{folder}"
+    own, wrong = _room(module), []
+    for line, target in _imports(source, package):
+        if module in FACES:  # which shows what is in the folder, and below
+            down = _place(target) <= _place(module) and target != module
+        elif target in FACES:
+            down = _place(target) < ROOMS.index(own)
+        else:
+            down = _room(target) == own or _place(target) < ROOMS.index(own)
+        if not down:
+            wrong.append(f"{module}, line {line}, imports {target}")
+    return wrong
 
 
-def test_every_module_has_a_place_in_the_order() -> None:
-    missing = MODULES.keys() - set(ORDER)
-    assert not missing, (
-        f"{sorted(missing)} not in ORDER of tests/test_layering.py: "
-        "insert each after everything it imports and before everything that imports it"
-    )
+def _circle(arrows: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other in a circle, in order; none where there is no circle."""
+    done: set[str] = set()
+
+    def visit(module: str, path: list[str]) -> list[str]:
+        if module in path:
+            return [*path[path.index(module) :], module]
+        if module in done:
+            return []
+        for target in sorted(arrows.get(module, ())):
+            if found := visit(target, [*path, module]):
+                return found
+        done.add(module)
+        return []
+
+    return next((found for module in sorted(arrows) if (found := visit(module, []))), [])
+
+
+def test_every_folder_and_every_top_module_is_a_room() -> None:
+    assert {_room(module) for module in MODULES} == set(ROOMS)
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_imports_point_one_way(module: str) -> None:
-    if module not in ORDER:
-        pytest.fail(f"{module} is not in ORDER of tests/test_layering.py")
-    path = MODULES[module]
-    package = ".".join(path.relative_to(ROOT).parent.parts)
-    violations = _violations(module, path.read_text(), package, set(MODULES))
-    assert not violations, "a module imports only from those before it in ORDER:\n" + "\n".join(
-        violations
-    )
+def test_imports_point_down(module: str) -> None:
+    assert _violations(module, MODULES[module].read_text()) == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    arrows: dict[str, set[str]] = {}
+    for module, path in MODULES.items():
+        if module not in FACES:
+            package = ".".join(path.relative_to(ROOT).parent.parts)
+            targets = {target for _, target in _imports(path.read_text(), package)}
+            arrows[module] = targets - FACES
+    assert sum(map(len, arrows.values())) > len(MODULES)  # imports were found
+    assert _circle(arrows) == []
+
+
+def test_a_circle_is_found() -> None:
+    arrows = {"a": {"b", "d"}, "b": {"c"}, "c": {"b"}, "d": set()}
+    assert _circle(arrows) == ["b", "c", "b"]
+    assert _circle(arrows | {"c": {"d"}}) == []
 
 
 @pytest.mark.parametrize(
     ("module", "source", "target"),
     [
-        ("domains", "import botorch_ext", PACKAGE),
-        ("domains", "import botorch_ext.runner as r", "runner"),
-        ("domains", "from botorch_ext import runner", "runner"),
-        ("domains", "from . import runner", "runner"),
-        ("domains", "from botorch_ext.domains import Box", "domains"),
-        (
-            "domains",
-            "def f():\n    from botorch_ext.strategies.base import Trial",
-            "strategies.base",
-        ),
+        ("domains.box", "import botorch_ext", PACKAGE),
+        ("domains.box", "import botorch_ext.studies.run as r", "studies.run"),
+        ("domains.box", "from botorch_ext.studies import run", "studies.run"),
+        ("domains.box", "from ..studies import run", "studies.run"),
+        ("domains.box", "from botorch_ext.domains import Box", "domains"),
+        ("rounds", "def f():\n    from botorch_ext.strategies.base import T", "strategies.base"),
+        ("rounds", "from . import algorithms", "algorithms"),
         ("models.finite", "from ..strategies.base import Trial", "strategies.base"),
         ("models.finite", "from . import KernelGP", "models"),
-        ("models", "if TYPE_CHECKING:\n    from botorch_ext.runner import run", "runner"),
+        ("models", "if TYPE_CHECKING:\n    from botorch_ext.studies.run import run", "studies.run"),
         ("problems.base", "from botorch_ext.strategies.base import Trial", "strategies.base"),
         ("problems.base", "from botorch_ext.rounds import Doubling", "rounds"),
+        ("strategies.base", "from botorch_ext.strategies.adaptive import a", "strategies.adaptive"),
+        ("strategies.adaptive.stable", "from botorch_ext.strategies import Trial", "strategies"),
     ],
 )
 def test_a_wrong_import_is_found(module: str, source: str, target: str) -> None:
-    package = PACKAGE if module == "domains" else f"{PACKAGE}.{module.split('.')[0]}"
     line = len(source.splitlines())
-    assert _violations(module, source, package, set(ORDER)) == [
-        f"{module}, line {line}, imports {target}"
-    ]
+    assert _violations(module, source) == [f"{module}, line {line}, imports {target}"]
 
 
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("runner", "import torch, botorch\nfrom botorch_extras import runner"),
-        ("runner", "from botorch_ext import algorithms\nfrom botorch_ext.strategies import base"),
+        ("studies.run", "import torch, botorch\nfrom botorch_extras import runner"),
+        ("studies.run", "from botorch_ext import algorithms\nfrom botorch_ext.strategies import x"),
         ("models", "from .kernel_gp import KernelGP"),
-        ("problems", "from botorch_ext.problems.base import Problem"),
-        ("problems.rkhs", "from botorch_ext.optimize import maximize"),
-        (PACKAGE, "from botorch_ext.runner import run"),
+        ("problems", "from botorch_ext.problems.real_data.svc import SVCTuning"),
+        ("problems.functions.rkhs", "from botorch_ext.search.box import maximize_on_box"),
+        ("strategies", "from botorch_ext.strategies.masters.master import MasterStrategy"),
+        ("strategies.adaptive.stable", "from botorch_ext.strategies.base import Strategy"),
+        (PACKAGE, "from botorch_ext.studies.run import run"),
     ],
 )
 def test_a_right_import_passes(module: str, source: str) -> None:
-    package = PACKAGE if module in ("runner", PACKAGE) else f"{PACKAGE}.{module.split('.')[0]}"
-    assert _violations(module, source, package, set(ORDER)) == []
+    assert _violations(module, source) == []
 
 
 def _third_party(statements: str) -> set[str]:

@@ -16,7 +16,7 @@ from benchmarks.contexts.reasons import best_possible, measured_correlation
 from benchmarks.contexts.sensors import SENSOR_METHODS, SENSOR_SETTINGS
 from botorch_ext.plotting import PALETTE
 from botorch_ext.problems import BindingAffinities, Temperatures
-from botorch_ext.problems.temperatures import STEPS_PER_DAY
+from botorch_ext.problems.real_data.temperatures import STEPS_PER_DAY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from torch import Tensor
 from benchmarks.common.tables import Row
 from benchmarks.contexts.sensors import MAIN, MERGED, READINGS
 from botorch_ext.problems import BindingAffinities, Temperatures
-from botorch_ext.problems.temperatures import STEPS_PER_DAY
+from botorch_ext.problems.real_data.temperatures import STEPS_PER_DAY
 
 # Fewer shared peptides say nothing of a correlation.
 _FEWEST_SHARED = 10

@@ -24,7 +24,7 @@ from botorch_ext.problems import (
     synthetic_temperatures,
     time_of_day_kernel,
 )
-from botorch_ext.problems.temperatures import STEPS_PER_DAY
+from botorch_ext.problems.real_data.temperatures import STEPS_PER_DAY
 from botorch_ext.strategies import ContextwiseStrategy, RandomSearch
 
 PRODUCT, ADDITIVE = "CGP-UCB, product", "CGP-UCB, additive"

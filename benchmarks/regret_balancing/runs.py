@@ -23,8 +23,8 @@ from botorch_ext.problems import (
     lock_out,
     rough,
 )
-from botorch_ext.simulation import Trace
 from botorch_ext.strategies import BalancingTest
+from botorch_ext.studies.simulate import Trace
 
 EPSILONS = (0.0, 0.05, 0.1, 0.2)
 # What the bases of the heuristic masters are told.

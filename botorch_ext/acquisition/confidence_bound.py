@@ -11,7 +11,7 @@ from botorch.utils.transforms import average_over_ensemble_models, t_batch_mode_
 from torch import Tensor
 
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
-from botorch_ext.models.arguments import checked_noise_variance
+from botorch_ext.models.checks import checked_noise_variance
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.widths import Width, as_width, check_misspecification, enlargement
 

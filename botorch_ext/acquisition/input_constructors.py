@@ -17,7 +17,7 @@ from botorch_ext.acquisition.confidence_bound import (
 from botorch_ext.acquisition.optimistic import ExpectedUCB, OptimisticModelUCB
 from botorch_ext.acquisition.stable import StableUCB
 from botorch_ext.acquisition.variance import MaxVariance
-from botorch_ext.box_balls import Norm
+from botorch_ext.robust.box_balls import Norm
 
 
 @acqf_input_constructor(EnlargedUpperConfidenceBound)

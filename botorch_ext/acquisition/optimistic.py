@@ -13,8 +13,8 @@ from botorch_ext.acquisition.alternatives import (
     AlternativesAcquisitionFunction,
     Widths,
 )
+from botorch_ext.models.downdate import log_evidence
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.models.left_out import log_evidence
 
 
 class OptimisticModelUCB(AlternativesAcquisitionFunction):

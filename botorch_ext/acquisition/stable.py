@@ -10,10 +10,10 @@ from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
 from botorch_ext.acquisition.alternatives import AlternativesAcquisitionFunction, Widths
-from botorch_ext.box_balls import BoxBalls, Norm
 from botorch_ext.domains import Box
-from botorch_ext.optimize import FunctionObjective
-from botorch_ext.perturbations import Perturbations
+from botorch_ext.robust.box_balls import BoxBalls, Norm
+from botorch_ext.robust.perturbations import Perturbations
+from botorch_ext.search.box import FunctionObjective
 
 
 class StableUCB(AlternativesAcquisitionFunction):

@@ -28,16 +28,16 @@ An impossible or missing argument is a ValueError that names it.
 from botorch_ext.algorithms.balancing import regret_balancing
 from botorch_ext.algorithms.breadthwise import breadthwise_exploration
 from botorch_ext.algorithms.contextual import cgp_ucb
-from botorch_ext.algorithms.hyperparameters import (
+from botorch_ext.algorithms.optimistic import ec_gp_ucb, gp_bucb, gp_ucb, gp_ucb_sdf, igp_ucb
+from botorch_ext.algorithms.phased import bpe, bpe_delay, phased_uncertainty_sampling
+from botorch_ext.algorithms.stable import he_stable_opt, stable_opt
+from botorch_ext.algorithms.unknown_hyperparameters import (
     a_gp_ucb,
     expected_ucb,
     he_gp_ucb,
     lb_gp_ucb,
     mle_ucb,
 )
-from botorch_ext.algorithms.optimistic import ec_gp_ucb, gp_bucb, gp_ucb, gp_ucb_sdf, igp_ucb
-from botorch_ext.algorithms.phased import bpe, bpe_delay, phased_uncertainty_sampling
-from botorch_ext.algorithms.stable import he_stable_opt, stable_opt
 
 __all__ = [
     "a_gp_ucb",

@@ -9,7 +9,7 @@ from gpytorch.kernels import Kernel
 
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
-from botorch_ext.models.arguments import PriorMean
+from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.widths import Width
 

@@ -13,15 +13,15 @@ from torch import Tensor
 from botorch_ext.algorithms.arguments import refuse_unknown
 from botorch_ext.algorithms.optimistic import ec_gp_ucb
 from botorch_ext.checks import one_number, whole_number
-from botorch_ext.contexts import ContextSpace, as_context_space
 from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.domains.contexts import ContextSpace, as_context_space
 from botorch_ext.information_gain import max_information_gain as greedy_maximum
 from botorch_ext.kernels import ActionContextKernel
-from botorch_ext.models.arguments import PriorMean
-from botorch_ext.optimize import screening_points
-from botorch_ext.strategies.balancing import RegretBalancing, checked_range
-from botorch_ext.strategies.candidate_bounds import CandidateBound
-from botorch_ext.strategies.pending_rows import Pending
+from botorch_ext.models.checks import PriorMean
+from botorch_ext.search.box import screening_points
+from botorch_ext.strategies.adaptive.pending import Pending
+from botorch_ext.strategies.masters.balancing import RegretBalancing, checked_range
+from botorch_ext.strategies.masters.regret_bounds import CandidateBound
 from botorch_ext.widths import Width
 from botorch_ext.widths.base import require
 

@@ -14,8 +14,8 @@ from botorch_ext.algorithms.arguments import (
     refuse_unknown,
 )
 from botorch_ext.domains import Box
-from botorch_ext.smoothness import HolderConstants
-from botorch_ext.strategies.breadthwise import BreadthwiseExploration
+from botorch_ext.kernel_functions.smoothness import HolderConstants
+from botorch_ext.strategies.fixed_design.breadthwise import BreadthwiseExploration
 from botorch_ext.widths import AnytimeFixedDesign
 
 

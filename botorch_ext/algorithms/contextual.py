@@ -10,10 +10,11 @@ from gpytorch.kernels import Kernel
 from botorch_ext.algorithms.arguments import published_width
 from botorch_ext.algorithms.optimistic import Optimistic, optimistic_strategy
 from botorch_ext.checks import one_number
-from botorch_ext.contexts import ContextSpace, as_context_space, context_space_of
 from botorch_ext.domains import Domain
+from botorch_ext.domains.contexts import ContextSpace, as_context_space
 from botorch_ext.kernels.action_context import ActionContextKernel, Combination
-from botorch_ext.strategies.optimistic import OptimisticStrategy
+from botorch_ext.kernels.context_columns import context_space_of
+from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
 from botorch_ext.widths import Enlarged, SelfNormalized
 
 

@@ -15,10 +15,10 @@ from botorch_ext.algorithms.arguments import (
     refuse_unknown,
 )
 from botorch_ext.checks import one_number
-from botorch_ext.contexts import ContextSpace
 from botorch_ext.domains import Domain
-from botorch_ext.strategies.optimistic import OptimisticStrategy
-from botorch_ext.strategies.pending_rows import Pending
+from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
+from botorch_ext.strategies.adaptive.pending import Pending
 from botorch_ext.widths import ChowdhuryGopalan, Enlarged, SelfNormalized, Width
 
 

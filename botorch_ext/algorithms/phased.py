@@ -17,7 +17,7 @@ from botorch_ext.algorithms.arguments import (
 )
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.rounds import DelayAware, Doubling, Rounds, SquareRoot
-from botorch_ext.strategies.phased import PhasedElimination
+from botorch_ext.strategies.fixed_design.phased import PhasedElimination
 from botorch_ext.widths import FixedDesign, FixedDesignNet, SelfNormalized, Width
 
 

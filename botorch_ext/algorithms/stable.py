@@ -14,18 +14,18 @@ from botorch_ext.algorithms.arguments import (
     published_width,
     refuse_unknown,
 )
-from botorch_ext.algorithms.hyperparameters import (
+from botorch_ext.algorithms.unknown_hyperparameters import (
     MultiModel,
     Setting,
     elimination_width,
     of_strategy,
 )
-from botorch_ext.box_balls import Norm
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.strategies.multi_model import MultiModelOptions
-from botorch_ext.strategies.stable import StableStrategy
+from botorch_ext.robust.box_balls import Norm
+from botorch_ext.strategies.adaptive.multi_model import MultiModelOptions
+from botorch_ext.strategies.adaptive.stable import StableStrategy
 from botorch_ext.widths import SelfNormalized
 
 Radius = float | Sequence[float] | Tensor

@@ -10,7 +10,7 @@ import math
 
 from botorch_ext.analysis.regret_bounds import OFF_GRID, AtEnd
 from botorch_ext.checks import whole_number
-from botorch_ext.strategies.running_tests import noise_scale
+from botorch_ext.strategies.adaptive.prediction_tests import noise_scale
 from botorch_ext.widths import BayesContinuous, BayesFinite, ChowdhuryGopalan, Width
 from botorch_ext.widths.base import check_delta, require
 

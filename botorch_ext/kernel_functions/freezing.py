@@ -25,7 +25,7 @@ from botorch_ext.kernel_functions.stationary import StationaryKernel
 from botorch_ext.kernel_functions.tasks import TaskKernel as FrozenTaskKernel
 from botorch_ext.kernels import ActionContextKernel
 from botorch_ext.kernels import AdditiveKernel as AdditiveGroupsKernel
-from botorch_ext.kernels.members import own_values, set_own_value
+from botorch_ext.kernels.batch_values import own_values, set_own_value
 from botorch_ext.kernels.tasks import task_covariance
 
 

@@ -10,15 +10,15 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.domains import as_points
-from botorch_ext.models.arguments import PriorMean
-from botorch_ext.models.entries import Candidate, candidate_list
-from botorch_ext.models.families import GrowingFamily
+from botorch_ext.models.batches import ModelParts, Part
+from botorch_ext.models.candidate_sets import NamedSets
+from botorch_ext.models.checks import PriorMean
+from botorch_ext.models.downdate import moments_without
 from botorch_ext.models.finite import FinitePosterior
-from botorch_ext.models.finite_candidates import FiniteCandidates
+from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.models.left_out import moments_without
-from botorch_ext.models.named_sets import NamedSets
-from botorch_ext.models.parts import ModelParts, Part
+from botorch_ext.models.kernel_variants import GrowingFamily
+from botorch_ext.models.specification import Candidate, candidate_list
 
 
 class CandidateModels(NamedSets, ModelParts[KernelGP]):

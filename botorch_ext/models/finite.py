@@ -9,16 +9,16 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.domains import as_points
-from botorch_ext.factors import GrowingCholesky
 from botorch_ext.kernel_functions import freeze
-from botorch_ext.models.arguments import (
+from botorch_ext.models.batching import plain_kernel, selected_kernel, selected_mean
+from botorch_ext.models.checks import (
     PriorMean,
     checked_noise_variance,
     checked_values,
     frozen_mean,
 )
+from botorch_ext.models.cholesky import GrowingCholesky
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.models.stacking import plain_kernel, selected_kernel, selected_mean
 
 
 class FinitePosterior:

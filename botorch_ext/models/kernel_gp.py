@@ -27,15 +27,15 @@ from torch import Tensor
 
 from botorch_ext.domains import as_points, require_same_kind
 from botorch_ext.exceptions import JitterWarning
-from botorch_ext.factors import GrowingCholesky
 from botorch_ext.kernel_functions import freeze
-from botorch_ext.models.arguments import (
+from botorch_ext.models.batching import selected_kernel, selected_mean
+from botorch_ext.models.checks import (
     PriorMean,
     checked_noise_variance,
     checked_values,
     frozen_mean,
 )
-from botorch_ext.models.stacking import selected_kernel, selected_mean
+from botorch_ext.models.cholesky import GrowingCholesky
 
 # A joint posterior over more points than this keeps its covariance unevaluated.
 _LAZY_COVARIANCE = 512

@@ -25,8 +25,8 @@ from gpytorch.priors import Prior
 from torch import Tensor
 
 from botorch_ext.checks import whole_number
-from botorch_ext.models.families import set_lengthscale
-from botorch_ext.models.stacking import plain_kernel, selected_kernel
+from botorch_ext.models.batching import plain_kernel, selected_kernel
+from botorch_ext.models.kernel_variants import set_lengthscale
 
 _NUM_PRIOR_DRAWS = 16
 # A prior that gives this many values outside the constraint of its parameter contradicts it.

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from botorch_ext.contexts import ContextSpace, with_context
 from botorch_ext.domains import Box, FiniteSet
+from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.plotting.maps import draw_heat_map, legend_above, scatter_in_order
 from botorch_ext.plotting.style import PALETTE, axes_or_new, to_numpy
+from botorch_ext.strategies.adaptive.multi_model import MultiModelStrategy
+from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
 from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.multi_model import MultiModelStrategy
-from botorch_ext.strategies.optimistic import OptimisticStrategy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

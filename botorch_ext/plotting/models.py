@@ -20,8 +20,8 @@ from botorch_ext.plotting.slices import (
     label_slice,
 )
 from botorch_ext.plotting.style import PALETTE, axes_or_new, to_numpy
-from botorch_ext.strategies.multi_model import MultiModelStrategy
-from botorch_ext.strategies.running_tests import RunningTest, Side
+from botorch_ext.strategies.adaptive.multi_model import MultiModelStrategy
+from botorch_ext.strategies.adaptive.prediction_tests import RunningTest, Side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from botorch_ext.plotting.style import PALETTE, axes_or_new, to_numpy
 from botorch_ext.strategies import Abandoned, Asked, Strategy, Told
-from botorch_ext.strategies.phased import PhasedElimination
-from botorch_ext.strategies.played_rounds import Round
+from botorch_ext.strategies.fixed_design.phased import PhasedElimination
+from botorch_ext.strategies.fixed_design.round import Round
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,8 +12,8 @@ from botorch_ext.domains import Box
 from botorch_ext.plotting.slices import Slice, draw_truth
 from botorch_ext.plotting.style import PALETTE, axes_or_new, to_numpy
 from botorch_ext.problems import Problem
-from botorch_ext.strategies.breadthwise import BreadthwiseExploration
-from botorch_ext.strategies.played_levels import Level
+from botorch_ext.strategies.fixed_design.breadthwise import BreadthwiseExploration
+from botorch_ext.strategies.fixed_design.level import Level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

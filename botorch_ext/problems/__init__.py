@@ -2,40 +2,40 @@
 hyperparameters, a robust one, BoTorch's test functions, a real tuning task."""
 
 from botorch_ext.problems.base import KnownFunction, Problem, global_maximum
-from botorch_ext.problems.binders import BestBinder
-from botorch_ext.problems.binding import (
-    BindingAffinities,
-    load_binding_affinities,
-    synthetic_binding_affinities,
-)
-from botorch_ext.problems.contextual import (
+from botorch_ext.problems.functions.contextual import (
     ContextualFunction,
     ContextualProblem,
     ContextualRKHSFunction,
 )
-from botorch_ext.problems.fitted import FittedModel, fit_kernel
-from botorch_ext.problems.fitted_data import (
-    fit_binding_affinities,
-    fit_temperatures,
-    time_of_day_kernel,
-)
-from botorch_ext.problems.growth import GrowthFunction
-from botorch_ext.problems.hills import HighestHill, HillMean
-from botorch_ext.problems.hyperparameters import (
+from botorch_ext.problems.functions.growth import GrowthFunction
+from botorch_ext.problems.functions.highest_hill import HighestHill, HillMean
+from botorch_ext.problems.functions.lock_out import LockOut, lock_out
+from botorch_ext.problems.functions.perturbed import Perturbed, adversarial, rough, tabulated
+from botorch_ext.problems.functions.rkhs import RKHSFunction
+from botorch_ext.problems.functions.synthetic import SyntheticProblem
+from botorch_ext.problems.functions.two_peaks import TwoPeaks
+from botorch_ext.problems.functions.unknown_hyperparameters import (
     CorrelatedMode,
     HyperparameterProblem,
     LengthscalePeak,
     RepeatedSignal,
 )
-from botorch_ext.problems.lockout import LockOut, lock_out
-from botorch_ext.problems.perturbed import Perturbed, adversarial, rough, tabulated
-from botorch_ext.problems.rkhs import RKHSFunction
-from botorch_ext.problems.robust import TwoPeaks
-from botorch_ext.problems.scaling import Scaling
-from botorch_ext.problems.sensors import HottestSensor, clock
-from botorch_ext.problems.svc import SVCTuning
-from botorch_ext.problems.synthetic import SyntheticProblem
-from botorch_ext.problems.temperatures import (
+from botorch_ext.problems.real_data.best_binder import BestBinder
+from botorch_ext.problems.real_data.binding_affinities import (
+    BindingAffinities,
+    load_binding_affinities,
+    synthetic_binding_affinities,
+)
+from botorch_ext.problems.real_data.fitted_kernels import FittedModel, fit_kernel
+from botorch_ext.problems.real_data.fitted_models import (
+    fit_binding_affinities,
+    fit_temperatures,
+    time_of_day_kernel,
+)
+from botorch_ext.problems.real_data.hottest_sensor import HottestSensor, clock
+from botorch_ext.problems.real_data.scaling import Scaling
+from botorch_ext.problems.real_data.svc import SVCTuning
+from botorch_ext.problems.real_data.temperatures import (
     Temperatures,
     load_temperatures,
     synthetic_temperatures,

@@ -1,25 +1,25 @@
 """Decisions over time: ask, tell, pending evaluations."""
 
-from botorch_ext.strategies.balancing import BalancingTest, RegretBalancing
-from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.breadthwise import BreadthwiseExploration
-from botorch_ext.strategies.candidate_bounds import CandidateBound
-from botorch_ext.strategies.contextwise import ContextwiseStrategy
-from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
-from botorch_ext.strategies.hyperparameters import HyperparameterElimination
-from botorch_ext.strategies.master import MasterStrategy
-from botorch_ext.strategies.multi_model import MultiModelStrategy
-from botorch_ext.strategies.optimistic import OptimisticStrategy
-from botorch_ext.strategies.phased import PhasedElimination
-from botorch_ext.strategies.played_levels import Level, Refinement
-from botorch_ext.strategies.reference import RandomSearch
-from botorch_ext.strategies.selection import (
+from botorch_ext.strategies.adaptive.baselines import (
     ExpectedBound,
     LengthscaleBalancing,
     MaximumLikelihood,
     ShrinkingLengthscale,
 )
-from botorch_ext.strategies.stable import StableStrategy
+from botorch_ext.strategies.adaptive.elimination import HyperparameterElimination
+from botorch_ext.strategies.adaptive.multi_model import MultiModelStrategy
+from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
+from botorch_ext.strategies.adaptive.stable import StableStrategy
+from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
+from botorch_ext.strategies.fixed_design.breadthwise import BreadthwiseExploration
+from botorch_ext.strategies.fixed_design.level import Level, Refinement
+from botorch_ext.strategies.fixed_design.phased import PhasedElimination
+from botorch_ext.strategies.masters.balancing import BalancingTest, RegretBalancing
+from botorch_ext.strategies.masters.contextwise import ContextwiseStrategy
+from botorch_ext.strategies.masters.master import MasterStrategy
+from botorch_ext.strategies.masters.regret_bounds import CandidateBound
+from botorch_ext.strategies.random_search import RandomSearch
 
 __all__ = [
     "Abandoned",

@@ -18,10 +18,10 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number, whole_number
-from botorch_ext.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.domains import Domain, FiniteSet, require_same_kind
+from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError, UnknownTrialError
-from botorch_ext.strategies.choices import Actions, Choices
+from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
 from botorch_ext.strategies.initial_data import checked_data
 

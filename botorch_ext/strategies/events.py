@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.contexts import with_context
+from botorch_ext.domains.contexts import with_context
 from botorch_ext.exceptions import UnknownTrialError
 
 

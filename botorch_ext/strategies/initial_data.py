@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.contexts import ContextSpace
 from botorch_ext.domains import Domain, checked_like, checked_tensor
-from botorch_ext.models.arguments import checked_values
+from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.models.checks import checked_values
 
 
 def checked_data(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from botorch_ext.contexts import ContextSpace, with_context
 from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.domains.contexts import ContextSpace, with_context
 
 # All 2^d corners of a box of so many dimensions are looked at.
 _MOST_CORNERS_DIM = 8

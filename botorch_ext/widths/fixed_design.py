@@ -9,7 +9,7 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.domains import Box
-from botorch_ext.smoothness import holder_constants
+from botorch_ext.kernel_functions.smoothness import holder_constants
 from botorch_ext.widths.base import (
     ConfidenceModel,
     Width,
@@ -158,7 +158,7 @@ class FixedDesignNet(Width):
         num_rounds: R, the rounds of the whole horizon.
         sides: The sides of the box, each in lengthscales of its column.
         constant: C_k, the least with sqrt(2 (k(0) - k(r))) <= C_k r^xi, r in lengthscales; see
-            `botorch_ext.smoothness.holder_constants`.
+            `botorch_ext.kernel_functions.smoothness.holder_constants`.
         exponent: xi.
     """
 

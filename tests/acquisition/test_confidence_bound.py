@@ -15,7 +15,7 @@ from torch.testing import assert_close
 from botorch_ext import KernelGP, widths
 from botorch_ext.acquisition import EnlargedUpperConfidenceBound, LowerConfidenceBound
 from tests.helpers import tolerance
-from tests.oracles import dense_posterior
+from tests.oracles.posterior import dense_posterior
 
 BOUNDS = torch.tensor([[2.0, -3.0], [5.0, -1.0]], dtype=torch.float64)
 NOISE = 0.04

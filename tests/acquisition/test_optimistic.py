@@ -20,7 +20,7 @@ from botorch_ext.acquisition import (
     OptimisticModelUCB,
 )
 from tests.helpers import tolerance
-from tests.oracles import dense_posterior
+from tests.oracles.posterior import dense_posterior
 
 BOUNDS = torch.tensor([[2.0, -3.0], [5.0, -1.0]], dtype=torch.float64)
 NOISE = 0.04

@@ -11,7 +11,7 @@ from botorch_ext.acquisition import MaxVariance
 from botorch_ext.domains import Box
 from tests.acquisition.test_confidence_bound import BOUNDS, NOISE, draw, fitted_gp, kernel_gp
 from tests.helpers import tolerance
-from tests.oracles import dense_information_gain, dense_posterior
+from tests.oracles.posterior import dense_information_gain, dense_posterior
 
 TOL = tolerance(torch.float64)
 

@@ -9,12 +9,12 @@ from torch.testing import assert_close
 
 from botorch_ext import Box, FiniteSet
 from botorch_ext.algorithms import cgp_ucb, ec_gp_ucb, gp_ucb
-from botorch_ext.contexts import ContextSpace
+from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from tests.helpers import tolerance
 from tests.kernel_functions.kernels import spread, stationary
 from tests.kernels.joint import COVARIANCE
-from tests.oracles import dense_information_gain, dense_posterior, self_normalized_width
+from tests.oracles.posterior import dense_information_gain, dense_posterior, self_normalized_width
 
 TOL = tolerance(torch.float64)
 LAMBDA = 0.02

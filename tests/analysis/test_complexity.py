@@ -15,9 +15,9 @@ from botorch_ext.analysis import (
     regret_lower_bound,
     upper_complexity,
 )
-from botorch_ext.spectra import bump_norm
-from tests.analysis.complexity_oracle import Instance
+from botorch_ext.kernel_functions.rkhs_norms import bump_norm
 from tests.helpers import devices
+from tests.oracles.complexity import Instance
 
 
 def kernel_of(nu: float, lengthscales: list[float], variance: float = 1.0):

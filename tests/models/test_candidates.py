@@ -23,7 +23,7 @@ from torch.testing import assert_close
 from botorch_ext.models import CandidateModels, KernelGP
 from botorch_ext.widths import Constant, SelfNormalized, SrinivasRKHS
 from tests.helpers import tolerance
-from tests.oracles import dense_information_gain, dense_posterior
+from tests.oracles.posterior import dense_information_gain, dense_posterior
 
 LOWER = torch.tensor([2.0, -3.0], dtype=torch.float64)
 SIDES = torch.tensor([3.0, 2.0], dtype=torch.float64)

@@ -31,7 +31,7 @@ from botorch_ext.exceptions import JitterWarning
 from botorch_ext.kernel_functions import freeze
 from botorch_ext.models import FinitePosterior, KernelGP
 from tests.helpers import tolerance
-from tests.oracles import dense_information_gain, dense_posterior
+from tests.oracles.posterior import dense_information_gain, dense_posterior
 
 BOUNDS = torch.tensor([[2.0, -3.0], [5.0, -1.0]], dtype=torch.float64)
 

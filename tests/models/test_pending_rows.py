@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 from botorch_ext.models import FinitePosterior, KernelGP
 from tests.helpers import tolerance
-from tests.oracles import dense_information_gain, dense_posterior
+from tests.oracles.posterior import dense_information_gain, dense_posterior
 
 NOISE = 0.03
 LENGTHSCALES = (0.4, 0.9)

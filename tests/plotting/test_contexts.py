@@ -8,12 +8,12 @@ from gpytorch.kernels import RBFKernel
 from matplotlib.collections import PathCollection, QuadMesh
 
 import botorch_ext as bx
-from botorch_ext.contexts import ContextSpace
+from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from botorch_ext.plotting import plot_action_map, plot_action_map_1d
 from botorch_ext.problems import ContextualRKHSFunction
 from botorch_ext.strategies import OptimisticStrategy
-from botorch_ext.strategies.reference import RandomSearch
+from botorch_ext.strategies.random_search import RandomSearch
 from tests.helpers import tolerance
 from tests.strategies.sessions import RowsInTurn
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from botorch_ext.problems import BestBinder, BindingAffinities, Scaling
-from botorch_ext.problems.peptides import peptide_features
+from botorch_ext.problems.real_data.peptides import peptide_features
 
 
 def two_molecules() -> BindingAffinities:

@@ -8,7 +8,7 @@ from botorch_ext.problems import (
     load_binding_affinities,
     synthetic_binding_affinities,
 )
-from botorch_ext.problems.peptides import peptide_features
+from botorch_ext.problems.real_data.peptides import peptide_features
 
 POCKETS = "allele,pocket_residues\nHLA-B*07:02,YYAC\nHLA-A*02:01,YFAC\n"
 TABLE = """allele,peptide,ic50_nM

@@ -9,8 +9,8 @@ from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel, ScaleKernel
 from torch import Tensor
 
 from botorch_ext.domains import Box, FiniteSet
+from botorch_ext.kernel_functions.rkhs_norms import growth_norm
 from botorch_ext.problems import GrowthFunction
-from botorch_ext.spectra import growth_norm
 from tests.helpers import devices, tolerance
 
 LINE = Box([[3.0], [5.5]])

@@ -1,7 +1,12 @@
 import pytest
 import torch
 
-from botorch_ext.problems.peptides import AMINO_ACIDS, BLOSUM62, peptide_features, shared_residues
+from botorch_ext.problems.real_data.peptides import (
+    AMINO_ACIDS,
+    BLOSUM62,
+    peptide_features,
+    shared_residues,
+)
 from tests.helpers import tolerance
 
 

@@ -10,7 +10,7 @@ import torch
 
 from botorch_ext.problems import RKHSFunction
 from tests.properties.instances import MOST_VIOLATIONS, RUNS
-from tests.strategies.breadthwise_sessions import Case, play_promptly
+from tests.strategies.fixed_design.breadthwise_sessions import Case, play_promptly
 
 NORM, LOW, HIGH = 0.7, 2.0, 3.4
 CASE = Case(

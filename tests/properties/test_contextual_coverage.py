@@ -16,7 +16,7 @@ from torch import Tensor
 
 from botorch_ext import FiniteSet, algorithms, widths
 from tests.properties.instances import DELTA, MOST_VIOLATIONS, NORM, RUNS
-from tests.strategies.contextual_sessions import (
+from tests.strategies.adaptive.contextual_sessions import (
     TASKS,
     half_sum_of,
     matern,

@@ -11,8 +11,8 @@ import torch
 from gpytorch.kernels import RBFKernel
 from torch import Tensor
 
-from botorch_ext.contexts import ContextSpace
 from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.models import FinitePosterior, KernelGP
 from botorch_ext.strategies import Asked, OptimisticStrategy, Strategy, Told, Trial

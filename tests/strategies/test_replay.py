@@ -8,7 +8,7 @@ from gpytorch.kernels import MaternKernel, RBFKernel
 
 from botorch_ext import FiniteSet, algorithms
 from botorch_ext.strategies import Abandoned, Asked, Told
-from tests.oracles import dense_information_gain, dense_posterior
+from tests.oracles.posterior import dense_information_gain, dense_posterior
 
 B, SIGMA, DELTA, LAMBDA, EPS = 1.5, 0.1, 0.1, 0.02, 0.07
 MINIMUM, TIMEOUT = -2.0, 6

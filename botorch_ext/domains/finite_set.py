@@ -1,0 +1,177 @@
+"""FiniteSet: finitely many points of R^d."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains.box import Box
+from botorch_ext.domains.points import as_floating, as_points
+from botorch_ext.exceptions import OutsideDomainError
+
+# Numbers whose keys are made at once, to bound memory.
+_KEYED_ENTRIES = 2**20
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class FiniteSet:
+    """Finitely many points of R^d.
+
+    Args:
+        points: ``N x d``.
+        dtype: float64 unless given here or by a floating-point tensor.
+        device: The device everything that uses this domain runs on.
+
+    Raises:
+        ValueError: Wrong shape, no points, or an entry that is not finite.
+    """
+
+    points: Tensor
+
+    def __init__(
+        self,
+        points: Tensor | Sequence[Sequence[float]],
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> None:
+        points = as_floating(points, dtype, device, "points")
+        if points.ndim != 2 or 0 in points.shape:
+            raise ValueError(
+                f"points must have shape (N, d) with N, d >= 1, got {tuple(points.shape)}"
+            )
+        if not bool(torch.isfinite(points).all()):
+            raise ValueError("points must be finite, got NaN or infinite entries")
+        object.__setattr__(self, "points", points)
+
+    @property
+    def like(self) -> Tensor:
+        """A tensor whose dtype and device everything on this domain shares."""
+        return self.points
+
+    @property
+    def num_points(self) -> int:
+        return self.points.shape[0]
+
+    @property
+    def dim(self) -> int:
+        return self.points.shape[1]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.points.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.points.device
+
+    def to(
+        self, dtype: torch.dtype | None = None, device: torch.device | str | None = None
+    ) -> FiniteSet:
+        """The same points in another dtype or on another device."""
+        return FiniteSet(self.points, dtype=dtype, device=device)
+
+    def index(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
+        """The row of each point, -1 where it is none of the set.
+
+        Args:
+            X: A ``n x d``-dim tensor, or one point; compared exactly.
+
+        Returns:
+            An integer tensor of ``n`` entries (the first row where rows repeat).
+        """
+        return self._rows(as_points(X, self.dim, self.points))
+
+    def _rows(self, X: Tensor) -> Tensor:
+        keys, order = self._sorted_keys
+        wanted = _row_keys(X)
+        place = torch.searchsorted(keys, wanted).clamp_max(len(keys) - 1)
+        rows = order[place]  # of equal keys the first row
+        found = (self.points[rows] == X).all(dim=-1)
+        rows = torch.where(found, rows, -1)
+        # Other points may have the same key.
+        for i in ((keys[place] == wanted) & ~found).nonzero().flatten().tolist():
+            match = (self.points == X[i]).all(dim=-1)
+            rows[i] = torch.where(match.any(), match.to(torch.uint8).argmax(), -1)
+        return rows
+
+    @cached_property
+    def _sorted_keys(self) -> tuple[Tensor, Tensor]:
+        keys = _row_keys(self.points).sort(stable=True)
+        return keys.values, keys.indices
+
+    def contains(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
+        """Which points are members, compared exactly.
+
+        Args:
+            X: A ``n x d``-dim tensor, or one point.
+
+        Returns:
+            A boolean tensor of ``n`` entries.
+        """
+        return self.index(X) >= 0
+
+    def require_contains(
+        self, X: Tensor | Sequence[float] | Sequence[Sequence[float]], name: str = "X"
+    ) -> Tensor:
+        """``X`` as ``n x d`` points, or an `OutsideDomainError` naming the first non-member."""
+        return self.require_rows(X, name)[0]
+
+    def require_rows(
+        self, X: Tensor | Sequence[float] | Sequence[Sequence[float]], name: str = "X"
+    ) -> tuple[Tensor, Tensor]:
+        """What `require_contains` gives, and the row of each point as in `index`."""
+        X = as_points(X, self.dim, self.points, name)
+        rows = self._rows(X)
+        outside = (rows < 0).nonzero()
+        if len(outside):
+            x = X[outside[0, 0]].tolist()
+            raise OutsideDomainError(
+                f"{name} must be one of the {self.num_points} points of the set, got {x}"
+            )
+        return X, rows
+
+    def sample_indices(self, num_points: int, seed: int) -> Tensor:
+        """Distinct random rows (all of them, then again, where more are wanted than there are)."""
+        generator = torch.Generator().manual_seed(seed)
+        rounds = -(-num_points // self.num_points)
+        rows = [torch.randperm(self.num_points, generator=generator) for _ in range(rounds)]
+        return (
+            torch.cat(rows)[:num_points].to(self.device)
+            if rows
+            else torch.empty(0, dtype=torch.long, device=self.device)
+        )
+
+    def sample(self, num_points: int, seed: int) -> Tensor:
+        """Random points of the set, without repetition while that is possible.
+
+        Args:
+            num_points: How many.
+            seed: The same seed gives the same points.
+
+        Returns:
+            A ``num_points x d``-dim tensor.
+        """
+        return self.points[self.sample_indices(num_points, seed)]
+
+    def __repr__(self) -> str:
+        size = f"{self.num_points} points, dim={self.dim}"
+        return f"FiniteSet({size}, dtype={self.dtype}, device='{self.device}')"
+
+
+Domain = Box | FiniteSet
+
+
+def _row_keys(X: Tensor) -> Tensor:
+    """An integer for each row of ``n x d`` floating-point numbers; equal rows have equal ones."""
+    generator = torch.Generator().manual_seed(0)
+    odd = torch.randint(-(2**62), 2**62, (X.shape[-1],), generator=generator).to(X.device) * 2 + 1
+    # Round numbers differ in the upper bits alone, which a product takes beyond its 64.
+    keys = []
+    for chunk in X.split(max(_KEYED_ENTRIES // X.shape[-1], 1)):
+        bits = (chunk + 0.0).to(torch.float64).view(torch.int64)  # -0.0 + 0.0 is 0.0
+        keys.append((bits ^ (bits >> 32)).mul_(odd).sum(dim=-1))  # int64 wraps around
+    return torch.cat(keys)

@@ -1,0 +1,126 @@
+"""Context columns: what a kernel on joint columns says of its contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gpytorch.kernels import AdditiveKernel, Kernel, ProductKernel, ScaleKernel
+
+from botorch_ext.checks import whole_number
+from botorch_ext.domains import ContextSpace
+from botorch_ext.kernels.action_context import ActionContextKernel
+from botorch_ext.kernels.additive import AdditiveKernel as GroupKernel
+from botorch_ext.kernels.tasks import task_covariance
+
+
+def context_space_of(kernel: Kernel, action_dim: int) -> ContextSpace:
+    """What a kernel on joint columns says of its contexts, which come after the actions.
+
+    A `TaskKernel` or an `IndexKernel` on a column of the context makes it one of tasks. The number
+    of columns is that of a part with ``ard_num_dims`` (or groups) that sees all of them, or the
+    last column that any part names where all parts name theirs; otherwise it stays unknown.
+
+    Args:
+        kernel: Any GPyTorch kernel.
+        action_dim: d, how many columns the actions have.
+
+    Raises:
+        ValueError: Parts that cannot be on the same columns, or no column left for the contexts.
+    """
+    action_dim = whole_number(action_dim, "action_dim", least=1)
+    found = _Columns()
+    found.visit(kernel, 0)
+    num_columns = max(found.numbers, default=None)
+    if len(found.numbers) > 1 or (num_columns is not None and max(found.named) >= num_columns):
+        raise ValueError(
+            "kernel must have parts for the same number of columns, got parts for "
+            f"{sorted(found.numbers)} of them and for the columns {sorted(found.named)}"
+        )
+    if num_columns is not None and num_columns <= action_dim:
+        raise ValueError(
+            f"kernel must have columns for contexts after the {action_dim} of the actions, got one "
+            f"on {num_columns}"
+        )
+    if num_columns is None and found.named and not found.sees_all:
+        num_columns = max(found.named) + 1
+    tasks = sorted((column - action_dim, number) for column, number in found.tasks.items())
+    return ContextSpace(
+        dim=None if num_columns is None or num_columns <= action_dim else num_columns - action_dim,
+        tasks=tuple((column, number) for column, number in tasks if column >= 0),
+    )
+
+
+@dataclass
+class _Columns:
+    """What the parts of a kernel say of the joint columns.
+
+    Args:
+        numbers: Of columns, by the parts that see all of them and know how many there are.
+        named: Columns that some part names.
+        tasks: The number of tasks in a column.
+        sees_all: Whether a part sees all columns, however many there are.
+    """
+
+    numbers: set[int] = field(default_factory=set)
+    named: set[int] = field(default_factory=set)
+    tasks: dict[int, int] = field(default_factory=dict)
+    sees_all: bool = False
+
+    def visit(self, kernel: Kernel, columns: Sequence[int] | int, taken: bool = False) -> None:
+        """Looks at a part and what it is made of.
+
+        Args:
+            kernel: The part.
+            columns: The joint columns it is given, or the first one, where it is given all from
+                there on.
+            taken: Whether its ``active_dims`` are already taken out of these.
+        """
+        if kernel.active_dims is not None and not taken:
+            columns = _chosen(columns, kernel.active_dims.reshape(-1).tolist())
+        if isinstance(kernel, ActionContextKernel):
+            self.visit(kernel.action_kernel, _chosen(columns, kernel.action_columns))
+            self.visit(kernel.context_kernel, _contexts(columns, kernel))
+        elif isinstance(kernel, AdditiveKernel | ProductKernel):
+            for part in kernel.kernels:
+                self.visit(part, columns)
+        elif isinstance(kernel, ScaleKernel):  # which takes over the columns of its base
+            self.visit(kernel.base_kernel, columns, taken=True)
+        else:
+            self._note(kernel, columns)
+
+    def _note(self, kernel: Kernel, columns: Sequence[int] | int) -> None:
+        covariance = task_covariance(kernel)
+        number = kernel.ard_num_dims if covariance is None else 1
+        if isinstance(kernel, GroupKernel):
+            number = kernel.masks.shape[-1]
+        if isinstance(columns, int):
+            if number is None:
+                self.sees_all = True
+                return
+            columns = range(columns, columns + number)
+            self.numbers.add(columns.stop)
+        self.named.update(columns)
+        if covariance is not None:
+            most = covariance.shape[-1]
+            for column in columns:
+                self.tasks[column] = min(most, self.tasks.get(column, most))
+
+
+def _chosen(columns: Sequence[int] | int, places: Sequence[int]) -> list[int]:
+    """The joint columns that a part with these columns of its own sees."""
+    if isinstance(columns, int):
+        return [columns + place for place in places]
+    if max(places) >= len(columns):
+        raise ValueError(
+            f"kernel must have parts on columns that there are, got one on {list(places)} of "
+            f"{len(columns)} columns"
+        )
+    return [columns[place] for place in places]
+
+
+def _contexts(columns: Sequence[int] | int, kernel: ActionContextKernel) -> Sequence[int] | int:
+    if kernel.context_columns is not None:
+        return _chosen(columns, kernel.context_columns)
+    first = len(kernel.action_columns)
+    return columns + first if isinstance(columns, int) else columns[first:]

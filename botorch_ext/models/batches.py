@@ -1,0 +1,326 @@
+"""Many models of the same data behind one interface: batches of one form, side by side."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import torch
+from gpytorch.kernels import Kernel
+from torch import Tensor
+
+from botorch_ext.models.batching import same_form, stacked_kernel, stacked_mean
+from botorch_ext.models.checks import PriorMean, checked_values
+from botorch_ext.models.downdate import log_evidence
+from botorch_ext.models.finite import FinitePosterior
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.kernel_variants import GrowingFamily
+from botorch_ext.models.specification import Candidate
+
+Model = TypeVar("Model", KernelGP, FinitePosterior)
+
+
+class ModelWidth(Protocol):
+    """What is asked of a width (`botorch_ext.widths.Width`)."""
+
+    def __call__(self, t: int, model: Any) -> float | Tensor: ...
+
+    def offset(self, t: int, model: Any) -> float | Tensor: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Part(Generic[Model]):
+    """Models of one form as one batch.
+
+    Args:
+        model: Of batch shape ``(b,)``.
+        positions: Which b models of the set these are.
+    """
+
+    model: Model
+    positions: list[int]
+
+
+def grouped(candidates: Sequence[Candidate]) -> list[list[int]]:
+    """The positions of models that make one batch: same form, and all or none have a prior mean."""
+    groups: list[list[int]] = []
+    for i, candidate in enumerate(candidates):
+        for group in groups:
+            first = candidates[group[0]]
+            if (first.mean is None) == (candidate.mean is None) and (
+                first.kernel is candidate.kernel or same_form(first.kernel, candidate.kernel)
+            ):
+                group.append(i)
+                break
+        else:
+            groups.append([i])
+    return groups
+
+
+class ModelParts(ABC, Generic[Model]):
+    """What `CandidateModels` and `FiniteCandidates` share: everything that asks each part."""
+
+    parts: list[Part[Model]]
+    _family: GrowingFamily | None = None
+    _num_grown = 0  # members of the family that came in so far
+
+    def _build(self, candidates: list[Candidate]) -> None:
+        """New parts without data for these models."""
+        self._entries = candidates
+        self.parts = []
+        for group in grouped(candidates):
+            members = [candidates[i] for i in group]
+            noise = torch.stack([member.noise_variance for member in members])
+            kernel = stacked_kernel([member.kernel for member in members])
+            mean = stacked_mean([member.mean for member in members], noise)
+            self.parts.append(Part(self._model(kernel, noise, mean), group))
+        self._index()
+
+    @abstractmethod
+    def _model(self, kernel: Kernel, noise_variance: Tensor, mean: PriorMean | None) -> Model: ...
+
+    def _index(self) -> None:
+        order = [position for part in self.parts for position in part.positions]
+        self._natural = order == list(range(len(order)))
+        inverse = sorted(range(len(order)), key=order.__getitem__)
+        self._inverse = torch.tensor(inverse, device=self.device)
+        self._places = {
+            position: (part, member)
+            for part in self.parts
+            for member, position in enumerate(part.positions)
+        }
+
+    # --- what there is --------------------------------------------------------------------------
+
+    @property
+    def names(self) -> list[str]:
+        """One name for each model."""
+        return [entry.name for entry in self._entries]
+
+    @property
+    def num_models(self) -> int:
+        return len(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def lengthscales_of(self) -> Tensor | None:
+        """The lengthscales, ``(m,)``, of a set made of one lengthscale for each model."""
+        values = [entry.lengthscale for entry in self._entries]
+        if None in values:
+            return None
+        return torch.tensor(values, dtype=self.dtype, device=self.device)
+
+    @property
+    def grows(self) -> bool:
+        """Whether models join with time."""
+        return self._family is not None
+
+    @property
+    def noise_variance(self) -> Tensor:
+        """The ridge lambda of each model, ``(m,)``."""
+        return self._gather(lambda model: model.noise_variance)
+
+    @property
+    def num_observations(self) -> int:
+        """Rows, pending ones included."""
+        return self.parts[0].model.num_observations
+
+    @property
+    def pending(self) -> list[int]:
+        """The rows that pend."""
+        return list(self.parts[0].model.factor.pending)
+
+    @property
+    def dim(self) -> int:
+        """d, the dimension of the inputs; 0 while it is not known."""
+        return self.parts[0].model.dim
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.parts[0].model.noise_variance.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.parts[0].model.noise_variance.device
+
+    @property
+    def train_inputs(self) -> tuple[Tensor]:
+        """The inputs so far, ``n x d``."""
+        return self.parts[0].model.train_inputs
+
+    # --- data -----------------------------------------------------------------------------------
+
+    def add(self, X: Tensor, Y: Tensor | None) -> None:
+        """Adds observations to all models, O(n^2) each.
+
+        Args:
+            X: ``n x d``.
+            Y: ``n x 1`` or ``n``. None for points that were asked and not yet told: such *pending*
+                rows count in every standard deviation and in the information gain and leave the
+                mean alone.
+
+        Raises:
+            ValueError: Wrong shape, dtype or device, or an entry that is not finite.
+        """
+        for part in self.parts:
+            part.model.add(X, Y)
+
+    def set_targets(self, rows: list[int], Y: Tensor) -> None:
+        """Gives rows new values in all models: pending rows become known, known ones are replaced.
+
+        Args:
+            rows: Positions in the order of addition.
+            Y: One value for each row.
+
+        Raises:
+            ValueError: A row that does not exist, or a value that is not finite.
+        """
+        self._check_rows(rows)
+        Y = checked_values(Y, len(rows), self.parts[0].model.noise_variance)
+        for part in self.parts:
+            part.model.set_targets(rows, Y)
+
+    def remove(self, row: int) -> None:
+        """Forgets one row in all models; later rows move up by one.
+
+        Raises:
+            ValueError: A row that does not exist.
+        """
+        self._check_rows([row])
+        for part in self.parts:
+            part.model.remove(row)
+
+    def select(self, positions: Sequence[int]) -> Self:
+        """Some of the models with the data, in this order; nothing is shared with this set.
+
+        Raises:
+            ValueError: No position, one that does not exist or one that occurs twice.
+        """
+        positions = [int(position) for position in positions]
+        allowed = set(self._places)
+        if (
+            not positions
+            or not allowed.issuperset(positions)
+            or len(set(positions)) < len(positions)
+        ):
+            raise ValueError(
+                f"positions must be different numbers in [0, {len(self)}), at least one, "
+                f"got {positions}"
+            )
+        new = copy(self)
+        new._entries = [self._entries[position] for position in positions]
+        new.parts = []
+        for part in self.parts:
+            members = [i for i, position in enumerate(positions) if position in part.positions]
+            if members:
+                index = [self._places[positions[i]][1] for i in members]
+                new.parts.append(Part(part.model.select(index), members))
+        new._index()
+        return new
+
+    def grow(self, t: int) -> list[str]:
+        """Adds the models of a growing family that are in at time t, with all data.
+
+        Returns:
+            Their names; none for a set that does not grow.
+        """
+        if self._family is None:
+            return []
+        added = self._family.candidates(self._num_grown, t)
+        if not added:
+            return []
+        first, pending = self.parts[0].model, set(self.pending)
+        known = [row for row in range(self.num_observations) if row not in pending]
+        (X,), Y = first.train_inputs, first.train_targets[0, known]
+        self._num_grown += len(added)
+        self._build([*self._entries, *added])
+        if len(X):
+            self.add(X, None)
+        if known:
+            self.set_targets(known, Y)
+        return [candidate.name for candidate in added]
+
+    # --- answers --------------------------------------------------------------------------------
+
+    def information_gain(self) -> Tensor:
+        """1/2 log det(I + K / lambda) of all rows for each model, ``(m,)``."""
+        return self._gather(lambda model: model.information_gain())
+
+    def pending_information_gain(self) -> Tensor:
+        """I(pending points; f | known points) for each model, ``(m,)``."""
+        return self._gather(lambda model: model.factor.pending_information_gain())
+
+    def log_marginal_likelihood(self, without: Sequence[int] = ()) -> Tensor:
+        """log p(y) under each model, ``(m,)``.
+
+        Args:
+            without: Rows to leave out; pending rows have no value and are left out anyway.
+
+        Raises:
+            ValueError: A row that does not exist.
+        """
+        self._check_rows(without)
+        return self._gather(lambda model: log_evidence(model.factor, without))
+
+    def width(self, width: ModelWidth | Sequence[ModelWidth], t: int) -> Tensor:
+        """The width of each model before choosing the t-th point, ``(m,)``.
+
+        Args:
+            width: One for all models, or one for each.
+            t: As in `botorch_ext.widths.Width`.
+
+        Raises:
+            ValueError: As many widths as there are models are needed, and were not given.
+        """
+        return self._each_width(width, lambda one, model: one(t, model))
+
+    def offset(self, width: ModelWidth | Sequence[ModelWidth], t: int) -> Tensor:
+        """What each model adds to the upper and takes from the lower bound besides ``width * std``,
+        ``(m,)``; arguments as for `width`."""
+        return self._each_width(width, lambda one, model: one.offset(t, model))
+
+    def _each_width(
+        self,
+        width: ModelWidth | Sequence[ModelWidth],
+        value: Callable[[ModelWidth, Model], float | Tensor],
+    ) -> Tensor:
+        def at(one: ModelWidth, model: Model) -> Tensor:
+            # A number goes to its dtype at once: by way of float32 it would be rounded.
+            number = torch.as_tensor(value(one, model), dtype=like.dtype, device=like.device)
+            return number.expand(model.batch_shape)
+
+        like = self.parts[0].model.noise_variance
+        if not isinstance(width, Sequence):
+            return self._gather(lambda model: at(width, model))
+        if len(width) != len(self):
+            raise ValueError(
+                f"width must be one width or one for each of {len(self)} models, got {len(width)}"
+            )
+        values = []
+        for position in range(len(self)):
+            part, member = self._places[position]
+            values.append(at(width[position], part.model)[member])
+        return torch.stack(values)
+
+    def _place(self, position: int) -> tuple[Part[Model], int]:
+        """The part of a model and its place there."""
+        if position not in self._places:
+            raise ValueError(f"position must lie in [0, {len(self)}), got {position}")
+        return self._places[position]
+
+    def _check_rows(self, rows: Sequence[int]) -> None:
+        if not all(0 <= row < self.num_observations for row in rows):
+            raise ValueError(f"rows must lie in [0, {self.num_observations}), got {list(rows)}")
+
+    def _gather(self, function: Callable[[Model], Tensor]) -> Tensor:
+        """A ``b x ...``-dim tensor of each part as ``m x ...``, in the order of the models."""
+        return self._in_order([function(part.model) for part in self.parts])
+
+    def _in_order(self, values: list[Tensor]) -> Tensor:
+        together = values[0] if len(values) == 1 else torch.cat(values)
+        return together if self._natural else together[self._inverse]

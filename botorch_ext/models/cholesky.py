@@ -1,0 +1,383 @@
+"""The Cholesky factor of K + noise, grown a row at a time, with targets that may come late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from botorch_ext.models.pending_columns import PendingColumns
+
+_GROWTH = 1.25
+# A pivot of less than this many units in the last place is rounding, not information.
+_ROUNDING = 100
+_VECTORS = ("z", "y", "gains", "jitter")
+
+
+class GrowingCholesky:
+    """L with L L' = K + diag(noise variance + jitter), and z = L^-1 y for the residual targets y.
+
+    The buffers have room for more points than there are; the unused diagonal of ``L`` is 1, so the
+    whole square is a valid triangular matrix and is solved against without a copy.
+
+    A target may be unknown (*pending*). A pending row counts in L, hence in every variance, and its
+    target is whatever leaves the posterior mean unmoved (hallucination: Desautels et al., 2014):
+    the weights alpha = L^-T z of pending rows are zero, which makes z the part of L^-1 y orthogonal
+    to the columns of L^-1 that belong to pending rows (`PendingColumns`).
+
+    Args:
+        noise_variance: ``*batch``; the ridge lambda.
+        capacity: Rows to allocate at first.
+    """
+
+    # No torch.nn.Module: setting one's attributes takes longer than the arithmetic of a step.
+
+    def __init__(self, noise_variance: Tensor, capacity: int = 64) -> None:
+        self.num_points = 0
+        self.pending: list[int] = []
+        self._mean_weights: Tensor | None = None
+        # Of the oldest pending rows; brought up to date by what changes z, so that looking at a
+        # factor never changes the next digits.
+        self._columns: PendingColumns | None = None
+        self.noise_variance = noise_variance
+        batch = noise_variance.shape
+        self.L = _identity(noise_variance, batch, capacity)
+        self.z, self.y, self.gains, self.jitter = (
+            noise_variance.new_zeros(*batch, capacity) for _ in _VECTORS
+        )
+
+    def map_tensors(self, function: Callable[[Tensor], Tensor]) -> None:
+        """Replaces every tensor, such as when a model moves to another device or dtype."""
+        for name in ("noise_variance", "L", *_VECTORS):
+            setattr(self, name, function(getattr(self, name)))
+        self._mean_weights = self._columns = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Copies of the rows in use and which of them pend: all but the noise variance."""
+        n = self.num_points
+        state: dict[str, Any] = {name: getattr(self, name)[..., :n].clone() for name in _VECTORS}
+        return state | {"L": self.L[..., :n, :n].clone(), "pending": list(self.pending)}
+
+    @classmethod
+    def from_state_dict(cls, noise_variance: Tensor, state: dict[str, Any]) -> GrowingCholesky:
+        """The factor of a `state_dict`, in the dtype and on the device of ``noise_variance``."""
+        factor = cls(noise_variance, capacity=0)
+        for name in ("L", *_VECTORS):
+            setattr(factor, name, state[name].to(noise_variance, copy=True))
+        factor.pending = list(state["pending"])
+        factor.num_points = factor.z.shape[-1]
+        return factor
+
+    def select(self, index: int | list[int]) -> GrowingCholesky:
+        """A copy of one member, or of several, of a batch with one dimension."""
+        new = copy(self)
+        new.map_tensors(lambda tensor: tensor[index].clone())
+        new.pending = list(self.pending)
+        if self._columns is not None:
+            new._columns = self._columns.select(index)
+        return new
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        return self.z.shape[:-1]
+
+    @property
+    def capacity(self) -> int:
+        return self.z.shape[-1]
+
+    def reserve(self, capacity: int) -> None:
+        """Makes room for ``capacity`` rows."""
+        if capacity <= self.capacity:
+            return
+        n = self.num_points
+        # Rounded up so that rows stay aligned.
+        capacity = -(-max(capacity, int(_GROWTH * self.capacity)) // 32) * 32
+        L = _identity(self.L, self.L.shape[:-2], capacity)
+        L[..., :n, :n] = self.L[..., :n, :n]
+        self.L = L
+        for name in _VECTORS:
+            old = getattr(self, name)
+            new = old.new_zeros(*old.shape[:-1], capacity)
+            new[..., :n] = old[..., :n]
+            setattr(self, name, new)
+
+    def solve(self, R: Tensor) -> Tensor:
+        """L^-1 R: ``*batch x n x m`` to at least n rows; those beyond n are zero."""
+        n, m = R.shape[-2:]
+        if 2 * m > n:  # to copy a corner of L costs less than to pad R
+            return torch.linalg.solve_triangular(self.L[..., :n, :n], R, upper=False)
+        R = pad(R, (0, 0, 0, self.capacity - R.shape[-2]))
+        return torch.linalg.solve_triangular(self.L, R, upper=False)
+
+    def solve_transposed(self, V: Tensor) -> Tensor:
+        """L^-T V for V as `solve` returns it, to the same shape."""
+        rows = V.shape[-2]
+        return torch.linalg.solve_triangular(self.L[..., :rows, :rows].mT, V, upper=True)
+
+    @property
+    def mean_weights(self) -> Tensor:
+        """alpha = (K + noise)^-1 y: ``*batch x capacity``, zero beyond n."""
+        if self._mean_weights is None:
+            self._mean_weights = self.solve_transposed(self.z.unsqueeze(-1)).squeeze(-1)
+        return self._mean_weights
+
+    def information_gain(self) -> Tensor:
+        """1/2 log det(I + K / noise): ``*batch``; with jitter, of the noise including it."""
+        return self.gains[..., : self.num_points].sum(dim=-1)
+
+    def _predict(self, cross: Tensor) -> Tensor:
+        return (self.z[..., None, : cross.shape[-2]] @ cross).squeeze(-2)
+
+    def _extension(self, cross: Tensor, covariance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The rows that m new points add, as a function: nothing is changed.
+
+        Args:
+            cross: ``*batch x n x m``: L^-1 K(old, new).
+            covariance: ``*batch x m x m``: K(new, new).
+
+        Returns:
+            The lower triangular ``*batch x m x m`` corner of the new rows, the jitter that was
+            added to each new diagonal entry and the information gain of each, both ``*batch x m``.
+        """
+        conditional = covariance - cross.mT @ cross
+        floor = least_pivot(covariance.diagonal(dim1=-2, dim2=-1))
+        corner, jitter = _cholesky_with_jitter(conditional, self.noise_variance, floor)
+        pivot = corner.diagonal(dim1=-2, dim2=-1).square()
+        return corner, jitter, 0.5 * (pivot / (self.noise_variance[..., None] + jitter)).log()
+
+    def append(
+        self, cross: Tensor, covariance: Tensor, y: Tensor | None
+    ) -> tuple[Tensor, int, Tensor]:
+        """Adds m points in place.
+
+        Args:
+            cross: ``*batch x n x m``: L^-1 K(old, new).
+            covariance: ``*batch x m x m``: K(new, new).
+            y: ``*batch x m`` residual targets, or None when they are pending.
+
+        Returns:
+            The ``*batch x m x m`` corner of the new rows, the first row whose entry of z changed
+            and the change of z from there: ``*batch x n'``.
+        """
+        n, m = cross.shape[-2:]
+        corner, jitter, gains = self._extension(cross, covariance)
+        predicted = self._predict(cross)
+        if y is None:
+            z, target = torch.zeros_like(predicted), predicted
+        else:
+            z, target = _forward_solve(corner, y - predicted), y
+        self.reserve(n + m)
+        new = slice(n, n + m)
+        self.L[..., new, :n] = cross.mT
+        self.L[..., new, new] = corner
+        self.z[..., new], self.y[..., new] = z, target
+        self.gains[..., new], self.jitter[..., new] = gains, jitter
+        self.num_points = n + m
+        self._mean_weights = None
+        if y is None:
+            self.pending.extend(range(n, n + m))
+        elif self.pending:
+            # What is now known moves the mean at the pending points, and with it their targets.
+            start, change = self._project()
+            change[..., n - start :] += z
+            return corner, start, change
+        return corner, n, z
+
+    def extended(self, cross: Tensor, covariance: Tensor, y: Tensor) -> GrowingCholesky:
+        """A new factor with m more points, differentiable in all arguments; this one stays as it
+        is.
+
+        Args:
+            cross: ``*batch' x n x m``: L^-1 K(old, new).
+            covariance: ``*batch' x m x m``: K(new, new).
+            y: ``*batch'' x m`` residual targets; their batch may have more dimensions (fantasies),
+                for which L is not repeated.
+
+        Returns:
+            The factor of n + m points.
+        """
+        n, m = cross.shape[-2:]
+        corner, jitter, gains = self._extension(cross, covariance)
+        z = _forward_solve(corner, y - self._predict(cross))
+        new = GrowingCholesky(self.noise_variance, capacity=0)
+        batch = corner.shape[:-2]
+        top = pad(self.L[..., :n, :n], (0, m)).expand(*batch, n, n + m)
+        new.L = torch.cat([top, torch.cat([cross.mT, corner], dim=-1)], dim=-2)
+        for name, tail in (("z", z), ("y", y), ("gains", gains), ("jitter", jitter)):
+            head = getattr(self, name)[..., :n]
+            shape = torch.broadcast_shapes(head.shape[:-1], tail.shape[:-1], batch)
+            if name in ("gains", "jitter"):
+                shape = batch
+            parts = [head.expand(*shape, n), tail.expand(*shape, m)]
+            setattr(new, name, torch.cat(parts, dim=-1))
+        new.pending = list(self.pending)
+        new.num_points = n + m
+        if self.pending:
+            old = self._current_columns()
+            columns = old.grown(cross.mT[..., old.start :], corner, [])
+            shift, change = columns.correction(new.z[..., columns.start :])
+            new.y = new.y.index_add(-1, torch.tensor(self.pending, device=new.y.device), shift)
+            new.z = new.z + pad(change, (columns.start, 0))
+            new._columns = columns
+        return new
+
+    def _tail_solve(self, start: int, R: Tensor) -> Tensor:
+        """The rows from ``start`` of L^-1 applied to something that is zero before ``start``."""
+        n = self.num_points
+        tail = self.L[..., start:n, start:n].contiguous()
+        return torch.linalg.solve_triangular(tail, R, upper=False)
+
+    def _current_columns(self) -> PendingColumns:
+        """The columns of L^-1 of all pending rows, down to the last row."""
+        columns = self._columns
+        if columns is None:
+            columns = PendingColumns.empty(self.pending[0], self.L, self.L.shape[:-2])
+        new = slice(columns.stop, self.num_points)
+        if new.start == new.stop:
+            return columns
+        pending = [row - new.start for row in self.pending if row >= new.start]
+        left = self.L[..., new, columns.start : new.start]
+        return columns.grown(left, self.L[..., new, new], pending)
+
+    def _project(self) -> tuple[int, Tensor]:
+        """Takes z off the pending columns; returns its change and where that starts."""
+        self._columns = columns = self._current_columns()
+        z = self.z[..., columns.start : self.num_points]
+        shift, change = columns.correction(z)
+        z += change
+        self.y[..., self.pending] += shift
+        return columns.start, change
+
+    def set_targets(self, rows: list[int], y: Tensor) -> tuple[int, Tensor]:
+        """Gives rows new targets: pending ones become known, known ones are replaced.
+
+        Args:
+            rows: Which rows.
+            y: ``*batch x len(rows)`` residual targets.
+
+        Returns:
+            The first row whose entry of z changed, and the change of z from there: ``*batch x n'``.
+        """
+        n = self.num_points
+        start = min([*rows, *self.pending[:1]], default=n)
+        before = self.z[..., start:n].clone()
+        change = y - self.y[..., rows]
+        self.y[..., rows] = y
+        # z moves along the columns of L^-1 of these rows: some are at hand, the others solved for.
+        stop = 0 if self._columns is None else self._columns.stop
+        at_hand = {row: i for i, row in enumerate(self.pending) if row < stop}
+        solved = [i for i, row in enumerate(rows) if row not in at_hand]
+        if solved:
+            first = min(rows[i] for i in solved)
+            R = change.new_zeros(*self.batch_shape, n - first, 1)
+            R[..., [rows[i] - first for i in solved], 0] = change[..., solved]
+            self.z[..., first:n] += self._tail_solve(first, R).squeeze(-1)
+        told = [i for i, row in enumerate(rows) if row in at_hand]
+        self.pending = [row for row in self.pending if row in at_hand or row not in rows]
+        if told:
+            columns = self._current_columns()
+            moved = columns.columns[..., [at_hand[rows[i]] for i in told], :]
+            z = self.z[..., columns.start : n]
+            z += (change[..., None, told] @ moved).squeeze(-2)
+            kept = [i for i, row in enumerate(self.pending) if row not in rows]
+            self.pending = [self.pending[i] for i in kept]
+            self._columns = columns.kept(kept, self.pending[0]) if kept else None
+        if self.pending:
+            self._project()
+        self._mean_weights = None
+        return start, self.z[..., start:n] - before
+
+    def pending_information_gain(self) -> Tensor:
+        """I(pending points; f | known points), what GP-BUCB inflates by: ``*batch``."""
+        if not self.pending:
+            return torch.zeros_like(self.noise_variance)
+        gram = self._current_columns().gram
+        precision = torch.linalg.cholesky(gram).diagonal(dim1=-2, dim2=-1)
+        noise = self.noise_variance[..., None] + self.jitter[..., self.pending]
+        return -(precision.log() + 0.5 * noise.log()).sum(dim=-1)
+
+    def truncate(self, num_points: int) -> tuple[int, Tensor]:
+        """Forgets all rows from ``num_points`` on.
+
+        Returns:
+            The first row whose entry of z changed (pending targets forget those rows, too), and
+            the change of z from there: ``*batch x n'``.
+        """
+        n = self.num_points
+        columns = self._columns
+        old = slice(num_points, n)
+        self.L[..., old, :n] = 0
+        self.L[..., old, old].diagonal(dim1=-2, dim2=-1).fill_(1)
+        for name in _VECTORS:
+            getattr(self, name)[..., old] = 0
+        self.pending = [row for row in self.pending if row < num_points]
+        self.num_points = num_points
+        self._mean_weights = None
+        if not self.pending:
+            self._columns = None
+            return num_points, self.z[..., num_points:num_points]
+        if columns is not None and columns.stop > num_points:
+            self._columns = columns.truncated(num_points, len(self.pending))
+        return self._project()
+
+
+def least_pivot(prior_variance: Tensor) -> Tensor:
+    """The least pivot of a factorisation at points of this prior variance: less is rounding."""
+    return _ROUNDING * torch.finfo(prior_variance.dtype).eps * prior_variance
+
+
+def _identity(like: Tensor, batch: torch.Size, size: int) -> Tensor:
+    eye = like.new_zeros(*batch, size, size)
+    eye.diagonal(dim1=-2, dim2=-1).fill_(1)
+    return eye
+
+
+def _forward_solve(corner: Tensor, residual: Tensor) -> Tensor:
+    """corner^-1 residual for ``... x m x m`` and ``... x m``; a division when m = 1."""
+    if corner.shape[-1] == 1:
+        return residual / corner[..., 0]
+    return torch.linalg.solve_triangular(corner, residual.unsqueeze(-1), upper=False).squeeze(-1)
+
+
+def _cholesky_with_jitter(
+    conditional: Tensor, noise_variance: Tensor, floor: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Cholesky of ``conditional + noise I`` with jitter on those diagonal entries that need it.
+
+    A pivot below its ``... x m`` floor is raised to it, in its own diagonal entry only.
+    """
+    noise = noise_variance[..., None]
+    variance = conditional.diagonal(dim1=-2, dim2=-1)
+    m = conditional.shape[-1]
+    if m == 1:
+        pivot = variance.clamp_min(0) + noise
+        raised = torch.maximum(pivot, floor)
+        return raised.sqrt().unsqueeze(-1), raised - pivot
+    eye = torch.eye(m, dtype=conditional.dtype, device=conditional.device)
+    corner, info = torch.linalg.cholesky_ex(conditional + noise.unsqueeze(-1) * eye)
+    high_enough = corner.diagonal(dim1=-2, dim2=-1).square() >= floor
+    if bool(((info == 0) & high_enough.all(dim=-1)).all()):
+        return corner, torch.zeros_like(variance)
+    return _cholesky_by_columns(conditional, noise_variance, floor)
+
+
+def _cholesky_by_columns(
+    conditional: Tensor, noise_variance: Tensor, floor: Tensor
+) -> tuple[Tensor, Tensor]:
+    S, columns, jitter = conditional, [], []
+    for i in range(conditional.shape[-1]):
+        pivot = S[..., i, i].clamp_min(0) + noise_variance
+        raised = torch.maximum(pivot, floor[..., i])
+        column = S[..., :, i] / raised.sqrt()[..., None]
+        column = torch.cat(
+            [torch.zeros_like(column[..., :i]), raised.sqrt()[..., None], column[..., i + 1 :]],
+            dim=-1,
+        )
+        columns.append(column)
+        jitter.append(raised - pivot)
+        S = S - column[..., :, None] * column[..., None, :]
+    return torch.stack(columns, dim=-1), torch.stack(jitter, dim=-1)

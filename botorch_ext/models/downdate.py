@@ -1,0 +1,92 @@
+"""The posterior without some of its rows, from the factor with all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from botorch_ext.models.cholesky import GrowingCholesky
+
+# With P = (K + noise)^-1 = L^-T L^-1 and S the columns p of L^-1: leaving out the rows p takes the
+# span of S off z and off every L^-1 k(x), and S'S = P_pp is the precision of the left out targets
+# given the others (Rasmussen and Williams 2006, section 5.4.2, for one row).
+
+
+def _columns(L: Tensor, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """The columns ``rows`` of L^-1, ``*batch x n x p``, and the Cholesky factor of their gram."""
+    n, p = L.shape[-1], len(rows)
+    start = min(rows, default=n)
+    units = L.new_zeros(*L.shape[:-2], n, p)
+    units[..., list(rows), range(p)] = 1
+    tail = L[..., start:, start:].contiguous()
+    units[..., start:, :] = torch.linalg.solve_triangular(tail, units[..., start:, :], upper=False)
+    return units, torch.linalg.cholesky(units.mT @ units)
+
+
+def _log_diagonal(L: Tensor) -> Tensor:
+    return L.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
+
+
+@torch.no_grad()
+def moments_without(
+    factor: GrowingCholesky,
+    member: int,
+    rows: Sequence[int],
+    cross: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The posterior of one member of a batch at one point if some rows were not there.
+
+    Args:
+        factor: Of batch shape ``(b,)``.
+        member: Which of the b models.
+        rows: The rows to leave out.
+        cross: ``n``: L^-1 k(data, x).
+        mean: The posterior mean at x with all rows, 0-dim.
+        variance: The posterior variance at x with all rows, 0-dim.
+
+    Returns:
+        Mean, standard deviation and the information gain of the other rows, all 0-dim.
+    """
+    n, noise = factor.num_points, factor.noise_variance[member]
+    gain = factor.gains[member, :n].sum()
+    L, z = factor.L[member, :n, :n], factor.z[member, :n]
+    rows = sorted(set(rows))
+    if not rows:
+        return mean, variance.clamp_min(0).sqrt(), gain
+    S, root = _columns(L, rows)
+    along = torch.linalg.solve_triangular(root, S.mT @ cross.unsqueeze(-1), upper=False)
+    variance = variance + along.square().sum()
+    left_out = noise + factor.jitter[member, rows]
+    gain = gain + _log_diagonal(root) + 0.5 * left_out.log().sum()
+    # What pends has no part in the mean as it is, nor shall it have one in the new mean.
+    silent = sorted({*rows, *factor.pending})
+    if silent != rows:
+        S, root = _columns(L, silent)
+    c, a = (S.mT @ v.unsqueeze(-1) for v in (cross, z))
+    mean = mean - (c * torch.cholesky_solve(a, root)).sum()
+    return mean, variance.clamp_min(0).sqrt(), gain
+
+
+@torch.no_grad()
+def log_evidence(factor: GrowingCholesky, without: Sequence[int] = ()) -> Tensor:
+    """log p(y) of the known rows except some: ``*batch``.
+
+    Args:
+        factor: Of any batch shape.
+        without: Rows to leave out besides those that pend.
+    """
+    n = factor.num_points
+    L, z = factor.L[..., :n, :n], factor.z[..., :n]
+    fit, log_root = z.square().sum(dim=-1), _log_diagonal(L)
+    rows = sorted({*without, *factor.pending})
+    if rows:
+        S, root = _columns(L, rows)
+        a = torch.linalg.solve_triangular(root, S.mT @ z.unsqueeze(-1), upper=False)
+        fit = fit - a.square().sum(dim=(-2, -1))
+        log_root = log_root + _log_diagonal(root)
+    return -0.5 * fit - log_root - 0.5 * (n - len(rows)) * math.log(2 * math.pi)

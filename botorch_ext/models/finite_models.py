@@ -1,0 +1,85 @@
+"""FiniteCandidates: many models on finitely many candidates, kept up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpytorch.kernels import Kernel
+from torch import Tensor
+
+from botorch_ext.models.batches import ModelParts, Part
+from botorch_ext.models.checks import PriorMean
+from botorch_ext.models.downdate import moments_without
+from botorch_ext.models.finite import FinitePosterior
+from botorch_ext.models.specification import Candidate
+
+
+class FiniteCandidates(ModelParts[FinitePosterior]):
+    """Finitely many GP models of the same data on N candidates; made by `CandidateModels.on`.
+
+    Args:
+        entries: The models.
+        candidates: ``N x d``.
+        parts: Their posteriors; without data if None.
+    """
+
+    def __init__(
+        self,
+        entries: list[Candidate],
+        candidates: Tensor,
+        parts: list[Part[FinitePosterior]] | None = None,
+    ) -> None:
+        self.candidates = candidates
+        if parts is None:
+            self._build(entries)
+        else:
+            self._entries, self.parts = entries, parts
+            self._index()
+
+    def _model(
+        self, kernel: Kernel, noise_variance: Tensor, mean: PriorMean | None
+    ) -> FinitePosterior:
+        return FinitePosterior(kernel, self.candidates, noise_variance, mean)
+
+    @property
+    def mean(self) -> Tensor:
+        """The posterior means at the candidates: ``m x N``."""
+        return self._gather(lambda model: model.mean)
+
+    @property
+    def std(self) -> Tensor:
+        """The posterior standard deviations at the candidates: ``m x N``."""
+        return self._gather(lambda model: model.std)
+
+    def add_candidate(self, index: int, y: float | None) -> None:
+        """Adds an observation at one candidate.
+
+        Args:
+            index: The row of the candidate.
+            y: The observation; None while it is pending.
+        """
+        for part in self.parts:
+            part.model.add_candidate(index, y)
+
+    def moments_without(
+        self, position: int, rows: Sequence[int], index: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The posterior of one model at one candidate if some rows were not there.
+
+        Args:
+            position: Of the model.
+            rows: The rows to leave out.
+            index: The row of the candidate.
+
+        Returns:
+            Mean, standard deviation and the information gain of the other rows, all 0-dim.
+
+        Raises:
+            ValueError: A row that does not exist.
+        """
+        self._check_rows(rows)
+        part, member = self._place(position)
+        model = part.model
+        mean, variance = model.mean[member, index], model.variance[member, index]
+        cross = model.cross_factor(index)[member]
+        return moments_without(model.factor, member, rows, cross, mean, variance)

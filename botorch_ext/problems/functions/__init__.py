@@ -1,0 +1,1 @@
+"""Functions that are made up: of known norm, growth or error."""

@@ -1,0 +1,1 @@
+"""Problems from measured data, and the models fitted to them."""

@@ -1,0 +1,73 @@
+"""Which sensor is the hottest at which time: Krause and Ong 2011, section 6.2."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains import FiniteSet
+from botorch_ext.problems.functions.contextual import ContextualFunction
+from botorch_ext.problems.real_data.scaling import Scaling
+from botorch_ext.problems.real_data.temperatures import STEPS_PER_DAY, Temperatures
+
+
+def clock(days: Tensor) -> Tensor:
+    """Times as contexts: the time, and the time of day as a point on the circle.
+
+    On the circle a quarter to midnight is near to midnight, and a stationary kernel of the two
+    columns, such as a Matern kernel, stays positive definite.
+
+    Args:
+        days: ``...`` times, in days from a midnight.
+
+    Returns:
+        ``... x 3``: the time, the cosine and the sine of the angle of a 24-hour hand.
+    """
+    days = days.to(torch.float64)
+    angle = 2 * math.pi * (days % 1)
+    return torch.stack([days, angle.cos(), angle.sin()], dim=-1)
+
+
+class HottestSensor(ContextualFunction):
+    """Reading one of many sensors at a time; the value is its temperature.
+
+    An action is the row of a sensor, a context is one of the times of the table, as `clock` gives
+    them. Values are those of the table, without noise; there are none in between.
+
+    Args:
+        temperatures: The table.
+        scaling: Of the temperatures.
+
+    Attributes:
+        domain: The rows 0, 1, ... of the sensors, ``S x 1``.
+        contexts: ``T x 3``, the times of the table in their order.
+    """
+
+    def __init__(self, temperatures: Temperatures, scaling: Scaling | None = None) -> None:
+        rows = torch.arange(temperatures.num_sensors, dtype=torch.float64)
+        super().__init__(FiniteSet(rows.unsqueeze(-1)), context_dim=3)
+        self.temperatures: Temperatures = temperatures
+        self.scaling: Scaling = scaling or Scaling()
+        steps = torch.arange(temperatures.num_steps, dtype=torch.float64)
+        self.contexts: Tensor = clock(temperatures.first_day + steps / STEPS_PER_DAY)
+        self._table = self.scaling(temperatures.values.to(torch.float64))
+
+    def _evaluate(self, X: Tensor) -> Tensor:
+        rows = self.domain.require_contains(X[:, :1])[:, 0].long()
+        return self._table[rows, self._steps(X[:, 1:])]
+
+    def _steps(self, contexts: Tensor) -> Tensor:
+        """The columns of the table that ``n x 3`` contexts stand for."""
+        first, last = self.contexts[[0, -1], 0].tolist()
+        steps = ((contexts[:, 0] - first) * STEPS_PER_DAY).round()
+        steps = steps.clamp(0, len(self.contexts) - 1).long()
+        # A time of day computed elsewhere is rounded elsewhere.
+        wrong = ((self.contexts[steps] - contexts).abs() > 1e-6).any(dim=-1)
+        if bool(wrong.any()):
+            raise ValueError(
+                "context must be a time of the table as clock gives them, half-hours from day "
+                f"{first:g} to day {last:g}, got {contexts[wrong][0].tolist()}"
+            )
+        return steps

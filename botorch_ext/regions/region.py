@@ -1,0 +1,392 @@
+"""Region: the part of a box that survived elimination, known through constraints, never a grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains import Box, as_points
+from botorch_ext.exceptions import OutsideDomainError
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.regions.constraints import Constraint
+from botorch_ext.regions.level_sets import NUM_GROUPS, hit_and_run, sample_level_set
+from botorch_ext.search.ascent import feasible_ascent, projected_bfgs
+from botorch_ext.search.box import Objective, evaluate, on_faces, on_unit_cube, spread_best
+
+# A point counts as inside when its margin is above minus this, in units of the numbers compared,
+# and minus `Constraint.rounding`: the last digits of a posterior depend on how many points are
+# evaluated together.
+_TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4}
+
+# Sobol points tested first. Where less than this share of them is in the region, uniform points
+# come from hit-and-run.
+_NUM_TESTED = 2048
+_LEAST_ACCEPTANCE = 0.03
+# Hit-and-run: chains, and the sweeps for each dimension after which their points count as uniform.
+_NUM_CHAINS = 1024
+_NUM_SWEEPS = 4
+# Feasible ascent of what quasi-Newton ascent carries out of the region.
+_NUM_STEPS = 20
+# Halvings that find where a line leaves the region.
+_NUM_HALVINGS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Points of a region, and what drawing them told about its volume.
+
+    Args:
+        points: ``m x d``; the first ``num_uniform`` are uniform in the region, the others some of
+            its members and points on its boundary.
+        num_uniform: See above.
+        volume: The estimated share of the box that the region fills.
+        volume_error: Its standard error. By rejection it is that of independent points, which is
+            somewhat too large for Sobol points; by hit-and-run see `sample_level_set`.
+        hit_and_run: Whether the uniform points come from hit-and-run instead of rejection. Then
+            they may miss a part of the region that is tiny and far from the rest.
+    """
+
+    points: Tensor
+    num_uniform: int
+    volume: float
+    volume_error: float
+    hit_and_run: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Draw:
+    """Uniform points, other points, and the volume of the region; see `Population`."""
+
+    uniform: Tensor
+    others: Tensor
+    volume: float
+    volume_error: float
+    hit_and_run: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """The points of a box that meet all constraints.
+
+    Args:
+        box: The box.
+        constraints: Those of the rounds so far, oldest first.
+        members: ``m x d``: points known to lie in the region. At least one is needed where it may
+            be too small to be found.
+
+    Raises:
+        ValueError: A model of another dtype, device or dimension than the box, or a member outside.
+    """
+
+    box: Box
+    constraints: tuple[Constraint, ...] = ()
+    members: Tensor = None  # pyright: ignore[reportAssignmentType]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "constraints", tuple(self.constraints))
+        for constraint in self.constraints:
+            constraint.model.require_takes(self.box.like)
+        if self.members is None:
+            object.__setattr__(self, "members", self.box.like.new_empty(0, self.box.dim))
+        else:
+            members = self.require_contains(self.members, "members").detach().clone()
+            object.__setattr__(self, "members", members)
+
+    @property
+    def dim(self) -> int:
+        return self.box.dim
+
+    @property
+    def like(self) -> Tensor:
+        """A tensor whose dtype and device everything in this region shares."""
+        return self.box.like
+
+    @property
+    def tolerance(self) -> float:
+        """How negative the margin of a point in the region may be.
+
+        1e-9 (1e-4 in float32) times the largest of 1, the thresholds and the widths; and what
+        rounding may do to a slack, w k^(1/2) min(eps c, (eps c^(1/2))^(1/2)) +
+        |z| k^(1/2) eps c^(1/2). There w is the width, k the prior variance, eps that of the dtype,
+        c the condition (k over the least pivot of the factorisation, about the noise variance) and
+        |z|^2 = y' (K + lambda I)^-1 y. In float64 the second part matters at noise variances below
+        about 1e-6, in float32 at all.
+        """
+        sizes = [max(abs(c.threshold), c.width) for c in self.constraints]
+        rounding = max((c.rounding for c in self.constraints), default=0.0)
+        return _TOLERANCE[self.box.dtype] * max([1.0, *sizes]) + rounding
+
+    def margin(
+        self,
+        X: Tensor | Sequence[float] | Sequence[Sequence[float]],
+        level: Tensor | float = -math.inf,
+    ) -> Tensor:
+        """The smallest slack of the constraints; the box plays no part.
+
+        Args:
+            X: ``m x d``, or one point.
+            level: Where the margin is below this, any number below it may be returned. With the
+                level 0 a test of ``>= 0`` costs less: each constraint is evaluated where those
+                before it are met.
+
+        Returns:
+            ``m`` numbers, differentiable in ``X``; infinite where there are no constraints.
+        """
+        return self._margin(as_points(X, self.dim, self.like), level)
+
+    def contains(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
+        """Which points lie in the box and have a margin of at least minus `tolerance`.
+
+        Args:
+            X: ``m x d``, or one point.
+
+        Returns:
+            ``m`` booleans.
+        """
+        X = as_points(X, self.dim, self.like)
+        inside = self.box.contains(X)
+        level = -self.tolerance
+        inside[inside.clone()] = self._margin(X[inside], level) >= level
+        return inside
+
+    def require_contains(
+        self, X: Tensor | Sequence[float] | Sequence[Sequence[float]], name: str = "X"
+    ) -> Tensor:
+        """``X`` as ``m x d`` points, or an `OutsideDomainError` naming the first one outside."""
+        X = self.box.require_contains(X, name)
+        outside = (~self.contains(X)).nonzero()
+        if len(outside):
+            x = X[outside[0, 0]]
+            raise OutsideDomainError(
+                f"{name} must lie in the region, got {x.tolist()} with a margin of "
+                f"{float(self.margin(x)):.3g}"
+            )
+        return X
+
+    def restricted(
+        self,
+        model: KernelGP,
+        width: float,
+        offset: float,
+        threshold: float,
+        points: Tensor | Sequence[float] | Sequence[Sequence[float]],
+    ) -> Region:
+        """The region with one constraint more; this one stays as it is.
+
+        Args:
+            model: See `Constraint`, as for the next three. The region keeps it: it must not grow.
+            width: The multiplier of the standard deviation.
+            offset: What the upper bound adds besides.
+            threshold: The largest lower bound over this region.
+            points: ``m x d``, or one point: first where the lower bound is largest, then any others
+                worth keeping. The members of the new region are the first, which the tolerance is
+                for, and those of the others and of the members of this region whose margin is at
+                least 0.
+
+        Returns:
+            A new region.
+
+        Raises:
+            ValueError: What `Constraint` refuses, a point outside the box, or points that all lie
+                outside the new region.
+        """
+        constraint = Constraint(model, width, offset, threshold)
+        points = self.box.require_contains(points, "points")
+        new = Region(self.box, (*self.constraints, constraint))
+        inside = new.meets(points)
+        inside[:1] |= new.contains(points[:1])
+        if not bool(inside.any()):
+            raise ValueError(
+                f"points must have one in the new region, got {points[0].tolist()}, with a margin "
+                f"of {float(new.margin(points[0])):.3g}, and {len(points) - 1} others outside it"
+            )
+        survivors = self.members[new.meets(self.members)]
+        # Tested above, all together; tested again the last digits could differ.
+        object.__setattr__(new, "members", torch.cat([points[inside], survivors]).detach())
+        return new
+
+    def meets(self, X: Tensor) -> Tensor:
+        """Which points of the box have a margin of at least 0, without any checks: for loops.
+
+        Args:
+            X: ``m x d``, in the box.
+
+        Returns:
+            ``m`` booleans; on a GPU without waiting for it.
+        """
+        met = torch.ones(len(X), dtype=torch.bool, device=X.device)
+        for constraint in self.constraints:
+            if X.is_cuda:
+                met &= constraint.is_met(X)
+                continue
+            (rows,) = met.nonzero(as_tuple=True)
+            if not len(rows):
+                break
+            met[rows] = constraint.is_met(X[rows])
+        return met
+
+    @torch.no_grad()
+    def population(self, num_points: int, seed: int) -> Population:
+        """Points that represent the region: a quarter of them uniform; the first member and others
+        at random, up to a quarter; the others, at least half, moved from those towards faces of the
+        box, as far as the region goes.
+
+        The largest posterior standard deviations are on the boundary.
+
+        Args:
+            num_points: How many, at least 4.
+            seed: The same seed gives the same points.
+
+        Returns:
+            The points, all in the region, and the volume of the region.
+
+        Raises:
+            ValueError: Too few points, or no member and no other point of the region was found.
+        """
+        if num_points < 4:
+            raise ValueError(f"num_points must be at least 4, got {num_points}")
+        generator = torch.Generator().manual_seed(seed)
+        wanted = num_points // 4
+        order = torch.randperm(max(0, len(self.members) - 1), generator=generator)
+        known = torch.cat([self.members[:1], self.members[1:][order.to(self.like.device)]])
+        known = known[:wanted]
+        drawn = self._by_rejection(wanted, seed) or self._by_hit_and_run(wanted, seed, generator)
+        # What was drawn beyond the number wanted is free to start from.
+        uniform, spare = drawn.uniform[:wanted], drawn.uniform[wanted:]
+        points = torch.cat([uniform, known, drawn.others])[: 2 * wanted]
+        if not len(points):
+            raise ValueError("members must be given: no other point of the region was found")
+        starts = torch.cat([spare, points])
+        starts = starts[torch.arange(num_points - len(points)) % len(starts)]
+        moved = self._towards(starts, on_faces(starts, self._hull(points), generator))
+        return Population(
+            torch.cat([points, moved]),
+            len(uniform),
+            drawn.volume,
+            drawn.volume_error,
+            drawn.hit_and_run,
+        )
+
+    def maximize(
+        self, objective: Objective, points: Tensor, num_starts: int = 6, tolerance: float = 1e-9
+    ) -> tuple[Tensor, Tensor]:
+        """Screens points and polishes the best: by quasi-Newton ascent in the box where that ends
+        in the region, by feasible ascent where it does not.
+
+        Args:
+            objective: What to maximise.
+            points: ``m x d``, in the region, such as a population; the members are screened too.
+            num_starts: How many are polished.
+            tolerance: A polish ends when a step gains less than this, relative to the spread of the
+                screened values.
+
+        Returns:
+            The ``d``-dim maximiser found, in the region, and its value.
+        """
+        X = torch.cat([self.members, as_points(points.detach(), self.dim, self.like, "points")])
+        if not len(X):
+            raise ValueError("points must not be empty where the region has no members")
+        values = evaluate(objective, X)
+        best, best_value = X[values.argmax()], values.max()
+        scaled = on_unit_cube(objective.value_and_gradient, self.box, values)
+        starts = self.box.to_unit(X[spread_best(values, X, self.box, num_starts)])
+        free, _ = projected_bfgs(scaled, starts, 0.3 * tolerance**0.5, tolerance)
+        inside = self._unit_meets(free)
+        ends = free[inside]
+        if len(ends) < len(starts):
+            held, _ = feasible_ascent(scaled, starts[~inside], self._unit_meets, _NUM_STEPS)
+            ends = torch.cat([ends, held])
+        X = self.box.from_unit(ends)
+        # A start that never moved can be outside, by the rounding of its coordinates.
+        values = torch.where(self.meets(X), objective.value(X), -torch.inf)
+        top = values.argmax()
+        improved = values[top] > best_value
+        return torch.where(improved, X[top], best), torch.where(improved, values[top], best_value)
+
+    def _by_rejection(self, num_points: int, seed: int) -> _Draw | None:
+        """Sobol points that lie in the region, in their order; None where they are rare."""
+        X = self.box.sample(_NUM_TESTED, seed)
+        inside = self.meets(X)
+        share = float(inside.to(torch.float64).mean())
+        if share < _LEAST_ACCEPTANCE:
+            return None
+        total = int(1.1 * num_points / share)
+        if total > _NUM_TESTED:
+            X = self.box.sample(total, seed)
+            inside = torch.cat([inside, self.meets(X[_NUM_TESTED:])])
+        accepted, tested = int(inside.sum()), len(X)
+        # As if one more point had been accepted and one refused: with all of them accepted the
+        # volume is still not known exactly.
+        smoothed = (accepted + 1) / (tested + 2)
+        error = math.sqrt(smoothed * (1 - smoothed) / tested) if self.constraints else 0.0
+        return _Draw(X[inside], self.members[:0], accepted / tested, error, hit_and_run=False)
+
+    def _by_hit_and_run(self, num_points: int, seed: int, generator: torch.Generator) -> _Draw:
+        """Points of chains from everywhere in the box, and others of chains from the members: where
+        those are is part of the region, even if no other chain came there."""
+        num_chains = -(-max(_NUM_CHAINS, num_points) // NUM_GROUPS) * NUM_GROUPS
+        num_sweeps = _NUM_SWEEPS * self.dim
+        U = self.box.to_unit(self.box.sample(num_chains, seed))
+        found = sample_level_set(self._unit_margin, U, num_points, num_sweeps, generator)
+        others = self.members[:0]
+        if len(self.members):
+            members = self.box.to_unit(self.members)
+            U = members[torch.arange(max(1, num_points // 4)) % len(members)]
+            values = self._unit_margin(U, 0.0)
+            # A member on the very boundary can be outside by rounding.
+            U, values = U[values >= 0], values[values >= 0]
+            pool = torch.cat([found.points, members])
+            U, _ = hit_and_run(self._unit_margin, U, values, 0.0, num_sweeps, pool, generator)
+            others = self.box.from_unit(U)
+        uniform = self.box.from_unit(found.points)
+        return _Draw(uniform, others, found.volume, found.standard_error, hit_and_run=True)
+
+    def _towards(self, X: Tensor, targets: Tensor) -> Tensor:
+        """From each point of the region straight towards its target, as far as the region goes."""
+        reached = X.clone()
+        inside = self.meets(targets)
+        reached[inside] = targets[inside]
+        (rows,) = (~inside).nonzero(as_tuple=True)
+        X, targets = X[rows], targets[rows]
+        low, high = X.new_zeros(len(X), 1), X.new_ones(len(X), 1)
+        for _ in range(_NUM_HALVINGS):
+            middle = (low + high) / 2
+            trial = X.lerp(targets, middle)
+            inside = self.meets(trial)
+            reached[rows[inside]] = trial[inside]
+            low = torch.where(inside[:, None], middle, low)
+            high = torch.where(inside[:, None], high, middle)
+        return reached
+
+    def _hull(self, X: Tensor) -> Box:
+        """The smallest box around points of the region, a little wider, within the box."""
+        lower, upper = X.amin(dim=0), X.amax(dim=0)
+        side = self.box.upper - self.box.lower
+        wider = (0.1 * (upper - lower)).maximum(1e-3 * side)
+        lower, upper = lower - wider, upper + wider
+        return Box(
+            torch.stack([lower.maximum(self.box.lower), upper.minimum(self.box.upper)]),
+            self.box.dtype,
+            self.box.device,
+        )
+
+    def _margin(self, X: Tensor, level: Tensor | float = -math.inf) -> Tensor:
+        margin = X.new_full((len(X),), math.inf)
+        # Oldest first: a round knows little outside its own region, which the earlier ones bound.
+        for constraint in self.constraints:
+            (rows,) = (margin >= level).nonzero(as_tuple=True)
+            if not len(rows):
+                break
+            slack = constraint.slack(X[rows], level)
+            margin = margin.index_put((rows,), torch.minimum(margin[rows], slack))
+        return margin
+
+    def _unit_margin(self, U: Tensor, level: Tensor | float) -> Tensor:
+        return self._margin(self.box.from_unit(U), level)
+
+    def _unit_meets(self, U: Tensor) -> Tensor:
+        return self.meets(self.box.from_unit(U))

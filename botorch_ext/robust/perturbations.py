@@ -1,0 +1,189 @@
+"""Balls of perturbations, and the worst a function can become inside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.robust.box_balls import BoxBalls, Norm
+
+# Pairs of points that are looked at in one go, to bound memory.
+_BLOCK = 2**18
+
+
+@dataclass(frozen=True)
+class Perturbations:
+    """The ball Delta(x) = {x' - x : x' in the domain, |x' - x| <= radius} around every point.
+
+    Source: Bogunovic et al. 2018, section 2; Ziomek et al. 2024, section 6.
+
+    Args:
+        radius: At least 0, in the units of the coordinates; or one radius for each coordinate,
+            which makes the ball an ellipsoid or a box.
+        norm: "l2" or "linf".
+
+    Raises:
+        ValueError: A negative or infinite radius, or another norm.
+    """
+
+    radius: float | Sequence[float] | Tensor
+    norm: Norm = "l2"
+
+    def __post_init__(self) -> None:
+        radius: Any = self.radius
+        radius = radius.tolist() if hasattr(radius, "tolist") else radius  # a tensor or an array
+        radius = tuple(radius) if isinstance(radius, list) else radius
+        object.__setattr__(self, "radius", radius)
+        radii = radius if isinstance(radius, tuple) else (radius,)
+        try:
+            fine = bool(radii) and all(0 <= each < math.inf for each in radii)
+        except TypeError:
+            fine = False
+        if not fine:
+            raise ValueError(f"radius must be non-negative and finite, got {self.radius!r}")
+        if self.norm not in ("l2", "linf"):
+            raise ValueError(f'norm must be "l2" or "linf", got {self.norm!r}')
+
+    def radii(self, like: Tensor) -> Tensor:
+        """One radius for each column of ``like``, in its dtype and on its device.
+
+        Raises:
+            ValueError: There are radii for another number of coordinates.
+        """
+        dim, radius = like.shape[-1], self.radius
+        if isinstance(radius, tuple) and len(radius) != dim:
+            raise ValueError(
+                f"radius must be one number or one for each of {dim} coordinates, got {len(radius)}"
+            )
+        return like.new_tensor(radius).expand(dim).clone()
+
+    def reach(self, X: Tensor, Z: Tensor) -> Tensor:
+        """Which of ``k x d`` points are within reach, up to rounding, of each of ``n x d`` ones:
+        ``n x k``."""
+        return _within(X, Z, self.radii(X), self.norm, _rounding(torch.cat([X, Z])))
+
+    @overload
+    def on(self, domain: FiniteSet) -> FiniteBalls: ...
+
+    @overload
+    def on(self, domain: Box) -> BoxBalls: ...
+
+    def on(self, domain: Domain) -> FiniteBalls | BoxBalls:
+        """The balls around the points of a domain.
+
+        Raises:
+            ValueError: Radii for another number of coordinates.
+        """
+        if isinstance(domain, FiniteSet):
+            return FiniteBalls(domain, self)
+        return BoxBalls(domain, self.radii(domain.bounds), self.norm)
+
+
+class FiniteBalls:
+    """The members of a finite set within reach of each of them, as lists.
+
+    Distances are compared up to rounding: on a regular grid of spacing h, a radius of 2 h reaches
+    the second neighbour.
+
+    Args:
+        domain: The set.
+        perturbations: Radius and norm.
+    """
+
+    def __init__(self, domain: FiniteSet, perturbations: Perturbations) -> None:
+        rows, columns = _pairs(domain.points, perturbations)
+        self.sizes = rows.bincount(minlength=domain.num_points)
+        self._neighbours = columns
+        self._starts = self.sizes.cumsum(dim=0) - self.sizes
+        self._groups = self._grouped()
+
+    def neighbours(self, index: int) -> Tensor:
+        """The rows of the set within reach of one row, itself among them, in ascending order."""
+        start = int(self._starts[index])
+        return self._neighbours[start : start + int(self.sizes[index])]
+
+    def worst_case(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """The least value within reach of every point.
+
+        Args:
+            values: ``*batch x N``: functions on the set.
+
+        Returns:
+            ``*batch x N`` least values and the rows where they are attained (of equal ones the
+            first).
+        """
+        worst, where = torch.empty_like(values), values.new_empty(values.shape, dtype=torch.long)
+        for rows, lists in self._groups:
+            least, column = values[..., lists].min(dim=-1)
+            worst[..., rows] = least
+            where[..., rows] = lists[torch.arange(len(rows), device=lists.device), column]
+        return worst, where
+
+    def _grouped(self) -> list[tuple[Tensor, Tensor]]:
+        """Rows with lists of about the same length, and their lists filled up with the last entry:
+        sets with a few crowded corners need no more memory than there are pairs."""
+        order = self.sizes.argsort(stable=True)
+        sizes = self.sizes[order].tolist()
+        groups, start = [], 0
+        while start < len(sizes):
+            stop = start + 1
+            while (
+                stop < len(sizes)
+                and sizes[stop] <= 2 * sizes[start]
+                and (stop + 1 - start) * sizes[stop] <= _BLOCK
+            ):
+                stop += 1
+            rows = order[start:stop]
+            longest = torch.arange(sizes[stop - 1], device=rows.device)
+            last = self.sizes[rows].unsqueeze(-1) - 1
+            entries = self._starts[rows].unsqueeze(-1) + torch.minimum(longest, last)
+            groups.append((rows, self._neighbours[entries]))
+            start = stop
+        return groups
+
+
+def _pairs(points: Tensor, perturbations: Perturbations) -> tuple[Tensor, Tensor]:
+    """All pairs of rows within reach of each other, in lexicographic order."""
+    radii, num_points = perturbations.radii(points), len(points)
+    # Sorted along the coordinate that separates most points, only a window needs a look.
+    side = points.amax(dim=0) - points.amin(dim=0)
+    axis = int((side / radii.clamp_min(torch.finfo(radii.dtype).tiny)).argmax())
+    order = points[:, axis].argsort()
+    points, slack = points[order], _rounding(points)
+    along = points[:, axis].contiguous()
+    reach = radii[axis] + 2 * slack[axis]
+    keys = []
+    step = max(1, _BLOCK // num_points)
+    for start in range(0, num_points, step):
+        block = points[start : start + step]
+        first = int(torch.searchsorted(along, block[0, axis] - reach))
+        last = int(torch.searchsorted(along, block[-1, axis] + reach, right=True))
+        near = _within(block, points[first:last], radii, perturbations.norm, slack)
+        row, column = near.nonzero(as_tuple=True)
+        keys.append(order[row + start] * num_points + order[column + first])
+    pairs = torch.cat(keys).sort().values
+    return pairs // num_points, pairs % num_points
+
+
+def _rounding(points: Tensor) -> Tensor:
+    """What rounding makes of the differences of coordinates."""
+    return 8 * torch.finfo(points.dtype).eps * points.abs().amax(dim=0)
+
+
+def _within(A: Tensor, B: Tensor, radii: Tensor, norm: Norm, slack: Tensor) -> Tensor:
+    """Which pairs are at most the radii apart, up to the rounding of differences of coordinates:
+    ``len(A) x len(B)``."""
+    # One coordinate after another: a matrix product would lose half of the digits.
+    total = A.new_zeros(len(A), len(B))
+    inside = torch.ones_like(total, dtype=torch.bool)
+    for a, b, radius, rounding in zip(A.T, B.T, radii, slack, strict=True):
+        apart = ((a[:, None] - b).abs() - rounding).clamp_min(0)
+        inside &= apart <= radius
+        total += (apart / torch.where(radius > 0, radius, 1)).square()
+    return inside if norm == "linf" else inside & (total <= 1 + 8 * torch.finfo(A.dtype).eps)

@@ -1,0 +1,1 @@
+"""Search: the maximisers of acquisition functions over a box, and over models too."""

@@ -1,0 +1,224 @@
+"""The argmax over (point, model) pairs on a box: the upper confidence bounds of many models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains import Box
+from botorch_ext.domains.contexts import with_context
+from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.search.ascent import projected_bfgs
+from botorch_ext.search.box import ConfidenceBound, on_unit_cube, screening_points, spread_best
+
+# Numbers in the largest intermediate tensor of a screening, to bound memory.
+_MAX_ENTRIES = 2**21
+# Models that are screened more closely (at least; of many, a quarter), how many times more points
+# they are screened on, and the starts of each that climb a few steps.
+_NUM_MODELS, _CLOSER, _NUM_STARTS, _FIRST_STEPS = 8, 2, 12, 4
+# Of points around the best so far, in sides of the box.
+_DISTANCES = (0.1, 0.2, 0.4)
+# Models that are climbed with to the end, and the starts of each.
+_NUM_FINALISTS, _NUM_FINAL_STARTS = 4, 3
+
+
+@dataclass(frozen=True, eq=False)
+class UpperBounds:
+    """mean + width * std + offset of each of several models.
+
+    Args:
+        models: m models.
+        widths: ``m``.
+        offsets: ``m``.
+        context: ``d_z``: points are actions, the models see them joined with this context.
+    """
+
+    models: CandidateModels
+    widths: Tensor
+    offsets: Tensor
+    context: Tensor | None = None
+
+    @torch.no_grad()
+    def values(self, X: Tensor) -> Tensor:
+        """``m x n`` values at ``n x d`` points, a part of them at a time."""
+        rows = max(self.models.num_observations, 1) * self.models.num_models
+        chunks = X.split(max(_MAX_ENTRIES // rows, 16))
+        return torch.cat([self._values(chunk) for chunk in chunks], dim=-1)
+
+    def _values(self, X: Tensor) -> Tensor:
+        mean, std = self.models.mean_and_std(with_context(X, self.context))
+        return mean + self.widths[:, None] * std + self.offsets[:, None]
+
+    def select(self, positions: Sequence[int]) -> UpperBounds:
+        """Those of some of the models."""
+        rows = torch.as_tensor(positions, device=self.widths.device)
+        models = self.models.select(positions)
+        return UpperBounds(models, self.widths[rows], self.offsets[rows], self.context)
+
+
+class AverageBound:
+    """The average of upper confidence bounds, an `Objective`.
+
+    Args:
+        bounds: Of m models.
+        probabilities: ``m``.
+    """
+
+    def __init__(self, bounds: UpperBounds, probabilities: Tensor) -> None:
+        # What weighs less than rounding does is left out: most models, after a while.
+        kept = (probabilities > torch.finfo(probabilities.dtype).eps).nonzero().flatten().tolist()
+        self.bounds = bounds.select(kept)
+        self.probabilities = probabilities[kept]
+
+    def value(self, X: Tensor) -> Tensor:
+        return self.probabilities @ self.bounds.values(X)
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        m = len(self.probabilities)
+        climber = _Climber(self.bounds, X.shape[0])
+        values, gradients = climber.value_and_gradient(X.repeat(m, 1))
+        weights = self.probabilities[climber.positions]
+        return weights @ values.view(m, -1), (
+            weights[:, None, None] * gradients.view(m, *X.shape)
+        ).sum(dim=0)
+
+
+class _Climber:
+    """Upper bounds at points that each belong to one model: s points for each of m models.
+
+    Points are in the order of `positions`: all of a model's together.
+    """
+
+    def __init__(self, bounds: UpperBounds, num_points: int) -> None:
+        self._parts: list[tuple[ConfidenceBound, Tensor]] = []
+        self._num_points = num_points
+        self.positions: list[int] = []
+        for part in bounds.models.parts:
+            self.positions += part.positions
+            rows = torch.as_tensor(part.positions, device=bounds.widths.device)
+            widths = bounds.widths[rows, None]
+            bound = ConfidenceBound(part.model, widths, context=bounds.context)
+            self._parts.append((bound, bounds.offsets[rows]))
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """``(m s) x d`` points to ``m s`` values and ``(m s) x d`` gradients."""
+        values, gradients, start = [], [], 0
+        for bound, offsets in self._parts:
+            stop = start + len(offsets) * self._num_points
+            points = X[start:stop].view(len(offsets), self._num_points, -1)
+            value, gradient = bound.value_and_gradient(points)
+            values.append((value + offsets[:, None]).flatten())
+            gradients.append(gradient.flatten(0, 1))
+            start = stop
+        return torch.cat(values), torch.cat(gradients)
+
+
+def maximize_over_models(
+    bounds: UpperBounds,
+    box: Box,
+    seed: int,
+    num_raw: int = 512,
+    extra: Tensor | None = None,
+    tolerance: float = 1e-9,
+) -> tuple[Tensor, int]:
+    """The point and the model with the highest upper confidence bound.
+
+    All models are screened on the same points. Those whose best is highest are screened on more and
+    climb a few steps from several starts, each under its own model; the best few climb on. All of
+    them climb together.
+
+    Args:
+        bounds: Of m models.
+        box: Where.
+        seed: Seeds the screening points.
+        num_raw: Points that all models are screened on.
+        extra: ``n x d`` more points to screen, such as the best so far.
+        tolerance: A climb ends when a step gains less than this, relative to the spread of the
+            screened values.
+
+    Returns:
+        The ``d``-dim point and the position of its model.
+    """
+    X = screening_points(box, (1 + _CLOSER) * num_raw, seed)
+    # Screening points are ordered: Sobol points first, then those moved to faces.
+    X = X[torch.randperm(len(X), generator=torch.Generator().manual_seed(seed)).to(X.device)]
+    first, more = X[:num_raw], X[num_raw:]
+    if extra is not None and len(extra):
+        first = torch.cat([extra, first])
+        near = _near(extra, box, len(more) // 8, seed)
+        more = torch.cat([near, more[len(near) :]])
+    values = bounds.values(first)  # (m, n)
+    places = _highest(values, max(_NUM_MODELS, len(values) // 4))
+    closer = bounds.select(places)
+    values = torch.cat([values[places], closer.values(more)], dim=-1)
+    X = torch.cat([first, more])
+    starts = torch.stack([X[spread_best(row, X, box, _NUM_STARTS)] for row in values])
+    ends, heights = _climb(closer, box, starts, values, tolerance, _FIRST_STEPS)
+    finalists = _highest(heights, _NUM_FINALISTS)
+    places = [places[place] for place in finalists]
+    num_starts = min(_NUM_FINAL_STARTS, starts.shape[1])
+    best = heights[finalists].topk(num_starts, dim=-1).indices.unsqueeze(-1)
+    starts = ends[finalists].gather(1, best.expand(-1, -1, box.dim))
+    ends, heights = _climb(closer.select(finalists), box, starts, values, tolerance)
+    top = int(heights.argmax())
+    return ends.flatten(0, 1)[top], places[top // num_starts]
+
+
+def _near(X: Tensor, box: Box, num: int, seed: int) -> Tensor:
+    """Random points around given ones: bounds of short lengthscales have their maxima there, where
+    few Sobol points fall."""
+    generator = torch.Generator().manual_seed(seed)
+    which = torch.randint(len(X), (num,), generator=generator)
+    steps = torch.randn(num, box.dim, generator=generator, dtype=torch.float64)
+    steps *= torch.tensor(_DISTANCES, dtype=steps.dtype).repeat(num)[:num, None]
+    U = box.to_unit(X[which.to(X.device)]) + steps.to(X)
+    return box.from_unit(U.clamp(0, 1))
+
+
+def _highest(values: Tensor, num: int) -> list[int]:
+    """The rows of ``m x n`` values with the highest entries, from the highest on; of equal ones the
+    first."""
+    order = values.amax(dim=-1).sort(descending=True, stable=True).indices
+    return order[:num].tolist()
+
+
+def _climb(
+    bounds: UpperBounds,
+    box: Box,
+    starts: Tensor,
+    values: Tensor,
+    tolerance: float,
+    max_iterations: int = 200,
+) -> tuple[Tensor, Tensor]:
+    """Climbs from ``m x s x d`` starts, those of each model under its own bound.
+
+    Args:
+        bounds: Of the m models.
+        box: Where.
+        starts: ``m x s x d``.
+        values: Some values of the bounds, for their scale.
+        tolerance: See `maximize_over_models`.
+        max_iterations: Steps of each climb.
+
+    Returns:
+        ``m x s x d`` ends and their ``m x s`` heights, none below its start.
+    """
+    climber = _Climber(bounds, starts.shape[1])
+    flat = starts[climber.positions].flatten(0, 1)
+
+    def own(points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        # All of them each time: a batch of models is not cut to those that still climb.
+        value, gradient = climber.value_and_gradient(flat.index_copy(0, rows, points))
+        return value[rows], gradient[rows]
+
+    scaled = on_unit_cube(own, box, values)
+    ends, _ = projected_bfgs(
+        scaled, box.to_unit(flat), 0.3 * tolerance**0.5, tolerance, max_iterations, with_rows=True
+    )
+    ends = box.from_unit(ends)
+    heights, _ = climber.value_and_gradient(ends)
+    order = torch.tensor(climber.positions, device=flat.device).argsort()
+    return ends.view_as(starts)[order], heights.view(starts.shape[:-1])[order]

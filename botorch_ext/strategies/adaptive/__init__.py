@@ -1,0 +1,1 @@
+"""Adaptive strategies: each point is chosen from all that was told."""

@@ -1,0 +1,1 @@
+"""Fixed designs: rounds and levels planned without looking at their own observations."""

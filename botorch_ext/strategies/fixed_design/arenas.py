@@ -1,0 +1,163 @@
+"""Where a phased method may still ask: what differs between finite sets and boxes."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.models.finite import FinitePosterior
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.regions.planning import POPULATION_SIZE, plan, plan_in_region
+from botorch_ext.regions.region import Population, Region
+from botorch_ext.search.box import ConfidenceBound
+from botorch_ext.widths import Width
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The plan of a round.
+
+    Args:
+        plan: Its ``t_r`` points in the order of asking: rows of the finite set, or coordinates.
+        std: ``t_r`` standard deviations, each given the points before it.
+        volume: The share of the domain that the points were chosen from.
+        volume_error: The standard error of that estimate.
+    """
+
+    plan: list[Any]
+    std: list[float]
+    volume: float
+    volume_error: float
+
+
+# Width, offset, threshold and argmax of a `Closing`.
+Bounds = tuple[float, float, float, list[float]]
+
+
+class Arena(Protocol):
+    """What differs between finite sets and boxes."""
+
+    @property
+    def whole(self) -> Tensor | Region:
+        """What survives before anything is eliminated."""
+        ...
+
+    def choose(self, survivors: Any, model: KernelGP, length: int, seed: int) -> Choice:
+        """Plans a round among survivors."""
+        ...
+
+    def points(self, choice: Choice) -> Tensor:
+        """The planned points, ``t_r x d``."""
+        ...
+
+    def eliminate(
+        self,
+        survivors: Any,
+        model: KernelGP,
+        width: Width,
+        X: Tensor,
+        Y: Tensor,
+        known: tuple[float, list[float]] | None,
+        seed: int,
+    ) -> tuple[Bounds, Tensor | Region]:
+        """The confidence bounds of observations and who survives them; ``known`` are the threshold
+        and the argmax where they were recorded."""
+        ...
+
+
+class FiniteArena:
+    """Survivors are ascending rows of the set."""
+
+    def __init__(self, domain: FiniteSet) -> None:
+        self.candidates = domain.points
+        self.whole = torch.arange(domain.num_points, device=domain.device)
+
+    def choose(self, survivors: Tensor, model: KernelGP, length: int, seed: int) -> Choice:
+        batch = plan(FiniteSet(self.candidates[survivors]), model, length, seed=seed)
+        rows = survivors[batch.indices].tolist()
+        return Choice(rows, batch.std.tolist(), len(survivors) / len(self.candidates), 0.0)
+
+    def points(self, choice: Choice) -> Tensor:
+        return self.candidates[choice.plan]
+
+    def eliminate(
+        self,
+        survivors: Tensor,
+        model: KernelGP,
+        width: Width,
+        X: Tensor,
+        Y: Tensor,
+        known: tuple[float, list[float]] | None,
+        seed: int,
+    ) -> tuple[Bounds, Tensor]:
+        candidates = self.candidates[survivors]
+        posterior = FinitePosterior.from_model(model, candidates)
+        posterior.add(X, Y)
+        w, offset = _evaluate(width, posterior)
+        half = w * posterior.std + offset
+        lower = posterior.mean - half
+        if known is None:
+            threshold, top = lower.max(dim=0)
+            known = float(threshold), candidates[top].tolist()
+        return (w, offset, *known), survivors[posterior.mean + half >= known[0]]
+
+
+class BoxArena:
+    """Survivors are a region of the box."""
+
+    def __init__(self, domain: Box) -> None:
+        self.whole = Region(domain)
+        self._last: tuple[Region, int, Population] | None = None
+
+    def _population(self, survivors: Region, seed: int) -> Population:
+        """That of the last call where it was the same: a round is planned and judged with one."""
+        if self._last is None or self._last[0] is not survivors or self._last[1] != seed:
+            self._last = survivors, seed, survivors.population(POPULATION_SIZE, seed)
+        return self._last[2]
+
+    def choose(self, survivors: Region, model: KernelGP, length: int, seed: int) -> Choice:
+        population = self._population(survivors, seed)
+        batch = plan_in_region(survivors, model, length, population.points)
+        X, std = batch.X.tolist(), batch.std.tolist()
+        return Choice(X, std, population.volume, population.volume_error)
+
+    def points(self, choice: Choice) -> Tensor:
+        return self.whole.like.new_tensor(choice.plan)
+
+    def eliminate(
+        self,
+        survivors: Region,
+        model: KernelGP,
+        width: Width,
+        X: Tensor,
+        Y: Tensor,
+        known: tuple[float, list[float]] | None,
+        seed: int,
+    ) -> tuple[Bounds, Region]:
+        posterior = deepcopy(model)
+        posterior.add(X, Y)
+        w, offset = _evaluate(width, posterior)
+        if known is None:
+            lower = ConfidenceBound(posterior, -w)
+            population = self._population(survivors, seed).points
+            x, value = survivors.maximize(lower, torch.cat([X, population]))
+            known = float(value) - offset, x.tolist()
+        best = X.new_tensor(known[1]).unsqueeze(0)
+        return (w, offset, *known), survivors.restricted(
+            posterior, w, offset, known[0], torch.cat([best, X])
+        )
+
+
+def _evaluate(width: Width, posterior: FinitePosterior | KernelGP) -> tuple[float, float]:
+    t = posterior.num_observations + 1
+    return float(width(t, posterior)), float(width.offset(t, posterior))
+
+
+def arena_of(domain: Domain) -> Arena:
+    """The arena of a domain."""
+    return BoxArena(domain) if isinstance(domain, Box) else FiniteArena(domain)

@@ -1,0 +1,290 @@
+"""Breadthwise exploration: ever smaller cells, as small as the instance is worth."""
+
+from __future__ import annotations
+
+from copy import copy, deepcopy
+from typing import Any, ClassVar
+
+import torch
+from gpytorch.means import ConstantMean, ZeroMean
+from torch import Tensor
+
+from botorch_ext.checks import whole_number
+from botorch_ext.domains import Box
+from botorch_ext.domains.cells import CellTree
+from botorch_ext.exceptions import CellLimitWarning, HorizonWarning
+from botorch_ext.kernel_functions.smoothness import (
+    HolderConstants,
+    given_constants,
+    holder_constants,
+)
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.replicates import RepeatedDesign
+from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.events import Abandoned, Asked, Event, Told, Trial
+from botorch_ext.strategies.fixed_design.horizon import (
+    ObservedMeans,
+    require_left,
+    require_prior,
+    waiting,
+)
+from botorch_ext.strategies.fixed_design.level import Level
+from botorch_ext.strategies.fixed_design.records import check_kept
+from botorch_ext.strategies.fixed_design.refinement import Descent, RefinementRule
+from botorch_ext.strategies.probes import probes_of
+from botorch_ext.widths import Width, as_width, check_rkhs_bound
+
+
+class BreadthwiseExploration(Strategy):
+    """A tree of cells, explored a level at a time: within a level the center with the largest
+    standard deviation is evaluated, until all are known better than f can move within a cell; then
+    cells that cannot hold the maximum are dropped and the others are split.
+
+    Each level starts from the prior and is judged by its own observations alone, so widths for
+    fixed designs apply. A level is refined when all its trials are told or abandoned; any number of
+    trials may be out within a level. The first trial of a level has what was kept before it in its
+    ``info["opening"]``.
+
+    A cell x of level h is kept where mean + width * std + V_h reaches the largest mean - width *
+    std; V_h = B C_k r_h^xi, r_h its half-diagonal in lengthscales.
+
+    Source: Shekhar and Javidi 2022, algorithm 1, corrected: the threshold is the largest lower
+    bound (definition 14 prints the smallest), V_h is added when cells are kept (else that of the
+    maximiser can be lost), refining waits for width * std, not std, to fall below V_h, V_h has the
+    constant B C_k for the printed B k(0), and it is V_h that must exceed 1/sqrt(T) (else one
+    evaluation with little noise ends all refining).
+
+    Args:
+        domain: The box.
+        model: A `KernelGP` without data: kernel, noise variance and a prior mean that is constant.
+        width: The confidence width, called with the design of one level, whose candidates are the
+            centers of its active cells; a float is a constant.
+        horizon: T, the number of trials. Levels in whose cells f moves by at most 1/sqrt(T), in
+            units of f, are not refined.
+        rkhs_bound: B, at least the RKHS norm of f.
+        holder: C_k and xi of sqrt(k(x,x) + k(z,z) - 2 k(x,z)) <= C_k r^xi, where the kernel is no
+            RBF or Matern kernel nor made of such: `HolderConstants`, or a pair of which r is in the
+            units of the box.
+        max_cells: A level that would have more active cells than this is not entered, with a
+            warning: the one before is evaluated until it has twice as many observations, by which
+            more cells may be dropped, and so on.
+        seed: Of nothing: the method is deterministic.
+
+    Warns:
+        HorizonWarning: Not even the box is refined, as B is small: the unit of f is too large.
+
+    Raises:
+        ValueError: A domain that is no `Box`; a horizon less than 1; a kernel whose smoothness is
+            not known without ``holder``; an impossible constant; or a model that has data, batch
+            dimensions, transforms or a mean that is not constant, or another dtype or device than
+            the domain.
+    """
+
+    _fixed: ClassVar[frozenset[str]] = Strategy._fixed | {
+        "model",
+        "tree",
+        "holder",
+        "_rule",
+        "_means",
+    }
+
+    def __init__(
+        self,
+        domain: Box,
+        model: KernelGP,
+        width: Width | float,
+        horizon: int,
+        *,
+        rkhs_bound: float,
+        holder: HolderConstants | tuple[float, float] | None = None,
+        max_cells: int = 2**13,
+        seed: int = 0,
+    ) -> None:
+        if not isinstance(domain, Box):
+            raise ValueError(f"domain must be a Box, which can be split, got {domain!r}")
+        super().__init__(domain, seed)
+        self.horizon = whole_number(horizon, "horizon", least=1)
+        max_cells = whole_number(max_cells, "max_cells", least=1)
+        check_rkhs_bound(rkhs_bound)
+        require_prior(model, domain)
+        if not isinstance(model.mean, ConstantMean | ZeroMean | None):
+            raise ValueError(
+                "mean must be constant, as f - mean is what moves by no more than V_h in a cell: "
+                f"take any other off the observations, got {model.mean!r}"
+            )
+        self.holder = (
+            holder_constants(model.kernel, domain.dim)
+            if holder is None
+            else given_constants(holder, domain.dim)
+        )
+        self._note_large_kernel(float(model.largest_variance(probes_of(domain, None, self.seed))))
+        self.model = model
+        self.width = as_width(width)
+        self.tree = CellTree(domain, self.holder.lengthscales)
+        self._rule = RefinementRule(
+            self.tree, model, self.width, self.horizon, float(rkhs_bound), self.holder, max_cells
+        )
+        root = self._rule.root()
+        if self._rule.is_fine(root):
+            self._note(self._rule.why_idle(root), HorizonWarning)
+        self._raise_warnings(stacklevel=3)
+        self.levels: list[Level] = [root]
+        self._means = ObservedMeans(model)
+        # Everything asked on the current level and not abandoned.
+        self._design = RepeatedDesign(model, root.centers)
+        # The rows of the trials of the current level.
+        self._rows: list[int] = []
+        self._opening: Descent | None = None
+
+    def report(self) -> dict[str, Any]:
+        return super().report() | {
+            "horizon": self.horizon,
+            "width": repr(self.width),
+            "holder_constant": self.holder.constant,
+            "holder_exponent": self.holder.exponent,
+            "levels": [level.summary() for level in self.levels],
+        }
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def _require_askable(self, num_trials: int, choices: Choices) -> None:
+        asked = len(self.history.trials)
+        require_left(num_trials, asked, self.horizon)
+        available = self._num_available(num_trials, asked + 1)
+        if available < num_trials:
+            raise waiting(num_trials, available, self.pending, "the level is refined")
+
+    def _num_available(self, num_trials: int, t: int) -> int:
+        """How many of so many trials can be asked before something must be told."""
+        pending = len(self.history.trials) - len(self.history.values) - len(self.history.abandoned)
+        if pending and self._rule.is_known(self.levels[-1], self._design, t):
+            return 0
+        if num_trials == 1:
+            return 1
+        level, design, opening = self._at(t)
+        level, design = copy(level), deepcopy(design)
+        if opening is not None and opening.crowded is not None:
+            level.put_off(design.num_observations)
+        for ahead in range(1, num_trials):
+            design.add(int(design.variance.argmax()))
+            if self._rule.is_known(level, design, t + ahead):
+                return ahead
+        return num_trials
+
+    def _at(self, t: int) -> tuple[Level, RepeatedDesign, Descent | None]:
+        """The level on which step t is asked, and what was refined before it, or was not for too
+        many cells."""
+        if not self._rule.is_known(self.levels[-1], self._design, t):
+            return self.levels[-1], self._design, None
+        if self._opening is None:
+            self._opening = self._rule.descend(self.levels[-1], self._design, t)
+        return self._opening.level, self._opening.design, self._opening
+
+    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
+        level, design, opening = self._at(len(self.history.trials) + 1)
+        row = int(design.variance.argmax())
+        info: dict[str, Any] = {
+            "level": level.depth,
+            "cell": int(level.codes[row]),
+            "std": float(design.variance[row].clamp_min(0).sqrt()),
+            "slack": level.slack,
+        }
+        if opening is not None:
+            info["opening"] = opening.record
+        return design.candidates[row].clone(), info
+
+    # --- the fold ---------------------------------------------------------------------------------
+
+    def _absorb(self, event: Event) -> None:
+        match event:
+            case Asked(trial):
+                self._absorb_asked(trial)
+            case Told(id, value):
+                row = self._rows[id - self.levels[-1].first]
+                self.levels[-1].counts[row] += 1
+                self.levels[-1].sums[row] += value
+            case Abandoned(id):
+                self._design.remove(self._rows[id - self.levels[-1].first])
+
+    def _absorb_asked(self, trial: Trial) -> None:
+        opening = self._opening_of(trial)
+        level, design = self.levels[-1], self._design
+        if opening is not None:
+            level, design = opening.level, opening.design
+        row = self._checked_row(trial, level, design)
+        if opening is not None:
+            self._enter(opening)
+        self._opening = None
+        self._rows.append(row)
+        design.add(row)
+
+    def _enter(self, opening: Descent) -> None:
+        left = [self.levels[-1], *opening.levels][: len(opening.refinements)]
+        for level, refinement in zip(left, opening.refinements, strict=True):
+            level.refinement = refinement
+        if opening.levels:
+            self.levels.extend(opening.levels)
+            self._design, self._rows = opening.design, []
+        if opening.crowded is not None:
+            if opening.level.next_look == 0:
+                self._note(self._rule.why_crowded(opening), CellLimitWarning)
+            opening.level.put_off(opening.design.num_observations)
+
+    def _opening_of(self, trial: Trial) -> Descent | None:
+        """What a trial opens: decided just now, or recorded; None within a level."""
+        t = trial.id + 1
+        if t > self.horizon:
+            raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
+        record = trial.info.get("opening")
+        if record is None:
+            if self._rule.is_known(self.levels[-1], self._design, t, -self._rule.recorded):
+                raise ValueError(
+                    f"info of trial {trial.id} must have an opening: a level starts there, got "
+                    f"{list(trial.info)}"
+                )
+            return None
+        if self._opening is not None and self._opening.record is record:
+            return self._opening
+        name = f"opening of trial {trial.id}"
+        check_kept(record, name)
+        if pending := self.pending:
+            raise ValueError(
+                f"{name} must come after the level before, of which these pend: {pending}"
+            )
+        try:
+            return self._rule.descend(self.levels[-1], self._design, t, record)
+        except (ValueError, IndexError) as error:
+            raise ValueError(f"{name} must be one of these observations: {error}") from error
+
+    def _checked_row(self, trial: Trial, level: Level, design: RepeatedDesign) -> int:
+        """The row of the cell of a trial, or a ValueError where the method would not ask it."""
+        info, cell = trial.info, trial.info.get("cell")
+        row = level.row_of(cell) if type(cell) is int else None
+        if row is None or info.get("level") != level.depth:
+            raise ValueError(
+                f"info of trial {trial.id} must have an active cell of level {level.depth}, got "
+                f"cell {cell!r} of level {info.get('level')!r}"
+            )
+        if not torch.equal(trial.x, design.candidates[row]):
+            raise ValueError(
+                f"x of trial {trial.id} must be the center {design.candidates[row].tolist()} of "
+                f"its cell, got {trial.x.tolist()}"
+            )
+        pair = design.variance[[row, int(design.variance.argmax())]].clamp_min(0).sqrt()
+        std, largest = pair.tolist()
+        if not self._rule.is_recorded(std, largest):
+            raise ValueError(
+                f"cell of trial {trial.id} must have the largest std, {largest:g}, got {std:g}"
+            )
+        for name, known in (("std", std), ("slack", level.slack)):
+            given = info.get(name)
+            if type(given) is not float or not self._rule.is_recorded(given, known):
+                raise ValueError(
+                    f"info of trial {trial.id} must have {name} {known}, got {given!r}"
+                )
+        return row
+
+    def _evaluated_means(self) -> Tensor:
+        """Of the observations of all levels."""
+        return self._means.at(*self._evaluated())

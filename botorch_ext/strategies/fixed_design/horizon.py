@@ -1,0 +1,70 @@
+"""What methods share whose rounds start from the prior, up to a horizon."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from botorch_ext.domains import Domain
+from botorch_ext.exceptions import HorizonReached, WaitingForObservations
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.replicates import means_with_repeats
+
+
+def require_prior(model: KernelGP, domain: Domain) -> None:
+    """A ValueError unless this is a model without data and transforms that takes points of the
+    domain."""
+    model.require_takes(domain.like)
+    if model.num_observations:
+        raise ValueError(
+            "model must have no data, since rounds start from the prior, got "
+            f"{model.num_observations} observations"
+        )
+    if model.has_transforms:
+        raise ValueError("model must not have input or outcome transforms")
+
+
+def require_left(num_trials: int, asked: int, horizon: int) -> None:
+    """Raises `HorizonReached` unless so many trials are left after those that were asked."""
+    if asked + num_trials > horizon:
+        raise HorizonReached(
+            f"num_trials must be at most {horizon - asked}, what the horizon of {horizon} has "
+            f"left, got {num_trials}",
+            horizon,
+        )
+
+
+def waiting(
+    num_trials: int, available: int, missing: list[int], before: str
+) -> WaitingForObservations:
+    """The error where more trials are asked for than are available before all must be told.
+
+    Args:
+        num_trials: How many were asked for.
+        available: How many there are.
+        missing: The trials that are neither told nor abandoned.
+        before: What comes then.
+    """
+    return WaitingForObservations(
+        f"num_trials must be at most {available} before {before}, got {num_trials}: it waits until "
+        f"all its trials are told or abandoned, and of those asked these are not: {missing}",
+        missing,
+        available,
+    )
+
+
+class ObservedMeans:
+    """The posterior mean of all observations at their own points, computed when data have come.
+
+    Args:
+        model: Kernel, noise variance and prior mean, without data.
+    """
+
+    def __init__(self, model: KernelGP) -> None:
+        self._model = model
+        self._last: tuple[Tensor, Tensor, Tensor] | None = None
+
+    def at(self, X: Tensor, Y: Tensor) -> Tensor:
+        """The ``n`` means at ``n x d`` points given their ``n`` values."""
+        if self._last is None or not (X.equal(self._last[0]) and Y.equal(self._last[1])):
+            self._last = X, Y, means_with_repeats(self._model, X, Y)
+        return self._last[2]

@@ -1,0 +1,225 @@
+"""When a level of cells is refined, which of its cells are kept, and what comes next."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains.cells import MAX_LEVEL, CellTree
+from botorch_ext.kernel_functions.smoothness import HolderConstants
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.replicates import RepeatedDesign
+from botorch_ext.strategies.fixed_design.level import Level, Refinement
+from botorch_ext.widths import Width
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """What one step refined.
+
+    Args:
+        refinements: The ends of the levels that were left.
+        levels: Those that were entered.
+        level: Where the step is asked: the last of them, or the one from before.
+        design: Its evaluations.
+        record: What the event must hold so that replaying it decides nothing.
+    """
+
+    refinements: list[Refinement]
+    levels: list[Level]
+    level: Level
+    design: RepeatedDesign
+    record: dict[str, Any]
+
+    @property
+    def crowded(self) -> int | None:
+        """How many cells the next level would have, where they are too many and the level is
+        therefore not refined; else None."""
+        return self.record.get("crowded")
+
+
+@dataclass(frozen=True, eq=False)
+class RefinementRule:
+    """Algorithm 1 of Shekhar and Javidi 2022, corrected, without its evaluations.
+
+    Args:
+        tree: The cells.
+        model: The prior.
+        width: The confidence width.
+        horizon: T.
+        rkhs_bound: B.
+        holder: C_k and xi.
+        max_cells: A level whose kept cells would have more children than this is not refined.
+    """
+
+    tree: CellTree
+    model: KernelGP
+    width: Width
+    horizon: int
+    rkhs_bound: float
+    holder: HolderConstants
+    max_cells: int
+
+    @property
+    def recorded(self) -> float:
+        """By how much, relative, what was recorded may differ from what is computed elsewhere: the
+        rounding of thousands of evaluations, in another order with another number of threads."""
+        return max(1e-6, self._rounding)
+
+    @property
+    def _rounding(self) -> float:
+        return 1e4 * torch.finfo(self.tree.box.dtype).eps
+
+    def is_recorded(self, given: float, known: float) -> bool:
+        """Whether a recorded standard deviation is the one that is known, but for rounding: that of
+        the variance is relative to k(x, x), so small ones have few digits."""
+        tolerances = {"rel_tol": self.recorded, "abs_tol": self._rounding}
+        return given >= 0 and math.isclose(given * given, known * known, **tolerances)
+
+    def root(self) -> Level:
+        """The level of the whole box."""
+        return self._level(0, self.tree.box.like.new_zeros(1, dtype=torch.long), 0)
+
+    def is_fine(self, level: Level) -> bool:
+        """Whether f moves by at most 1/sqrt(T) within a cell."""
+        return level.slack <= 1 / math.sqrt(self.horizon)
+
+    def why_crowded(self, descent: Descent) -> str:
+        """Why the level of a crowded descent is not refined."""
+        limit = f"they would have {descent.crowded} children, and max_cells is {self.max_cells}"
+        if descent.level.depth == MAX_LEVEL:
+            limit = f"there are {MAX_LEVEL} levels at most"
+        return (
+            f"the cells of level {descent.level.depth} are known and not split: {limit}; they are "
+            "evaluated further, and looked at again when they have been as often again"
+        )
+
+    def why_idle(self, root: Level) -> str:
+        """What it means that the root `is_fine`."""
+        return (
+            f"only the center of the domain is evaluated: f moves by at most {root.slack:.3g} from "
+            f"it for an rkhs_bound of {self.rkhs_bound:g}, and that is not above 1/sqrt(horizon) = "
+            f"{1 / math.sqrt(self.horizon):.3g}; give f in smaller units, or a longer horizon"
+        )
+
+    def is_known(
+        self, level: Level, design: RepeatedDesign, t: int, tolerance: float = 0.0
+    ) -> bool:
+        """Whether all centers of a level are known better than f can move within a cell, so that it
+        is refined before step t; cells in which f moves by at most 1/sqrt(T) never are.
+
+        Algorithm 1 prints 1/sqrt(T) < U < V_h for the error U, which implies V_h > 1/sqrt(T). Asked
+        of U itself it ends all exploration where one evaluation says more than 1/sqrt(T), for
+        instance at the root where noise is small.
+
+        Args:
+            level: The current one.
+            design: All its evaluations.
+            t: The step, from 1.
+            tolerance: Relative, by which the conditions may be missed, or where it is negative must
+                be met.
+        """
+        if self.is_fine(level) or design.num_observations < level.next_look:
+            return False
+        error = float(self.width(t, design)) * float(design.variance.max().clamp_min(0).sqrt())
+        error += float(self.width.offset(t, design))
+        return error < level.slack * (1 + tolerance)
+
+    def descend(
+        self,
+        level: Level,
+        design: RepeatedDesign,
+        t: int,
+        record: dict[str, Any] | None = None,
+    ) -> Descent:
+        """Refines while everything is known and the cells are not too many.
+
+        Args:
+            level: The current one, with no trial pending.
+            design: All its evaluations.
+            t: The step, from 1.
+            record: That of the descent, where it was recorded.
+
+        Raises:
+            ValueError: These levels cannot have been refined like this.
+        """
+        levels, refinements, crowded = [], [], None
+        kept: list[list[int] | None] = []
+        recorded: list[list[int] | None] = [] if record is None else record["kept"]
+        while self.is_known(level, design, t) if record is None else len(kept) < len(recorded):
+            known = None if record is None else (recorded[len(kept)],)
+            refinement = self._refine(level, design, t, known)
+            children = 2 * int(refinement.kept.sum())
+            if self._are_too_many(children, level):
+                crowded = children
+                break
+            rows = refinement.kept.nonzero().squeeze(-1)
+            kept.append(None if len(rows) == level.num_cells else rows.tolist())
+            level = self._level(level.depth + 1, level.children_of(refinement.kept), t - 1)
+            design = RepeatedDesign(self.model, level.centers)
+            refinements.append(refinement)
+            levels.append(level)
+        if record is not None:
+            if len(kept) < len(recorded):
+                raise ValueError(f"level {level.depth} would have too many children")
+            crowded = self._recorded_crowd(level, design, t, record)
+        record = {"kept": kept} if crowded is None else {"kept": kept, "crowded": crowded}
+        return Descent(refinements, levels, level, design, record)
+
+    def _recorded_crowd(
+        self, level: Level, design: RepeatedDesign, t: int, record: dict[str, Any]
+    ) -> int | None:
+        """How many children too many were recorded for the last level of a descent."""
+        crowded: int | None = record.get("crowded")
+        if crowded is None:
+            if self.is_known(level, design, t, -self.recorded):
+                raise ValueError(f"level {level.depth} must be refined, too")
+            return None
+        known = self.is_known(level, design, t, self.recorded)
+        refinement, near = self._judge(level, design, t)
+        least, most = (
+            2 * int(kept.sum()) for kept in (refinement.kept & ~near, refinement.kept | near)
+        )
+        possible = crowded in range(least, most + 1, 2) and self._are_too_many(crowded, level)
+        if not known or not possible:
+            raise ValueError(f"level {level.depth} would not have {crowded} children too many")
+        return crowded
+
+    def _are_too_many(self, children: int, level: Level) -> bool:
+        """Whether a level with so many children of kept cells is not refined."""
+        return children > self.max_cells or level.depth == MAX_LEVEL
+
+    def _level(self, depth: int, codes: torch.Tensor, first: int) -> Level:
+        radius = self.tree.half_diagonal(depth)
+        slack = self.rkhs_bound * self.holder.constant * radius**self.holder.exponent
+        return Level(self.tree, self.model, depth, codes, slack, first)
+
+    def _refine(
+        self, level: Level, design: RepeatedDesign, t: int, known: tuple[list[int] | None] | None
+    ) -> Refinement:
+        """Which cells of a level are kept; those of a record where it can be one of this level."""
+        refinement, near = self._judge(level, design, t)
+        if known is None:
+            return refinement
+        if not self.is_known(level, design, t, tolerance=self.recorded):
+            raise ValueError(f"level {level.depth} was not known well enough to be refined")
+        recorded = torch.ones_like(refinement.kept)
+        if known[0] is not None:
+            recorded[:] = False
+            recorded[known[0]] = True
+        if not bool((near | (refinement.kept == recorded)).all()) or not bool(recorded.any()):
+            raise ValueError(f"other cells of level {level.depth} were kept")
+        return replace(refinement, kept=recorded)
+
+    def _judge(self, level: Level, design: RepeatedDesign, t: int) -> tuple[Refinement, Tensor]:
+        """Which cells of a level are kept, and of which rounding elsewhere may decide otherwise."""
+        w, offset = float(self.width(t, design)), float(self.width.offset(t, design))
+        mean, half = level.mean, w * design.std + offset
+        threshold = (mean - half).max()
+        margin = mean + half + level.slack - threshold
+        near = margin.abs() <= self.recorded * (half + level.slack)
+        return Refinement(t, w, offset, float(threshold), margin >= 0), near

@@ -1,0 +1,1 @@
+"""Masters: strategies that play other strategies."""

@@ -1,0 +1,236 @@
+"""Regret-bound balancing: which of several strategies to trust, by what each says it may lose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from botorch_ext.checks import one_number
+from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.events import Event, Told, Trial
+from botorch_ext.strategies.masters.master import MasterStrategy
+from botorch_ext.strategies.masters.regret_bounds import RegretBound, RescaledBound
+from botorch_ext.widths import check_delta
+from botorch_ext.widths.base import require
+
+# Candidate bounds are looked at up to here when a strategy is made, and further on as they are
+# reached.
+_NUM_CHECKED = 1000
+
+
+@dataclass(frozen=True)
+class BalancingTest:
+    """Whether one base is refuted after one more observation; rewards rescaled to [0, 1].
+
+    Args:
+        t: How many observations there were.
+        base: The position of the base.
+        count: N_i, those of the base.
+        mean_reward: J_i / N_i.
+        regret: R_i(N_i) / N_i.
+        deviation: c sqrt(ln(M max(ln N_i, 1) / delta) / N_i).
+        highest: The highest lower end of an active base.
+    """
+
+    t: int
+    base: int
+    count: int
+    mean_reward: float
+    regret: float
+    deviation: float
+    highest: float
+
+    @property
+    def upper(self) -> float:
+        """What the best rewards are on average at most, if the bound of the base holds."""
+        return self.mean_reward + self.regret + self.deviation
+
+    @property
+    def lower(self) -> float:
+        """What the best rewards are on average at least, whether it holds or not."""
+        return self.mean_reward - self.deviation
+
+    @property
+    def fails(self) -> bool:
+        """Whether the base is refuted."""
+        return self.upper < self.highest
+
+
+class RegretBalancing(MasterStrategy):
+    """Plays the strategy that says it has lost least so far, and drops those whose rewards are too
+    low for what they say.
+
+    Every base comes with a candidate bound R_i(n) on its regret. Among the active bases the one
+    with the least R_i(N_i) plays, of equal ones the first. With rewards rescaled to [0, 1], J_i
+    their sum and M the number of bases given, base i is eliminated when
+
+    J_i/N_i + R_i(N_i)/N_i + c sqrt(ln(M ln(N_i)/delta)/N_i) <
+    max_j (J_j/N_j - c sqrt(ln(M ln(N_j)/delta)/N_j)),
+
+    with max(ln N, 1) for ln N, over the active bases that have an observation. That is right where
+    the best reward of a step has the same expectation for all bases: one function, and contexts and
+    action sets that are drawn independently. To choose, N_i counts what was asked and not given up;
+    to test, what was told. So evaluations may be pending and late.
+
+    Source: Bogunovic and Krause 2021, algorithm 3, whose eq. 24 prints the sums without dividing by
+    N; Pacchiano et al. 2020.
+
+    Args:
+        bases: The strategies; see `MasterStrategy`.
+        bounds: R_i for each: from the number of trials (any, from 0 on) to the regret, in units of
+            the rewards; not negative, finite, never decreasing. No more than n times the length of
+            ``reward_range`` is used.
+        reward_range: The least and the largest value that can be told, noise included.
+        delta: Failure probability.
+        c: The constant of the test.
+
+    Raises:
+        ValueError: Not as many bounds as bases, a bound that is not as above, an empty range, or a
+            number out of range.
+    """
+
+    _fixed: ClassVar[frozenset[str]] = MasterStrategy._fixed | {"_bounds"}
+
+    def __init__(
+        self,
+        bases: Sequence[Strategy],
+        bounds: Sequence[RegretBound],
+        *,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        delta: float = 0.1,
+        c: float = 1.0,
+    ) -> None:
+        super().__init__(bases)
+        self.reward_range = low, high = checked_range(reward_range)
+        self.delta, self.c = one_number(delta, "delta"), one_number(c, "c")
+        check_delta(self.delta)
+        require(0 <= self.c < math.inf, "c", self.c, "non-negative and finite")
+        if not isinstance(bounds, Sequence) or len(bounds) != len(bases):
+            raise ValueError(f"bounds must be one for each of {len(bases)} bases, got {bounds!r}")
+        self._bounds = [
+            RescaledBound(bound, high - low, position) for position, bound in enumerate(bounds)
+        ]
+        for bound in self._bounds:
+            bound(_NUM_CHECKED)
+        # The positions of the bases that may still play.
+        self.active = list(range(len(bases)))
+        # From the position of a base to the number of observations that refuted it.
+        self.eliminated: dict[int, int] = {}
+        self._rewards = [0.0] * len(bases)
+        self._tests: list[BalancingTest] = []
+
+    @property
+    def bounds(self) -> list[RegretBound]:
+        """R_i of each base, as given."""
+        return [bound.bound for bound in self._bounds]
+
+    @property
+    def tests(self) -> list[BalancingTest]:
+        """Every test that was made: after each observation one of each active base that has one."""
+        return list(self._tests)
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def _choose(self, choices: Choices, given: Sequence[int]) -> int:
+        played = [self._num_played(base) + more for base, more in enumerate(given)]
+        chosen = min(self.active, key=lambda base: self._bounds[base](played[base]))
+        self._bounds[chosen](played[chosen] + 1)  # refused before it is needed
+        return chosen
+
+    def _num_played(self, position: int) -> int:
+        """What was asked of a base and not given up."""
+        history = self.bases[position].history
+        return len(history.trials) - len(history.abandoned)
+
+    def _check_played(self, trial: Trial) -> None:
+        base, name = trial.info["base"], f"base of trial {trial.id}"
+        if base not in self.active:
+            raise ValueError(f"{name} must be active, one of {self.active}, got {base}")
+        bounds = [self._bounds[other](self._num_played(other)) for other in self.active]
+        own, least = self._bounds[base](self._num_played(base)), min(bounds)
+        # Equal up to the rounding of other machines.
+        if own > least + 1e-9 * (1 + least):
+            turn = self.active[bounds.index(least)]
+            raise ValueError(f"{name} must be {turn}, whose regret bound is least, got {base}")
+        self._bounds[base](self._num_played(base) + 1)
+
+    # --- the fold ---------------------------------------------------------------------------------
+
+    def _absorb(self, event: Event) -> None:
+        if not isinstance(event, Told):
+            super()._absorb(event)
+            return
+        low, high = self.reward_range
+        if not low <= event.value <= high:
+            raise ValueError(
+                f"value must be in reward_range, from {low} to {high}, got {event.value} for trial "
+                f"{event.id}"
+            )
+        super()._absorb(event)
+        base = self.history.trials[event.id].info["base"]
+        self._rewards[base] += (event.value - low) / (high - low)
+        self._test(len(self.history.values) + 1)  # this one is not yet in the history
+
+    def _test(self, t: int) -> None:
+        told = [base for base in self.active if self.bases[base].history.values]
+        ends = [self._ends(base) for base in told]
+        # Where only an eliminated base has observations there is nothing to compare.
+        highest = max((mean - deviation for _, mean, _, deviation in ends), default=-math.inf)
+        for base, numbers in zip(told, ends, strict=True):
+            test = BalancingTest(t, base, *numbers, highest)
+            self._tests.append(test)
+            if test.fails:
+                self.active.remove(base)
+                self.eliminated[base] = t
+
+    def _ends(self, base: int) -> tuple[int, float, float, float]:
+        """N, J/N, R(N)/N and the deviation of a base."""
+        count = len(self.bases[base].history.values)
+        union = len(self.bases) * max(math.log(count), 1.0) / self.delta
+        deviation = self.c * math.sqrt(math.log(union) / count)
+        return count, self._rewards[base] / count, self._bounds[base](count) / count, deviation
+
+    # --- report -----------------------------------------------------------------------------------
+
+    def report(self) -> dict[str, Any]:
+        summary = super().report()
+        summary |= {
+            "reward_range": list(self.reward_range),
+            "active": list(self.active),
+            "eliminated": dict(self.eliminated),
+        }
+        return summary
+
+    def _summary(self, position: int) -> dict[str, Any]:
+        low, high = self.reward_range
+        scale, played = high - low, self._num_played(position)
+        told = len(self.bases[position].history.values)
+        mean = upper = lower = None
+        if told:
+            _, average, regret, deviation = self._ends(position)
+            mean = low + scale * average
+            upper, lower = mean + scale * (regret + deviation), mean - scale * deviation
+        return super()._summary(position) | {
+            "plays": played,
+            "told": told,
+            "mean_reward": mean,
+            "bound": scale * self._bounds[position](played),
+            "upper": upper,
+            "lower": lower,
+            "status": "eliminated" if position in self.eliminated else "active",
+            "eliminated_at": self.eliminated.get(position),
+        }
+
+
+def checked_range(reward_range: tuple[float, float]) -> tuple[float, float]:
+    """Two finite numbers in order, or a ValueError."""
+    name = "reward_range"
+    if not isinstance(reward_range, Sequence) or len(reward_range) != 2:
+        raise ValueError(f"{name} must be a pair (low, high), got {reward_range!r}")
+    low, high = (one_number(end, name) for end in reward_range)
+    if not -math.inf < low < high < math.inf:
+        raise ValueError(f"{name} must be finite with low < high, got {reward_range}")
+    return low, high

@@ -1,0 +1,78 @@
+"""One strategy for each kind of context, none of which knows of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from botorch_ext.checks import whole_number
+from botorch_ext.domains import Domain
+from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.events import Trial
+from botorch_ext.strategies.masters.master import MasterStrategy
+
+
+class ContextwiseStrategy(MasterStrategy):
+    """One instance per context: the context says which base plays, and nothing that is learned in
+    one is known in another.
+
+    What contextual methods are compared with: it ignores that contexts are alike.
+    Source: Krause and Ong 2011, section 6.
+
+    Args:
+        bases: The strategies, often of the same kind; see `MasterStrategy`. Those that take no
+            contexts are given none.
+        key: From a ``d_z``-dim context to the position of the base that plays.
+        context_domain: The contexts that every ask needs: a domain, their dimension d_z, or a
+            `ContextSpace`. None: those of the bases.
+
+    Raises:
+        ValueError: Bases that `MasterStrategy` refuses, or no contexts at all. While asking, a key
+            that is no position.
+    """
+
+    # A user's function may be impossible to copy.
+    _fixed = MasterStrategy._fixed | {"key"}
+
+    def __init__(
+        self,
+        bases: Sequence[Strategy],
+        key: Callable[[Tensor], int],
+        *,
+        context_domain: Domain | int | ContextSpace | None = None,
+    ) -> None:
+        super().__init__(bases, context_domain=context_domain)
+        if self.context_space is None:
+            raise ValueError("context_domain must be given where no base takes contexts, got None")
+        if not callable(key):
+            raise ValueError(f"key must be a function of the context, got {key!r}")
+        self.key = key
+
+    def _choose(self, choices: Choices, given: Sequence[int]) -> int:
+        return self._position_of(choices.context)
+
+    def _position_of(self, context: Tensor | None) -> int:
+        key: Any = self.key  # contexts are always given
+        position = whole_number(key(context), "key of the context")
+        if not 0 <= position < len(self.bases):
+            shown = None if context is None else context.tolist()
+            raise ValueError(
+                f"key of the context must be one of {len(self.bases)} positions, got {position} "
+                f"for {shown}"
+            )
+        return position
+
+    def _check_played(self, trial: Trial) -> None:
+        expected = self._position_of(trial.context)
+        if trial.info["base"] != expected:
+            raise ValueError(
+                f"base of trial {trial.id} must be {expected}, the one of its context, got "
+                f"{trial.info['base']}"
+            )
+
+    def _judges(self, context: Tensor | None) -> list[Strategy]:
+        return self.bases if context is None else [self.bases[self._position_of(context)]]

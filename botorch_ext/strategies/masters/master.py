@@ -1,0 +1,233 @@
+"""Masters: each step goes to one of several base strategies, and only that one learns from it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains import Domain, require_same_kind
+from botorch_ext.domains.contexts import ContextLike, ContextSpace
+from botorch_ext.exceptions import HorizonReached, NoObservationsError, WaitingForObservations
+from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.events import Abandoned, Asked, Event, Told, Trial
+
+
+class MasterStrategy(Strategy):
+    """Hands each step to one of several base strategies; only that base learns from it.
+
+    A subclass says which base plays (`_choose`). To a base its own trials are all there are; they
+    have ids of their own. A trial has the position of its base in ``info["base"]`` and what the
+    base knew in ``info["decision"]``. A base may be a master. A base whose turn it is and that must
+    wait makes the master wait; one that has reached its horizon ends it.
+
+    Args:
+        bases: At least one, without trials; they are copied. Those that take no contexts are given
+            none.
+        context_domain: The contexts that every ask needs. None: those of the bases.
+
+    Raises:
+        ValueError: No base, or one that is no strategy, has trials, or lives on another domain than
+            the first.
+    """
+
+    # They know themselves what of them to copy.
+    _fixed: ClassVar[frozenset[str]] = Strategy._fixed | {"bases"}
+
+    def __init__(
+        self,
+        bases: Sequence[Strategy],
+        *,
+        context_domain: Domain | int | ContextSpace | None = None,
+    ) -> None:
+        _check_bases(bases)
+        first = bases[0]
+        if context_domain is None:
+            spaces = (base.context_space for base in bases)
+            context_domain = next((space for space in spaces if space is not None), None)
+        super().__init__(first.domain, first.seed, context_domain=context_domain)
+        self.bases = [base._clone() for base in bases]
+        self._takes_actions = all(base._takes_actions for base in bases)
+        # Of each base, the ids that its trials have here.
+        self._ids: list[list[int]] = [[] for _ in bases]
+        for position, base in enumerate(bases):
+            self.warnings += [f"base {position}: {message}" for message in base.warnings]
+
+    def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
+        """Of the best points of the bases, each by its own posterior mean, the one with the highest
+        mean. The arguments are those of `Strategy.best`."""
+        if context is not None:
+            context = self._checked_context(context)
+        answers = [
+            base.best(None if base.context_space is None else context)
+            for base in self._judges(context)
+            if len(base._evaluated()[0])
+        ]
+        if not answers:
+            raise NoObservationsError("best needs at least one evaluated point, got none")
+        return max(answers, key=lambda answer: answer[1])
+
+    def report(self) -> dict[str, Any]:
+        summary = super().report()
+        summary["bases"] = [self._summary(position) for position in range(len(self.bases))]
+        return summary
+
+    # --- for subclasses ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def _choose(self, choices: Choices, given: Sequence[int]) -> int:
+        """The position of the base that plays next, changing nothing.
+
+        Args:
+            choices: What there is to choose from.
+            given: How many trials each base is about to be given before this one.
+        """
+
+    def _check_played(self, trial: Trial) -> None:
+        """A ValueError where the base of a recorded trial is none that plays now."""
+
+    def _judges(self, context: Tensor | None) -> list[Strategy]:
+        """The bases whose best points count at a context; None where none is given."""
+        return self.bases
+
+    def _summary(self, position: int) -> dict[str, Any]:
+        """What `report` says of a base."""
+        base = self.bases[position]
+        X, _ = base._evaluated()
+        x, mean = base.best() if len(X) else (None, None)
+        return {
+            "strategy": type(base).__name__,
+            "num_asked": len(base.history.trials),
+            "num_told": len(base.history.values),
+            "best": None if x is None else {"x": x.tolist(), "mean": mean},
+        }
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def _require_askable(self, num_trials: int, choices: Choices) -> None:
+        given = [0] * len(self.bases)
+        for available in range(num_trials):
+            position = self._choose(choices, given)
+            given[position] += 1
+            base = self.bases[position]
+            own = _own_choices(base, choices)
+            base._checked_context(own.context)  # its contexts may be others than the master's
+            try:
+                base._require_askable(given[position], own)
+            except WaitingForObservations as waits:
+                ids = [self._ids[position][id] for id in waits.ids]
+                raise WaitingForObservations(
+                    f"num_trials must be at most {available}, got {num_trials}: it is the turn of "
+                    f"base {position}, which must first be told of the trials {ids}",
+                    ids,
+                    available,
+                ) from waits
+            except HorizonReached as reached:
+                raise HorizonReached(
+                    f"num_trials must be at most {available}, got {num_trials}: base {position} "
+                    f"reaches its horizon of {reached.horizon}",
+                    reached.horizon,
+                ) from reached
+
+    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
+        position = self._choose(choices, [0] * len(self.bases))
+        base = self.bases[position]
+        trial = base._next_trial(_own_choices(base, choices))
+        places = {name: trial.info[name] for name in ("index", "action") if name in trial.info}
+        return trial.x, {"base": position, "decision": trial.info} | places
+
+    def _who_takes_no_actions(self) -> str:
+        bases = enumerate(self.bases)
+        position, base = next(pair for pair in bases if not pair[1]._takes_actions)
+        return f"{type(self).__name__} with base {position}: {base._who_takes_no_actions()}"
+
+    # --- the fold ---------------------------------------------------------------------------------
+
+    def _check_recorded(self, trial: Trial) -> None:
+        super()._check_recorded(trial)
+        position, decision = (trial.info.get(name) for name in ("base", "decision"))
+        name, count = f"info of trial {trial.id}", len(self.bases)
+        if type(position) is not int or not 0 <= position < count:
+            raise ValueError(f"base in the {name} must be one of {count}, got {position!r}")
+        if not isinstance(decision, dict):
+            raise ValueError(f"decision in the {name} must be a dict, got {decision!r}")
+        self.bases[position]._check_recorded(self._own_trial(trial, trial.id))
+
+    def _own_trial(self, trial: Trial, id: int) -> Trial:
+        """A trial as its base sees it."""
+        base = self.bases[trial.info["base"]]
+        context = None if base.context_space is None else trial.context
+        return Trial(id, trial.x, context, trial.info["decision"]).copy()
+
+    def _absorb(self, event: Event) -> None:
+        match event:
+            case Asked(trial):
+                self._check_played(trial)
+                position = trial.info["base"]
+                own = self._own_trial(trial, len(self._ids[position]))
+                try:
+                    self._pass_on(position, Asked(own))
+                except ValueError as error:
+                    error.add_note(f"It is trial {own.id} of base {position}, here {trial.id}.")
+                    raise
+                self._ids[position].append(trial.id)
+            case Told(id, value):
+                position, own_id = self._place_of(id)
+                self._pass_on(position, Told(own_id, value))
+            case Abandoned(id):
+                position, own_id = self._place_of(id)
+                self._pass_on(position, Abandoned(own_id))
+
+    def _place_of(self, id: int) -> tuple[int, int]:
+        """The position of the base that a trial belongs to, and its id there."""
+        position = self.history.trials[id].info["base"]
+        return position, bisect_left(self._ids[position], id)
+
+    def _pass_on(self, position: int, event: Event) -> None:
+        base = self.bases[position]
+        base._fold(event)
+        # Raised when this event has happened here as well.
+        for message, category in base._unraised:
+            self._note(f"base {position}: {message}", category)
+        base._unraised.clear()
+
+    def _copied_state(self) -> dict[str, Any]:
+        return super()._copied_state() | {"bases": [base._clone() for base in self.bases]}
+
+    def _evaluated(self) -> tuple[Tensor, Tensor]:
+        """The evaluated actions of all bases, data they began with included, base by base."""
+        X, Y = zip(*(base._evaluated() for base in self.bases), strict=True)
+        return torch.cat([own[:, : self.domain.dim] for own in X]), torch.cat(Y)
+
+    def _evaluated_means(self) -> Tensor:
+        return torch.cat([base._evaluated_means() for base in self.bases])
+
+    def _check_joint(self, X: Tensor) -> None:
+        for base in self.bases:
+            if base.context_space is not None:
+                base._check_joint(X)
+
+
+def _own_choices(base: Strategy, choices: Choices) -> Choices:
+    return choices if base.context_space is not None else replace(choices, context=None)
+
+
+def _check_bases(bases: Sequence[Strategy]) -> None:
+    if not isinstance(bases, Sequence) or not bases:
+        raise ValueError(f"bases must be a sequence of at least one strategy, got {bases!r}")
+    for position, base in enumerate(bases):
+        name = f"base {position}"
+        if not isinstance(base, Strategy):
+            raise ValueError(f"bases must be strategies, got a {type(base).__name__} at {position}")
+        if base.history.events:
+            raise ValueError(f"{name} must have no trials, got {len(base.history.trials)}")
+        domain, first = base.domain, bases[0].domain
+        require_same_kind(domain.like, first.like, f"the domain of {name}")
+        if type(domain) is not type(first) or not torch.equal(domain.like, first.like):
+            raise ValueError(f"the domain of {name} must be that of base 0, got {domain!r}")

@@ -1,0 +1,1 @@
+"""Studies: strategies against an objective, with workers or simulated without a clock."""

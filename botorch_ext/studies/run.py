@@ -1,0 +1,175 @@
+"""`run`: a real objective, on any executor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from torch import Tensor
+from tqdm import tqdm
+
+from botorch_ext.checks import whole_number
+from botorch_ext.strategies import Strategy
+from botorch_ext.studies.running_study import Failure, Objective, RunningStudy
+from botorch_ext.studies.streams import Source, Stream, action_stream, context_stream
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a study found, in the sign of the objective.
+
+    Args:
+        strategy: The strategy, with all its state; it can be run on.
+        ids: The told trials, in the order of telling.
+        X: ``n x d``, their points, without contexts.
+        Y: ``n``, what they were told: the values the objective returned, and ``failure_value`` for
+            the trials in ``failures``.
+        best_x: The ``d``-dim point with the best value the objective returned, or None.
+        best_value: That value, or None.
+        contexts: ``n x d_z``, the contexts of ``X``; None without contexts.
+        best_context: The ``d_z``-dim context of ``best_x``, or None.
+        failures: Trials that were given up in this run.
+        interrupted: Whether Ctrl-C ended the run. Trials that had not come are pending.
+    """
+
+    strategy: Strategy
+    ids: list[int]
+    X: Tensor
+    Y: Tensor
+    best_x: Tensor | None
+    best_value: float | None
+    contexts: Tensor | None
+    best_context: Tensor | None
+    failures: list[Failure]
+    interrupted: bool
+
+
+def run(
+    strategy: Strategy,
+    objective: Objective,
+    num_trials: int,
+    *,
+    contexts: Source | None = None,
+    actions: Source | None = None,
+    executor: Executor | Callable[[], Executor] | None = None,
+    max_pending: int = 1,
+    minimize: bool = False,
+    progress: bool = True,
+    max_retries: int = 1,
+    failure_value: float | None = None,
+) -> RunResult:
+    """Runs a study until the strategy has ``num_trials`` trials, those of earlier runs included.
+
+    Trials that are pending from an earlier run are evaluated first, so that the same call continues
+    an interrupted study. A strategy that waits is asked again when one of the trials under way has
+    come; the horizon of a strategy ends the study, as does the end of an iterator of contexts or
+    actions.
+
+    Ctrl-C stops asking, tells what has come and returns. A trial that a worker is still evaluating
+    stays pending; its result is lost, and continuing the study evaluates it again. A second Ctrl-C
+    is raised, and leaves the strategy whole as well.
+
+    Args:
+        strategy: What to ask.
+        objective: A ``d``-dim point to a number; with contexts, a point and its ``d_z``-dim context
+            to one. With a process pool it must be picklable.
+        num_trials: The total number of trials of the strategy.
+        contexts: What is seen before each trial, for strategies with contexts: a function of the
+            number of the trial, called just before it is asked (again after the strategy had to
+            wait); an iterator; or, where all are known ahead, ``T x d_z``, at least
+            ``num_trials`` of them. A trial that is evaluated again keeps its context.
+        actions: What there is to choose from for each trial, ``m x d``: like ``contexts``; None for
+            the whole domain.
+        executor: Any `concurrent.futures.Executor`, or a function that makes one, which is then
+            remade when its workers die and shut down at the end. None evaluates in this thread.
+        max_pending: How many trials may be under way at once.
+        minimize: The objective is a cost. The strategy is told its negative, and keeps no note of
+            it: say the same in every call that continues a study.
+        progress: Show a progress bar with the best value and the number of pending trials.
+        max_retries: How often a failing trial is tried again before it is given up.
+        failure_value: What the strategy is told for a trial that is given up, in the sign of the
+            objective; it is never the best value of this run. None abandons the trial: it is no
+            data, and a deterministic strategy may well ask it again.
+
+    Returns:
+        A `RunResult`.
+
+    Raises:
+        ValueError: An impossible count, several pending trials without an executor, or contexts or
+            actions that the strategy does not take.
+        WaitingForObservations: The strategy waits and no trial is under way.
+        BrokenExecutor: The workers of an executor died and ``executor`` is no function that makes a
+            new one.
+
+    Warns:
+        TrialFailedWarning: A trial was given up.
+    """
+    for name, value, least in (
+        ("num_trials", num_trials, 1),
+        ("max_pending", max_pending, 1),
+        ("max_retries", max_retries, 0),
+    ):
+        whole_number(value, name, least)
+    if not (executor is None or isinstance(executor, Executor) or callable(executor)):
+        raise ValueError(
+            f"executor must be an Executor, a function that makes one, or None, got {executor!r}"
+        )
+    if executor is None and max_pending > 1:
+        raise ValueError(f"max_pending must be 1 without an executor, got {max_pending}")
+    if failure_value is not None and not math.isfinite(failure_value):
+        raise ValueError(f"failure_value must be finite, got {failure_value}")
+    seen, offered = _streams(strategy, num_trials, contexts, actions)
+    sign = -1.0 if minimize else 1.0
+    study = RunningStudy(
+        strategy, objective, executor, sign, max_retries, failure_value, seen, offered
+    )
+    done = len(strategy.history.trials) - len(strategy.pending)
+    with tqdm(total=num_trials, initial=done, disable=not progress, unit="trial") as bar:
+        study.loop(num_trials, max_pending, bar)
+    return _result(study)
+
+
+def _streams(
+    strategy: Strategy, num_trials: int, contexts: Source | None, actions: Source | None
+) -> tuple[Stream | None, Stream | None]:
+    space, domain = strategy.context_space, strategy.domain
+    if contexts is None and space is not None:
+        raise ValueError("contexts must be given for a strategy with contexts, got None")
+    if contexts is not None and space is None:
+        raise ValueError(
+            "contexts must be None for a strategy without contexts, "
+            f"got a {type(contexts).__name__}"
+        )
+    seen = offered = None
+    if contexts is not None and space is not None:
+        seen = context_stream(contexts, space, domain.like)
+        seen.require_length(num_trials, exact=False)
+    if actions is not None:
+        offered = action_stream(actions, domain)
+        offered.require_length(num_trials, exact=False)
+    return seen, offered
+
+
+def _result(study: RunningStudy) -> RunResult:
+    history, domain = study.strategy.history, study.strategy.domain
+    points, told = history.told_points(domain.like)
+    X, contexts = points[:, : domain.dim], None
+    if study.strategy.context_space is not None:
+        contexts = points[:, domain.dim :]
+    Y = study.sign * told
+    ids = list(history.values)
+    top = None if study.best_id is None else ids.index(study.best_id)
+    return RunResult(
+        strategy=study.strategy,
+        ids=ids,
+        X=X,
+        Y=Y,
+        best_x=None if top is None else X[top],
+        best_value=None if top is None else float(Y[top]),
+        contexts=contexts,
+        best_context=None if top is None or contexts is None else contexts[top],
+        failures=study.failures,
+        interrupted=study.interrupted,
+    )

@@ -1,0 +1,124 @@
+"""What comes with each step of a study: contexts, and actions that change from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from botorch_ext.domains import Domain
+from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.exceptions import HorizonReached
+from botorch_ext.strategies.action_sets import checked_actions
+
+# Known ahead, one value for each step; or a function of the step; or values as they come.
+Source = Tensor | np.ndarray | Sequence[Any] | Callable[[int], Any] | Iterator[Any]
+
+# From a value, and what to call it in a message, to what is used.
+Check = Callable[[Any, str], Tensor]
+
+
+class Stream:
+    """One checked value for each step, from what the user gave.
+
+    Args:
+        source: One value for each step, a function of the step, or an iterator.
+        name: The name of the argument, for messages.
+        check: Checks a value.
+
+    Raises:
+        ValueError: None of these, or one of the values known ahead is wrong.
+    """
+
+    def __init__(self, source: Source, name: str, check: Check) -> None:
+        self._name = name
+        self._check = check
+        self._function = source if callable(source) else None
+        self._iterator = source if isinstance(source, Iterator) else None
+        # What the iterator gave last, and for which step: a strategy may wait.
+        self._newest: tuple[int, Tensor] | None = None
+        self._known: list[Tensor] | None = None
+        if isinstance(source, Tensor | np.ndarray | Sequence):
+            values = list(source)
+            checked: dict[int, Tensor] = {}  # one set of actions is often that of many steps
+            for step, value in enumerate(values):
+                if id(value) not in checked:
+                    checked[id(value)] = check(value, f"{name}[{step}]")
+            self._known = [checked[id(value)] for value in values]
+        elif self._function is None and self._iterator is None:
+            raise ValueError(
+                f"{name} must be values, one for each step, a function of the step or an iterator, "
+                f"got a {type(source).__name__}"
+            )
+
+    def require_length(self, num_steps: int, exact: bool) -> None:
+        """A ValueError where the values are known ahead and not as many as the steps, or with
+        ``exact=False`` fewer."""
+        if self._known is None or len(self._known) == num_steps:
+            return
+        if exact or len(self._known) < num_steps:
+            most = "" if exact else "at least "
+            raise ValueError(
+                f"{self._name} must have {most}{num_steps} entries, one for each step, "
+                f"got {len(self._known)}"
+            )
+
+    def at(self, step: int) -> Tensor:
+        """The value of a step.
+
+        Raises:
+            ValueError: The value is wrong.
+            HorizonReached: An iterator has ended.
+        """
+        if self._known is not None:
+            return self._known[step]
+        name = f"{self._name} of step {step}"
+        if self._function is not None:
+            return self._check(self._function(step), name)
+        if self._newest is None or self._newest[0] != step:
+            try:
+                value = next(self._iterator or iter(()))
+            except StopIteration:
+                raise HorizonReached(f"{self._name} ended before step {step}", step) from None
+            self._newest = step, self._check(value, name)
+        return self._newest[1]
+
+
+def context_stream(
+    source: Source, space: ContextSpace, like: Tensor, dim: int | None = None
+) -> Stream:
+    """Contexts, each ``d_z``.
+
+    Args:
+        source: As `Stream` takes it; a ``T x d_z`` tensor is known ahead.
+        space: Which contexts there are.
+        like: Gives dtype and device.
+        dim: d_z; None where nobody knows it before the first context.
+
+    Raises:
+        ValueError: As `Stream`.
+    """
+
+    def check(value: Any, name: str) -> Tensor:
+        nonlocal dim
+        context = space.checked(value, like, dim, name)
+        dim = len(context)
+        return context
+
+    return Stream(source, "contexts", check)
+
+
+def action_stream(source: Source, domain: Domain) -> Stream:
+    """Sets of actions, each ``m x d`` points of the domain.
+
+    Args:
+        source: As `Stream` takes it.
+        domain: Where the actions live.
+
+    Raises:
+        ValueError: As `Stream`.
+    """
+
+    return Stream(source, "actions", lambda value, name: checked_actions(value, domain, name))

@@ -1,0 +1,195 @@
+"""Which contexts there are, and the joint rows they become part of."""
+
+import pytest
+import torch
+from gpytorch.kernels import IndexKernel, LinearKernel, MaternKernel, RBFKernel, ScaleKernel
+
+from botorch_ext.domains import Box, FiniteSet
+from botorch_ext.domains.contexts import ContextSpace, as_context_space, with_context
+from botorch_ext.kernels import ActionContextKernel, AdditiveKernel, TaskKernel
+from botorch_ext.kernels.context_columns import context_space_of
+
+LIKE = torch.zeros(1, 2, dtype=torch.float64)
+BOX = Box([[1.0, -3.0], [2.0, 5.0]])
+TASKS = ContextSpace(dim=3, tasks=((1, 7),))
+
+
+def test_joint_rows_are_actions_then_the_context():
+    X = torch.arange(12.0).view(2, 3, 2)
+    joint = with_context(X, torch.tensor([-1.0, -2.0, -3.0]))
+    assert joint.shape == (2, 3, 5)
+    for i in range(2):
+        for j in range(3):
+            assert joint[i, j].tolist() == [*X[i, j].tolist(), -1.0, -2.0, -3.0]
+    assert with_context(X, None) is X
+
+
+@pytest.mark.parametrize(
+    ("space", "context"),
+    [
+        (BOX, [1.5, 5.0]),
+        (FiniteSet([[0.0], [2.0]]), 2.0),
+        (FiniteSet([[0.0], [2.0]]), [2]),
+        (2, torch.tensor([1e6, -3.0], dtype=torch.float64)),
+        (TASKS, [0.5, 6, -2.0]),
+        (ContextSpace(), [1.0, 2.0, 3.0]),
+        (ContextSpace(tasks=((0, 10**12),)), 10**12 - 1),  # which are not counted through
+    ],
+)
+def test_a_context_becomes_a_tensor_of_its_own(space, context):
+    checked = as_context_space(space).checked(context, LIKE)
+    assert checked.dtype == torch.float64
+    assert checked.tolist() == torch.as_tensor(context).double().flatten().tolist()
+    if isinstance(context, torch.Tensor):
+        assert checked.data_ptr() != context.data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("space", "context", "message"),
+    [
+        (BOX, [1.5], r"context must have shape \(2,\), got \(1,\)"),
+        (BOX, torch.ones(1, 2).double(), r"context must have shape \(2,\), got \(1, 2\)"),
+        (BOX, [1.5, 5.1], "context must lie in the box"),
+        (BOX, [1.5, float("nan")], "context must be finite"),
+        (BOX, torch.tensor([1.5, 5.0]), "context must be torch.float64"),
+        (FiniteSet([[0.0], [2.0]]), 1, "context must be one of the 2 points"),
+        (2, [1.0, 2.0, 3.0], r"context must have shape \(2,\), got \(3,\)"),
+        (ContextSpace(), [], "context must"),
+        (ContextSpace(), torch.tensor(1.0).double(), "context must"),
+        (TASKS, [0.5, 7, -2.0], "a whole number from 0 to 6"),
+        (TASKS, [0.5, -1, -2.0], "a whole number from 0 to 6"),
+        (TASKS, [0.5, 1.5, -2.0], "a whole number from 0 to 6"),
+        (2, "ab", "context must"),
+        (2, [[1.0, 2.0], [3.0, 4.0]], "context must"),
+    ],
+)
+def test_bad_contexts_are_refused(space, context, message):
+    with pytest.raises(ValueError, match=message):
+        as_context_space(space).checked(context, LIKE)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: as_context_space(0), "context_domain must be at least 1"),
+        (lambda: as_context_space(1.5), "context_domain must be a whole number"),
+        (lambda: as_context_space("2"), "context_domain must be a whole number"),
+        (lambda: ContextSpace(BOX, dim=3), "dim must be 2"),
+        (lambda: ContextSpace(domain=[[0.0], [1.0]]), "domain must be a Box"),
+        (lambda: ContextSpace(dim=2, tasks=((2, 7),)), "column of a task must be less than 2"),
+        (lambda: ContextSpace(dim=2, tasks=((1, 0),)), "number of tasks must be at least 1"),
+    ],
+)
+def test_bad_context_spaces_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_probes_are_contexts_of_the_space():
+    for space in (BOX, FiniteSet([[0.0], [2.0]]), 2, TASKS):
+        space = as_context_space(space)
+        probes = space.probes(LIKE, 5, seed=0)
+        assert len(probes) >= 1
+        for probe in probes:
+            space.checked(probe, LIKE)
+    assert TASKS.probes(LIKE, 10, seed=0)[:, 1].tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert len(ContextSpace().probes(LIKE, 5, seed=0)) == 0
+
+
+EYE = torch.eye(7).double()
+# Kernels for two columns of actions; what follows are the size of the contexts, and the tasks.
+KERNELS = {
+    "all columns": (RBFKernel(ard_num_dims=5), 3, ()),
+    "scaled": (ScaleKernel(MaternKernel(ard_num_dims=3)), 1, ()),
+    "one lengthscale": (RBFKernel(), None, ()),
+    "linear": (ScaleKernel(LinearKernel()), None, ()),
+    "groups": (AdditiveKernel(RBFKernel(), [(0, 2), (1, 3)], 4), 2, ()),
+    "named columns": (RBFKernel(active_dims=(0, 1)) * RBFKernel(active_dims=(3, 2)), 2, ()),
+    "some columns named": (RBFKernel(active_dims=(0, 4)) + LinearKernel(), None, ()),
+    "named and counted": (RBFKernel(active_dims=(2,)) + RBFKernel(ard_num_dims=6), 4, ()),
+    "actions alone": (RBFKernel(active_dims=(0, 1)), None, ()),
+    "task column": (
+        RBFKernel(active_dims=(0, 1)) * TaskKernel(EYE, active_dims=(2,)), 1, ((0, 7),)
+    ),
+    "learned task column": (
+        RBFKernel(active_dims=(0, 1)) * ScaleKernel(IndexKernel(5, active_dims=(3,))),
+        2,
+        ((1, 5),),
+    ),
+    "a task in some column": (RBFKernel() * TaskKernel(EYE, active_dims=(3,)), None, ((1, 7),)),
+    "fewer tasks": (
+        TaskKernel(EYE[:4, :4], active_dims=(2,)) + IndexKernel(6, active_dims=(2,)), 1, ((0, 4),)
+    ),
+    "a task among actions": (
+        TaskKernel(EYE, active_dims=(1,)) * RBFKernel(active_dims=(2, 3)), 2, ()
+    ),
+    "rest": (ActionContextKernel(RBFKernel(), MaternKernel(), 2), None, ()),
+    "counted rest": (ActionContextKernel(RBFKernel(), MaternKernel(ard_num_dims=3), 2), 3, ()),
+    "columns of the rest": (
+        ActionContextKernel(RBFKernel(), MaternKernel(active_dims=(1, 3)), 2), 4, ()
+    ),
+    "number of columns": (ActionContextKernel(RBFKernel(), MaternKernel(), 2, 4), 4, ()),
+    "listed columns": (ActionContextKernel(RBFKernel(), MaternKernel(), (1, 0), (5, 3)), 4, ()),
+    "tasks": (ActionContextKernel(RBFKernel(), TaskKernel(EYE), 2), 1, ((0, 7),)),
+    "learned tasks": (ActionContextKernel(RBFKernel(), IndexKernel(3), 2, [4]), 3, ((2, 3),)),
+    "tasks and numbers": (
+        ScaleKernel(
+            ActionContextKernel(
+                RBFKernel(),
+                RBFKernel(active_dims=(0, 2)) * TaskKernel(EYE, active_dims=(1,)),
+                2,
+                combination="sum",
+            )
+        ),
+        3,
+        ((1, 7),),
+    ),
+    "within columns": (
+        ScaleKernel(
+            ActionContextKernel(
+                RBFKernel(),
+                ActionContextKernel(TaskKernel(EYE), ScaleKernel(IndexKernel(3)), [1], [0]),
+                2,
+                [4, 3],
+            )
+        ),
+        3,
+        ((1, 7), (2, 3)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_tell_their_contexts(name):
+    kernel, dim, tasks = KERNELS[name]
+    space = context_space_of(kernel, 2)
+    assert (space.domain, space.dim, space.tasks) == (None, dim, tasks)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (
+            RBFKernel(ard_num_dims=2),
+            "columns for contexts after the 2 of the actions, got one on 2",
+        ),
+        (TaskKernel(EYE), "columns for contexts after the 2 of the actions, got one on 1"),
+        (
+            RBFKernel(ard_num_dims=3) * RBFKernel(ard_num_dims=4),
+            r"for the same number of columns, got parts for \[3, 4\]",
+        ),
+        (
+            RBFKernel(ard_num_dims=3) * RBFKernel(active_dims=(3,)),
+            r"got parts for \[3\] of them and for the columns \[0, 1, 2, 3\]",
+        ),
+        (
+            ActionContextKernel(RBFKernel(), RBFKernel(active_dims=(2,)), 2, [2, 3]),
+            r"on columns that there are, got one on \[2\] of 2 columns",
+        ),
+    ],
+)
+def test_kernels_that_are_on_no_joint_columns_are_refused(kernel, message):
+    with pytest.raises(ValueError, match=f"kernel must have .*{message}"):
+        context_space_of(kernel, 2)
+    with pytest.raises(ValueError, match="action_dim must be at least 1, got 0"):
+        context_space_of(kernel, 0)

@@ -1,0 +1,162 @@
+"""Smoothness constants against the kernels themselves, at random pairs of points."""
+
+import math
+
+import pytest
+import torch
+from gpytorch.kernels import (
+    AdditiveKernel,
+    LinearKernel,
+    MaternKernel,
+    PeriodicKernel,
+    ProductKernel,
+    RBFKernel,
+    ScaleKernel,
+)
+from torch.testing import assert_close
+
+from botorch_ext.kernel_functions.smoothness import holder_constants
+from botorch_ext.kernels import ActionContextKernel
+from tests.helpers import tolerance
+
+DIM = 3
+
+
+def matern(nu: float, *lengthscales: float, active_dims=None):
+    kernel = MaternKernel(
+        nu=nu,
+        ard_num_dims=len(lengthscales) if len(lengthscales) > 1 else None,
+        active_dims=active_dims,
+    )
+    kernel.lengthscale = torch.tensor(lengthscales)
+    return kernel.double()
+
+
+def rbf(*lengthscales: float, active_dims=None):
+    kernel = RBFKernel(
+        ard_num_dims=len(lengthscales) if len(lengthscales) > 1 else None, active_dims=active_dims
+    )
+    kernel.lengthscale = torch.tensor(lengthscales)
+    return kernel.double()
+
+
+def scaled(kernel, outputscale: float):
+    kernel = ScaleKernel(kernel)
+    kernel.outputscale = outputscale
+    return kernel.double()
+
+
+def largest_ratio(kernel, num_pairs: int = 20_000) -> float:
+    """The largest of sqrt(k(x,x) + k(z,z) - 2 k(x,z)) / (C r^xi), at all scales of distance."""
+    g = torch.Generator().manual_seed(0)
+    holder = holder_constants(kernel, DIM)
+    X = 3 + 5 * torch.rand(num_pairs, DIM, generator=g, dtype=torch.float64)
+    directions = torch.randn(num_pairs, DIM, generator=g, dtype=torch.float64)
+    # Some pairs differ in one column only: a wrong lengthscale shows there.
+    alone = torch.randint(DIM, (num_pairs // 2,), generator=g)
+    directions[: len(alone)] = torch.nn.functional.one_hot(alone, DIM).double()
+    sizes = 10 ** (4 * torch.rand(num_pairs, 1, generator=g, dtype=torch.float64) - 3)
+    Z = X + sizes * directions / directions.norm(dim=-1, keepdim=True)
+    with torch.no_grad():
+        between = kernel(X.unsqueeze(1), Z.unsqueeze(1)).to_dense().squeeze()
+        own = kernel(X.unsqueeze(1), diag=True).squeeze()
+        other = kernel(Z.unsqueeze(1), diag=True).squeeze()
+    distance = (own + other - 2 * between).clamp_min(0).sqrt()
+    lengthscales = torch.tensor(holder.lengthscales, dtype=torch.float64)
+    r = ((X - Z) / lengthscales).norm(dim=-1)
+    seen = r > 0
+    assert (distance[~seen] == 0).all()
+    bound = holder.constant * r[seen] ** holder.exponent
+    return (distance[seen] / bound).max().item()
+
+
+TIGHT = {
+    "matern 1/2": (matern(0.5, 0.7), math.sqrt(2), 0.5, (0.7, 0.7, 0.7)),
+    "matern 3/2": (matern(1.5, 0.2, 1.0, 3.0), math.sqrt(3), 1.0, (0.2, 1.0, 3.0)),
+    "matern 5/2": (matern(2.5, 0.5), math.sqrt(5 / 3), 1.0, (0.5, 0.5, 0.5)),
+    "rbf": (rbf(0.2, 1.0, 3.0), 1.0, 1.0, (0.2, 1.0, 3.0)),
+    "scaled": (scaled(rbf(0.4), 0.49), 0.7, 1.0, (0.4, 0.4, 0.4)),
+    "two columns": (rbf(0.2, 3.0, active_dims=(2, 0)), 1.0, 1.0, (3.0, math.inf, 0.2)),
+    "sum": (
+        AdditiveKernel(scaled(rbf(0.4), 0.5), scaled(matern(2.5, 0.4), 0.25)),
+        math.sqrt(0.5 + 0.25 * 5 / 3),
+        1.0,
+        (0.4, 0.4, 0.4),
+    ),
+    "product": (
+        ProductKernel(scaled(rbf(0.4), 0.5), scaled(matern(2.5, 0.4), 0.25), rbf(0.4)),
+        math.sqrt(0.125 * (1 + 5 / 3 + 1)),
+        1.0,
+        (0.4, 0.4, 0.4),
+    ),
+    "scaled sum": (
+        scaled(AdditiveKernel(rbf(0.4), matern(1.5, 0.4)), 0.5),
+        math.sqrt(0.5 * (1 + 3)),
+        1.0,
+        (0.4, 0.4, 0.4),
+    ),
+    "product of halves": (
+        ProductKernel(matern(0.5, 0.4), matern(0.5, 0.4)), 2.0, 0.5, (0.4, 0.4, 0.4)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_the_smallest_constant(name: str) -> None:
+    kernel, constant, exponent, lengthscales = TIGHT[name]
+    holder = holder_constants(kernel, DIM)
+    assert_close(holder.constant, constant, **tolerance(torch.float32))
+    assert holder.exponent == exponent
+    assert holder.lengthscales == pytest.approx(lengthscales, rel=1e-6)
+    assert 0.99 < largest_ratio(kernel) < 1 + 1e-6
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        AdditiveKernel(rbf(0.2, 1.0, 3.0), matern(2.5, 0.5)),
+        ProductKernel(rbf(0.3, active_dims=(0,)), matern(1.5, 0.2, 3.0, active_dims=(1, 2))),
+        AdditiveKernel(matern(0.5, 0.3), scaled(rbf(0.5), 2.0)),
+        ProductKernel(scaled(matern(0.5, 2.0), 0.3), scaled(rbf(0.05), 3.0)),
+        ProductKernel(rbf(0.4), AdditiveKernel(matern(0.5, 0.3), matern(2.5, 0.1, 1.0, 9.0))),
+        ActionContextKernel(rbf(0.3, 0.5), matern(2.5, 0.4), (2, 0), (1,)),
+        ActionContextKernel(matern(1.5, 0.4), matern(0.5, 0.2), 2, 1, "sum"),
+    ],
+)
+def test_a_valid_constant_where_parts_differ(kernel) -> None:
+    assert 0.2 < largest_ratio(kernel) < 1 + 1e-6
+
+
+def test_parts_on_groups_of_columns_keep_their_lengthscales() -> None:
+    kernel = ActionContextKernel(rbf(0.3, 0.5), matern(2.5, 0.4), (2, 0), (1,))
+    holder = holder_constants(kernel, DIM)
+    assert holder.lengthscales == pytest.approx((0.5, 0.4, 0.3), rel=1e-6)
+    with pytest.raises(ValueError, match="points must have at least 3 columns"):
+        holder_constants(kernel, 2)
+
+
+def test_the_variance_is_the_kernel_at_zero() -> None:
+    kernel = scaled(ProductKernel(scaled(rbf(0.4), 0.5), AdditiveKernel(rbf(1.0), rbf(2.0))), 0.3)
+    assert holder_constants(kernel, DIM).variance == pytest.approx(0.3, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [
+        (LinearKernel(), "LinearKernel"),
+        (AdditiveKernel(rbf(1.0), PeriodicKernel()), "PeriodicKernel"),
+        (ScaleKernel(LinearKernel()), "LinearKernel"),
+    ],
+)
+def test_other_kernels_are_refused(kernel, name: str) -> None:
+    with pytest.raises(ValueError, match=rf"kernel must be .* pass width= .* got {name}$"):
+        holder_constants(kernel, DIM)
+
+
+def test_kernels_of_the_wrong_size_are_refused() -> None:
+    with pytest.raises(ValueError, match="kernel must have no batch dimensions"):
+        holder_constants(RBFKernel(batch_shape=torch.Size([2])), DIM)
+    with pytest.raises(ValueError, match="kernel must be one on 3 columns, got 2 lengthscales"):
+        holder_constants(rbf(0.2, 0.3), DIM)
+    with pytest.raises(ValueError, match="kernel must be one on 3 columns, got active_dims"):
+        holder_constants(rbf(0.2, active_dims=(4,)), DIM)

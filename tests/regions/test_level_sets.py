@@ -1,0 +1,178 @@
+"""Sets whose volume and uniform distribution are known exactly.
+
+Tests at random have fixed seeds; the stated false-alarm rates are those of a new seed.
+"""
+
+import math
+
+import pytest
+import torch
+from scipy.stats import chisquare, norm
+
+from botorch_ext.regions.level_sets import NUM_GROUPS, hit_and_run, sample_level_set
+
+SMALL, LARGE = torch.tensor([[0.2, 0.3], [0.75, 0.6]], dtype=torch.float64)
+
+
+def distance(U, center):
+    return (U - torch.as_tensor(center, dtype=U.dtype)).norm(dim=-1)
+
+
+def ball_and_ring(U, level=0.0):
+    """A ball of radius 0.1 and, apart from it, a ring of radii 0.1 and 0.2."""
+    ring = 0.05 - (distance(U, LARGE) - 0.15).abs()
+    return torch.maximum(0.1 - distance(U, SMALL), ring)
+
+
+def strip(U, level=0.0):
+    """Thin and oblique, from face to face: its first coordinate is uniform."""
+    return 5e-4 - (U[:, 1] - 0.2 - 0.5 * U[:, 0]).abs()
+
+
+def ball(center, radius):
+    return lambda U, level=0.0: radius - distance(U, [center] * U.shape[-1])
+
+
+def corner(U, level=0.0):
+    return 0.2 - U.amax(dim=-1)
+
+
+def uniform(num, dim, seed):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(num, dim, generator=generator, dtype=torch.float64), generator
+
+
+def cells_of_ball_and_ring(U):
+    """16 cells and their exact shares: two areas of equal size and eight angles, in each part."""
+    in_ball = distance(U, SMALL) < 0.15
+    center = torch.where(in_ball[:, None], SMALL, LARGE)
+    r2 = (U - center).square().sum(dim=-1)
+    outer = torch.where(in_ball, r2 > 0.005, r2 > 0.025)
+    angle = torch.atan2(*(U - center).unbind(dim=-1))
+    octant = ((angle + math.pi) / (2 * math.pi) * 8).long().clamp_max(7)
+    cell = octant + 8 * outer + 16 * in_ball
+    shares = torch.cat([torch.full((16,), 0.75 / 16), torch.full((16,), 0.25 / 16)])
+    return torch.bincount(cell, minlength=32), shares.double()
+
+
+def p_of_uniform(values, cells=20):
+    counts = torch.histc(values, bins=cells, min=0, max=1)
+    return chisquare(counts.numpy()).pvalue
+
+
+def moved(margin, U, sweeps, pool, generator):
+    return hit_and_run(margin, U, margin(U), 0.0, sweeps, pool, generator)
+
+
+def test_hit_and_run_leaves_uniform_points_uniform():
+    U, generator = uniform(60_000, 2, seed=0)
+    U = U[ball_and_ring(U) >= 0]
+    pool, start = U[:500], U[500:]
+    end, values = moved(ball_and_ring, start, 3, pool, generator)
+    assert bool((values >= 0).all()) and bool((values == ball_and_ring(end)).all())
+    assert bool((end != start).any(dim=-1).double().mean() > 0.99)
+    counts, shares = cells_of_ball_and_ring(end)
+    # The chains are independent: a false alarm in 1e-4 of the seeds.
+    assert chisquare(counts.numpy(), (shares * counts.sum()).numpy()).pvalue > 1e-4
+
+
+def test_hit_and_run_forgets_where_it_started():
+    _, generator = uniform(1, 2, seed=1)
+    pool = SMALL[None]
+    end, _ = moved(ball_and_ring, SMALL.expand(5000, 2), 60, pool, generator)
+    counts, shares = cells_of_ball_and_ring(end)
+    assert chisquare(counts.numpy(), (shares * counts.sum()).numpy()).pvalue > 1e-4
+    end, _ = moved(
+        corner, torch.full((5000, 6), 0.05).double(), 100, end.new_zeros(1, 6), generator
+    )
+    # False alarm: 6e-4 in all.
+    assert min(p_of_uniform(end[:, j] / 0.2) for j in range(6)) > 1e-4
+
+
+def test_a_thin_strip_is_followed_from_end_to_end():
+    U, generator = uniform(4000, 2, seed=2)
+    pool = torch.stack([U[:, 0], 0.2 + 0.5 * U[:, 0]], dim=-1)
+    end, _ = moved(strip, pool[:1].expand(4000, 2), 10, pool, generator)
+    assert p_of_uniform(end[:, 0]) > 1e-4
+
+
+CASES = {
+    "half": (lambda U, level=0.0: 0.5 - U[:, 0], 2, 0.5),
+    "ball and ring": (ball_and_ring, 2, 0.04 * math.pi),
+    "small ball": (ball(0.3, 0.006), 2, math.pi * 0.006**2),
+    "strip": (strip, 2, 1e-3),
+    "ball, d = 6": (ball(0.4, 0.25), 6, math.pi**3 / 6 * 0.25**6),
+    "corner, d = 6": (corner, 6, 0.2**6),
+    "interval": (ball(0.7, 1e-4), 1, 2e-4),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_volumes_and_their_standard_errors(case):
+    margin, dim, volume = CASES[case]
+    z, relative = [], []
+    for seed in range(12):
+        U, generator = uniform(1024, dim, seed)
+        found = sample_level_set(margin, U, 300, 4 * dim, generator)
+        assert found.points.shape == (300, dim)
+        assert bool((margin(found.points) >= 0).all())
+        z.append((found.volume - volume) / found.standard_error)
+        relative.append(found.standard_error / volume)
+    z = torch.tensor(z)
+    assert bool((z.abs() <= 5).all())
+    # The errors are as large as they are said to be: for a normal z, a false alarm in 1e-4.
+    assert 0.4 < z.square().mean().sqrt() < 1.85
+    assert max(relative) < 0.4
+
+
+def test_volumes_are_not_estimated_high_or_low():
+    # Few points, so that a bias of one of the fifth that survives would be seen at every level.
+    ratio = []
+    for seed in range(400):
+        U, generator = uniform(NUM_GROUPS * 8, 2, seed)
+        margin, volume = ball(0.5, 0.05), math.pi * 0.05**2
+        ratio.append(sample_level_set(margin, U, 8, 8, generator).volume / volume)
+    ratio = torch.tensor(ratio)
+    # 400 independent estimates of 1; counted in, the points that set the levels add 12 %.
+    assert abs(ratio.mean() - 1) <= 4 * ratio.std() / 20
+    assert ratio.std() / 20 < 0.03
+
+
+def test_all_parts_are_found_in_their_proportions():
+    shares = []
+    for seed in range(20):
+        U, generator = uniform(1024, 2, seed)
+        found = sample_level_set(ball_and_ring, U, 1024, 8, generator)
+        shares.append(float((distance(found.points, SMALL) < 0.15).double().mean()))
+    shares = torch.tensor(shares)
+    # 20 independent estimates of 1/4.
+    z = (shares.mean() - 0.25) / (shares.std() / 20**0.5)
+    assert abs(z) < norm.isf(1e-5)
+    assert shares.std() < 0.05
+
+
+def test_plateaus_are_climbed_or_given_up():
+    U, generator = uniform(1024, 2, seed=0)
+
+    def island(U, level=0.0):  # nothing tells where the ball of volume 0.0314 is
+        return torch.where(distance(U, SMALL) < 0.1, 1.0, -1.0).double()
+
+    found = sample_level_set(island, U, 100, 8, generator)
+    assert bool((island(found.points) > 0).all())
+    assert abs(found.volume - 0.01 * math.pi) <= 5 * found.standard_error
+
+    def flat(U, level=0.0):
+        return torch.full_like(U[:, 0], -1.0)
+
+    found = sample_level_set(flat, U, 100, 8, generator)
+    assert len(found.points) == 0
+    assert (found.volume, found.standard_error) == (0.0, 1.0)
+
+
+def test_the_same_generator_gives_the_same_points():
+    runs = []
+    for _ in range(2):
+        U, generator = uniform(NUM_GROUPS * 16, 2, seed=5)
+        runs.append(sample_level_set(strip, U, 64, 8, generator))
+    assert bool((runs[0].points == runs[1].points).all())
+    assert runs[0].volume == runs[1].volume

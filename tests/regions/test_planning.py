@@ -1,0 +1,409 @@
+"""Planned batches: each point maximises the conditional standard deviation, by dense algebra."""
+
+import warnings
+
+import pytest
+import torch
+from botorch.acquisition import PosteriorStandardDeviation
+from botorch.models import SingleTaskGP
+from botorch.models.transforms import Normalize, Standardize
+from botorch.optim import optimize_acqf
+from gpytorch.kernels import LinearKernel, MaternKernel, PeriodicKernel, RBFKernel
+from torch.testing import assert_close
+
+from botorch_ext import Box, FiniteSet, KernelGP, Region, plan
+from botorch_ext.exceptions import JitterWarning, OutsideDomainError
+from botorch_ext.regions.constraints import Constraint
+from tests.helpers import tolerance
+from tests.oracles.posterior import dense_information_gain, dense_posterior
+
+NOISE = 0.01
+TOL = tolerance(torch.float64)
+
+
+def kernel(kind="rbf"):
+    if kind == "periodic":  # no closed-form gradient
+        k = PeriodicKernel().double()
+        k.period_length = torch.tensor(2.7, dtype=torch.float64)
+    else:
+        k = (RBFKernel if kind == "rbf" else MaternKernel)(ard_num_dims=2).double()
+    k.lengthscale = torch.tensor([0.9, 0.4] if kind != "periodic" else 1.3, dtype=torch.float64)
+    return k
+
+
+def box(**kind):
+    return Box([[2.0, -3.0], [5.0, -1.5]], **kind)
+
+
+def finite(num_points=150, **kind):
+    return FiniteSet(box().sample(num_points, seed=8), **kind)
+
+
+def grid(**kind):
+    """Points whose prior variances, and many later ones, tie."""
+    x = torch.linspace(2.0, 5.0, 7, dtype=torch.float64)
+    y = torch.linspace(-3.0, -1.5, 5, dtype=torch.float64)
+    return FiniteSet(torch.cartesian_prod(x, y), **kind)
+
+
+def data(num_points=12, seed=3):
+    X = box().sample(num_points, seed)
+    return X, torch.sin(3 * X[:, 0]) + X[:, 1]
+
+
+def model_with(num_points=12, kind="rbf", noise=NOISE, **options):
+    model = KernelGP(kernel(kind), noise, **options)
+    if num_points:
+        model.add(*data(num_points))
+    return model
+
+
+def dense_std(k, seen, Z, noise=NOISE):
+    """The posterior standard deviation at Z given points seen, by a dense solve."""
+    if not len(seen):
+        return k(Z, diag=True).detach().sqrt()
+    return dense_posterior(k, seen, Z.new_zeros(len(seen)), Z, noise)[1].diagonal().clamp(0).sqrt()
+
+
+def excess_over_picks(k, seen, batch, candidates, noise=NOISE):
+    """How much the largest conditional standard deviation exceeds that of each pick, and the
+    conditional standard deviations of the picks."""
+    excess, std = [], []
+    for x in batch.X:
+        scores = dense_std(k, seen, torch.cat([x[None], candidates]), noise)
+        excess.append((scores.max() - scores[0]).item())
+        std.append(scores[0])
+        seen = torch.cat([seen, x[None]])
+    return max(excess), torch.stack(std)
+
+
+def rows_of(batch):
+    assert batch.indices is not None
+    return batch.indices.tolist()
+
+
+def gain_of(k, seen, X, noise=NOISE):
+    """What X adds to the information gain of the points seen, by log-determinants."""
+    before = dense_information_gain(k, seen, noise) if len(seen) else 0.0
+    return dense_information_gain(k, torch.cat([seen, X]), noise) - before
+
+
+# --- finite sets ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("num_pending", [0, 5])
+@pytest.mark.parametrize("num_data", [0, 1, 12])
+@pytest.mark.parametrize("kind", ["rbf", "matern", "periodic"])
+def test_every_point_of_a_set_is_a_maximiser(kind, num_data, num_pending):
+    domain, k = finite(), kernel(kind)
+    pending = box().sample(num_pending, seed=21)
+    seen = torch.cat([data(num_data)[0], pending])
+    model = model_with(num_data, kind)
+    batch = plan(domain, model, 40, X_pending=pending if num_pending else None, seed=1)
+    assert torch.equal(domain.points[rows_of(batch)], batch.X)
+    excess, std = excess_over_picks(k, seen, batch, domain.points)
+    assert excess <= 1e-7
+    assert_close(batch.std, std, **TOL)
+    # The chain rule of the log-determinant.
+    gain = gain_of(k, seen, batch.X)
+    assert_close(batch.gains, 0.5 * (1 + std.square() / NOISE).log(), **TOL)
+    assert batch.information_gain == pytest.approx(gain, rel=1e-9)
+    assert model.num_observations == num_data  # the model stays as it is
+
+
+def test_observations_and_the_prior_mean_play_no_part():
+    domain, (X, y) = finite(), data()
+    plain, other = KernelGP(kernel(), NOISE), KernelGP(kernel(), NOISE, mean=lambda Z: Z.sum(-1))
+    plain.add(X, y)
+    other.add(X, -3 * y)
+    for where in (domain, box()):
+        one, two = plan(where, plain, 10, seed=4), plan(where, other, 10, seed=4)
+        assert torch.equal(one.X, two.X)
+        assert torch.equal(one.std, two.std)
+
+
+def test_ties_are_random_and_seeded():
+    domain, model = grid(), KernelGP(kernel(), NOISE)
+    first = [rows_of(plan(domain, model, 1, seed=seed))[0] for seed in range(200)]
+    # All 35 tie: 200 draws miss at most one or two, and none of them takes more than its share.
+    assert len(set(first)) >= 30
+    assert max(first.count(row) for row in first) <= 20
+    one, again = plan(domain, model, 20, seed=5), plan(domain, model, 20, seed=5)
+    assert rows_of(one) == rows_of(again)
+    assert torch.equal(one.std, again.std)
+    # Candidates with the same coordinates are one point each.
+    twins = FiniteSet(domain.points[[3]].repeat(6, 1))
+    assert len({rows_of(plan(twins, model, 1, seed=seed))[0] for seed in range(60)}) == 6
+
+
+def test_more_points_than_the_set_has():
+    domain, k = grid(), kernel()
+    batch = plan(domain, KernelGP(k, NOISE), 80, seed=0)
+    excess, std = excess_over_picks(k, domain.points[:0], batch, domain.points)
+    assert excess <= 1e-7
+    assert_close(batch.std, std, **TOL)
+    assert len(set(rows_of(batch))) == 35
+
+
+def test_duplicates_at_tiny_noise():
+    # After 12 different points every further one is a repetition whose variance is nearly zero.
+    noise, k = 1e-10, kernel("matern")
+    points = box().sample(12, seed=2).repeat(3, 1)
+    batch = plan(FiniteSet(points), KernelGP(k, noise), 30, seed=0)
+    seen = points[:0]
+    for i, x in enumerate(batch.X):
+        scores = dense_std(k, seen, torch.cat([x[None], points]), noise)
+        # The variance is known to about eps / noise^(1/2), its root to less.
+        assert scores.max() - scores[0] <= 2e-5
+        assert bool(torch.isfinite(batch.std[i]))
+        seen = torch.cat([seen, x[None]])
+    rows = [row % 12 for row in rows_of(batch)]
+    assert sorted(rows[:12]) == list(range(12))
+    assert bool((batch.std[12:] <= 2e-5).all())
+    assert batch.information_gain == pytest.approx(gain_of(k, points[:0], batch.X, noise), rel=1e-4)
+
+
+def test_a_set_in_float32():
+    domain, k = finite(dtype=torch.float32), kernel("matern")
+    model = KernelGP(k, NOISE, dtype=torch.float32)
+    batch = plan(domain, model, 60, seed=1)
+    assert batch.X.dtype == batch.std.dtype == torch.float32
+    points = domain.points.double()
+    seen = points[:0]
+    for i, row in enumerate(rows_of(batch)):
+        scores = dense_std(k, seen, points)
+        assert scores.max() - scores[row] <= 1e-3
+        assert batch.std[i].item() == pytest.approx(scores[row].item(), abs=1e-3)
+        seen = torch.cat([seen, points[row][None]])
+
+
+def test_float32_duplicates_below_its_precision():
+    # The noise variance is below float32's rounding of k(x, x): the diagonal is floored, so no NaN.
+    points = box().sample(5, seed=2).repeat(2, 1).float()
+    model = KernelGP(kernel(), 1e-9, dtype=torch.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JitterWarning)
+        for where in (FiniteSet(points), box(dtype=torch.float32)):
+            batch = plan(where, model, 10, X_pending=points[:2], seed=0)
+            assert bool(torch.isfinite(batch.std).all())
+            assert bool(torch.isfinite(batch.X).all())
+
+
+def test_a_set_on_devices(device):
+    model = KernelGP(kernel().to(device), NOISE, device=device)
+    batch = plan(finite(device=device), model, 20, seed=3)
+    here = plan(finite(), KernelGP(kernel(), NOISE), 20, seed=3)
+    assert batch.X.device.type == device.type
+    assert_close(batch.std.cpu(), here.std, **TOL)
+
+
+# --- boxes and regions ----------------------------------------------------------------------------
+
+
+def patient_gain(model, domain, q):
+    """One `optimize_acqf` after another: a patient baseline."""
+    start = model
+    X = domain.bounds[:0]
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        for _ in range(q):
+            x, _ = optimize_acqf(
+                PosteriorStandardDeviation(model), domain.bounds, 1, 10, raw_samples=512
+            )
+            model = model.condition_on_observations(x, x.new_zeros(1, 1))
+            X = torch.cat([X, x])
+    return gain_of(start.kernel, start.train_inputs[0].reshape(-1, domain.dim), X)
+
+
+@pytest.mark.parametrize("kind", ["rbf", "matern"])
+def test_a_batch_on_a_box_gains_as_much_as_a_patient_search(kind):
+    model = model_with(8, kind)
+    batch = plan(box(), model, 15, seed=2)
+    assert bool(box().contains(batch.X).all())
+    assert gain_of(kernel(kind), data(8)[0], batch.X) == pytest.approx(
+        batch.information_gain, rel=1e-8
+    )
+    assert batch.information_gain >= 0.99 * patient_gain(model, box(), 15)
+
+
+def test_a_batch_in_five_dimensions():
+    domain = Box([[1.0, -2.0, 4.0, 0.5, 10.0], [2.0, 1.0, 4.5, 2.5, 14.0]])
+    k = RBFKernel(ard_num_dims=5).double()
+    k.lengthscale = 0.8 * (domain.upper - domain.lower)
+    model = KernelGP(k, NOISE)
+    model.add(domain.sample(3, seed=1), None)
+    batch = plan(domain, model, 12, seed=0)
+    assert bool(domain.contains(batch.X).all())
+    assert batch.information_gain >= 0.99 * patient_gain(model, domain, 12)
+
+
+def transformed(kind="rbf"):
+    """A BoTorch model whose kernel works on the unit cube and whose outcomes are standardised."""
+    X, y = data(9)
+    gp = SingleTaskGP(
+        X,
+        y[:, None] + 40,
+        covar_module=kernel(kind),
+        input_transform=Normalize(2, bounds=box().bounds),
+        outcome_transform=Standardize(1),
+    )
+    gp.likelihood.noise = torch.tensor(NOISE, dtype=torch.float64)
+    return gp.eval()
+
+
+def unit(X):
+    return (X - box().lower) / (box().upper - box().lower)
+
+
+# name: model, its kernel, its data, and the map to the coordinates of the kernel
+MODELS = {
+    "closed form": lambda: (model_with(9), kernel(), data(9)[0], lambda X: X),
+    "autograd": lambda: (model_with(9, "periodic"), kernel("periodic"), data(9)[0], lambda X: X),
+    "transformed": lambda: (
+        KernelGP.from_botorch(transformed()),
+        kernel(),
+        unit(data(9)[0]),
+        unit,
+    ),
+    "BoTorch": lambda: (transformed("matern"), kernel("matern"), unit(data(9)[0]), unit),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_path_agrees_with_dense_variances(name):
+    model, k, seen, unit = MODELS[name]()
+    pending = box().sample(3, seed=5)
+    batch = plan(box(), model, 20, X_pending=pending, seed=6)
+    assert bool(box().contains(batch.X).all())
+    seen = torch.cat([seen, unit(pending)])
+    screen = unit(torch.cat([box().sample(512, seed=1), box().bounds]))
+    for x, std in zip(batch.X, batch.std, strict=True):
+        scores = dense_std(k, seen, torch.cat([unit(x)[None], screen]))
+        assert_close(std, scores[0], **TOL)
+        # Not the maximiser to the last digit, but no screened point is much better.
+        assert scores.max() <= 1.01 * scores[0]
+        seen = torch.cat([seen, unit(x)[None]])
+
+
+def test_the_first_point_of_a_kernel_that_is_not_stationary():
+    # k(x, x) varies: the batch starts where it is largest, a corner.
+    k = LinearKernel().double()
+    k.variance = torch.tensor(0.03, dtype=torch.float64)
+    batch = plan(box(), KernelGP(k, NOISE), 3, seed=0)
+    corner = torch.tensor([5.0, -3.0], dtype=torch.float64)
+    assert_close(batch.X[0], corner)
+    assert_close(batch.std[0], (0.03 * corner.square().sum()).sqrt(), **TOL)
+
+
+def discs():
+    """A region of two discs apart: a twelfth of the box."""
+
+    def known(X):
+        left = 0.25 - (X - X.new_tensor([2.6, -2.6])).norm(dim=-1)
+        right = 0.25 - (X - X.new_tensor([3.4, -2.0])).norm(dim=-1)
+        return torch.maximum(left, right)
+
+    constraint = Constraint(KernelGP(kernel(), NOISE, mean=known), 0.0, 0.0, 0.0)
+    return Region(box(), (constraint,), torch.tensor([[2.6, -2.6]], dtype=torch.float64))
+
+
+def test_a_batch_never_leaves_its_region():
+    region, model, k = discs(), model_with(4), kernel()
+    batch = plan(region, model, 30, seed=3)
+    assert bool(region.contains(batch.X).all())
+    # The dense optimum: greedy on the many uniform points of a patient population.
+    many = region.population(8192, seed=77).points
+    baseline = plan(FiniteSet(many), model, 30, seed=0)
+    assert batch.information_gain >= 0.99 * baseline.information_gain
+    assert gain_of(k, data(4)[0], batch.X) == pytest.approx(batch.information_gain, rel=1e-8)
+    again = plan(region, model, 30, seed=3)
+    assert torch.equal(batch.X, again.X)
+    assert not torch.equal(batch.X, plan(region, model, 30, seed=4).X)
+
+
+def test_a_population_of_the_caller_is_screened():
+    model, points = model_with(4), box().sample(3, seed=1)
+    one = plan(box(), model, 6, population=points, seed=1)
+    two = plan(box(), model, 6, population=points, seed=99)  # nothing else is random
+    assert torch.equal(one.X, two.X)
+    # With no gradient at all the points are those of the population, to the last bit.
+    first = plan(box(), KernelGP(kernel(), NOISE), 1, population=points)
+    assert torch.equal(first.X, points[:1])
+    assert one.std[0] >= dense_std(kernel(), data(4)[0], points).max()
+
+
+@pytest.mark.parametrize("kind", ["rbf", "matern"])
+def test_gradients_in_closed_form_climb_like_those_of_autograd(kind):
+    # So few points are screened that what is gained is gained by climbing.
+    points, batches = box().sample(3, seed=1), []
+    for closed in (True, False):
+        model = model_with(6, kind)
+        assert model.kernel_function.has_closed_form_gradient
+        model.kernel_function.has_closed_form_gradient = closed
+        batches.append(plan(box(), model, 5, population=points))
+    assert_close(batches[0].X, batches[1].X, **TOL)
+    screened = dense_std(kernel(kind), data(6)[0], points).max()
+    assert batches[0].std[0] > screened + 0.03
+
+
+def test_a_box_and_a_region_without_constraints_are_the_same():
+    model = model_with(4)
+    assert torch.equal(plan(box(), model, 6, seed=1).X, plan(Region(box()), model, 6, seed=1).X)
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+def two_outputs():
+    X = unit(data(4)[0])
+    return SingleTaskGP(X, (X - X.mean(dim=0)) / X.std(dim=0), outcome_transform=None)
+
+
+BAD = {
+    "q": (lambda: plan(box(), model_with(), 0), "q must be at least 1, got 0"),
+    "batch": (
+        lambda: plan(finite(), KernelGP(kernel(), torch.tensor([0.1, 0.2]).double()), 2),
+        r"model must not be batched, got batch shape \(2,\)",
+    ),
+    "dim": (
+        lambda: plan(Box([[0.0], [1.0]]), model_with(), 2),
+        "model must have data of dimension 1, got 2",
+    ),
+    "dtype": (
+        lambda: plan(finite(dtype=torch.float32), model_with(), 2),
+        "model must be torch.float32 .*got torch.float64",
+    ),
+    "population": (
+        lambda: plan(box(), model_with(), 2, population=torch.tensor([[9.0, -2.0]]).double()),
+        r"population must lie in the box .*got \[9.0, -2.0\]",
+    ),
+    "population of a region": (
+        lambda: plan(discs(), model_with(), 2, population=torch.tensor([[5.0, -2.0]]).double()),
+        "population must lie in the region",
+    ),
+    "empty list of points": (
+        lambda: plan(box(), model_with(), 2, population=torch.empty(0, 2).double()),
+        "population must have at least one point, got none",
+    ),
+    "points for a set": (
+        lambda: plan(finite(), model_with(), 2, population=finite().points),
+        "population must be None on a finite set",
+    ),
+    "pending": (
+        lambda: plan(box(), model_with(), 2, X_pending=torch.zeros(1, 3).double()),
+        r"X_pending must have shape \(n, 2\)",
+    ),
+    "outputs": (
+        lambda: plan(box(), two_outputs(), 2),
+        "model must have one output, got 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused(case):
+    call, message = BAD[case]
+    with pytest.raises(ValueError, match=message) as error:
+        call()
+    if "population" in case:
+        assert isinstance(error.value, OutsideDomainError)

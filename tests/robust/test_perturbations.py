@@ -1,0 +1,243 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from gpytorch.kernels import RBFKernel
+from torch.testing import assert_close
+
+from botorch_ext import Box, FiniteSet, KernelGP
+from botorch_ext.robust.perturbations import Perturbations
+from botorch_ext.search.box import ConfidenceBound, FunctionObjective
+from tests.helpers import tolerance
+
+BOX = Box([[2.0, -3.0], [5.0, -1.0]])
+NORMS = ("l2", "linf")
+RADII = (0.0, 0.3, (0.5, 0.2), (0.4, 0.0))
+
+
+def size(offset, radius, norm):
+    """The norm of an offset in units of the radius; infinite where there is none."""
+    radius = torch.tensor(radius, dtype=torch.float64).expand(offset.shape[-1])
+    scaled = torch.where(radius > 0, offset / radius, torch.where(offset == 0, 0, math.inf))
+    return scaled.norm(dim=-1) if norm == "l2" else scaled.abs().amax(dim=-1)
+
+
+# --- finite sets --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("radius", RADII)
+def test_finite_worst_case_by_loops(norm, radius):
+    X = BOX.sample(60, 0)
+    X = torch.cat([X, X[:3], X[0] + 0.01 * BOX.sample(30, 1)])  # repeated and crowded points
+    balls = Perturbations(radius, norm).on(FiniteSet(X))
+    values = torch.randn(2, 3, len(X), generator=torch.Generator().manual_seed(0))
+    worst, where = balls.worst_case(values)
+    for i in range(len(X)):
+        near = [j for j in range(len(X)) if size(X[j] - X[i], radius, norm) <= 1]
+        assert balls.neighbours(i).tolist() == near
+        expected, column = values[..., near].min(dim=-1)
+        assert_close(worst[..., i], expected, rtol=0, atol=0)
+        assert where[..., i].tolist() == torch.tensor(near)[column].tolist()
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_neighbours_on_a_grid_are_not_lost_to_rounding(norm):
+    axis = 2.0 + 0.1 * torch.arange(11, dtype=torch.float64)
+    balls = Perturbations(0.2, norm).on(FiniteSet(torch.cartesian_prod(axis, axis - 7)))
+    inner = {len(balls.neighbours(11 * i + j)) for i in range(2, 9) for j in range(2, 9)}
+    assert inner == {13 if norm == "l2" else 25}
+
+
+def test_equal_values_go_to_the_first_row():
+    balls = Perturbations(1.0).on(FiniteSet(torch.linspace(2, 3, 20).double()[:, None]))
+    _, where = balls.worst_case(torch.zeros(20, dtype=torch.float64))
+    assert where.tolist() == [0] * 20
+
+
+def test_ten_thousand_points(device):
+    X = BOX.sample(10_000, 0).to(device)
+    balls = Perturbations(0.1).on(FiniteSet(X))
+    assert balls.worst_case(X.T)[0].device.type == device.type
+    values = torch.stack([torch.sin(3 * X[:, 0]), X[:, 1]])
+    worst, where = balls.worst_case(values)
+    for i in range(0, 10_000, 501):
+        near = (X - X[i]).norm(dim=-1) <= 0.1
+        assert_close(worst[:, i], values[:, near].amin(dim=-1), rtol=0, atol=0)
+    assert_close(values.gather(1, where), worst, rtol=0, atol=0)
+
+
+# --- boxes --------------------------------------------------------------------------------------
+
+
+def function(Z):
+    return torch.sin(2 * Z[..., 0]) * torch.cos(3 * Z[..., 1]) + 0.3 * Z[..., 0] * Z[..., 1]
+
+
+def centres(num, seed=0):
+    """Points of the box, some of them at its faces and corners."""
+    X = BOX.sample(num, seed)
+    X[::4] = BOX.bounds[torch.arange(len(X[::4])) % 2]
+    X[1::4, 0] = BOX.lower[0]
+    return X
+
+
+def fine_worst_case(f, x, radius, norm, count=401):
+    """By a grid of the ball."""
+    radius = torch.tensor(radius, dtype=torch.float64).expand(2)
+    axis = torch.linspace(-1, 1, count, dtype=torch.float64)
+    U = torch.cartesian_prod(axis, axis)
+    U = torch.cat([U, U / U.norm(dim=-1, keepdim=True).clamp_min(1e-9)])
+    if norm == "l2":
+        U = U[U.norm(dim=-1) <= 1 + 1e-12]
+    Z = x + radius * U
+    return f(Z[((Z >= BOX.lower) & (Z <= BOX.upper)).all(dim=-1)]).min()
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("radius", [0.0, 0.05, 0.3, 1.5, (1.0, 0.2), (0.7, 0.0)])
+def test_worst_case_on_a_box_is_that_of_a_fine_grid(norm, radius):
+    X = centres(24)
+    balls = Perturbations(radius, norm).on(BOX)
+    values, Z = balls.worst_case(FunctionObjective(function), X)
+    assert_close(values, function(Z))
+    assert bool(BOX.contains(Z).all())
+    assert bool((size(Z - X, radius, norm) <= 1 + 1e-9).all())
+    for x, value in zip(X, values, strict=True):
+        assert value <= fine_worst_case(function, x, radius, norm) + 1e-12
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_projection_is_the_nearest_offset(norm):
+    box = Box([[2.0, -3.0, 0.0], [5.0, -1.0, 0.4]])
+    balls = Perturbations((1.0, 0.5, 0.3), norm).on(box)
+    X = box.sample(40, 0)
+    X[:10, 0], X[5:15, 2] = box.upper[0], box.lower[2]
+    g = torch.Generator().manual_seed(0)
+    U = 2 * torch.randn(40, 3, generator=g, dtype=torch.float64)
+    low, high = balls._limits(X)
+    P = balls._projected(U, low, high)
+    assert bool(((P >= low) & (P <= high)).all())
+    assert bool(((P.norm(dim=-1) if norm == "l2" else P.abs().amax(-1)) <= 1 + 1e-12).all())
+    # (U - P)'(V - P) <= 0 for all feasible V characterises the projection on a convex set.
+    V = 2 * torch.rand(4000, 1, 3, generator=g, dtype=torch.float64) - 1
+    V = V if norm == "linf" else V[V.norm(dim=-1).squeeze() <= 1]
+    V = torch.minimum(torch.maximum(V, low), high)
+    assert ((U - P) * (V - P)).sum(dim=-1).max() <= 1e-12
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("dim", [1, 3, 6])
+def test_worst_case_of_a_linear_function_is_exact(norm, dim):
+    box = Box([[1.0] * dim, [4.0] * dim])
+    c = torch.linspace(-1, 2, dim, dtype=torch.float64)
+    X = 1.5 + 2 * torch.rand(9, dim, generator=torch.Generator().manual_seed(0)).double()
+    values, _ = Perturbations(0.4, norm).on(box).worst_case(FunctionObjective(lambda Z: Z @ c), X)
+    dual = c.norm() if norm == "l2" else c.abs().sum()
+    assert_close(values, X @ c - 0.4 * dual, **tolerance(torch.float64))
+
+
+def test_each_of_a_batch_has_its_own_worst_case():
+    X = centres(10)
+    shifts = torch.tensor([0.0, 0.5, -1.0], dtype=torch.float64)
+
+    def shifted(Z):  # n x 3 x d
+        return function(Z - shifts[:, None])
+
+    balls = Perturbations(0.3).on(BOX)
+    values, Z = balls.worst_case(FunctionObjective(shifted), X[:, None].expand(-1, 3, -1))
+    assert Z.shape == (10, 3, 2)
+    for j, shift in enumerate(shifts):
+        alone, _ = balls.worst_case(FunctionObjective(lambda Z, s=shift: function(Z - s)), X)
+        assert_close(values[:, j], alone, **tolerance(torch.float64))
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("radius", [0.0, 0.3, (0.9, 0.2), (0.4, 0.0)])
+def test_gradients_of_the_worst_case(norm, radius):
+    # Kinks, where two offsets are worst, are left out: there the gradient jumps.
+    X, h = 0.999 * (centres(60) - BOX.lower) + BOX.lower + 1e-3, 1e-4
+    # Centres so near to a face that the balls are cut.
+    X[::3, 0], X[1::5, 1] = BOX.upper[0] - 0.1, BOX.lower[1] + 0.07
+    balls = Perturbations(radius, norm).on(BOX)
+
+    def attached(X):
+        objective = FunctionObjective(function)
+        return function(balls.follow(X, balls.worst_case(objective, X)[1]))
+
+    X.requires_grad_()
+    (gradient,) = torch.autograd.grad(attached(X).sum(), X)
+    with torch.no_grad():
+        columns, jumps = [], torch.zeros(len(X), dtype=torch.bool)
+        for step in h * torch.eye(2, dtype=torch.float64):
+            near = [attached(X + k * step) for k in (-2, -1, 0, 1, 2)]
+            columns.append((near[0] - 8 * near[1] + 8 * near[3] - near[4]) / (12 * h))
+            third = near[4] - 3 * near[3] + 3 * near[2] - near[1]
+            jumps |= third.abs() > 1e-8
+    assert jumps.sum() < 12
+    difference = (gradient - torch.stack(columns, dim=-1))[~jumps]
+    assert_close(difference, torch.zeros_like(difference), **tolerance(torch.float64))
+
+
+def test_held_coordinates_pass_their_change_on():
+    # Downhill is the corner at the lower left; the face holds the first coordinate.
+    balls = Perturbations(0.5).on(BOX)
+    slope = torch.tensor([2.0, 0.7], dtype=torch.float64)
+    X = torch.tensor([[2.2, -2.0]], dtype=torch.float64, requires_grad=True)
+    objective = FunctionObjective(lambda Z: Z @ slope)
+    Z = balls.follow(X, balls.worst_case(objective, X)[1])
+    drop = math.sqrt(0.5**2 - 0.2**2)
+    expected = torch.tensor([[2.0, -2.0 - drop]], dtype=torch.float64)
+    assert_close(Z.detach(), expected, **tolerance(torch.float64))
+    (gradient,) = torch.autograd.grad((Z @ slope).sum(), X)
+    by_hand = torch.tensor([[0.7 * 0.2 / drop, 0.7]], dtype=torch.float64)
+    assert_close(gradient, by_hand, **tolerance(torch.float64))
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_worst_case_of_a_posterior(norm, device):
+    kernel = RBFKernel().double()
+    kernel.lengthscale = torch.tensor(0.5, dtype=torch.float64)
+    model = KernelGP(kernel, 0.01, device=device)
+    X = BOX.sample(30, 0)
+    model.add(X.to(device), function(X).to(device))
+    balls = Perturbations(0.3, norm).on(BOX.to(device=device))
+    bound = ConfidenceBound(model, -2.0)
+    X = centres(12, 1).to(device)
+    values, Z = balls.worst_case(bound, X)
+    assert Z.device.type == device.type
+    cpu = KernelGP(kernel, 0.01)
+    cpu.add(BOX.sample(30, 0), function(BOX.sample(30, 0)))
+    for x, value in zip(X.cpu(), values.cpu(), strict=True):
+        fine = fine_worst_case(ConfidenceBound(cpu, -2.0).value, x, 0.3, norm, 101)
+        assert value <= fine + 1e-9
+
+
+def test_flat_functions_have_a_worst_case():
+    flat = FunctionObjective(lambda Z: 0 * Z[..., 0] + 3.0)
+    values, Z = Perturbations(0.3).on(BOX).worst_case(flat, centres(5))
+    assert_close(values, torch.full((5,), 3.0, dtype=torch.float64))
+    assert bool(BOX.contains(Z).all())
+
+
+@pytest.mark.parametrize(
+    "bad", [-0.1, math.inf, math.nan, "0.3", None, (), (0.1, -0.2), [[0.1], [0.2]]]
+)
+def test_bad_radii_are_named(bad):
+    with pytest.raises(ValueError, match="radius must be non-negative and finite"):
+        Perturbations(bad)
+
+
+def test_bad_norms_and_dimensions_are_named():
+    with pytest.raises(ValueError, match='norm must be "l2" or "linf", got 2'):
+        Perturbations(0.1, 2)  # pyright: ignore[reportArgumentType]
+    for domain in (BOX, FiniteSet(BOX.bounds)):
+        with pytest.raises(ValueError, match="one for each of 2 coordinates, got 3"):
+            Perturbations((0.1, 0.2, 0.3)).on(domain)
+
+
+def test_tensors_and_arrays_are_radii():
+    assert Perturbations(np.array([0.5, 0.25])).radius == (0.5, 0.25)  # pyright: ignore
+    assert Perturbations(torch.tensor([0.5, 0.25])).radius == (0.5, 0.25)
+    assert Perturbations(torch.tensor(0.5)).radius == 0.5

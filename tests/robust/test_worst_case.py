@@ -1,0 +1,101 @@
+import pytest
+import torch
+from gpytorch.kernels import MaternKernel, RBFKernel
+from torch.testing import assert_close
+
+from botorch_ext import Box, CandidateModels
+from botorch_ext.robust.perturbations import Perturbations
+from botorch_ext.robust.worst_case import OwnBounds, WorstCase, lowest_bound, maximize_worst_case
+from botorch_ext.search.box import FunctionObjective
+from botorch_ext.search.models import UpperBounds
+from tests.helpers import tolerance
+
+
+def upper_bounds(dim, num_models, seed=0, num_data=20):
+    """Models of two forms, not in the order of the parts they make."""
+    box = Box([[2.0] * dim, [4.0] * dim])
+    kernels = [(RBFKernel() if i % 2 else MaternKernel(nu=2.5)).double() for i in range(num_models)]
+    for i, kernel in enumerate(kernels):
+        kernel.lengthscale = torch.tensor(0.4 + 0.2 * i, dtype=torch.float64)
+    models = CandidateModels(kernels, 0.01)
+    X = box.sample(num_data, seed)
+    models.add(X, torch.sin(3 * X.sum(dim=-1) + seed))
+    widths = torch.linspace(1.5, 2.5, num_models, dtype=torch.float64)
+    return UpperBounds(models, widths, 0.1 * widths), box
+
+
+def test_own_bounds_by_loops():
+    bounds, box = upper_bounds(2, 5)
+    X = box.sample(30, 1).view(6, 5, 2)
+    expected = torch.stack([bounds.values(X[:, i])[i] for i in range(5)], dim=-1)
+    own = OwnBounds(bounds)
+    exact = tolerance(torch.float64)
+    values, gradients = own.value_and_gradient(X)
+    assert_close(own.value(X), expected, **exact)
+    assert_close(values, expected, **exact)
+
+    def one(Z):
+        mean, std = (
+            torch.stack([m.mean_and_std(Z[:, i])[k] for i, m in enumerate(singles)], dim=-1)
+            for k in range(2)
+        )
+        return mean + bounds.widths * std
+
+    singles = [bounds.models.single(i) for i in range(5)]
+    assert_close(gradients, FunctionObjective(one).value_and_gradient(X)[1], **exact)
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+@pytest.mark.parametrize(("dim", "num_models"), [(1, 1), (2, 1), (2, 3), (3, 2)])
+def test_at_least_as_good_as_a_fine_search(dim, num_models, norm):
+    for seed in range(2):
+        bounds, box = upper_bounds(dim, num_models, seed)
+        balls = Perturbations(0.25, norm).on(box)
+        x, position = maximize_worst_case(bounds, balls, seed)
+        assert bool(box.contains(x))
+        value = WorstCase(bounds.select([position]), balls).value(x.unsqueeze(0))
+        g, own = torch.Generator().manual_seed(seed), OwnBounds(bounds)
+        clouds = [box.sample(600, seed + 99)]
+        for spread in (0.1, 0.01, 1e-3, 1e-4):  # and closer and closer to the pick
+            near = x + spread * (2 * torch.rand(80, dim, generator=g, dtype=torch.float64) - 1)
+            clouds.append(torch.minimum(torch.maximum(near, box.lower), box.upper))
+        X = torch.cat(clouds).unsqueeze(1).expand(-1, num_models, -1)
+        assert value >= balls.worst_case(own, X)[0].max() - 1e-7
+
+
+def test_few_descents_go_to_ridges_that_lead_to_the_same_top(monkeypatch):
+    # On the sphere around the top all bounds are nearly the same, and descents there are long.
+    bounds, box = upper_bounds(4, 1)
+    seen, cuts = [], WorstCase.cuts
+
+    def counted(self, x):
+        seen.append(x)
+        return cuts(self, x)
+
+    monkeypatch.setattr(WorstCase, "cuts", counted)
+    maximize_worst_case(bounds, Perturbations(0.2).on(box), 0)
+    assert 0 < len(seen) < 60  # 76 where all three ridges are climbed to the end
+
+
+def test_extra_centres_are_screened():
+    bounds, box = upper_bounds(2, 2)
+    balls = Perturbations(0.2).on(box)
+    x, position = maximize_worst_case(bounds, balls, 0)
+    value = WorstCase(bounds.select([position]), balls).value(x.unsqueeze(0))
+    y, position = maximize_worst_case(bounds, balls, 1, extra=x.unsqueeze(0))
+    assert WorstCase(bounds.select([position]), balls).value(y.unsqueeze(0)) >= value - 1e-9
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_lowest_bound_by_a_fine_search(norm):
+    bounds, box = upper_bounds(2, 3)
+    lower = UpperBounds(bounds.models, -bounds.widths, -bounds.offsets)
+    balls = Perturbations((0.3, 0.2), norm).on(box)
+    axis = torch.linspace(-1, 1, 41, dtype=torch.float64)
+    U = torch.cartesian_prod(axis, axis)
+    U = U[U.norm(dim=-1) <= 1] if norm == "l2" else U
+    for x in torch.cat([box.sample(6, 3), box.bounds]):
+        z, position = lowest_bound(lower, balls, x)
+        Z = balls.points(x, U)
+        assert lower.values(z.unsqueeze(0))[position] <= lower.values(Z).min() + 1e-9
+        assert bool(Perturbations((0.3, 0.2), norm).reach(x.unsqueeze(0), z.unsqueeze(0)))

@@ -1,0 +1,124 @@
+import math
+
+import pytest
+import torch
+from botorch.acquisition import UpperConfidenceBound
+from botorch.optim import optimize_acqf
+from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel
+from torch.testing import assert_close
+
+from botorch_ext import Box, KernelGP
+from botorch_ext.search.box import (
+    ConfidenceBound,
+    FunctionObjective,
+    maximize_on_box,
+    screening_points,
+)
+
+BOX = Box([[2.0, -3.0, 0.5], [5.0, -1.0, 0.9]])
+
+
+def kernel(kind):
+    if kind == "linear":  # no closed form: through autograd
+        k = LinearKernel().double()
+        k.variance = torch.tensor(0.02, dtype=torch.float64)
+        return k
+    k = (RBFKernel() if kind == "rbf" else MaternKernel(nu=2.5)).double()
+    k.lengthscale = torch.tensor(0.9, dtype=torch.float64)
+    return k
+
+
+def model_of(kind, seed, device="cpu"):
+    X = BOX.sample(40, seed)
+    y = torch.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2]
+    model = KernelGP(kernel(kind).to(device), noise_variance=0.01, device=device)
+    model.add(X.to(device), y.to(device))
+    return model
+
+
+@pytest.mark.parametrize("kind", ["rbf", "matern", "linear"])
+def test_at_least_as_good_as_botorch(kind, device):
+    box = BOX.to(device=device)
+    for seed in range(5):
+        model = model_of(kind, seed, device)
+        bound = ConfidenceBound(model, 2.0)
+        x, value = maximize_on_box(bound, box, seed)
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            acqf = UpperConfidenceBound(model, beta=4.0)
+            _, reference = optimize_acqf(acqf, box.bounds, q=1, num_restarts=5, raw_samples=128)
+        assert value >= reference - 1e-6
+        assert bool(box.contains(x).all())
+        assert_close(bound.value(x[None])[0], value)
+
+
+@pytest.mark.parametrize("kind", ["rbf", "matern", "linear"])
+def test_gradients_are_those_of_the_values(kind):
+    bound = ConfidenceBound(model_of(kind, 0), 1.5, mean_weight=0.5)
+    X = BOX.sample(6, seed=3)
+    values, gradient = bound.value_and_gradient(X)
+    assert_close(values, bound.value(X))
+    step = 1e-6
+    for j in range(BOX.dim):
+        shift = step * torch.eye(BOX.dim, dtype=torch.float64)[j]
+        difference = (bound.value(X + shift) - bound.value(X - shift)) / (2 * step)
+        assert_close(gradient[:, j], difference, rtol=1e-4, atol=1e-6)
+
+
+def test_an_empty_model_has_a_flat_bound():
+    model = KernelGP(kernel("rbf"), noise_variance=0.01)
+    x, value = maximize_on_box(ConfidenceBound(model, 2.0), BOX, seed=0)
+    assert value == 2.0
+    assert bool(BOX.contains(x).all())
+
+
+def test_maxima_on_corners_are_found_exactly():
+    x, value = maximize_on_box(FunctionObjective(lambda X: X.sum(dim=-1)), BOX, seed=0)
+    assert_close(x, BOX.upper)
+    assert value == BOX.upper.sum()
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_accuracy_does_not_depend_on_units(scale):
+    peak = torch.tensor([3.1, -2.2, 0.61], dtype=torch.float64)
+    bowl = FunctionObjective(lambda X: -scale * (X - peak).square().sum(dim=-1))
+    x, _ = maximize_on_box(bowl, BOX, seed=0, num_raw=64)
+    assert_close(x, peak, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("bad", [math.nan, -math.inf, math.inf])
+def test_values_that_are_not_finite_rank_lowest(bad):
+    peak = torch.tensor([3.1, -2.2, 0.61], dtype=torch.float64)
+
+    def function(X):
+        return torch.where(X[:, 0] > 3.3, bad, -(X - peak).square().sum(dim=-1))
+
+    x, value = maximize_on_box(FunctionObjective(function), BOX, seed=0, num_raw=64)
+    assert_close(x, peak, rtol=0, atol=1e-5)
+    assert_close(value, function(x[None])[0])
+
+
+def test_a_function_that_does_not_look_at_the_points_has_zero_gradients():
+    weight = torch.ones((), dtype=torch.float64, requires_grad=True)
+    objective = FunctionObjective(lambda X: weight.expand(len(X)))
+    values, gradients = objective.value_and_gradient(BOX.sample(3, 0))
+    assert_close(values, torch.ones(3, dtype=torch.float64))
+    assert_close(gradients, torch.zeros(3, 3, dtype=torch.float64))
+
+
+def test_extra_points_are_screened():
+    peak = torch.tensor([3.1, -2.2, 0.61], dtype=torch.float64)
+    needle = FunctionObjective(lambda X: (-((X - peak) / 1e-3).square().sum(dim=-1)).exp())
+    _, missed = maximize_on_box(needle, BOX, seed=0, num_raw=64)
+    _, found = maximize_on_box(needle, BOX, seed=0, num_raw=64, extra=peak[None] + 5e-4)
+    assert missed < 0.01
+    assert found > 1 - 1e-6
+
+
+def test_screening_points_reach_the_faces():
+    X = screening_points(BOX, 400, seed=1)
+    assert bool(BOX.contains(X).all())
+    on_face = ((X == BOX.lower) | (X == BOX.upper)).sum(dim=-1)
+    assert (on_face == 0).sum() >= 100
+    assert (on_face == BOX.dim).sum() >= 20
+    assert_close(X, screening_points(BOX, 400, seed=1))

@@ -1,0 +1,94 @@
+import pytest
+import torch
+from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel
+from torch.testing import assert_close
+
+from botorch_ext import Box, CandidateModels
+from botorch_ext.search.box import ConfidenceBound, maximize_on_box
+from botorch_ext.search.models import AverageBound, UpperBounds, maximize_over_models
+from tests.helpers import tolerance
+
+BOX = Box([[2.0, -3.0, 0.5], [5.0, -1.0, 0.9]])
+TOL = tolerance(torch.float64)
+
+
+def with_lengthscale(kernel, lengthscale):
+    kernel = kernel.double()
+    kernel.lengthscale = torch.tensor(lengthscale, dtype=torch.float64)
+    return kernel
+
+
+def small_linear():
+    kernel = LinearKernel().double()  # no closed form: through autograd
+    kernel.variance = torch.tensor(0.02, dtype=torch.float64)
+    return kernel
+
+
+def tilted(X):
+    return 0.3 * X[..., 0] - 0.1 * X[..., 2].sin()
+
+
+def bounds_of(kind, num_points, device="cpu"):
+    """Upper bounds of models of one form, or of several."""
+    kernels = [with_lengthscale(RBFKernel(), scale) for scale in (0.3, 0.5, 0.9, 1.4, 2.0)]
+    means = None
+    if kind == "mixed":
+        kernels.insert(2, small_linear())
+        kernels.append(with_lengthscale(MaternKernel(nu=2.5), 0.8))
+        means = [None, tilted, None, None, None, None, tilted]
+    models = CandidateModels(kernels, 0.01, means=means, device=device)
+    if num_points:
+        X = BOX.sample(num_points, seed=1).to(device)
+        models.add(X, torch.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2])
+    like = models.noise_variance
+    widths = torch.linspace(1.0, 2.5, models.num_models).to(like)
+    return UpperBounds(models, widths, 0.1 * widths.flip(0))
+
+
+@pytest.mark.parametrize("kind", ["one form", "mixed"])
+@pytest.mark.parametrize("num_points", [0, 25])
+def test_no_model_has_a_higher_bound_anywhere(kind, num_points, device):
+    bounds = bounds_of(kind, num_points, device)
+    box = BOX.to(device=device)
+    for seed in range(3):
+        x, position = maximize_over_models(bounds, box, seed)
+        assert bool(box.contains(x).all())
+        value = bounds.values(x[None])[:, 0]
+        assert position == int(value.argmax())
+        for i in range(bounds.models.num_models):
+            own = ConfidenceBound(bounds.models.single(i), bounds.widths[i])
+            _, best = maximize_on_box(own, box, seed + 100, num_raw=2048)
+            assert value[position] >= best + bounds.offsets[i] - 1e-6
+
+
+@pytest.mark.parametrize("num_points", [0, 25])
+def test_of_equal_models_the_first_is_played(num_points):
+    models = CandidateModels([with_lengthscale(RBFKernel(), 0.7)] * 12, 0.01)
+    if num_points:
+        X = BOX.sample(num_points, seed=1)
+        models.add(X, torch.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2])
+    widths = torch.full((12,), 2.0, dtype=torch.float64)
+    for seed in range(3):
+        _, position = maximize_over_models(UpperBounds(models, widths, 0 * widths), BOX, seed)
+        assert position == 0
+
+
+@pytest.mark.parametrize("kind", ["one form", "mixed"])
+@pytest.mark.parametrize("num_points", [0, 25])
+def test_the_average_and_its_gradient_are_those_of_the_models(kind, num_points):
+    bounds = bounds_of(kind, num_points)
+    p = torch.rand(bounds.models.num_models, generator=torch.Generator().manual_seed(0)).double()
+    p[1] = 0.0
+    p = p / p.sum()
+    average = AverageBound(bounds, p)
+    X = BOX.sample(6, seed=3).requires_grad_()
+    expected = 0 * X.sum(dim=-1)  # a prior has no gradient of its own
+    for i in range(bounds.models.num_models):
+        mean, std = bounds.models.single(i).mean_and_std(X)
+        expected = expected + p[i] * (mean + bounds.widths[i] * std + bounds.offsets[i])
+    (gradient,) = torch.autograd.grad(expected.sum(), X, materialize_grads=True)
+    expected, X = expected.detach(), X.detach()
+    assert_close(average.value(X), expected, **TOL)
+    values, gradients = average.value_and_gradient(X)
+    assert_close(values, expected, **TOL)
+    assert_close(gradients, gradient, **TOL)

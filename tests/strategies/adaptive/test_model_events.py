@@ -1,0 +1,321 @@
+"""Methods over several models as folds over events: replayed, they go on bit for bit the same."""
+
+import json
+
+import pytest
+import torch
+
+from botorch_ext import CandidateModels, algorithms
+from botorch_ext.strategies import Asked, Told, Trial
+from tests.strategies.adaptive.model_sessions import (
+    METHODS,
+    SIGMA,
+    make,
+    oracle,
+    play_promptly,
+    rbf,
+    snapshot,
+)
+from tests.strategies.sessions import (
+    LAMBDA,
+    POLICIES,
+    all_policies,
+    both_domains,
+    box,
+    data,
+    f,
+    finite,
+    plain,
+    play,
+    script,
+)
+
+every_method = pytest.mark.parametrize("method", METHODS)
+# The last model left warns when it would be rejected.
+pytestmark = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
+
+
+def start(domain):
+    return {"initial": data(domain, 4), "num_initial": 2}
+
+
+@pytest.mark.parametrize(
+    ("method", "policy"),
+    [("he_gp_ucb", policy) for policy in POLICIES]
+    + [(method, policy) for method in METHODS[1:] for policy in ("hallucinate", "timeout")],
+)
+def test_replayed_events_give_the_same_state_and_the_same_question(method, policy):
+    played = make(method, finite(), policy, **start(finite()))
+    play(played, script(50, seed=41))
+    replayed = make(method, finite(), policy, **start(finite()))
+    replayed.replay(played.events)
+    assert snapshot(replayed) == snapshot(played)
+    for _ in range(3):
+        assert plain(Asked(played.ask())) == plain(Asked(replayed.ask()))
+    assert snapshot(replayed) == snapshot(played)
+
+
+@every_method
+def test_replayed_events_on_a_box(method):
+    policy = "timeout" if method == "he_gp_ucb" else "hallucinate"
+    played = make(method, box(), policy, **start(box()))
+    play(played, script(18, seed=42))
+    replayed = make(method, box(), policy, **start(box()))
+    replayed.replay(played.events)
+    assert snapshot(replayed) == snapshot(played)
+    assert plain(Asked(played.ask())) == plain(Asked(replayed.ask()))
+
+
+@all_policies
+@pytest.mark.parametrize("name", ["mixed", "high means"])
+def test_a_session_resumed_from_any_prefix_ends_the_same(name, policy):
+    actions = script(54, seed=43)
+    whole = make("he_gp_ucb", finite(), policy, name)
+    cuts = {}
+    for done, action in enumerate(actions):
+        if done % 23 == 9:
+            cuts[done] = whole.events
+        play(whole, [action])
+    assert len(whole.alive) < len(whole.names)
+    for done, events in cuts.items():
+        resumed = make("he_gp_ucb", finite(), policy, name)
+        resumed.replay(events[:3])  # in two parts, as a journal may hold them
+        resumed.replay(iter(events[3:]))
+        play(resumed, actions[done:])
+        assert snapshot(resumed) == snapshot(whole)
+
+
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_a_session_of_a_baseline_resumed_from_a_prefix_ends_the_same(method):
+    actions = script(50, seed=44)
+    whole = make(method, finite())
+    for done, action in enumerate(actions):
+        if done == 27:
+            events = whole.events
+        play(whole, [action])
+    resumed = make(method, finite())
+    resumed.replay(events)
+    play(resumed, actions[27:])
+    assert snapshot(resumed) == snapshot(whole)
+
+
+@every_method
+@both_domains
+def test_reading_changes_nothing(method, domain):
+    curious, plain_one = make(method, domain()), make(method, domain())
+    actions = script(12 if domain is box else 30, seed=45)
+    for action in actions:
+        play(curious, [action])
+        curious.report()
+        if curious.history.values:
+            curious.best()
+        play(plain_one, [action])
+    assert snapshot(curious) == snapshot(plain_one)
+
+
+@every_method
+@both_domains
+def test_reports_of_hallucinated_trials_copy_no_posterior(method, domain, monkeypatch):
+    strategy = make(method, domain(), **start(domain()))
+    play_promptly(strategy, 3)
+    strategy.ask()
+    monkeypatch.setattr("botorch_ext.strategies.adaptive.pending.deepcopy", None)
+    summary = strategy.report()
+    monkeypatch.undo()
+    asked = strategy.ask()
+    strategy.abandon(asked.id)  # by now all rows are entered
+    later = strategy.report()
+    assert summary["t"] == later["t"]
+    assert summary["best"]["x"] == later["best"]["x"]
+    for a, b in zip(summary["models"], later["models"], strict=False):  # some join later
+        assert a["log_marginal_likelihood"] == pytest.approx(b["log_marginal_likelihood"])
+
+
+@both_domains
+def test_a_growth_that_fails_leaves_the_study_as_it_was(domain):
+    def growth(t):
+        return t**0.9 if t < 5 else float("nan")
+
+    models = CandidateModels.growing(rbf(0.5), 1.0, LAMBDA, dim=2, growth=growth)
+    strategy = algorithms.he_gp_ucb(domain(), models, noise_std=SIGMA, width=2.0)
+    play_promptly(strategy, 2)
+    strategy.ask()
+    before = snapshot(strategy)
+    with pytest.raises(ValueError, match=r"growth\(5\)"):
+        strategy.ask()
+    assert snapshot(strategy) == before
+
+
+@every_method
+def test_the_seed_decides(method):
+    def session(seed):
+        strategy = make(method, box(), seed=seed, num_initial=2)
+        play(strategy, script(9, seed=46))
+        return snapshot(strategy)
+
+    torch.manual_seed(1)  # which nothing may depend on, nor change
+    state = torch.get_rng_state()
+    first = session(7)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(2)
+    assert session(7) == first
+    assert session(8) != first
+
+
+@every_method
+@both_domains
+def test_report_and_info_are_plain(method, domain):
+    strategy = make(method, domain(), num_initial=2)
+    play(strategy, script(14, seed=47))
+    report = strategy.report()
+    assert json.loads(json.dumps(report)) == report
+    for trial in strategy.history.trials:
+        assert all(type(value) in (bool, int, float, str) for value in trial.info.values())
+        assert (trial.info == {"initial": True} | trial.info) == (trial.id < 2)
+    lines = report["models"]
+    for line in lines:
+        assert {"name", "times_played", "status", "rejected_at", "log_marginal_likelihood"} <= (
+            line.keys()
+        )
+        assert line["status"] in ("alive", "rejected")
+    if method != "expected_ucb":
+        played = [trial.info["model"] for trial in strategy.history.trials if trial.id >= 2]
+        told = [
+            t.info["model"] for t in strategy.history.trials[2:] if t.id in strategy.history.values
+        ]
+        for u, line in enumerate(lines):
+            assert told.count(u) <= line["times_played"] <= played.count(u)
+    lines.clear()
+    assert strategy.report()["models"]
+
+
+def test_best_is_the_evaluated_point_with_the_highest_mean_of_the_likeliest_alive_model():
+    strategy = make("he_gp_ucb", finite(), name="high means")
+    play_promptly(strategy, 12)
+    lines = strategy.report()["models"]
+    assert len(strategy.alive) < 4
+    likeliest = max(strategy.alive, key=lambda u: lines[u]["log_marginal_likelihood"])
+    model = oracle("high means", finite().points)[likeliest]
+    rows = [trial.info["index"] for trial in strategy.history.trials]
+    y = [strategy.history.values[trial.id] for trial in strategy.history.trials]
+    mean = model.mean(rows, y)[rows]
+    x, best = strategy.best()
+    assert best == pytest.approx(mean.max().item(), rel=1e-8)
+    assert torch.equal(x, finite().points[rows[int(mean.argmax())]])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@every_method
+@both_domains
+def test_trials_follow_dtype_and_device_of_the_domain(method, domain, dtype, device):
+    points = domain(device=device).to(dtype=dtype)
+    strategy = make(method, points, num_initial=2)
+    play(strategy, script(9, seed=49))
+    for trial in strategy.history.trials:
+        assert (trial.x.dtype, trial.x.device) == (points.dtype, points.device)
+        assert bool(points.contains(trial.x).all())
+    x, mean = strategy.best()
+    assert (x.dtype, x.device) == (points.dtype, points.device)
+    assert type(mean) is float
+
+
+# --- events that were tampered with ---------------------------------------------------------------
+
+
+def recorded():
+    """Events among which models are rejected, and the position of the last question."""
+    strategy = make("he_gp_ucb", finite(), name="high means")
+    play_promptly(strategy, 8)
+    strategy.ask()
+    return strategy
+
+
+def forged(events, **changes):
+    """The last question with another info; None takes a key away."""
+    trial = events[-1].trial
+    info = {**trial.info, **changes}
+    info = {key: value for key, value in info.items() if value is not None}
+    return [*events[:-1], Asked(Trial(trial.id, trial.x, None, info))]
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model": 4},
+        {"model": -1},
+        {"model": None},
+        {"model": "RBF"},
+        {"model": 0.0},
+        {"model": True},
+        {"model": [0]},
+        {"mean": NAN},
+        {"mean": INF},
+        {"mean": None},
+        {"mean": "0.5"},
+        {"std": NAN},
+        {"std": -0.1},
+        {"std": None},
+        {"width": NAN},
+        {"width": -1.0},
+        {"width": INF},
+        {"width": None},
+        {"offset": NAN},
+        {"offset": "none"},
+        {"index": 54},
+        {"index": None},
+    ],
+    ids=str,
+)
+def test_forged_infos_are_refused_as_a_whole(changes):
+    events = recorded().events
+    strategy, twin = (make("he_gp_ucb", finite(), name="high means") for _ in range(2))
+    for s in (strategy, twin):
+        s.replay(events[:5])
+    before = snapshot(strategy)
+    with pytest.raises(ValueError, match=r"\b8\b|model|mean|std|width|offset|index"):
+        strategy.replay(forged(events, **changes)[5:])
+    assert snapshot(strategy) == before
+    for s in (strategy, twin):
+        s.replay(events[5:])
+    assert snapshot(strategy) == snapshot(twin)
+
+
+def test_a_question_of_a_rejected_model_is_refused():
+    played = recorded()
+    (rejected, *_) = sorted(set(range(4)) - set(played.alive))
+    strategy = make("he_gp_ucb", finite(), name="high means")
+    with pytest.raises(ValueError, match="model"):
+        strategy.replay(forged(played.events, model=rejected))
+    assert strategy.events == ()
+    assert strategy.alive == [0, 1, 2, 3]
+    assert strategy.report() == make("he_gp_ucb", finite(), name="high means").report()
+
+
+def test_events_of_other_models_are_refused_or_change_nothing():
+    # Six models played, four known.
+    played = make("he_gp_ucb", finite(), name="mixed")
+    play(played, script(60, seed=48))
+    assert max(t.info["model"] for t in played.history.trials) >= 3
+    strategy = make("he_gp_ucb", finite(), name="additive")
+    before = snapshot(strategy)
+    with pytest.raises(ValueError, match="model"):
+        strategy.replay(played.events)
+    assert snapshot(strategy) == before
+
+
+def test_initial_points_have_no_model():
+    strategy = make("he_gp_ucb", finite(), num_initial=2)
+    for _ in range(3):
+        trial = strategy.ask()
+        strategy.tell(trial.id, f(trial.x) + SIGMA)
+    assert [trial.info.get("model") is None for trial in strategy.history.trials] == [
+        True,
+        True,
+        False,
+    ]
+    assert len(strategy.tests) == 1
+    assert strategy.tests[0].t == 3
+    assert sum(isinstance(event, Told) for event in strategy.events) == 3

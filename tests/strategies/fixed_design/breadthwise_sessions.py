@@ -1,0 +1,274 @@
+"""Sessions of breadthwise exploration, and how they are replayed through the oracle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
+from torch import Tensor
+
+from botorch_ext import algorithms
+from botorch_ext.domains import Box
+from botorch_ext.exceptions import WaitingForObservations
+from botorch_ext.problems import RKHSFunction
+from botorch_ext.strategies import Abandoned, Asked, BreadthwiseExploration, Told
+from tests.oracles.breadthwise import Oracle
+from tests.strategies.sessions import plain
+
+NUS = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}
+LINE = ((2.0, 5.0),)
+PLANE = ((2.0, 5.0), (-3.0, -1.5))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel, a box, and the numbers of the method."""
+
+    kind: str
+    lengthscales: Sequence[float]
+    ends: Sequence[tuple[float, float]]
+    rkhs_bound: float = 1.5
+    noise_variance: float = 1e-3
+    noise_std: float = 0.02
+    delta: float = 0.1
+    horizon: int = 300
+    outputscale: float = 1.0
+    # What differs between the arguments of the strategy and those of the oracle.
+    strategy: dict[str, Any] = field(default_factory=dict)
+    oracle: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def box(self) -> Box:
+        return Box([list(side) for side in zip(*self.ends, strict=True)])
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        names = ("noise_variance", "horizon", "rkhs_bound", "noise_std", "delta")
+        return {name: getattr(self, name) for name in names}
+
+    def kernel(self) -> Kernel:
+        seen = [j for j, scale in enumerate(self.lengthscales) if scale < math.inf]
+        options: dict[str, Any] = {"ard_num_dims": len(seen)}
+        if len(seen) < len(self.lengthscales):
+            options["active_dims"] = seen
+        k = MaternKernel(nu=NUS[self.kind], **options) if self.kind in NUS else RBFKernel(**options)
+        k = k.double()
+        k.lengthscale = torch.tensor([self.lengthscales[j] for j in seen], dtype=torch.float64)
+        if self.outputscale != 1.0:
+            k = ScaleKernel(k).double()
+            k.outputscale = torch.tensor(self.outputscale, dtype=torch.float64)
+        return k
+
+    def make(self, **changed: Any) -> BreadthwiseExploration:
+        options = {"kernel": self.kernel(), **self.numbers, **self.strategy, **changed}
+        return algorithms.breadthwise_exploration(self.box, **options)
+
+    def make_oracle(self) -> Oracle:
+        return Oracle(
+            self.kind,
+            self.lengthscales,
+            self.ends,
+            outputscale=self.outputscale,
+            **{**self.numbers, **self.oracle},
+        )
+
+    def problem(self, seed: int = 0) -> RKHSFunction:
+        return RKHSFunction.random(
+            self.box, self.kernel(), self.rkhs_bound, 4, noise_std=self.noise_std, seed=seed
+        )
+
+    def but(self, **changed: Any) -> Case:
+        return replace(self, **changed)
+
+
+def points(strategy: BreadthwiseExploration) -> Tensor:
+    return torch.stack([trial.x for trial in strategy.history.trials])
+
+
+def observe(strategy: BreadthwiseExploration, problem: RKHSFunction, ids: Sequence[int]) -> None:
+    """Tells trials; the noise of a trial depends on its id alone."""
+    for id in ids:
+        g = torch.Generator().manual_seed(7 * id + 1)
+        noise = problem.noise_std * torch.randn((), generator=g).item()
+        strategy.tell(id, float(problem(strategy.history.trials[id].x)) + noise)
+
+
+def play_promptly(strategy: BreadthwiseExploration, problem: RKHSFunction, number: int) -> None:
+    for _ in range(number):
+        observe(strategy, problem, [strategy.ask().id])
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A refusal: how many events there were, what it waited for, how much could be asked."""
+
+    num_events: int
+    ids: list[int]
+    available: int
+
+
+def refusal(strategy: BreadthwiseExploration, size: int) -> Wait | None:
+    """Asks so many trials; what it must wait for instead."""
+    try:
+        strategy.ask(size)
+    except WaitingForObservations as error:
+        return Wait(len(strategy.events), error.ids, error.available)
+
+
+def play(
+    strategy: BreadthwiseExploration,
+    problem: RKHSFunction,
+    seed: int,
+    lost: float = 0.08,
+    reports: dict[int, Any] | None = None,
+) -> list[Wait]:
+    """Asks lists of random sizes to the horizon, tells in any order, abandons a share.
+
+    ``reports`` gets the report after each number of events.
+    """
+    g = torch.Generator().manual_seed(seed)
+    waits: list[Wait] = []
+
+    def chance() -> float:
+        return torch.rand((), generator=g).item()
+
+    def note() -> None:
+        if reports is not None:
+            reports[len(strategy.events)] = strategy.report()
+
+    def answer(ids: list[int]) -> None:
+        id = ids[int(chance() * len(ids))]
+        if chance() < lost:
+            strategy.abandon(id)
+        else:
+            observe(strategy, problem, [id])
+        note()
+
+    note()
+    while left := strategy.horizon - len(strategy.history.trials):
+        if strategy.pending and chance() < 0.6:
+            answer(strategy.pending)
+            continue
+        size = min(left, 1 + int(9 * chance() ** 3))
+        wait = refusal(strategy, size)
+        if wait is not None:
+            waits.append(wait)
+            assert 0 <= wait.available < size
+            if wait.available:
+                strategy.ask(wait.available)
+                wait = refusal(strategy, 1)
+                assert wait is not None and wait.available == 0
+                waits.append(wait)
+            answer(wait.ids)
+        note()
+    return waits
+
+
+def replay(strategy: BreadthwiseExploration, oracle: Oracle, waits: Sequence[Wait] = ()) -> Oracle:
+    """Follows a history with the oracle, comparing every decision."""
+    waiting = {wait.num_events: wait for wait in waits if not wait.available}
+    for number, event in enumerate(strategy.events):
+        if number in waiting:
+            assert oracle.refines(oracle.std()) is not False
+            assert sorted(oracle.missing) == waiting[number].ids
+        match event:
+            case Asked(trial):
+                _follow(strategy, oracle, trial)
+            case Told(id, value):
+                oracle.tell(id, value)
+            case Abandoned(id):
+                oracle.abandon(id)
+    assert len(strategy.levels) == len(oracle.levels)
+    _compare_cells(strategy.levels[-1], oracle)
+    last = strategy.levels[-1]
+    assert (last.kept, last.threshold, last.width) == (None, None, None)
+    for depth, (level, expected) in enumerate(zip(strategy.levels, oracle.levels, strict=True)):
+        assert level.depth == depth
+        counts = [0] * len(expected.cells)
+        for id in expected.values:
+            counts[expected.evaluated[id]] += 1
+        assert level.counts.tolist() == counts
+        assert level.num_evaluations == sum(counts)
+    return oracle
+
+
+def _follow(strategy: BreadthwiseExploration, oracle: Oracle, trial: Any) -> None:
+    """One ask: the refinements before it, and the pick."""
+    info, before = trial.info, len(oracle.levels)
+    while len(oracle.levels) <= info["level"]:
+        assert oracle.refines(oracle.std()) is not False
+        assert not oracle.missing
+        played = strategy.levels[len(oracle.levels) - 1]
+        _compare_cells(played, oracle)
+        judged = oracle.judge()
+        # Tolerances: rounding of dense algebra, condition number 3e4.
+        assert played.width == pytest.approx(judged.width, rel=1e-9)
+        assert played.threshold == pytest.approx(judged.threshold, abs=1e-7)
+        assert played.mean.numpy() == pytest.approx(judged.mean, abs=1e-7)
+        assert played.std.numpy() == pytest.approx(judged.std, abs=1e-7)
+        # Cells within rounding of the threshold may be kept or not.
+        kept = played.kept.numpy()
+        clear = np.abs(judged.margin) > 1e-9
+        assert np.array_equal(kept[clear], (judged.margin >= 0)[clear])
+        assert not oracle.is_crowded(kept)
+        oracle.refine(judged, kept)
+    crowded = info.get("opening", {}).get("crowded")
+    if crowded is not None:
+        assert oracle.refines(oracle.std()) is not False
+        assert not oracle.missing
+        kept = oracle.judge().margin >= 0
+        assert oracle.is_crowded(kept)
+        assert crowded == 2 * kept.sum()
+        oracle.put_off()
+    std = oracle.std()
+    assert oracle.refines(std) is not True
+    assert len(oracle.levels) == info["level"] + 1
+    assert ("opening" in info) == (len(oracle.levels) > before or crowded is not None)
+    codes = [cell.code for cell in oracle.level.cells]
+    row = codes.index(info["cell"])
+    assert std.max() - std[row] <= 1e-7
+    assert info["std"] == pytest.approx(std[row], abs=1e-7)
+    assert info["slack"] == pytest.approx(oracle.level.slack, rel=1e-12)
+    assert trial.x.tolist() == pytest.approx(oracle.level.cells[row].center, rel=1e-13)
+    level = strategy.levels[info["level"]]
+    if len(oracle.levels) > before:
+        assert level.first == trial.id
+    assert oracle.ask(row) == trial.id
+
+
+def _compare_cells(level: Any, oracle: Oracle) -> None:
+    """The active cells of the current level of the oracle."""
+    cells = oracle.level.cells
+    assert level.codes.tolist() == [cell.code for cell in cells]
+    ends = np.array([cell.intervals for cell in cells])
+    assert level.lower.numpy() == pytest.approx(ends[..., 0], rel=1e-13)
+    assert level.upper.numpy() == pytest.approx(ends[..., 1], rel=1e-13)
+    assert level.centers.numpy() == pytest.approx(ends.mean(axis=-1), rel=1e-13)
+    radius = cells[0].half_diagonal(oracle.root, oracle.units)
+    assert level.half_diagonal == pytest.approx(radius, rel=1e-12)
+    assert level.slack == pytest.approx(oracle.level.slack, rel=1e-12)
+
+
+# --- short sessions that drop cells ---------------------------------------------------------------
+
+HORIZON = 60
+LAMBDA = 0.01
+ON_LINE = Case("matern52", (0.9,), LINE, horizon=HORIZON, noise_variance=LAMBDA)
+ON_PLANE = Case("rbf", (2.9, 1.5), PLANE, horizon=HORIZON, noise_variance=LAMBDA)
+both = pytest.mark.parametrize("case", [ON_LINE, ON_PLANE], ids=["line", "plane"])
+
+
+def state(strategy):
+    levels = [
+        (level.codes.tolist(), level.counts.tolist(), level.mean.tolist(), level.std.tolist())
+        for level in strategy.levels
+    ]
+    kept = [None if level.kept is None else level.kept.tolist() for level in strategy.levels]
+    events = [plain(event) for event in strategy.events]
+    return events, strategy.report(), strategy.pending, levels, kept

@@ -1,0 +1,208 @@
+"""Breadthwise exploration as users see it; test_breadthwise_replay.py checks what it decides."""
+
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import pytest
+import torch
+from gpytorch.means import ConstantMean
+from torch.testing import assert_close
+
+from botorch_ext import Box, algorithms, run
+from botorch_ext.strategies import Asked
+from botorch_ext.widths import Constant, Width
+from tests.helpers import tolerance
+from tests.oracles.posterior import dense_posterior
+from tests.strategies.fixed_design.breadthwise_sessions import (
+    HORIZON,
+    LAMBDA,
+    ON_LINE,
+    ON_PLANE,
+    both,
+    observe,
+    play,
+    play_promptly,
+    points,
+    state,
+)
+
+
+@both
+def test_the_report_is_plain_numbers(case):
+    strategy = case.make()
+    assert strategy.report()["levels"][0]["num_evaluations"] == 0
+    play_promptly(strategy, case.problem(), HORIZON)
+    report = strategy.report()
+    assert json.loads(json.dumps(report)) == report
+    assert report["strategy"] == "BreadthwiseExploration"
+    assert report["num_told"] == report["horizon"] == HORIZON
+    assert report["width"].startswith("AnytimeFixedDesign(rkhs_bound=1.5, noise_std=0.02")
+    levels = report["levels"]
+    assert [level["level"] for level in levels] == list(range(len(levels)))
+    assert sum(level["num_evaluations"] for level in levels) == HORIZON
+    assert [level["refined"] for level in levels] == [True] * (len(levels) - 1) + [False]
+    for above, below in pairwise(levels):
+        assert below["num_cells"] == 2 * above["num_kept"]
+        assert below["volume"] <= above["volume"]
+        assert below["slack"] < above["slack"]
+    for level, summary in zip(strategy.levels, levels, strict=True):
+        assert summary["half_diagonal"] == level.half_diagonal
+        assert summary["volume"] == level.num_cells / 2**level.depth
+
+
+@both
+def test_best_is_the_best_posterior_mean_of_all_that_was_told(case):
+    strategy = case.make()
+    play(strategy, case.problem(), seed=4)
+    values = strategy.history.values
+    assert 0 < len(values) < HORIZON
+    X = points(strategy)[list(values)]
+    mean, _ = dense_posterior(case.kernel(), X, X.new_tensor(list(values.values())), X, LAMBDA)
+    x, value = strategy.best()
+    assert value == pytest.approx(mean.max().item(), rel=1e-7)
+    assert torch.equal(x, X[mean.argmax()])
+
+
+def test_the_method_is_deterministic():
+    one, two = ON_PLANE.make(seed=1), ON_PLANE.make(seed=2)
+    for strategy in (one, two):
+        play_promptly(strategy, ON_PLANE.problem(), HORIZON)
+    assert state(one) == state(two)
+
+
+def test_a_prior_mean_moves_everything_with_it():
+    # f + 7 with the prior mean 7 is f with none.
+    seven = ConstantMean().double().requires_grad_(False)
+    seven.constant.fill_(7.0)
+    plainly, shifted = ON_LINE.make(), ON_LINE.make(mean=seven)
+    problem = ON_LINE.problem()
+    for strategy, shift in ((plainly, 0.0), (shifted, 7.0)):
+        run(strategy, lambda x, shift=shift: problem(x) + shift, HORIZON, progress=False)
+    assert torch.equal(points(plainly), points(shifted))
+    for one, two in zip(plainly.levels[:-1], shifted.levels[:-1], strict=True):
+        assert one.threshold + 7 == pytest.approx(two.threshold, abs=1e-9)
+        assert torch.equal(one.kept, two.kept)
+
+
+def test_run_waits_by_itself():
+    problem = ON_LINE.problem()
+    strategy, alone = ON_LINE.make(), ON_LINE.make()
+    with ThreadPoolExecutor(4) as pool:
+        result = run(strategy, problem, 100, executor=pool, max_pending=4, progress=False)
+    assert sorted(result.ids) == list(range(HORIZON))  # the horizon ended it
+    run(alone, problem, HORIZON, progress=False)
+    assert torch.equal(points(alone), points(strategy))
+
+
+class Widening(Width):
+    """A width and an offset that depend on the step."""
+
+    def __call__(self, t, model):
+        return 0.5 + 0.01 * t
+
+    def offset(self, t, model):
+        return 0.02
+
+
+def test_an_offset_widens_both_bounds():
+    strategy = ON_LINE.make(width=Widening())
+    play_promptly(strategy, ON_LINE.problem(), HORIZON)
+    assert len(strategy.levels) > 4
+    for level, after in pairwise(strategy.levels):
+        w = 0.5 + 0.01 * (after.first + 1)
+        lower = level.mean - w * level.std - 0.02
+        upper = level.mean + w * level.std + 0.02
+        assert level.width == pytest.approx(w)
+        assert level.threshold == pytest.approx(lower.max().item(), abs=1e-12)
+        assert torch.equal(level.kept, upper + level.slack >= lower.max())
+        largest = w * level.std.max().item() + 0.02
+        assert largest < level.slack > HORIZON**-0.5
+
+
+def test_float32():
+    domain = Box([[2.0], [5.0]], dtype=torch.float32)
+    numbers = ON_LINE.numbers
+    k = ON_LINE.kernel()
+    strategy = algorithms.breadthwise_exploration(domain, k, **numbers)
+    problem = ON_LINE.problem()
+    run(strategy, lambda x: problem(x.double()), HORIZON, progress=False)
+    X = points(strategy)
+    assert X.dtype == strategy.levels[-1].mean.dtype == torch.float32
+    wide = algorithms.breadthwise_exploration(ON_LINE.box, k, **numbers)
+    run(wide, problem, HORIZON, progress=False)
+    assert [level.num_cells for level in wide.levels] == [
+        level.num_cells for level in strategy.levels
+    ]
+    fresh = algorithms.breadthwise_exploration(domain, k, **numbers)
+    fresh.replay(strategy.events)
+    assert fresh.report() == strategy.report()
+
+
+ROUNDED = {
+    # Relative, and of the variance: as much as the number of threads made after 600 evaluations.
+    "float32": (torch.float32, 1e-3, {}, 1e-4, 0.0),
+    "hardly any noise": (torch.float64, 1e-10, {"noise_std": 1e-5}, 0.0, 1e-13),
+}
+
+
+@pytest.mark.parametrize("case", ROUNDED)
+def test_a_replay_where_variances_are_rounded_differently(case):
+    dtype, noise_variance, numbers, relative, absolute = ROUNDED[case]
+    numbers = ON_LINE.numbers | {"noise_variance": noise_variance} | numbers
+    domain = Box([[2.0], [5.0]], dtype=dtype)
+    strategy, fresh = (
+        algorithms.breadthwise_exploration(domain, ON_LINE.kernel(), **numbers) for _ in range(2)
+    )
+    problem = ON_LINE.problem()
+    run(strategy, lambda x: problem(x.double()), HORIZON, progress=False)
+    events = strategy.events
+    for event in events:
+        if isinstance(event, Asked):
+            info = event.trial.info
+            info["std"] = math.sqrt(info["std"] ** 2 * (1 + relative) + absolute)
+    fresh.replay(events)
+    assert fresh.report() == strategy.report()
+    info["std"] += 0.1
+    with pytest.raises(ValueError, match=f"info of trial {HORIZON - 1} must have std"):
+        algorithms.breadthwise_exploration(domain, ON_LINE.kernel(), **numbers).replay(events)
+
+
+@both
+def test_the_same_on_devices(case, device):
+    there = Box(case.box.bounds.tolist(), dtype=torch.float64, device=device)
+    strategies = [
+        algorithms.breadthwise_exploration(where, case.kernel(), **case.numbers)
+        for where in (case.box, there)
+    ]
+    problem = case.problem()
+    for strategy in strategies:
+        run(strategy, lambda x: problem(x.cpu()), HORIZON, progress=False)
+    one, two = strategies
+    assert two.levels[-1].centers.device.type == device.type
+    assert_close(one.levels[1].std, two.levels[1].std.cpu(), **tolerance(torch.float64))
+    if device.type == "cpu":
+        assert state(one) == state(two)
+
+
+def test_a_constant_width_is_a_float():
+    one, two = ON_LINE.make(width=0.7), ON_LINE.make(width=Constant(0.7))
+    for strategy in (one, two):
+        play_promptly(strategy, ON_LINE.problem(), 30)
+    assert state(one) == state(two)
+
+
+def test_levels_can_be_looked_at_while_trials_are_out():
+    strategy, problem = ON_LINE.make(), ON_LINE.problem()
+    strategy.ask(2)
+    observe(strategy, problem, [1])
+    level = strategy.levels[-1]
+    assert (level.depth, level.first, level.num_evaluations) == (1, 0, 1)
+    assert level.counts.tolist() == ([0, 1] if strategy.history.trials[1].x[0] > 3.5 else [1, 0])
+    y = torch.tensor([strategy.history.values[1]], dtype=torch.float64)
+    mean, covariance = dense_posterior(
+        ON_LINE.kernel(), points(strategy)[1:], y, level.centers, LAMBDA
+    )
+    assert_close(level.mean, mean, **tolerance(torch.float64))
+    assert_close(level.std, covariance.diagonal().sqrt(), **tolerance(torch.float64))

@@ -1,0 +1,317 @@
+"""Breadthwise exploration is the fold of its events, and refuses those that are not its own."""
+
+import math
+import warnings
+
+import pytest
+import torch
+
+from botorch_ext import algorithms
+from botorch_ext.exceptions import CellLimitWarning, WaitingForObservations
+from botorch_ext.strategies import Asked, Told
+from tests.strategies.fixed_design.breadthwise_sessions import (
+    HORIZON,
+    LAMBDA,
+    ON_LINE,
+    ON_PLANE,
+    both,
+    play,
+    play_promptly,
+    state,
+)
+from tests.strategies.sessions import COPIES, plain
+
+
+@pytest.mark.parametrize("copy", COPIES)
+@both
+def test_every_prefix_of_the_events_is_a_checkpoint(case, copy):
+    problem, reports = case.problem(), {}
+    played = case.make()
+    play(played, problem, seed=7, reports=reports)
+    assert any(not bool(level.kept.all()) for level in played.levels[:-1])
+    events = COPIES[copy](played.events)
+    for cut in range(0, len(events) + 1, 2 if copy == "as they are" else 11):
+        fresh = case.make()
+        fresh.replay(events[:cut])
+        if cut in reports:
+            assert fresh.report() == reports[cut]
+        if cut < len(events) and isinstance(played.events[cut], Asked):
+            assert plain(Asked(fresh.ask())) == plain(played.events[cut])
+    fresh = case.make()
+    fresh.replay(events)
+    assert state(fresh) == state(played)
+
+
+def test_a_replay_is_taken_up_where_it_stopped():
+    case, problem = ON_LINE, ON_LINE.problem()
+    whole = case.make()
+    play_promptly(whole, problem, HORIZON)
+    parts = case.make()
+    for first in range(0, len(whole.events), 13):
+        parts.replay(whole.events[first : first + 13])
+    assert state(parts) == state(whole)
+    half = case.make()
+    half.replay(whole.events[:60])
+    play_promptly(half, problem, HORIZON - 30)
+    assert state(half) == state(whole)
+
+
+def test_of_two_decisions_within_rounding_the_recorded_one_counts():
+    # The observations of level 2 are chosen so that one of its four cells lies on the threshold.
+    def played_with(value, **options):
+        strategy = ON_LINE.make(**options)
+        for _ in range(2):
+            strategy.ask()
+        strategy.tell(0, 0.0)
+        strategy.tell(1, 0.0)
+        for trial in strategy.ask(4):
+            cell = trial.info["cell"]
+            strategy.tell(trial.id, [1.2, -1.0, value, 0.9][cell])
+        return strategy
+
+    def rows(strategy):
+        return strategy.levels[2].kept.nonzero().squeeze(-1).tolist()
+
+    def margin(value):
+        strategy = played_with(value)
+        level, w = strategy.levels[2], strategy.width(7, strategy._design)
+        mean, std = level.mean, level.std
+        return float((mean + w * std)[2] + level.slack - (mean - w * std).max())
+
+    low, high = margin(-1.0), margin(1.0)
+    value = -1.0 - 2.0 * low / (high - low)  # where a straight line is 0
+    assert abs(margin(value)) < 1e-12
+    for delta, expected in ((0.1, [0, 2, 3]), (-0.1, [0, 3])):
+        strategy = played_with(value + delta)
+        strategy.ask()
+        assert rows(strategy) == expected
+    # What another machine may have decided, each way.
+    for nearby in (value + 1e-9, value - 1e-9):
+        decided, other = played_with(nearby), played_with(value)
+        other.replay([Asked(decided.ask())])
+        assert rows(other) == rows(decided) == ([0, 2, 3] if nearby > value else [0, 3])
+        assert other.levels[3].num_cells == 2 * len(rows(decided))
+        assert torch.equal(other.ask().x, decided.ask().x)
+        decided, other = (played_with(v, max_cells=5) for v in (nearby, value))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CellLimitWarning)
+            trial = decided.ask()
+            other.replay([Asked(trial)])
+        assert trial.info["opening"].get("crowded") == (6 if nearby > value else None)
+        assert other.ask().info == decided.ask().info
+
+
+def opening(change):
+    """Changes what was kept, as recorded by the trial that opens a level."""
+
+    def changed(events, first):
+        record = events[first].trial.info["opening"]
+        record["kept"] = change(record["kept"])
+
+    return changed
+
+
+def info(**changed):
+    """Changes the info of the second trial of the level."""
+
+    def change(events, first):
+        events[next_asked(events, first)].trial.info.update(changed)
+
+    return change
+
+
+def next_asked(events, first):
+    return next(i for i, e in enumerate(events) if i > first and isinstance(e, Asked))
+
+
+def without(name):
+    def change(events, first):
+        del events[first].trial.info[name]
+
+    return change
+
+
+def opening_within(events, first):
+    record = events[first].trial.info["opening"]
+    events[next_asked(events, first)].trial.info["opening"] = record
+
+
+def another_point(events, first):
+    trial, other = events[first].trial, events[next_asked(events, first)].trial
+    trial.x.copy_(other.x)
+
+
+def another_cell(events, first):
+    # An active one, with its center, that was evaluated just before.
+    trial, other = events[first].trial, events[next_asked(events, first)].trial
+    other.x.copy_(trial.x)
+    other.info.update(cell=trial.info["cell"])
+
+
+def still_pending(events, first):
+    del events[max(i for i in range(first) if isinstance(events[i], Told))]
+
+
+# What is wrong with the events: a level opens at events[first], after some cells were dropped.
+WRONG = {
+    "no opening": (without("opening"), "info of trial .* must have an opening: a level starts"),
+    "opening within a level": (opening_within, "opening of trial .* must"),
+    "no record": (info(opening=3), "opening of trial .* must be a dict with .*got 3"),
+    "nothing kept": (opening(lambda kept: []), "opening of trial .* must .*got"),
+    "rows of text": (opening(lambda kept: ["all"]), "kept in the opening .* got 'all'"),
+    "no row": (opening(lambda kept: [[]]), r"kept in the opening .* got \[\]"),
+    "rows in disorder": (opening(lambda kept: [kept[0][::-1]]), "kept in the opening .*ascending"),
+    "a row twice": (
+        opening(lambda kept: [kept[0][:1] + kept[0]]),
+        "kept in the opening .*ascending",
+    ),
+    "a negative row": (opening(lambda kept: [[-1, *kept[0]]]), "kept in the opening .*ascending"),
+    "a row that is not there": (
+        opening(lambda kept: [[*kept[0], 99]]),
+        "opening of trial .* must be one of these observations",
+    ),
+    "a row beyond all integers": (
+        opening(lambda kept: [[*kept[0], 2**70]]),
+        "opening of trial .* must be one of these observations",
+    ),
+    "a cell too few": (
+        opening(lambda kept: [kept[0][1:]]),
+        "opening of trial .*: other cells of level .* were kept",
+    ),
+    "a cell too many": (
+        opening(lambda kept: [None]),
+        "opening of trial .*: other cells of level .* were kept",
+    ),
+    "a level too many": (
+        opening(lambda kept: [*kept, None]),
+        "opening of trial .*: level .* was not known well enough",
+    ),
+    "no cell": (without("cell"), "info of trial .* must have an active cell .*got cell None"),
+    "cell of text": (info(cell="1"), "info of trial .* must have an active cell .*got cell '1'"),
+    "a dropped cell": (info(cell=-1), "info of trial .* must have an active cell .*got cell -1"),
+    "a cell beyond all integers": (info(cell=2**70), "info of trial .* must have an active cell"),
+    "another level": (info(level=1), "info of trial .* must have .*got .*level 1"),
+    "another std": (info(std=0.5), "info of trial .* must have .*std.*got 0.5"),
+    "NaN std": (info(std=math.nan), "info of trial .* must have .*std.*got nan"),
+    "std of text": (info(std="low"), "info of trial .* must have .*std.*got 'low'"),
+    "another slack": (info(slack=0.5), "info of trial .* must have .*slack.*got 0.5"),
+    "another point": (another_point, "x of trial .* must be the center"),
+    "a cell that is known": (another_cell, "cell of trial .* must have the largest std"),
+    "still pending": (still_pending, "opening of .* after the level before, .*pend"),
+}
+
+
+def drops(event):
+    """Whether a level is entered for which cells were dropped."""
+    return isinstance(event, Asked) and any(event.trial.info.get("opening", {}).get("kept", []))
+
+
+@pytest.fixture(scope="module")
+def right():
+    """A strategy that has just dropped cells."""
+    played = ON_LINE.make()
+    while not played.events or not drops(played.events[-2]):
+        play_promptly(played, ON_LINE.problem(), 1)
+    play_promptly(played, ON_LINE.problem(), 3)
+    return played, state(played)
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_replay_is_refused_as_a_whole(right, wrong):
+    change, message = WRONG[wrong]
+    played, expected = right
+    first = next(i for i, event in enumerate(played.events) if drops(event))
+    events = list(played.events)
+    change(events, first)
+    for done in (0, 3, first - 1):  # onto a fresh strategy, and onto one that goes on
+        fresh = ON_LINE.make()
+        fresh.replay(played.events[:done])
+        before = state(fresh)
+        with pytest.raises(ValueError, match=message):
+            fresh.replay(events[done:])
+        assert state(fresh) == before
+        fresh.replay(played.events[done:])
+        assert state(fresh) == expected
+
+
+def test_a_level_that_is_passed_must_be_recorded():
+    # B = 12: at first two levels are known before anything is evaluated.
+    case = ON_LINE.but(rkhs_bound=12.0)
+    played = case.make()
+    trial = played.ask()
+    assert trial.info["opening"] == {"kept": [None, None]}
+    trial.info["opening"] = {"kept": [None]}
+    with pytest.raises(ValueError, match=r"opening of trial 0 .*: level 1 must be refined, too"):
+        case.make().replay([Asked(trial)])
+
+
+@both
+def test_events_of_another_method_or_horizon_are_refused(case):
+    numbers = {"noise_variance": LAMBDA, "rkhs_bound": 1.5, "noise_std": 0.02}
+    for method, more in (("gp_ucb", {}), ("bpe", {"horizon": HORIZON})):
+        other = getattr(algorithms, method)(case.box, case.kernel(), **numbers, **more)
+        other.ask(2)
+        with pytest.raises(ValueError, match="trial 0 must"):
+            case.make().replay(other.events)
+    longer = case.but(horizon=2 * HORIZON).make()
+    play_promptly(longer, case.problem(), 2 * HORIZON)
+    shorter = case.make()
+    with pytest.raises(ValueError, match=r"(of trial|id must be less than the horizon of 60)"):
+        shorter.replay(longer.events)
+    assert shorter.events == ()
+
+
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.CellLimitWarning")
+def test_what_was_put_off_is_replayed():
+    case = ON_PLANE.but(strategy={"max_cells": 20}, horizon=200)
+    played = case.make()
+    play_promptly(played, case.problem(), 150)
+    events = played.events
+    crowded = [
+        i
+        for i, event in enumerate(events)
+        if isinstance(event, Asked) and "crowded" in event.trial.info.get("opening", {})
+    ]
+    assert len(crowded) >= 3
+    fresh = case.make()
+    fresh.replay(events)
+    assert state(fresh) == state(played)
+    assert fresh.report()["warnings"] == played.report()["warnings"]
+    assert fresh.ask().info == played.ask().info
+    for wrong in ({"kept": [], "crowded": 8}, {"kept": [], "crowded": "many"}, {"kept": []}):
+        changed = list(events)
+        trial = events[crowded[1]].trial.copy()
+        trial.info["opening"] = wrong
+        changed[crowded[1]] = Asked(trial)
+        with pytest.raises(ValueError, match=f"opening of trial {trial.id} must"):
+            case.make().replay(changed)
+    trial = events[crowded[1]].trial.copy()
+    del trial.info["opening"]
+    with pytest.raises(ValueError, match="must have an opening"):
+        case.make().replay([*events[: crowded[1]], Asked(trial)])
+
+
+def test_what_was_about_to_be_refined_is_forgotten_where_the_record_did_not():
+    def played_with(width):
+        strategy = ON_LINE.make(width=width)
+        strategy.tell(strategy.ask().id, 0.0)
+        for trial in strategy.ask(2):
+            strategy.tell(trial.id, 0.3 * trial.id)
+        return strategy
+
+    # Width * std of level 1 is V_h but for rounding.
+    level = played_with(10.0).levels[1]
+    width = float(level.slack / level.std.max())
+    here, elsewhere = played_with(width * (1 - 1e-9)), played_with(width * (1 + 1e-9))
+    with pytest.raises(WaitingForObservations):
+        here.ask(50)
+    trial = elsewhere.ask()
+    assert trial.info["level"] == 1
+    here.replay([Asked(trial)])
+    here.tell(trial.id, -5.0)
+    opened = here.ask()
+    assert opened.info["level"] > 1
+    assert here.levels[2].first == opened.id
+    fresh = ON_LINE.make(width=width * (1 - 1e-9))
+    fresh.replay(here.events)
+    assert state(fresh) == state(here)
