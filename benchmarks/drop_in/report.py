@@ -18,7 +18,7 @@ def report(rows: list[Row], case: Case, num_seeds: int) -> str:
         f"{case.num_initial} of them Sobol points: mean ± standard error of {num_seeds} seeds. "
         "A SingleTaskGP is fitted before each decision; width 2 for every bound; no noise. "
         "*Closest*: the least distance of two points of a batch, in sides of the box, median over "
-        "batches and seeds.\n\n"
+        "batches and seeds. *Seconds*: on a machine with other work.\n\n"
     )
     table, pairs = [], []
     for problem in problems():
