@@ -10,9 +10,10 @@ from sphinx.application import Sphinx
 
 from botorch_ext.strategies import Strategy
 
-# What is not prose: code, roles, and the names at the beginning of the entries of a section.
+# What is not prose: code, quoted words, roles, and the names at the beginning of the entries of a
+# section.
 _NOT_PROSE = re.compile(
-    r"(``.+?``|:\w[\w:]*:`[^`]+`|`[^`]+`_?|(?<=\n) +\*{0,2}\w+(?: \([^)\n]*\))?:(?=\s))", re.DOTALL
+    r"(``.+?``|\"[^\"\n]{1,30}\"|:\w[\w:]*:`[^`]+`|`[^`]+`_?|(?<=\n) +\*{0,2}\w+(?: \([^)\n]*\))?:(?=\s))", re.DOTALL
 )
 _MATH = re.compile(r"(:math:`[^`]+`)")
 

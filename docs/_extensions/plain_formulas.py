@@ -73,7 +73,7 @@ def _belongs(token: Token) -> bool:
     if kind == "name":
         base = _base(text)
         known = _GREEK | _FUNCTIONS | _SUMS | _WORDS | _BRACKETED.keys()
-        return len(base) == 1 or base in known
+        return len(base) == 1 or base in known or re.fullmatch(r"[a-z]+_\d", text) is not None
     return kind in ("space", "number", "operator")
 
 
