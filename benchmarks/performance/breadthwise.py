@@ -7,7 +7,7 @@ import multiprocessing
 import resource
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
@@ -17,7 +17,9 @@ from benchmarks.common.kernels import matern
 from benchmarks.common.tables import Row
 from benchmarks.performance.speed_table import ratio_row
 from botorch_ext.problems import RKHSFunction
-from botorch_ext.studies.simulate import Trace
+
+if TYPE_CHECKING:
+    from botorch_ext.studies.simulate import Trace
 
 _LENGTHSCALE = 0.5
 _NOISE_STD = 0.03
