@@ -13,7 +13,15 @@ from botorch_ext.strategies import Strategy
 # What is not prose: code, quoted words, roles, and the names at the beginning of the entries of a
 # section.
 _NOT_PROSE = re.compile(
-    r"(``.+?``|\"[^\"\n]{1,30}\"|:\w[\w:]*:`[^`]+`|`[^`]+`_?|(?<=\n) +\*{0,2}\w+(?: \([^)\n]*\))?:(?=\s))", re.DOTALL
+    r"""
+    (   ``.+?``
+      | "[^"\n]{1,30}"
+      | :\w[\w:]*:`[^`]+`
+      | `[^`]+`_?
+      | (?<=\n)[ ]+\*{0,2}\w+(?:[ ]\([^)\n]*\))?:(?=\s)
+    )
+    """,
+    re.DOTALL | re.VERBOSE,
 )
 _MATH = re.compile(r"(:math:`[^`]+`)")
 
