@@ -70,6 +70,18 @@ html_math_renderer = "katex"
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_show_search_summary = False  # which it fetches, and a page opened as a file may not
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
+
+
+def _from_the_copies(app, docname, source):
+    """Links of the pages lead to where things lie in the repository; here they lie beside them."""
+    source[0] = source[0].replace("](../benchmarks/results/", "](results/")
+    source[0] = source[0].replace("](../notebooks/", "](notebooks/")
+
+
+def setup(app):
+    """Reads pages with their links turned to the copies."""
+    app.connect("source-read", _from_the_copies)

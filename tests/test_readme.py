@@ -1,5 +1,6 @@
-"""The examples of the README and of the pages run as they stand."""
+"""The README and the pages: their examples run as they stand, their links lead somewhere."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,10 @@ def test_example_runs(code, capsys):
 
 def test_the_readme_fits_in_two_minutes():
     assert 5000 < len(PAGES[0].read_text()) < 8000
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#\s]+)[^)\s]*\)", page.read_text())
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert not missing
