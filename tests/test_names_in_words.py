@@ -12,6 +12,7 @@ from pathlib import Path
 
 import botorch.acquisition
 import botorch.models
+import botorch.models.fully_bayesian
 import botorch.models.transforms.input
 import pytest
 
@@ -41,7 +42,9 @@ def _known() -> set[str]:
                 known.add(node.target.id)
     for module in (botorch.acquisition, botorch.models):
         known |= set(module.__all__)
-    return known | vars(botorch.models.transforms.input).keys() | vars(builtins).keys()
+    for module in (botorch.models.fully_bayesian, botorch.models.transforms.input, builtins):
+        known |= vars(module).keys()
+    return known
 
 
 def _unknown(docstring: str) -> list[str]:
