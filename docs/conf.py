@@ -46,7 +46,7 @@ myst_heading_anchors = 3
 
 # Docstrings
 default_role = "py:obj"
-smartquotes = False  # what is quoted in a docstring is an argument
+smartquotes_action = "De"  # dashes and dots; what is quoted in a docstring is an argument
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
