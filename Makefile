@@ -14,7 +14,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 pyth
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install demo test lint format types notebooks benchmarks-smoke check clean
+.PHONY: help install demo test lint format types notebooks docs wheel-check benchmarks-smoke check clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1 | /p' Makefile | awk -F'[|]' '{ printf "  make %-18s%s\n", $$1, $$2 }'
@@ -58,6 +58,21 @@ notebooks: $(VENV)/.installed-dev ## Run every notebook from its first cell to i
 	$(BIN)/python -m pytest --nbmake --nbmake-kernel=python3 --nbmake-timeout=600 \
 	    -o filterwarnings=default notebooks
 
+docs: $(VENV)/.installed-dev ## Build the pages into build/docs; every warning is an error.
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/docs
+	@echo "build/docs/index.html"
+
+# The environment sees the dependencies of $(VENV), and not the checkout: a path file's folder is
+# searched for modules, and path files in it (such as that of the editable install) are not read.
+wheel-check: $(VENV)/.installed-dev ## Build a wheel and run the README's examples with it alone.
+	rm -rf build/wheel
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation -w build/wheel .
+	$(BIN)/python -m venv build/wheel/env
+	build/wheel/env/bin/python -m pip install --quiet --no-deps --no-index build/wheel/*.whl
+	$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
+	    > "$$(build/wheel/env/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/dependencies.pth"
+	cd build/wheel && env/bin/python -I "$(CURDIR)/tests/run_examples.py" "$(CURDIR)/README.md"
+
 # Whatever defines or calls main() is a command, wherever it lies; one that does not call it fails.
 benchmarks-smoke: $(VENV)/.installed-dev ## Run every benchmark with --smoke.
 	@set -e; \
@@ -70,8 +85,8 @@ benchmarks-smoke: $(VENV)/.installed-dev ## Run every benchmark with --smoke.
 	    MPLBACKEND=Agg $(BIN)/python -m "$$module" --smoke; \
 	done
 
-check: lint types test notebooks benchmarks-smoke ## Everything a change must pass.
+check: lint types test notebooks docs wheel-check benchmarks-smoke ## Everything a change must pass.
 
 clean: ## Remove .venv and caches.
-	rm -rf $(VENV) build dist out .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist out docs/notebooks docs/results .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,20 +1,41 @@
-"""The README's examples run as they stand."""
+"""The README and the pages: their examples run as they stand, their links lead somewhere."""
 
 import re
 from pathlib import Path
 
 import pytest
+import torch
 
-TEXT = (Path(__file__).parents[1] / "README.md").read_text()
-EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+from tests.run_examples import examples
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = [
+    pytest.param(code, id=f"{page.stem}-{i}")
+    for page in PAGES
+    for i, code in enumerate(examples(page))
+]
 
 
 def test_there_are_examples():
-    assert len(EXAMPLES) >= 4
+    assert len(examples(PAGES[0])) >= 2
+    assert len(EXAMPLES) >= 12
 
 
-@pytest.mark.parametrize("code", EXAMPLES, ids=range(len(EXAMPLES)))
-# SingleTaskGP remarks on unscaled data; the example leaves its model as a user would.
+@pytest.mark.parametrize("code", EXAMPLES)
+# SingleTaskGP remarks on unscaled data; an example leaves its model as a user would.
 @pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.InputDataWarning")
-def test_example_runs(code):
-    exec(compile(code, "README.md", "exec"), {})
+def test_example_runs(code, capsys):
+    torch.manual_seed(0)  # what an example draws itself
+    exec(compile(code, "example", "exec"), {})
+
+
+def test_the_readme_fits_in_two_minutes():
+    assert 5000 < len(PAGES[0].read_text()) < 8000
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#\s]+)[^)\s]*\)", page.read_text())
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert not missing

@@ -97,8 +97,9 @@ def bump_norm(nu: float, dim: int) -> float:
     """M_nu, the norm of exp(-|x|^2 / (1 - |x|^2)) on |x| < 1 in the space of a Matern kernel with
     lengthscale 1 and k(0) = 1, to a relative 1e-6 for nu up to 5/2.
 
-    The bump of the lower bounds (I, section 3, which prints exp(1 - ...) for it and means height
-    1). At width w <= 1 and height 1 its norm is at most w^-nu M_nu; |x| and w in lengthscales.
+    The bump of the lower bounds of Shekhar and Javidi 2022, section 3, who print exp(1 - ...) and
+    mean height 1. At width w <= 1 and height 1 its norm is at most w^-nu M_nu; |x| and w in
+    lengthscales.
 
     Args:
         nu: The smoothness of the kernel.

@@ -28,7 +28,7 @@ class SelfNormalized(Width):
 
     Valid for f in the RKHS with norm at most B, points chosen adaptively, any lambda > 0.
     Source: Bogunovic and Krause 2021, lemma 1 (whose eq. 13 misprints s for s^2); Abbasi-Yadkori
-        2013.
+    2013.
 
     Args:
         rkhs_bound: B, at least the RKHS norm of f.

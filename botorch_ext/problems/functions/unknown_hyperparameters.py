@@ -1,6 +1,6 @@
 """The four problems with unknown hyperparameters of Ziomek et al. 2024, section 7 and appendix J.
 
-What each has besides its function says `HyperparameterProblem`; the fourth is in `hills`.
+What each has besides its function says `HyperparameterProblem`; the fourth is `HighestHill`.
 """
 
 from __future__ import annotations
