@@ -12,7 +12,7 @@ from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.search.box import ConfidenceBound, affordable_points, evaluate, maximize_on_box
+from botorch_ext.search.box import ConfidenceBound, evaluate, maximize_bound
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy, PendingRows
 from botorch_ext.strategies.base import Strategy
@@ -162,18 +162,8 @@ class OptimisticStrategy(Strategy):
             return points[row].clone(), choices.places(row)
         if not isinstance(self.domain, Box):
             raise TypeError(f"domain must be a Box, got {type(self.domain).__name__}")
-        # The data are those of all contexts: few incumbents are near the best hill of this one, and
-        # it has many hills.
-        least, num_starts = (512, 6) if choices.context is None else (1024, 20)
-        x, _ = maximize_on_box(
-            bound,
-            self.domain,
-            self._seed_of(len(self.history.trials)),
-            num_raw=affordable_points(model.num_observations, least=least),
-            num_starts=num_starts,
-            extra=self._incumbents(),
-        )
-        return x, {}
+        seed, n = self._seed_of(len(self.history.trials)), model.num_observations
+        return maximize_bound(bound, self.domain, seed, self._incumbents(), n), {}
 
     # --- the fold ---------------------------------------------------------------------------------
 
