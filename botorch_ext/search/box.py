@@ -16,8 +16,13 @@ from botorch_ext.search.ascent import projected_bfgs
 
 # Screening evaluates this many points in one call, to bound memory.
 _CHUNK = 4096
-# Multiplications that a screening may take, n^2 for each point and model: about 20 ms on one core.
-_WORK = 2**29
+# Multiplications that a screening may take, n^2 for each point and model: about 40 ms on one core;
+# and the fewest and the most points it looks at, whatever they take.
+_WORK, _FEWEST, _MOST = 2**30, 512, 2048
+# Screened points for each of them that climbs, and the fewest that climb.
+_SHARE, _FEWEST_STARTS = 50, 20
+# Of points around the best so far, in sides of the box.
+_DISTANCES = (0.1, 0.2, 0.4)
 
 
 class Objective(Protocol):
@@ -107,9 +112,9 @@ class ConfidenceBound:
         return self.mean_weight * mean + self.width * std
 
 
-def affordable_points(num_observations: int, num_models: int = 1, least: int = 512) -> int:
-    """How many points to screen under models with so many observations: ``least`` to 2048."""
-    return min(max(_WORK // ((num_observations + 1) ** 2 * num_models), least), 2048)
+def affordable_points(num_observations: int, num_models: int = 1) -> int:
+    """How many points to screen under bounds of so many models with so many observations."""
+    return min(max(_WORK // ((num_observations + 1) ** 2 * num_models), _FEWEST), _MOST)
 
 
 def screening_points(box: Box, num_points: int, seed: int) -> Tensor:
@@ -148,6 +153,58 @@ def on_faces(X: Tensor, box: Box, generator: torch.Generator) -> Tensor:
     return torch.where(moved, nearest, X)
 
 
+def near_points(X: Tensor, box: Box, num: int, seed: int) -> Tensor:
+    """Random points around given ones: bounds of short lengthscales have their maxima there, where
+    few Sobol points fall.
+
+    Args:
+        X: ``m x d``, in the box.
+        box: The box.
+        num: How many.
+        seed: The same seed gives the same points.
+
+    Returns:
+        ``num x d``.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    which = torch.randint(len(X), (num,), generator=generator)
+    steps = torch.randn(num, box.dim, generator=generator, dtype=torch.float64)
+    steps *= torch.tensor(_DISTANCES, dtype=steps.dtype).repeat(num)[:num, None]
+    U = box.to_unit(X[which.to(X.device)]) + steps.to(X)
+    return box.from_unit(U.clamp(0, 1))
+
+
+def maximize_bound(
+    bound: Objective,
+    box: Box,
+    seed: int,
+    incumbents: Tensor,
+    num_observations: int,
+    num_models: int = 1,
+) -> Tensor:
+    """The maximiser of an upper confidence bound, found with what its values leave affordable: the
+    same with and without a context, for one model and for the average of several.
+
+    Args:
+        bound: What to maximise.
+        box: Where.
+        seed: Seeds the screening points.
+        incumbents: ``n x d`` points that are screened too.
+        num_observations: Of each model; a value takes n^2 multiplications.
+        num_models: How many the bound is made of.
+
+    Returns:
+        ``d``.
+    """
+    num_raw = affordable_points(num_observations, num_models)
+    num_starts = max(num_raw // _SHARE, _FEWEST_STARTS)
+    extra = incumbents
+    if len(incumbents):
+        near = near_points(incumbents, box, num_raw // 4, seed)
+        num_raw, extra = num_raw - len(near), torch.cat([incumbents, near])
+    return maximize_on_box(bound, box, seed, num_raw, num_starts, extra)[0]
+
+
 def maximize_on_box(
     objective: Objective,
     box: Box,
@@ -157,15 +214,15 @@ def maximize_on_box(
     extra: Tensor | None = None,
     tolerance: float = 1e-9,
 ) -> tuple[Tensor, Tensor]:
-    """Screens many points in one batched call, then polishes the best by batched quasi-Newton
-    ascent.
+    """Screens many points in one batched call, then lets the best race: a batched quasi-Newton
+    ascent that starts leave when they fall behind.
 
     Args:
         objective: What to maximise.
         box: Where.
         seed: Seeds the screening points.
         num_raw: Screening points.
-        num_starts: How many of them are polished.
+        num_starts: How many of them climb.
         extra: ``m x d`` more points to screen, such as the best so far.
         tolerance: A polish ends when a step gains less than this, relative to the spread of the
             screened values.
@@ -185,6 +242,7 @@ def maximize_on_box(
         box.to_unit(starts),
         0.3 * tolerance**0.5,
         tolerance,
+        race=True,
     )
     X = torch.cat([best.unsqueeze(0), box.from_unit(polished)])
     values = evaluate(objective, X)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from botorch_ext.domains import Box
-from botorch_ext.search.box import ConfidenceBound, affordable_points, maximize_on_box
+from botorch_ext.search.box import ConfidenceBound, maximize_bound
 from botorch_ext.search.models import AverageBound, UpperBounds, maximize_over_models
 
 
@@ -31,7 +31,7 @@ def best_in_box(
     n, m = bounds.models.num_observations, bounds.models.num_models
     if probabilities is not None:
         average = AverageBound(bounds, probabilities)
-        x, _ = maximize_on_box(average, box, seed, affordable_points(n, m), extra=incumbents)
+        x = maximize_bound(average, box, seed, incumbents, n, m)
         return x, int(probabilities.argmax())
     if contenders is None:
         contenders = list(range(m))
@@ -39,11 +39,7 @@ def best_in_box(
         (position,) = contenders
         single, width = bounds.models.single(position), bounds.widths[position]
         bound = ConfidenceBound(single, width, context=bounds.context)
-        # The data are those of all contexts: few incumbents are near the best hill of this one, and
-        # it has many hills.
-        least, num_starts = (512, 6) if bounds.context is None else (1024, 20)
-        num_raw = affordable_points(n, least=least)
-        x, _ = maximize_on_box(bound, box, seed, num_raw, num_starts, extra=incumbents)
+        x = maximize_bound(bound, box, seed, incumbents, n)
         return x, position
     if len(contenders) < m:
         bounds = bounds.select(contenders)

@@ -12,15 +12,19 @@ from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.search.ascent import projected_bfgs
-from botorch_ext.search.box import ConfidenceBound, on_unit_cube, screening_points, spread_best
+from botorch_ext.search.box import (
+    ConfidenceBound,
+    near_points,
+    on_unit_cube,
+    screening_points,
+    spread_best,
+)
 
 # Numbers in the largest intermediate tensor of a screening, to bound memory.
 _MAX_ENTRIES = 2**21
 # Models that are screened more closely (at least; of many, a quarter), how many times more points
 # they are screened on, and the starts of each that climb a few steps.
 _NUM_MODELS, _CLOSER, _NUM_STARTS, _FIRST_STEPS = 8, 2, 12, 4
-# Of points around the best so far, in sides of the box.
-_DISTANCES = (0.1, 0.2, 0.4)
 # Models that are climbed with to the end, and the starts of each.
 _NUM_FINALISTS, _NUM_FINAL_STARTS = 4, 3
 
@@ -148,7 +152,7 @@ def maximize_over_models(
     first, more = X[:num_raw], X[num_raw:]
     if extra is not None and len(extra):
         first = torch.cat([extra, first])
-        near = _near(extra, box, len(more) // 8, seed)
+        near = near_points(extra, box, len(more) // 8, seed)
         more = torch.cat([near, more[len(near) :]])
     values = bounds.values(first)  # (m, n)
     places = _highest(values, max(_NUM_MODELS, len(values) // 4))
@@ -165,17 +169,6 @@ def maximize_over_models(
     ends, heights = _climb(closer.select(finalists), box, starts, values, tolerance)
     top = int(heights.argmax())
     return ends.flatten(0, 1)[top], places[top // num_starts]
-
-
-def _near(X: Tensor, box: Box, num: int, seed: int) -> Tensor:
-    """Random points around given ones: bounds of short lengthscales have their maxima there, where
-    few Sobol points fall."""
-    generator = torch.Generator().manual_seed(seed)
-    which = torch.randint(len(X), (num,), generator=generator)
-    steps = torch.randn(num, box.dim, generator=generator, dtype=torch.float64)
-    steps *= torch.tensor(_DISTANCES, dtype=steps.dtype).repeat(num)[:num, None]
-    U = box.to_unit(X[which.to(X.device)]) + steps.to(X)
-    return box.from_unit(U.clamp(0, 1))
 
 
 def _highest(values: Tensor, num: int) -> list[int]:

@@ -160,6 +160,23 @@ def test_feasible_ascent_holds_coordinates_at_faces():
     assert values.item() == 4.0
 
 
+def test_a_race_ends_as_high_with_fewer_steps():
+    peaks = starts(12, 3, seed=3)
+    heights = torch.linspace(0.5, 1.0, 12, dtype=torch.float64)
+    counts = []
+
+    def hills(X):
+        counts[-1] += len(X)
+        return (heights * (-20 * torch.cdist(X, peaks).square()).exp()).sum(dim=-1)
+
+    ends = []
+    for race in (False, True):
+        counts.append(0)
+        ends.append(projected_bfgs(with_gradient(hills), starts(40, 3, seed=8), race=race)[1])
+    assert_close(ends[1].max(), ends[0].max(), rtol=0, atol=1e-9)
+    assert counts[1] < 0.8 * counts[0]
+
+
 def test_feasible_ascent_reaches_a_constrained_maximum():
     # The maximum of 2 x + y over the disc is on its boundary, in the direction (2, 1).
     U = starts(400, 2, seed=4)

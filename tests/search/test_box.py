@@ -11,6 +11,8 @@ from botorch_ext import Box, KernelGP
 from botorch_ext.search.box import (
     ConfidenceBound,
     FunctionObjective,
+    evaluate,
+    maximize_bound,
     maximize_on_box,
     screening_points,
 )
@@ -50,6 +52,22 @@ def test_at_least_as_good_as_botorch(kind, device):
         assert value >= reference - 1e-6
         assert bool(box.contains(x).all())
         assert_close(bound.value(x[None])[0], value)
+
+
+@pytest.mark.parametrize("seed", [60, 80])
+def test_no_point_of_a_grid_is_above_the_best_of_many_hills(seed):
+    # Dozens of hills of about one height: a few starts from the highest points miss the best.
+    box = Box([[2.0, -3.0, 0.5], [5.0, -2.5, 2.5]])
+    k = MaternKernel(nu=2.5, ard_num_dims=3).double()
+    k.lengthscale = 0.2 * (box.upper - box.lower)
+    model, X = KernelGP(k, noise_variance=0.01), box.sample(40, seed)
+    Y = 0.5 * torch.sin(40 * box.to_unit(X).sum(dim=-1) + seed)
+    model.add(X, Y)
+    bound = ConfidenceBound(model, 2.0)
+    x = maximize_bound(bound, box, seed, X[Y.topk(5).indices], num_observations=40)
+    axis = torch.linspace(0, 1, 41, dtype=torch.float64)
+    grid = box.from_unit(torch.cartesian_prod(axis, axis, axis))
+    assert bound.value(x.unsqueeze(0)) >= evaluate(bound, grid).max()
 
 
 @pytest.mark.parametrize("kind", ["rbf", "matern", "linear"])
