@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
@@ -174,6 +175,47 @@ def upper_bounds(
         mean, std = model.mean(believed.rows, believed.y), model.std(believed.seen)
         bounds.append(mean + w * std + offset(believed.t))
     return torch.stack(bounds)
+
+
+def predictions(
+    session: Session,
+    model: Candidate,
+    place: int,
+    width: WidthFormula,
+    offset: Callable[[int], float] = lambda t: 0.0,
+) -> tuple[dict[str, float], dict[str, float]]:
+    """What a model predicts at a point: as the policy says, and from told data alone."""
+    believed, told = session.believed, session.told
+    recorded = []
+    for belief in (believed, told):
+        gain = model.gain(belief.seen)
+        w = width(model, belief.t, gain)
+        if POLICIES[session.policy].get("inflate"):
+            w *= math.exp(gain - model.gain(told.seen))
+        recorded.append(
+            {
+                "mean": model.mean(belief.rows, belief.y)[place].item(),
+                "std": model.std(belief.seen)[place].item(),
+                "width": w,
+                "offset": offset(belief.t),
+            }
+        )
+    return recorded[0], recorded[1]
+
+
+def check_record(
+    record: dict[str, Any], expected: Any, judged: bool = True, digits: int = 7
+) -> None:
+    """A trial records both `predictions` where models are judged, else the first of them."""
+    assert ("told" in record) == judged
+    parts = [(record, expected[0], 6)]  # pending points lie close to others
+    if judged:
+        parts.append((record["told"], expected[1], digits))
+    for part, numbers, correct in parts:
+        for key, value in numbers.items():
+            assert part[key] == pytest.approx(value, rel=10**-correct, abs=10 ** -(correct + 1)), (
+                key
+            )
 
 
 def xi(t: int, num_models: int, noise_std: float, delta: float) -> float:

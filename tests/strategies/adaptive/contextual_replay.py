@@ -18,6 +18,8 @@ from tests.oracles.models import (
     EliminationTest,
     Session,
     WidthFormula,
+    check_record,
+    predictions,
     upper_bounds,
 )
 from tests.strategies.adaptive.contextual_sessions import Gram, Offer, candidates, joint
@@ -173,15 +175,17 @@ def check_elimination(
             assert u in test.alive
             best = bounds[test.alive, own + 1 :].max()
             assert float(best - bounds[u, own]) <= 1e-7
-            check_prediction(question, session, candidates[u], width, offset)
+            expected = predictions(session, candidates[u], own, width, offset)
+            check_record(info, expected, digits=6)
         session.apply(event)
         if isinstance(event, Told) and event.id in session.values:
             info = session.info[event.id]
             if not info.get("initial"):
                 u, t = info["model"], session.told.t - 1
                 was_alive = u in test.alive
-                half_width = info["width"] * info["std"] + info["offset"]
-                test.tell(u, event.value - info["mean"], half_width, t)
+                promised = info["told"]
+                half_width = promised["width"] * promised["std"] + promised["offset"]
+                test.tell(u, event.value - promised["mean"], half_width, t)
                 if was_alive:
                     record = records.pop(event.id)
                     judged += 1
@@ -191,25 +195,6 @@ def check_elimination(
         assert alive_after[place] == test.alive
     assert not records
     assert judged > 5
-
-
-def check_prediction(
-    question: Question,
-    session: Session,
-    model: Candidate,
-    width: WidthFormula,
-    offset: Callable[[int], float] = lambda t: 0.0,
-) -> None:
-    """What a trial stores: the posterior of told data alone at its action and its context."""
-    told, info, own = session.told, question.trial.info, question.own
-    expected = {
-        "mean": model.mean(told.rows, told.y)[own].item(),
-        "std": model.std(told.rows)[own].item(),
-        "width": width(model, told.t, model.gain(told.rows)),
-        "offset": offset(told.t),
-    }
-    for key, value in expected.items():
-        assert info[key] == pytest.approx(value, rel=1e-6, abs=1e-7), key
 
 
 def log_evidence(models: list[Candidate], session: Session) -> Tensor:

@@ -9,10 +9,16 @@ from torch.testing import assert_close
 from botorch_ext import CandidateModels, algorithms, widths
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from tests.helpers import tolerance
-from tests.oracles.models import Candidate, EliminationTest, Session, upper_bounds
+from tests.oracles.models import (
+    Candidate,
+    EliminationTest,
+    Session,
+    check_record,
+    predictions,
+    upper_bounds,
+)
 from tests.strategies.adaptive.contextual_replay import (
     check_elimination,
-    check_prediction,
     log_evidence,
     replay,
 )
@@ -262,7 +268,8 @@ def test_mle_ucb_plays_the_model_with_the_highest_evidence(name, policy):
             evidence, u = log_evidence(models, session), question.trial.info["model"]
             assert evidence.max() - evidence[u] <= 1e-7
             assert question.shortfall(upper_bounds([models[u]], session, full)) <= 1e-7
-            check_prediction(question, session, models[u], full)
+            expected = predictions(session, models[u], question.own, full)
+            check_record(question.trial.info, expected, judged=False)
             chosen.add(u)
         session.apply(event)
     assert len(chosen) > 1
@@ -282,7 +289,9 @@ def test_expected_ucb_averages_the_bounds_by_the_evidence(name, policy):
             average = shares @ upper_bounds(models, session, full)
             assert question.shortfall(average) <= 1e-7
             undecided += bool(shares.max() < 0.95)
-            check_prediction(question, session, models[question.trial.info["model"]], full)
+            info = question.trial.info
+            expected = predictions(session, models[info["model"]], question.own, full)
+            check_record(info, expected, judged=False)
         session.apply(event)
     assert undecided > 1
 

@@ -18,6 +18,8 @@ from tests.oracles.models import (
     Candidate,
     EliminationTest,
     Session,
+    check_record,
+    predictions,
     upper_bounds,
     xi,
 )
@@ -116,24 +118,16 @@ def check(strategy, alive_after, candidates, policy, width, row, offset=None, ep
             assert u in test.alive
             # Rounding of a posterior with condition number 1e4 leaves about nine digits.
             assert bounds[test.alive].max().item() - bounds[u, x].item() <= 1e-7
-            # What is stored: the posterior of told data alone, before the observation.
-            told, model = session.told, candidates[u]
-            stored = {
-                "mean": model.mean(told.rows, told.y)[x].item(),
-                "std": model.std(told.rows)[x].item(),
-                "width": width(model, told.t, model.gain(told.rows)),
-                "offset": offset(told.t),
-            }
-            for key, value in stored.items():
-                assert info[key] == pytest.approx(value, rel=1e-7, abs=1e-8), key
+            check_record(info, predictions(session, candidates[u], x, width, offset))
         session.apply(event)
         if isinstance(event, Told) and event.id in session.values:
             info = session.info[event.id]
             if not info.get("initial"):
                 u, t = info["model"], session.told.t - 1
                 was_alive = u in test.alive
-                bound = info["width"] * info["std"] + info["offset"]
-                test.tell(u, event.value - info["mean"], bound, t)
+                told = info["told"]
+                bound = told["width"] * told["std"] + told["offset"]
+                test.tell(u, event.value - told["mean"], bound, t)
                 if was_alive:
                     record = records[t]
                     matched += 1

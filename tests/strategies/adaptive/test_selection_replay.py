@@ -7,7 +7,7 @@ import torch
 
 from botorch_ext import CandidateModels, algorithms, widths
 from botorch_ext.strategies import Asked, Told
-from tests.oracles.models import Candidate, Session, upper_bounds, xi
+from tests.oracles.models import Candidate, Session, check_record, predictions, upper_bounds, xi
 from tests.strategies.adaptive.model_sessions import (
     DELTA,
     METHODS,
@@ -52,13 +52,8 @@ def asks(strategy, policy="hallucinate", initial=()):
         session.apply(event)
 
 
-def check_stored(trial, session, model, width):
-    told, info = session.told, trial.info
-    row = info["index"]
-    assert info["mean"] == pytest.approx(model.mean(told.rows, told.y)[row].item(), abs=1e-7)
-    assert info["std"] == pytest.approx(model.std(told.rows)[row].item(), rel=1e-6, abs=1e-8)
-    expected = width(model, told.t, model.gain(told.rows))
-    assert info["width"] == pytest.approx(expected, rel=1e-8)
+def check_stored(trial, session, model, width, judged=False):
+    check_record(trial.info, predictions(session, model, trial.info["index"], width), judged)
 
 
 def log_evidence(candidates, session):
@@ -207,11 +202,12 @@ def test_lb_gp_ucb_balances_suspected_bounds(lengthscale_0, growth, constant):
             assert promised[u] <= min(promised.values()) * (1 + 1e-9)
             bounds = upper_bounds([candidates[u]], session, width)[0]
             assert bounds.max() - bounds[info["index"]] <= 1e-7
-            check_stored(event.trial, session, candidates[u], width)
+            check_stored(event.trial, session, candidates[u], width, judged=True)
         session.apply(event)
         if isinstance(event, Told):
             info = session.info[event.id]
-            played[info["model"]].append((event.value, info["width"] * info["std"]))
+            told = info["told"]
+            played[info["model"]].append((event.value, told["width"] * told["std"]))
             if all(played[u] for u in alive):
                 noise = {
                     u: math.sqrt(xi(t, len(scales), SIGMA, DELTA) / len(played[u])) for u in alive
@@ -250,8 +246,9 @@ def test_a_new_lengthscale_gets_all_the_data():
     second = strategy.history.trials[1].info["index"]
     rows, y = [*finite().index(X).tolist(), second], [*Y.tolist(), -0.4]
     row = trial.info["index"]
-    assert trial.info["mean"] == pytest.approx(model.mean(rows, y)[row].item(), rel=1e-8, abs=1e-9)
-    assert trial.info["std"] == pytest.approx(model.std(rows)[row].item(), rel=1e-8)
+    told = trial.info["told"]
+    assert told["mean"] == pytest.approx(model.mean(rows, y)[row].item(), rel=1e-8, abs=1e-9)
+    assert told["std"] == pytest.approx(model.std(rows)[row].item(), rel=1e-8)
 
 
 @pytest.mark.parametrize("stretch", [1.0, 30.0])

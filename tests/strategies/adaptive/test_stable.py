@@ -12,7 +12,7 @@ from torch.testing import assert_close
 from botorch_ext import Box, CandidateModels, algorithms, widths
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.strategies import Asked, StableStrategy, Told, Trial
-from tests.oracles.models import Session, upper_bounds
+from tests.oracles.models import Session, check_record, predictions, upper_bounds
 from tests.strategies.adaptive.model_sessions import (
     DELTA,
     NUMBERS,
@@ -119,24 +119,17 @@ def check(strategy, alive_after, policy, name, radius, norm, eps=0.0, initial=((
             # delta_t, v_t: no alive model fears anything worse within reach.
             least = min(lower[w, j].item() for j in near[center] for w in tests.alive)
             assert lower[v, x].item() - least <= 1e-7
-            told = session.told
             for record in (info, info["pessimistic"]):
                 model = candidates[record["model"]]
-                stored = {
-                    "mean": model.mean(told.rows, told.y)[x].item(),
-                    "std": model.std(told.rows)[x].item(),
-                    "width": width(model, told.t, model.gain(told.rows)),
-                    "offset": 0.0,
-                }
-                for key, value in stored.items():
-                    assert record[key] == pytest.approx(value, rel=1e-7, abs=1e-8), key
+                check_record(record, predictions(session, model, x, width))
         session.apply(event)
         if isinstance(event, Told) and event.id in session.values:
             info = session.info[event.id]
             if not info.get("initial"):
                 for side, record in (("optimistic", info), ("pessimistic", info["pessimistic"])):
-                    error = event.value - record["mean"]
-                    half_width = record["width"] * record["std"] + record["offset"]
+                    told = record["told"]
+                    error = event.value - told["mean"]
+                    half_width = told["width"] * told["std"] + told["offset"]
                     tests.tell(session.told.t - 1, side, record["model"], error, half_width)
         assert alive == tests.alive
     assert len(strategy.tests) == len(tests.log) > 8
