@@ -70,3 +70,26 @@ def test_one_model_is_gp_ucb(method, entry):
     (x, mean), (expected, height) = several.strategy.best(), plain.strategy.best()
     assert_close(x, expected, rtol=1e-5, atol=1e-5)
     assert mean == pytest.approx(height, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["he_gp_ucb", "mle_ucb", "expected_ucb"])
+@pytest.mark.parametrize("seed", range(4, 8))
+def test_one_model_is_searched_for_as_gp_ucb_is_among_many_hills(method, seed):
+    sides = torch.tensor([[2.0, -3.0, 10.0, 0.0], [5.0, -1.5, 14.0, 2.0]]).double()
+    domain, contexts = bx.Box(sides), bx.Box([[-1.0], [0.5]])
+    X = torch.cat([domain.sample(200, seed), contexts.sample(200, seed + 50)], dim=-1)
+    Y = torch.randn(200, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    kernel = rbf(0.9, 0.45, 1.2, 0.6, 0.45)
+    known = {"context_domain": contexts, "initial": (X, Y), "width": 2.0, "seed": seed}
+    plain = algorithms.gp_ucb(domain, kernel, noise_variance=LAMBDA, **known)
+    models = bx.CandidateModels(kernel, LAMBDA)
+    several = getattr(algorithms, method)(domain, models, **METHODS[method], **known)
+    context = contexts.sample(1, seed + 70)
+    points = [strategy.ask(context=context[0]).x for strategy in (several, plain)]
+    model = bx.KernelGP(kernel, LAMBDA)
+    model.add(X, Y)
+    with torch.no_grad():
+        joint = torch.cat([torch.stack(points), context.expand(2, -1)], dim=-1)
+        mean, std = model.mean_and_std(joint)
+    one, other = (mean + 2.0 * std).tolist()
+    assert one == pytest.approx(other, rel=1e-6)
