@@ -1,9 +1,9 @@
 """What is called by another name now than in the recorded sessions.
 
-A recorded trial is replayed with the info that `info` makes of its own; recorded reports are
-compared with new ones after `report` has renamed them. Both are given the method of the entry (its
-name in the registry) and a dict that they may change. Add a case where a name changes, and the
-reason.
+A recorded trial is replayed with the info that `info` makes of its own; recorded questions and
+reports are compared with new ones as `asked` and `report` rename them. All are given the method of
+the entry (its name in the registry) and a dict that they may change. Add a case where a name
+changes, and the reason.
 """
 
 from __future__ import annotations
@@ -17,6 +17,12 @@ from tests.laws.sessions import from_plain
 def info(method: str, recorded: dict[str, Any]) -> dict[str, Any]:
     """The info that the trial has now."""
     return recorded
+
+
+def asked(method: str, recorded: dict[str, Any]) -> dict[str, Any]:
+    """Of the info that a question has now, what a recorded one says of it: all of `info`, but for
+    what the recorded one does not know."""
+    return info(method, recorded)
 
 
 def report(method: str, recorded: dict[str, Any]) -> dict[str, Any]:
