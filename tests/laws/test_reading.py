@@ -73,7 +73,7 @@ def test_a_copy_goes_its_own_way(entry):
     session = copied(entry, played(entry).cuts[len(played(entry).cuts) // 2][0])
     other = copied(entry, 0)
     before = state(session.strategy)
-    other.strategy = session.strategy._clone()
+    other.strategy = session.strategy.clone()
     assert state(other.strategy) == before
     more = [("ask", 0.0, 0.0), ("tell", 0.6, 0.1), ("ask", 0.0, 0.0), ("tell", 0.3, 0.2)]
     for action in more:

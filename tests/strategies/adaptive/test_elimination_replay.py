@@ -9,9 +9,8 @@ import warnings
 
 import pytest
 import torch
-from torch.testing import assert_close
 
-from botorch_ext import CandidateModels, KernelGP, OptimisticStrategy, algorithms, widths
+from botorch_ext import CandidateModels, algorithms, widths
 from botorch_ext.strategies import Abandoned, Asked, Told
 from tests.helpers import tolerance
 from tests.oracles.models import (
@@ -39,7 +38,6 @@ from tests.strategies.adaptive.model_sessions import (
 )
 from tests.strategies.sessions import (
     LAMBDA,
-    POLICIES,
     all_policies,
     box,
     data,
@@ -317,48 +315,6 @@ def test_no_point_of_a_fine_grid_and_no_model_beats_a_pick_on_a_box(policy, name
 
 
 # --- one model ------------------------------------------------------------------------------------
-
-ONE = widths.Enlarged(widths.SelfNormalized(1.5, 0.1, 0.1), 0.05)
-
-
-def one_model(domain, policy, **more):
-    """HE-GP-UCB with one model, and GP-UCB with that model."""
-    options = {"seed": 5, **POLICIES[policy], **more}
-    he = algorithms.he_gp_ucb(
-        domain, CandidateModels(kernel(), LAMBDA), noise_std=0.1, width=ONE, **options
-    )
-    return he, OptimisticStrategy(domain, KernelGP(kernel(), LAMBDA), ONE, **options)
-
-
-@all_policies
-@pytest.mark.parametrize("start", [{}, {"num_initial": 3}])
-def test_one_model_is_gp_ucb_on_a_finite_set(policy, start):
-    he, plain = one_model(finite(), policy, **start)
-    for strategy in (he, plain):
-        play(strategy, script(110, seed=27))
-    assert len(plain.history.trials) > 40
-    picks, expected = ([t.info["index"] for t in s.history.trials] for s in (he, plain))
-    assert picks == expected
-    for mine, other in zip(he.history.trials, plain.history.trials, strict=True):
-        assert mine.info.get("initial") == other.info.get("initial")
-        if policy == "ignore" and not mine.info.get("initial"):  # elsewhere more than the told data
-            for key in ("mean", "std", "width"):
-                assert mine.info[key] == pytest.approx(other.info[key], rel=1e-9, abs=1e-9)
-            assert mine.info["model"] == 0
-    assert he.best()[0].tolist() == plain.best()[0].tolist()
-    assert he.best()[1] == pytest.approx(plain.best()[1], rel=1e-9)
-
-
-@all_policies
-def test_one_model_is_gp_ucb_on_a_box(policy):
-    he, plain = one_model(box(), policy, initial=data(box(), 4))
-    for action in script(30, seed=28):
-        for strategy in (he, plain):
-            play(strategy, [action])
-    assert len(plain.history.trials) > 12
-    mine, other = (torch.stack([t.x for t in s.history.trials]) for s in (he, plain))
-    # Where both climb the same hill, a flat top leaves half the digits of the point.
-    assert_close(mine, other, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("setting", ["frequentist", "bayesian"])

@@ -25,13 +25,11 @@ from tests.strategies.adaptive.model_sessions import (
 )
 from tests.strategies.sessions import (
     LAMBDA,
-    POLICIES,
     all_policies,
     box,
     data,
     f,
     finite,
-    kernel,
     play,
     script,
 )
@@ -105,19 +103,6 @@ def test_expected_ucb_averages_the_bounds_by_the_evidence(name, policy):
         if "model" in trial.info:
             check_stored(trial, session, candidates[trial.info["model"]], FULL)
     assert undecided > 1
-
-
-@pytest.mark.parametrize("method", ["mle_ucb", "expected_ucb"])
-@pytest.mark.parametrize("policy", POLICIES)
-def test_one_model_is_gp_ucb_whatever_selects_it(method, policy):
-    options = {**NUMBERS, **POLICIES[policy], "seed": 2}
-    plain = algorithms.gp_ucb(finite(), kernel(), noise_variance=LAMBDA, **options)
-    models = CandidateModels(kernel(), LAMBDA)
-    selecting = getattr(algorithms, method)(finite(), models, **options)
-    for strategy in (plain, selecting):
-        play(strategy, script(60, seed=33))
-    picks, expected = ([index(t) for t in s.history.trials] for s in (selecting, plain))
-    assert picks == expected
 
 
 # --- A-GP-UCB -------------------------------------------------------------------------------------

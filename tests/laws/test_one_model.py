@@ -1,0 +1,95 @@
+"""Methods over several models are GP-UCB where there is one model, with every pending policy, in
+every context and among changing actions."""
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+import botorch_ext as bx
+from botorch_ext import algorithms, widths
+from tests.laws.live import quietly
+from tests.laws.places import rbf
+from tests.laws.registry import ALONE, ENTRIES, LAMBDA, PLAYED, POLICIES
+from tests.laws.sessions import Session
+
+pytestmark = quietly
+
+# It grows with the information gain and with t.
+WIDTH = widths.Enlarged(widths.SelfNormalized(1.5, 0.1, 0.1), 0.05)
+# Nothing is refuted with so much noise.
+METHODS = {
+    "he_gp_ucb": {"noise_std": 9.0},
+    "mle_ucb": {},
+    "expected_ucb": {},
+    "a_gp_ucb": {},
+    "lb_gp_ucb": {"noise_std": 9.0},
+}
+KNOW_NO_CONTEXTS = ("a_gp_ucb", "lb_gp_ucb")
+# Every policy on one set, and the places in turn with one of the policies each.
+TRIED = [
+    entry
+    for entry in ENTRIES
+    if entry.method == "gp_ucb" and (entry.place_name == "set" or entry in PLAYED)
+]
+CASES = [
+    (method, entry)
+    for method in METHODS
+    for entry in TRIED
+    if method not in KNOW_NO_CONTEXTS or entry.place_name in ALONE
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "entry"), CASES, ids=[f"{method}, {entry.name}" for method, entry in CASES]
+)
+def test_one_model_is_gp_ucb(method, entry):
+    place = entry.place
+    known = {**place.options(), **POLICIES[entry.policy], "width": WIDTH, "seed": 6}
+    if method in KNOW_NO_CONTEXTS:
+        kernel, models = rbf(0.8), bx.CandidateModels.lengthscales(rbf(1.0), [0.8], LAMBDA)
+    else:
+        kernel, models = place.kernel(), bx.CandidateModels(place.kernel(), LAMBDA)
+    plain, several = (Session(entry, 6, num_actions=12 if place.is_box else 30) for _ in range(2))
+    plain.strategy = algorithms.gp_ucb(place.domain(), kernel, noise_variance=LAMBDA, **known)
+    make = getattr(algorithms, method)
+    several.strategy = make(place.domain(), models, **METHODS[method], **known)
+    for session in (plain, several):
+        session.play()
+    trials = several.strategy.history.trials
+    for one, other in zip(trials, plain.strategy.history.trials, strict=True):
+        if place.is_box:
+            # Where both climb the same hill, a flat top leaves half the digits of the point.
+            assert_close(one.x, other.x, rtol=1e-5, atol=1e-5)
+        else:
+            assert torch.equal(one.x, other.x)
+        assert one.info.get("index") == other.info.get("index")
+        assert one.info.get("initial") == other.info.get("initial")
+        if entry.policy == "ignore" and "mean" in other.info:  # elsewhere not of told data alone
+            for name in ("mean", "std", "width"):
+                assert one.info[name] == pytest.approx(other.info[name], rel=1e-5, abs=1e-6)
+    (x, mean), (expected, height) = several.strategy.best(), plain.strategy.best()
+    assert_close(x, expected, rtol=1e-5, atol=1e-5)
+    assert mean == pytest.approx(height, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["he_gp_ucb", "mle_ucb", "expected_ucb"])
+@pytest.mark.parametrize("seed", range(4, 8))
+def test_one_model_is_searched_for_as_gp_ucb_is_among_many_hills(method, seed):
+    sides = torch.tensor([[2.0, -3.0, 10.0, 0.0], [5.0, -1.5, 14.0, 2.0]]).double()
+    domain, contexts = bx.Box(sides), bx.Box([[-1.0], [0.5]])
+    X = torch.cat([domain.sample(200, seed), contexts.sample(200, seed + 50)], dim=-1)
+    Y = torch.randn(200, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    kernel = rbf(0.9, 0.45, 1.2, 0.6, 0.45)
+    known = {"context_domain": contexts, "initial": (X, Y), "width": 2.0, "seed": seed}
+    plain = algorithms.gp_ucb(domain, kernel, noise_variance=LAMBDA, **known)
+    models = bx.CandidateModels(kernel, LAMBDA)
+    several = getattr(algorithms, method)(domain, models, **METHODS[method], **known)
+    context = contexts.sample(1, seed + 70)
+    points = [strategy.ask(context=context[0]).x for strategy in (several, plain)]
+    model = bx.KernelGP(kernel, LAMBDA)
+    model.add(X, Y)
+    with torch.no_grad():
+        joint = torch.cat([torch.stack(points), context.expand(2, -1)], dim=-1)
+        mean, std = model.mean_and_std(joint)
+    one, other = (mean + 2.0 * std).tolist()
+    assert one == pytest.approx(other, rel=1e-6)
