@@ -123,7 +123,7 @@ def selected_kernel(kernel: Kernel, index: int | list[int]) -> Kernel:
     return copy
 
 
-def _shell(module: Module, done: dict[int, Module]) -> Module:
+def _shell(module: Module, done: dict[int, nn.Module]) -> Module:
     """A copy of a tree of modules that shares what is no module and no dict of its own."""
     if id(module) not in done:
         new = done[id(module)] = object.__new__(type(module))

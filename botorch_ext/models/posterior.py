@@ -29,6 +29,11 @@ class GrowingPosterior:
     def train_inputs(self) -> tuple[Tensor]:
         """The inputs so far, ``n x d``."""
 
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """d, the dimension of the inputs."""
+
     @abstractmethod
     def _prior_mean(self, X: Tensor) -> Tensor:
         """``... x n x d`` to what broadcasts to ``*batch x n``."""
