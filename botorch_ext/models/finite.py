@@ -10,7 +10,7 @@ from torch import Tensor
 
 from botorch_ext.domains import as_points
 from botorch_ext.kernel_functions import freeze
-from botorch_ext.models.batching import plain_kernel, selected_mean
+from botorch_ext.kernels.structure import plain_kernel
 from botorch_ext.models.checks import (
     PriorMean,
     checked_noise_variance,
@@ -21,6 +21,7 @@ from botorch_ext.models.cholesky import GrowingCholesky
 from botorch_ext.models.growing_rows import GrowingRows
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.posterior import GrowingPosterior
+from botorch_ext.models.stacked_means import selected_mean
 
 
 class FinitePosterior(GrowingPosterior):

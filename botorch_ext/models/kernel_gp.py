@@ -21,7 +21,6 @@ from torch import Tensor
 
 from botorch_ext.exceptions import JitterWarning
 from botorch_ext.kernel_functions import freeze
-from botorch_ext.models.batching import selected_mean
 from botorch_ext.models.checks import (
     PriorMean,
     checked_inputs,
@@ -33,6 +32,7 @@ from botorch_ext.models.cholesky import GrowingCholesky
 from botorch_ext.models.freezing import frozen_parts
 from botorch_ext.models.joint_posterior import joint_distribution
 from botorch_ext.models.predictions import Predictions, require_values
+from botorch_ext.models.stacked_means import selected_mean
 
 
 class KernelGP(Predictions, Model, FantasizeMixin):

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from botorch_ext.kernel_functions import KernelFunction
 from botorch_ext.kernel_functions.freezing import composed
-from botorch_ext.models.batching import selected_kernel
+from botorch_ext.kernels.batching import selected_kernel
 from botorch_ext.models.cholesky import GrowingCholesky
 
 
