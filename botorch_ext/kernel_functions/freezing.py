@@ -23,9 +23,9 @@ from botorch_ext.kernel_functions.grouped import GroupedKernel
 from botorch_ext.kernel_functions.periodic import PeriodicKernel as FrozenPeriodicKernel
 from botorch_ext.kernel_functions.stationary import StationaryKernel
 from botorch_ext.kernel_functions.tasks import TaskKernel as FrozenTaskKernel
-from botorch_ext.kernels import ActionContextKernel
-from botorch_ext.kernels import AdditiveKernel as AdditiveGroupsKernel
-from botorch_ext.kernels.batch_values import own_values, set_own_value
+from botorch_ext.kernels import ActionContextKernel, GroupAdditiveKernel
+from botorch_ext.kernels.batching import without_repeats
+from botorch_ext.kernels.structure import composition
 from botorch_ext.kernels.tasks import task_covariance
 
 
@@ -65,17 +65,18 @@ def _compose(kernel: Kernel) -> KernelFunction:
             lengthscale = 1 / base.inverse_lengthscale
             return StationaryKernel(base.nu, lengthscale, outputscale, base.active_dims)
         return CombinedKernel([base], product=False, outputscale=outputscale)
-    if type(kernel) in (AdditiveKernel, ProductKernel) and kernel.active_dims is None:
-        parts = [_compose(part) for part in kernel.kernels]
-        return CombinedKernel(parts, product=type(kernel) is ProductKernel, outputscale=None)
+    made = composition(kernel)
+    if made and type(kernel) in (AdditiveKernel, ProductKernel) and kernel.active_dims is None:
+        parts = [_compose(part) for part in made.parts]
+        return CombinedKernel(parts, product=made.kind == "product", outputscale=None)
     if type(kernel) in (RBFKernel, MaternKernel):
         nu = math.inf if type(kernel) is RBFKernel else float(kernel.nu)
         return StationaryKernel(nu, kernel.lengthscale.detach().clone(), None, kernel.active_dims)
     if type(kernel) is PeriodicKernel:
         period, lengthscale = kernel.period_length.detach(), kernel.lengthscale.detach().clone()
         return FrozenPeriodicKernel(period, lengthscale, kernel.active_dims)
-    if type(kernel) is AdditiveGroupsKernel and kernel.active_dims is None:
-        base = _compose(_without_repeats(kernel.base_kernel))
+    if type(kernel) is GroupAdditiveKernel and kernel.active_dims is None:
+        base = _compose(without_repeats(kernel.base_kernel))
         return GroupedKernel(base, kernel.masks, kernel.weights)
     if type(kernel) is ActionContextKernel:
         return _compose_parts(kernel)
@@ -87,7 +88,7 @@ def _compose(kernel: Kernel) -> KernelFunction:
 
 def _compose_parts(kernel: ActionContextKernel) -> CombinedKernel:
     parts = [kernel.action_kernel, kernel.context_kernel]
-    once = [_without_repeats(part) for part in parts]
+    once = [without_repeats(part) for part in parts]
     if torch.broadcast_shapes(*(part.batch_shape for part in once)) == kernel.batch_shape:
         parts = once
     frozen: list[KernelFunction] = [
@@ -97,24 +98,6 @@ def _compose_parts(kernel: ActionContextKernel) -> CombinedKernel:
     product = kernel.combination == "product"
     half = None if product else torch.tensor(0.5, dtype=kernel.dtype, device=kernel.device)
     return CombinedKernel(frozen, product, outputscale=half)
-
-
-def _without_repeats(kernel: Kernel) -> Kernel:
-    """One kernel in place of a batch of the same."""
-    if not kernel.batch_shape:
-        return kernel
-    first = deepcopy(kernel)
-    for module in first.modules():
-        if not isinstance(module, Kernel):
-            continue
-        batch = module._batch_shape
-        for name, values in own_values(module).items():
-            value = values[(0,) * len(batch)]
-            if values.shape[: len(batch)] != batch or not bool((values == value).all()):
-                return kernel
-            set_own_value(module, name, value)
-        module.batch_shape = torch.Size()
-    return first
 
 
 def _same_columns(kernel: Kernel, base: Kernel) -> bool:

@@ -12,7 +12,7 @@ from torch import Tensor
 from botorch_ext.checks import whole_number
 
 
-class AdditiveKernel(Kernel):
+class GroupAdditiveKernel(Kernel):
     """A sum over groups of columns, divided by their number G, so that k(x, x) is that of its base:
 
         k(x, x') = 1/G sum_g base(x restricted to group g, x' restricted to group g).
@@ -83,7 +83,7 @@ class AdditiveKernel(Kernel):
         **params: Any,
     ) -> Tensor:
         if last_dim_is_batch:
-            raise RuntimeError("AdditiveKernel does not take last_dim_is_batch")
+            raise RuntimeError("GroupAdditiveKernel does not take last_dim_is_batch")
         weights = self.weights
         num_groups = int((weights > 0).sum(dim=-1).max())
         num_batch = max(x1.ndim, x2.ndim) - 2

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gpytorch.kernels import AdditiveKernel, Kernel, ProductKernel, ScaleKernel
+from gpytorch.kernels import Kernel
 
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import ContextSpace
-from botorch_ext.kernels.action_context import ActionContextKernel
-from botorch_ext.kernels.additive import AdditiveKernel as GroupKernel
+from botorch_ext.kernels.additive import GroupAdditiveKernel
+from botorch_ext.kernels.structure import Columns, leaves
 from botorch_ext.kernels.tasks import task_covariance
 
 
@@ -29,8 +28,9 @@ def context_space_of(kernel: Kernel, action_dim: int) -> ContextSpace:
         ValueError: Parts that cannot be on the same columns, or no column left for the contexts.
     """
     action_dim = whole_number(action_dim, "action_dim", least=1)
-    found = _Columns()
-    found.visit(kernel, 0)
+    found = _Found()
+    for part, columns in leaves(kernel):
+        found.note(part, columns)
     num_columns = max(found.numbers, default=None)
     if len(found.numbers) > 1 or (num_columns is not None and max(found.named) >= num_columns):
         raise ValueError(
@@ -52,7 +52,7 @@ def context_space_of(kernel: Kernel, action_dim: int) -> ContextSpace:
 
 
 @dataclass
-class _Columns:
+class _Found:
     """What the parts of a kernel say of the joint columns.
 
     Args:
@@ -67,32 +67,10 @@ class _Columns:
     tasks: dict[int, int] = field(default_factory=dict)
     sees_all: bool = False
 
-    def visit(self, kernel: Kernel, columns: Sequence[int] | int, taken: bool = False) -> None:
-        """Looks at a part and what it is made of.
-
-        Args:
-            kernel: The part.
-            columns: The joint columns it is given, or the first one, where it is given all from
-                there on.
-            taken: Whether its ``active_dims`` are already taken out of these.
-        """
-        if kernel.active_dims is not None and not taken:
-            columns = _chosen(columns, kernel.active_dims.reshape(-1).tolist())
-        if isinstance(kernel, ActionContextKernel):
-            self.visit(kernel.action_kernel, _chosen(columns, kernel.action_columns))
-            self.visit(kernel.context_kernel, _contexts(columns, kernel))
-        elif isinstance(kernel, AdditiveKernel | ProductKernel):
-            for part in kernel.kernels:
-                self.visit(part, columns)
-        elif isinstance(kernel, ScaleKernel):  # which takes over the columns of its base
-            self.visit(kernel.base_kernel, columns, taken=True)
-        else:
-            self._note(kernel, columns)
-
-    def _note(self, kernel: Kernel, columns: Sequence[int] | int) -> None:
+    def note(self, kernel: Kernel, columns: Columns) -> None:
         covariance = task_covariance(kernel)
         number = kernel.ard_num_dims if covariance is None else 1
-        if isinstance(kernel, GroupKernel):
+        if isinstance(kernel, GroupAdditiveKernel):
             number = kernel.masks.shape[-1]
         if isinstance(columns, int):
             if number is None:
@@ -105,22 +83,3 @@ class _Columns:
             most = covariance.shape[-1]
             for column in columns:
                 self.tasks[column] = min(most, self.tasks.get(column, most))
-
-
-def _chosen(columns: Sequence[int] | int, places: Sequence[int]) -> list[int]:
-    """The joint columns that a part with these columns of its own sees."""
-    if isinstance(columns, int):
-        return [columns + place for place in places]
-    if max(places) >= len(columns):
-        raise ValueError(
-            f"kernel must have parts on columns that there are, got one on {list(places)} of "
-            f"{len(columns)} columns"
-        )
-    return [columns[place] for place in places]
-
-
-def _contexts(columns: Sequence[int] | int, kernel: ActionContextKernel) -> Sequence[int] | int:
-    if kernel.context_columns is not None:
-        return _chosen(columns, kernel.context_columns)
-    first = len(kernel.action_columns)
-    return columns + first if isinstance(columns, int) else columns[first:]

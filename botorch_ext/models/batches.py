@@ -12,13 +12,14 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.models.batching import same_form, stacked_kernel, stacked_mean
+from botorch_ext.kernels.batching import same_form, stacked_kernel
 from botorch_ext.models.checks import PriorMean, checked_values
 from botorch_ext.models.downdate import log_evidence
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.kernel_variants import GrowingFamily
 from botorch_ext.models.specification import Candidate
+from botorch_ext.models.stacked_means import stacked_mean
 
 Model = TypeVar("Model", KernelGP, FinitePosterior)
 

@@ -12,7 +12,8 @@ from botorch.models.gpytorch import GPyTorchModel
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.kernels import AdditiveKernel
+from botorch_ext.kernels import GroupAdditiveKernel
+from botorch_ext.kernels.structure import with_lengthscale, with_period
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.decompositions import random_trees, set_partitions
 from botorch_ext.models.kernel_variants import (
@@ -20,8 +21,6 @@ from botorch_ext.models.kernel_variants import (
     checked_positive,
     default_growth,
     value_names,
-    with_lengthscale,
-    with_period,
 )
 from botorch_ext.models.posterior_samples import hyperparameter_draws
 from botorch_ext.models.specification import (
@@ -158,7 +157,7 @@ class NamedSets(ABC):
             raise ValueError(
                 f'decompositions must be "all", "trees" or a list, got {decompositions!r}'
             )
-        kernels = [AdditiveKernel(kernel, groups, dim) for groups in decompositions]
+        kernels = [GroupAdditiveKernel(kernel, groups, dim) for groups in decompositions]
         kwargs.setdefault("names", [group_name(each.groups) for each in kernels])
         return cls._of(candidate_list(kernels, noise_variance, **kwargs))
 

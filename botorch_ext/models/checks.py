@@ -9,7 +9,7 @@ import torch
 from gpytorch.means import Mean
 from torch import Tensor
 
-from botorch_ext.domains import require_same_kind
+from botorch_ext.domains import as_points, require_same_kind
 
 PriorMean = Mean | Callable[[Tensor], Tensor]
 
@@ -47,3 +47,38 @@ def checked_values(Y: Tensor, num_points: int, like: Tensor, name: str = "Y") ->
     if not bool(torch.isfinite(Y).all()):
         raise ValueError(f"{name} must be finite, got NaN or infinite entries")
     return Y.reshape(num_points)
+
+
+def checked_inputs(
+    X: Tensor, dim: int, like: Tensor, transform: Callable[[Tensor], Tensor] | None
+) -> tuple[Tensor, Tensor]:
+    """Inputs as ``n x d``, and transformed, or a ValueError.
+
+    Args:
+        X: ``n x d``.
+        dim: How many columns the model has after the transform, which may change them; 0 while that
+            is not known.
+        like: Of the dtype and on the device that is expected.
+        transform: None where inputs stay as they are.
+    """
+    if transform is None:
+        X = as_points(X, dim or X.shape[-1], like)
+        return X, X
+    X = as_points(X, X.shape[-1], like)
+    Z = transformed(X, transform)
+    if dim not in (0, Z.shape[-1]):
+        raise ValueError(
+            f"X must have {dim} columns after the input transform, got {Z.shape[-1]} "
+            f"from shape {tuple(X.shape)}"
+        )
+    return X, Z
+
+
+def transformed(X: Tensor, transform: Callable[[Tensor], Tensor]) -> Tensor:
+    """Transformed inputs, or a ValueError where the transform does not take them."""
+    try:
+        return transform(X)
+    except Exception as error:
+        raise ValueError(
+            f"input_transform must take points of dimension {X.shape[-1]}, got {error!r}"
+        ) from error

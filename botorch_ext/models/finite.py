@@ -10,8 +10,7 @@ from torch import Tensor
 
 from botorch_ext.domains import as_points
 from botorch_ext.kernel_functions import freeze
-from botorch_ext.kernel_functions.freezing import composed
-from botorch_ext.models.batching import plain_kernel, selected_kernel, selected_mean
+from botorch_ext.kernels.structure import plain_kernel
 from botorch_ext.models.checks import (
     PriorMean,
     checked_noise_variance,
@@ -21,9 +20,11 @@ from botorch_ext.models.checks import (
 from botorch_ext.models.cholesky import GrowingCholesky
 from botorch_ext.models.growing_rows import GrowingRows
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.posterior import GrowingPosterior
+from botorch_ext.models.stacked_means import selected_mean
 
 
-class FinitePosterior:
+class FinitePosterior(GrowingPosterior):
     """The posterior of a fixed-kernel GP on N candidates: O(N n) per added point, no N x N matrix.
 
     Keeps V = L^-1 K(data, candidates), one row for each observation. A new observation at a
@@ -80,38 +81,24 @@ class FinitePosterior:
     @torch.no_grad()
     def _adopt(self, model: KernelGP) -> None:
         (X,) = model.train_inputs
-        self._append(X, self._cross(X), None)
+        self._append(X, None)
         pending = set(model.factor.pending)
         known = [row for row in range(len(X)) if row not in pending]
         if known:
             self._set_residuals(known, model.factor.y[..., known])
 
     def fork(self) -> FinitePosterior:
-        """A copy that goes its own way from here; until it changes them it shares the rows of V and
-        of the factor."""
         new = copy(self)
         for name in ("factor", "_V", "_inputs"):
             setattr(new, name, getattr(self, name).fork())
         new.mean, new.variance = self.mean.clone(), self.variance.clone()
         return new
 
-    @torch.no_grad()
     def keep(self, index: int | list[int]) -> None:
-        """Forgets the other models of a batch with one dimension; one alone loses it."""
-        if self.kernel.batch_shape:
-            self.kernel = selected_kernel(self.kernel, index)
-            self.kernel_function = composed(self.kernel)
+        super().keep(index)
         self.prior_mean = selected_mean(self.prior_mean, index)
-        self.factor.keep(index)
         self._V.keep(index)
-        for name in ("noise_variance", "variance", "mean"):
-            setattr(self, name, getattr(self, name)[index])
-
-    def select(self, index: int | list[int]) -> FinitePosterior:
-        """A `fork` of one model, or of several, of a batch with one dimension."""
-        new = self.fork()
-        new.keep(index)
-        return new
+        self.variance, self.mean = self.variance[index], self.mean[index]
 
     @property
     def std(self) -> Tensor:
@@ -119,33 +106,14 @@ class FinitePosterior:
         return self.variance.clamp_min(0).sqrt()
 
     @property
-    def batch_shape(self) -> torch.Size:
-        return self.factor.batch_shape
-
-    @property
-    def num_observations(self) -> int:
-        """Rows, pending ones included."""
-        return self.factor.num_points
-
-    @property
     def train_inputs(self) -> tuple[Tensor]:
         """The inputs so far, ``n x d``."""
         return (self._inputs.values,)
 
     @property
-    def train_targets(self) -> Tensor:
-        """The observations, ``*batch x n``; of pending rows, the posterior mean."""
-        (X,) = self.train_inputs
-        return self.factor.y[..., : self.num_observations] + self._prior_mean(X)
-
-    @property
     def dim(self) -> int:
         """d, the dimension of the candidates."""
         return self.candidates.shape[-1]
-
-    def information_gain(self) -> Tensor:
-        """1/2 log det(I + K / lambda) of all rows, ``*batch``."""
-        return self.factor.information_gain()
 
     @torch.no_grad()
     def add_candidate(self, index: int, y: float | None) -> None:
@@ -159,7 +127,7 @@ class FinitePosterior:
         target = None if y is None else self.candidates.new_full((1,), y)
         # A strided column would slow the product with V down by a sixth.
         cross = self.cross_factor(index).contiguous().unsqueeze(-1)
-        self._append(self.candidates[index : index + 1], cross, target)
+        self._append(self.candidates[index : index + 1], target, cross)
 
     def cross_factor(self, index: int) -> Tensor:
         """L^-1 k(data, candidate), ``*batch x n``."""
@@ -180,7 +148,7 @@ class FinitePosterior:
         X = as_points(X, self.dim, self.candidates)
         if Y is not None:
             Y = checked_values(Y, len(X), self.candidates)
-        self._append(X, self._cross(X), Y)
+        self._append(X, Y)
 
     @torch.no_grad()
     def set_targets(self, rows: list[int], Y: Tensor) -> None:
@@ -192,24 +160,14 @@ class FinitePosterior:
         """
         self._set_residuals(rows, Y - self._prior_mean(self._inputs.values[rows]))
 
-    @torch.no_grad()
-    def remove(self, row: int) -> None:
-        """Forgets one row; later rows move up by one and are factorised again."""
+    def _truncate(self, num_points: int) -> None:
         n = self.num_observations
-        later = list(range(row + 1, n))
-        X, y = self._inputs.values[later], self.factor.y[..., later].clone()
-        known = [r for r in later if r not in self.factor.pending]
-        removed = self._V.block(slice(row, n))
+        removed = self._V.block(slice(num_points, n))
         self.variance += removed.square().sum(dim=-2)
-        self.mean -= (self.factor.z[..., None, row:n] @ removed).squeeze(-2)
-        self._V.truncate(row)
-        self._inputs.truncate(row)
-        self._move_mean(*self.factor.truncate(row))
-        if not later:
-            return
-        self._append(X, self._cross(X), None)
-        if known:
-            self._set_residuals([r - 1 for r in known], y[..., [r - row - 1 for r in known]])
+        self.mean -= (self.factor.z[..., None, num_points:n] @ removed).squeeze(-2)
+        self._V.truncate(num_points)
+        self._inputs.truncate(num_points)
+        self._move_mean(*self.factor.truncate(num_points))
 
     def _set_residuals(self, rows: list[int], y: Tensor) -> None:
         self._move_mean(*self.factor.set_targets(rows, y))
@@ -220,13 +178,8 @@ class FinitePosterior:
     def _prior_mean(self, X: Tensor) -> Tensor:
         return X.new_zeros(()) if self.prior_mean is None else self.prior_mean(X)
 
-    def _cross(self, X: Tensor) -> Tensor:
-        n = self.num_observations
-        if n == 0:
-            return X.new_zeros(*self.batch_shape, 0, len(X))
-        return self.factor.solve(self.kernel_function(self._inputs.values, X))
-
-    def _append(self, X: Tensor, cross: Tensor, Y: Tensor | None) -> None:
+    def _append(self, X: Tensor, Y: Tensor | None, cross: Tensor | None = None) -> None:
+        cross = self._cross(X) if cross is None else cross
         n, m = self.num_observations, len(X)
         y = None if Y is None else Y - self._prior_mean(X)
         if m == 1:

@@ -36,9 +36,15 @@ class GrowingRows:
         self._late: Tensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is pickled or copied deeply takes no rows of others along.
-        alone = self._late is None and self._buffer._base is None
-        return vars(self if alone else self._owned())
+        # What is stored or copied deeply takes no members along that it does not have, and goes on
+        # computing the way it did, to the last bit.
+        state = vars(self) | {"_is_lent": False}
+        if self._members is not None:
+            state |= {"_buffer": self._buffer[self._members]}
+            state |= {"_members": list(range(len(self._members)))}
+        elif self._buffer.untyped_storage().nbytes() > self._buffer.nbytes:
+            state["_buffer"] = self._buffer.clone()
+        return state
 
     @property
     def batch_shape(self) -> torch.Size:
@@ -123,7 +129,7 @@ class GrowingRows:
         vars(new).update(vars(self))
         if self._late is None:
             self._is_lent, new._is_lent = True, False
-            new._late = self.block(slice(self.num_rows, self.num_rows))
+            new._late = self.block(slice(self.num_rows, self.num_rows)).clone()
         return new
 
     def keep(self, index: int | list[int]) -> None:

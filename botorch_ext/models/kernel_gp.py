@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Self
 
@@ -13,36 +12,30 @@ from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.gpytorch import GPyTorchModel
 from botorch.models.model import FantasizeMixin, Model
 from botorch.models.transforms.input import InputTransform
-from botorch.models.transforms.outcome import OutcomeTransform, Standardize
+from botorch.models.transforms.outcome import OutcomeTransform
 from botorch.posteriors import GPyTorchPosterior, Posterior
 from gpytorch.constraints import Positive
-from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import Kernel
 from gpytorch.likelihoods import GaussianLikelihood
-from linear_operator.operators import DiagLinearOperator
 from torch import Tensor
 
-from botorch_ext.domains import as_points, require_same_kind
 from botorch_ext.exceptions import JitterWarning
 from botorch_ext.kernel_functions import freeze
-from botorch_ext.kernel_functions.freezing import composed
-from botorch_ext.models.batching import selected_kernel, selected_mean
 from botorch_ext.models.checks import (
     PriorMean,
+    checked_inputs,
     checked_noise_variance,
     checked_values,
     frozen_mean,
 )
 from botorch_ext.models.cholesky import GrowingCholesky
-from botorch_ext.models.downdate import moments_without
 from botorch_ext.models.freezing import frozen_parts
 from botorch_ext.models.joint_posterior import joint_distribution
+from botorch_ext.models.predictions import Predictions, require_values
+from botorch_ext.models.stacked_means import selected_mean
 
-# Entries of kernel matrices that are made at once where a mean alone is wanted.
-_MAX_ENTRIES = 2**22
 
-
-class KernelGP(Model, FantasizeMixin):
+class KernelGP(Predictions, Model, FantasizeMixin):
     """An exact GP with a fixed kernel and a fixed noise variance that grows in O(n^2) per point.
 
     ``mean = k' (K + lambda I)^-1 y`` and ``std^2 = k(x, x) - k' (K + lambda I)^-1 k`` (around the
@@ -119,34 +112,15 @@ class KernelGP(Model, FantasizeMixin):
         return frozen
 
     def fork(self) -> Self:
-        """A copy that goes its own way from here; until it changes them it shares the rows of the
-        factor, and for ever the kernel and the prior mean."""
         new = self._shallow_copy()
         new._inputs, new.factor = self._inputs.clone(), self.factor.fork()
         return new
 
-    @torch.no_grad()
     def keep(self, index: int | list[int]) -> None:
-        """Forgets the other models of a batch with one dimension.
-
-        Args:
-            index: The position of a model, which loses the batch dimension, or positions. A prior
-                mean is one that all models share, or a `stacked_mean`.
-        """
-        if self.kernel.batch_shape:
-            self.kernel = selected_kernel(self.kernel, index)
-            self.kernel_function = composed(self.kernel)
+        super().keep(index)
         mean = selected_mean(self.mean, index)
         self._modules.pop("mean", None)  # which only a module could take the place of
         self.mean = mean
-        self.noise_variance = self.noise_variance[index]
-        self.factor.keep(index)
-
-    def select(self, index: int | list[int]) -> Self:
-        """A `fork` of one model, or of several, of a batch with one dimension; see `keep`."""
-        new = self.fork()
-        new.keep(index)
-        return new
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         # What `to`, `double`, `cuda`, ... go through. They change modules in place.
@@ -177,10 +151,6 @@ class KernelGP(Model, FantasizeMixin):
         return 1
 
     @property
-    def batch_shape(self) -> torch.Size:
-        return self.factor.batch_shape
-
-    @property
     def dtype(self) -> torch.dtype:
         return self.noise_variance.dtype
 
@@ -198,11 +168,6 @@ class KernelGP(Model, FantasizeMixin):
         return likelihood.eval()
 
     @property
-    def num_observations(self) -> int:
-        """Rows, pending ones included."""
-        return self.factor.num_points
-
-    @property
     def dim(self) -> int:
         """d, the dimension of the inputs; 0 while there are none."""
         return self._inputs.shape[-1]
@@ -211,57 +176,6 @@ class KernelGP(Model, FantasizeMixin):
     def train_inputs(self) -> tuple[Tensor]:
         """The (transformed) inputs so far, ``n x d``."""
         return (self._inputs[..., : self.num_observations, :],)
-
-    @property
-    def train_targets(self) -> Tensor:
-        """The (transformed) observations, ``*batch x n``; of pending rows, the posterior mean."""
-        (X,) = self.train_inputs
-        return self.factor.y[..., : self.num_observations] + self._prior_mean(X)
-
-    def information_gain(self) -> Tensor:
-        """1/2 log det(I + K / lambda) of all rows, ``*batch``; from the factor, no new solve."""
-        return self.factor.information_gain()
-
-    @torch.no_grad()
-    def largest_variance(self, X: Tensor) -> Tensor:
-        """The largest prior variance k(x, x) at ``n x d`` points, ``*batch``.
-
-        Raises:
-            ValueError: Points that the kernel has no value at.
-        """
-        prior = self.kernel_function.diagonal(self.transform_inputs(X))
-        largest = prior.expand(*self.batch_shape, len(X)).amax(dim=-1)
-        _require_values(largest)
-        return largest
-
-    @torch.no_grad()
-    def require_takes(self, like: Tensor) -> None:
-        """A ValueError unless this is a single model that takes points like these, ``n x d``."""
-        require_same_kind(self.noise_variance, like, "model")
-        if self.batch_shape:
-            raise ValueError(
-                f"model must not be batched, got batch shape {tuple(self.batch_shape)}"
-            )
-        dim = like.shape[-1]
-        X = like[:1].repeat(2, 1)
-        Z = self._transformed(X)
-        if self.num_observations and self.dim != Z.shape[-1]:
-            raise ValueError(f"model must have data of dimension {Z.shape[-1]}, got {self.dim}")
-        for name, function, shape in (
-            ("kernel", lambda: self.kernel_function(Z, Z), (2, 2)),
-            ("mean", lambda: Z.new_zeros(2) if self.mean is None else self.mean(Z), (2,)),
-        ):
-            try:
-                values = function()
-            except Exception as error:
-                raise ValueError(
-                    f"{name} must take points of dimension {dim}, got {error!r}"
-                ) from error
-            got = (
-                tuple(values.shape) if isinstance(values, Tensor) else f"a {type(values).__name__}"
-            )
-            if got != shape:
-                raise ValueError(f"{name} must return shape {shape} at 2 points, got {got}")
 
     # --- data -----------------------------------------------------------------------------------
 
@@ -278,7 +192,9 @@ class KernelGP(Model, FantasizeMixin):
             ValueError: Wrong shape, dtype or device, an entry that is not finite, or inputs that
                 the input transform or the kernel does not take.
         """
-        X, Z = self._checked_inputs(X)
+        transform = self.transform_inputs if hasattr(self, "input_transform") else None
+        with torch.no_grad():
+            X, Z = checked_inputs(X, self.dim, self.noise_variance, transform)
         if Y is not None:
             Y = self._transform_values(checked_values(Y, len(X), self.noise_variance), X)
         with torch.no_grad():
@@ -300,27 +216,7 @@ class KernelGP(Model, FantasizeMixin):
         # these inputs are transformed makes no difference.
         y = self._transform_values(checked_values(Y, len(rows), self.noise_variance), X)
         with torch.no_grad():
-            self.factor.set_targets(rows, y - self._prior_mean(X))
-
-    def remove(self, row: int) -> None:
-        """Forgets one row; later rows move up by one and are factorised again.
-
-        Raises:
-            ValueError: A row that does not exist.
-        """
-        self._check_rows([row])
-        later = list(range(row + 1, self.num_observations))
-        X, Y = self._inputs[later], self.train_targets[..., later]
-        known = [r for r in later if r not in self.factor.pending]
-        with torch.no_grad():
-            self.factor.truncate(row)
-            if not later:
-                return
-            self._append(X, None)
-            if known:
-                kept = [r - row - 1 for r in known]
-                y = Y[..., kept] - self._prior_mean(X[kept])
-                self.factor.set_targets([r - 1 for r in known], y)
+            self._set_residuals(rows, y - self._prior_mean(X))
 
     def condition_on_observations(self, X: Tensor, Y: Tensor, **kwargs: Any) -> Self:
         """A new model with more observations; this one stays as it is. Differentiable.
@@ -365,7 +261,7 @@ class KernelGP(Model, FantasizeMixin):
         n = self.num_observations
         y = None if Y is None else Y - self._prior_mean(X)
         K = self.kernel_function(X, X)
-        _require_values(K.diagonal(dim1=-2, dim2=-1))
+        require_values(K.diagonal(dim1=-2, dim2=-1))
         self.factor.append(self._cross(X), K, y)
         if self.factor.capacity > self._inputs.shape[-2]:
             grown = X.new_zeros(*self._inputs.shape[:-2], self.factor.capacity, X.shape[-1])
@@ -381,166 +277,20 @@ class KernelGP(Model, FantasizeMixin):
                 stacklevel=3,
             )
 
-    @torch.no_grad()
-    def _checked_inputs(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Inputs as ``n x d``, and transformed, which may change d."""
-        if not hasattr(self, "input_transform"):
-            X = as_points(X, self.dim or X.shape[-1], self.noise_variance)
-            return X, X
-        X = as_points(X, X.shape[-1], self.noise_variance)
-        Z = self._transformed(X)
-        if self.dim not in (0, Z.shape[-1]):
-            raise ValueError(
-                f"X must have {self.dim} columns after the input transform, got {Z.shape[-1]} "
-                f"from shape {tuple(X.shape)}"
-            )
-        return X, Z
+    def _truncate(self, num_points: int) -> None:
+        self.factor.truncate(num_points)
 
-    def _transformed(self, X: Tensor) -> Tensor:
-        try:
-            return self.transform_inputs(X)
-        except Exception as error:
-            raise ValueError(
-                f"input_transform must take points of dimension {X.shape[-1]}, got {error!r}"
-            ) from error
-
-    def _check_rows(self, rows: list[int]) -> None:
-        if not all(0 <= row < self.num_observations for row in rows):
-            raise ValueError(f"rows must lie in [0, {self.num_observations}), got {rows}")
+    def _set_residuals(self, rows: list[int], y: Tensor) -> None:
+        self.factor.set_targets(rows, y)
 
     def _transform_values(self, Y: Tensor, X: Tensor) -> Tensor:
         transform = getattr(self, "outcome_transform", None)
         return Y if transform is None else transform(Y.unsqueeze(-1), X=X)[0].squeeze(-1)
 
-    # --- posterior ------------------------------------------------------------------------------
-
     def _prior_mean(self, X: Tensor) -> Tensor:
         return X.new_zeros(()) if self.mean is None else self.mean(X)
 
-    def _cross(self, X: Tensor) -> Tensor:
-        """L^-1 K(data, X) without padding: ``*batch x n x m``."""
-        n = self.num_observations
-        if n == 0:
-            batch = torch.broadcast_shapes(self.factor.L.shape[:-2], X.shape[:-2])
-            return X.new_zeros(*batch, 0, X.shape[-2])
-        return self.factor.solve(self.kernel_function(self.train_inputs[0], X))
-
-    def moments(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Mean and variance at ``*b x p x d`` (each ``*batch x p``), and the cross factor."""
-        prior = self.kernel_function.diagonal(X)
-        if self.num_observations == 0:
-            shape = (*torch.broadcast_shapes(self.batch_shape, X.shape[:-2]), X.shape[-2])
-            mean = self._prior_mean(X).expand(shape)
-            return mean, prior.expand(shape), self._cross(X)
-        V = self._cross(X)
-        mean = self._prior_mean(X) + self.factor.predicted(V)
-        return mean, prior - V.square().sum(dim=-2), V
-
-    def mean_and_std(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Pointwise posterior mean and standard deviation of every model in the batch.
-
-        Args:
-            X: ``n x d``.
-
-        Returns:
-            Two ``*batch x n``-dim tensors, differentiable in ``X``.
-        """
-        if self.has_transforms:
-            nb = len(self.batch_shape)
-            posterior: Any = self.posterior(X.unsqueeze(-2)[(slice(None),) + (None,) * nb])
-            mean, variance = (m[..., 0, 0] for m in (posterior.mean, posterior.variance))
-            return mean.movedim(0, -1), variance.sqrt().movedim(0, -1)
-        mean, variance, _ = self.moments(X)
-        # Rounding can leave a known point a variance of -1e-17, whose root has no gradient.
-        floor = torch.finfo(variance.dtype).eps ** 2
-        return mean, variance.clamp_min(floor).sqrt()
-
-    @torch.no_grad()
-    def moments_without(self, rows: Sequence[int], x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The posterior at one point if some rows were not there, of a model that is not batched.
-
-        Args:
-            rows: The rows to leave out.
-            x: ``1 x d``.
-
-        Returns:
-            Mean, standard deviation and the information gain of the other rows, all 0-dim.
-        """
-        mean, variance, cross = self.moments(self.transform_inputs(x))
-        mean, std, gain = moments_without(self.factor, rows, cross[:, 0], mean[0], variance[0])
-        if hasattr(self, "outcome_transform"):
-            normal = MultivariateNormal(mean[None], DiagLinearOperator(std[None] ** 2))
-            posterior = self.outcome_transform.untransform_posterior(GPyTorchPosterior(normal), X=x)
-            mean, std = posterior.mean[0, 0], posterior.variance[0, 0].sqrt()
-        return mean, std, gain
-
-    @torch.no_grad()
-    def mean_at(self, X: Tensor) -> Tensor:
-        """Posterior means alone, O(n) each: ``n x d`` points to ``*batch x n``."""
-        outcome = getattr(self, "outcome_transform", None)
-        if not isinstance(outcome, Standardize | None):  # the mean depends on the variance
-            return self.mean_and_std(X)[0]
-        Z, n = self.transform_inputs(X), self.num_observations
-        mean = self._prior_mean(Z).expand(*self.batch_shape, len(X)).clone()
-        if n:
-            alpha = self.factor.mean_weights.unsqueeze(-2)
-            rows = math.prod(self.batch_shape) * n
-            start = 0
-            for chunk in Z.split(max(_MAX_ENTRIES // rows, 1)):
-                k = self.kernel_function(self.train_inputs[0], chunk)
-                mean[..., start : start + len(chunk)] += (alpha @ k).squeeze(-2)
-                start += len(chunk)
-        if outcome is None:
-            return mean
-        return outcome.untransform(mean.unsqueeze(-1), X=X)[0].squeeze(-1)
-
-    @property
-    def has_transforms(self) -> bool:
-        return hasattr(self, "input_transform") or hasattr(self, "outcome_transform")
-
-    @property
-    def has_closed_form_gradient(self) -> bool:
-        """Whether `mean_std_and_gradients` works without autograd."""
-        return self.kernel_function.has_closed_form_gradient and not self.has_transforms
-
-    @torch.no_grad()
-    def mean_std_and_gradients(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Mean and standard deviation with their input gradients in closed form (for
-        kernels that have them); of a prior mean the gradient is autograd's.
-
-        Args:
-            X: ``n x d``, or ``*batch x n x d``: each model of the batch at its own points.
-
-        Returns:
-            Two ``*batch x n``-dim and two ``*batch x n x d``-dim tensors.
-        """
-        n = self.num_observations
-        data = self.train_inputs[0] if n else X.new_zeros(0, X.shape[-1])
-        k, pullback = self.kernel_function.value_and_pullback(data, X)  # *batch x n x m
-        V = self.factor.solve(k)
-        weights = self.factor.solve_transposed(V)
-        alpha = self.factor.mean_weights.unsqueeze(-1)
-        mean, mean_gradient = (alpha * k).sum(dim=-2), pullback(alpha)
-        variance = self.kernel_function.diagonal(X) - V.square().sum(dim=-2)
-        std = variance.clamp_min(torch.finfo(X.dtype).eps ** 2).sqrt()
-        std_gradient = -pullback(weights) / std.unsqueeze(-1)
-        if self.mean is not None:
-            prior, prior_gradient = self._prior_mean_and_gradient(X)
-            mean, mean_gradient = mean + prior, mean_gradient + prior_gradient
-        return mean, std, mean_gradient, std_gradient
-
-    @torch.enable_grad()  # also where the caller has switched it off
-    def _prior_mean_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        # One copy of the points for each model: the gradient of a sum over the batch would mix
-        # their means.
-        batch = torch.broadcast_shapes(self.batch_shape, X.shape[:-2])
-        X = X.detach().expand(*batch, *X.shape[-2:]).clone().requires_grad_()
-        values = self._prior_mean(X)
-        if not values.requires_grad:
-            return values, torch.zeros_like(X)
-        (gradient,) = torch.autograd.grad(values.sum(), X, materialize_grads=True)
-        # At a cusp autograd may give NaN or infinity.
-        return values.detach(), gradient.nan_to_num(0.0, 0.0, 0.0)
+    # --- answers --------------------------------------------------------------------------------
 
     def posterior(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
@@ -586,9 +336,3 @@ class KernelGP(Model, FantasizeMixin):
         if idcs != [0]:
             raise ValueError(f"idcs must be [0], got {idcs}")
         return self
-
-
-def _require_values(variances: Tensor) -> None:
-    """A ValueError where a kernel has no value: away from the CPU it cannot say so itself."""
-    if bool(variances.isnan().any()):
-        raise ValueError("kernel must have a value at every point, got NaN")

@@ -8,67 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from gpytorch.kernels import Kernel, MaternKernel, PeriodicKernel, RBFKernel
-from torch import Tensor, nn
+from gpytorch.kernels import Kernel, MaternKernel, RBFKernel
+from torch import Tensor
 
 from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import checked_tensor
-from botorch_ext.models.batching import plain_kernel
+from botorch_ext.kernels.structure import part_with_lengthscale, with_lengthscale
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.specification import Candidate
-
-
-def with_lengthscale(kernel: Kernel, lengthscale: Tensor) -> Kernel:
-    """A copy of the kernel whose only part with a lengthscale has this one.
-
-    Args:
-        kernel: Without batch dimensions.
-        lengthscale: 0-dim, or one for each column that the part looks at.
-
-    Raises:
-        ValueError: No or several parts with a lengthscale, or a lengthscale that is not possible.
-    """
-    copy = plain_kernel(kernel, lengthscale)
-    part = _only(copy, lambda module: module.has_lengthscale, "part with a lengthscale")
-    set_lengthscale(part, lengthscale)
-    return copy
-
-
-def set_lengthscale(part: Kernel, lengthscale: Tensor) -> None:
-    """Gives a plain kernel this lengthscale in place; one for each column makes it ARD."""
-    columns = lengthscale.numel()
-    if lengthscale.ndim and part.ard_num_dims is None:
-        part.ard_num_dims = columns
-        shape = part.lengthscale.expand(1, columns).shape
-        part.raw_lengthscale = nn.Parameter(lengthscale.new_zeros(shape), requires_grad=False)
-    if columns not in (1, part.lengthscale.shape[-1]):
-        raise ValueError(
-            f"lengthscale must be one number or one for each of {part.lengthscale.shape[-1]} "
-            f"columns, got {columns}"
-        )
-    _set(part, "lengthscale", lengthscale)
-
-
-def with_period(kernel: Kernel, period: Tensor) -> Kernel:
-    """A copy of the kernel whose only periodic part has this period, 0-dim."""
-    copy = plain_kernel(kernel, period)
-    part = _only(copy, lambda module: isinstance(module, PeriodicKernel), "PeriodicKernel")
-    _set(part, "period_length", period)
-    return copy
-
-
-def _only(kernel: Kernel, wanted: Callable[[Kernel], bool], what: str) -> Kernel:
-    found = [m for m in kernel.modules() if isinstance(m, Kernel) and wanted(m)]
-    if len(found) != 1:
-        raise ValueError(f"kernel must have exactly one {what}, got {len(found)} in {kernel}")
-    return found[0]
-
-
-def _set(kernel: Kernel, name: str, value: Tensor) -> None:
-    try:
-        setattr(kernel, name, value)
-    except RuntimeError as error:  # GPyTorch's answer to what its constraint rules out
-        raise ValueError(f"{name} must satisfy the constraint of the kernel, got {error}") from None
 
 
 def checked_positive(
@@ -147,7 +94,7 @@ class GrowingFamily:
 
     @property
     def _rate(self) -> float:
-        part = _only(self.kernel, lambda module: module.has_lengthscale, "part with a lengthscale")
+        part = part_with_lengthscale(self.kernel)
         if isinstance(part, MaternKernel):
             return self.dim + 2 * part.nu
         if isinstance(part, RBFKernel):

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from botorch_ext.kernel_functions import KernelFunction
 from botorch_ext.kernel_functions.freezing import composed
-from botorch_ext.models.batching import selected_kernel
+from botorch_ext.kernels.batching import selected_kernel
 from botorch_ext.models.cholesky import GrowingCholesky
 
 
@@ -28,6 +28,11 @@ class GrowingPosterior:
     @abstractmethod
     def train_inputs(self) -> tuple[Tensor]:
         """The inputs so far, ``n x d``."""
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """d, the dimension of the inputs."""
 
     @abstractmethod
     def _prior_mean(self, X: Tensor) -> Tensor:

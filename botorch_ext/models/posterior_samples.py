@@ -25,12 +25,15 @@ from gpytorch.priors import Prior
 from torch import Tensor
 
 from botorch_ext.checks import whole_number
-from botorch_ext.models.batching import plain_kernel, selected_kernel
-from botorch_ext.models.kernel_variants import set_lengthscale
+from botorch_ext.kernels.batching import selected_kernel
+from botorch_ext.kernels.structure import composition, plain_kernel, set_lengthscale
 
 _NUM_PRIOR_DRAWS = 16
 # A prior that gives this many values outside the constraint of its parameter contradicts it.
 _MOST_TRIES = 1000
+
+# Exact types: a subclass may do something else with its parts.
+_COMPOSED = (AdditiveKernel, ProductKernel, ScaleKernel)
 
 # A kernel, a noise variance (0-dim) and a constant prior mean (0-dim).
 Draw = tuple[Kernel, Tensor, Tensor]
@@ -177,11 +180,9 @@ def _coefficients(transform: AffineInputTransform, like: Tensor) -> Tensor:
 
 def _stretch(kernel: Kernel, coefficients: Tensor) -> None:
     """k(x / c) as the kernel of x, in place: stationary kernels do not see the offset."""
-    if type(kernel) is ScaleKernel and kernel.active_dims is None:
-        _stretch(kernel.base_kernel, coefficients)
-        return
-    if type(kernel) in (AdditiveKernel, ProductKernel) and kernel.active_dims is None:
-        for part in kernel.kernels:
+    made = composition(kernel)
+    if made and type(kernel) in _COMPOSED and kernel.active_dims is None:
+        for part in made.parts:
             _stretch(part, coefficients)
         return
     if type(kernel) not in (RBFKernel, MaternKernel, PiecewisePolynomialKernel):

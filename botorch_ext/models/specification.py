@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from gpytorch.kernels import AdditiveKernel, Kernel, ProductKernel, ScaleKernel
+from gpytorch.kernels import Kernel
 from gpytorch.means import ConstantMean, ZeroMean
 from torch import Tensor
 
-from botorch_ext.kernels import ActionContextKernel
-from botorch_ext.models.batching import plain_kernel, selected_kernel
+from botorch_ext.kernels.batching import selected_kernel
+from botorch_ext.kernels.structure import composition, plain_kernel
 from botorch_ext.models.checks import PriorMean, checked_noise_variance, frozen_mean
 
 
@@ -147,14 +147,10 @@ def group_name(groups: Sequence[Sequence[int]]) -> str:
 
 def _structure(kernel: Kernel) -> str:
     """Such as ``"RBF + Periodic"``."""
-    if isinstance(kernel, ScaleKernel):
-        return _structure(kernel.base_kernel)
-    if isinstance(kernel, AdditiveKernel | ProductKernel):
-        sign = " + " if isinstance(kernel, AdditiveKernel) else " * "
-        return sign.join(_structure(part) for part in kernel.kernels)
-    if isinstance(kernel, ActionContextKernel):
-        sign = " * " if kernel.combination == "product" else " + "
-        return sign.join(map(_structure, (kernel.action_kernel, kernel.context_kernel)))
+    made = composition(kernel)
+    if made is not None:
+        sign = " * " if made.kind == "product" else " + "
+        return sign.join(map(_structure, made.parts))
     return type(kernel).__name__.removesuffix("Kernel")
 
 

@@ -10,7 +10,7 @@ from gpytorch.kernels import MaternKernel, RBFKernel
 from torch.testing import assert_close
 
 from botorch_ext.kernels import ActionContextKernel, AdditiveKernel, TaskKernel
-from botorch_ext.models.batching import selected_kernel
+from botorch_ext.kernels.batching import selected_kernel
 from tests.helpers import tolerance
 from tests.kernel_functions.kernels import stationary
 from tests.kernels.joint import (

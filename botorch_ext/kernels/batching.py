@@ -1,10 +1,10 @@
-"""Kernels and prior means of one form as one batch, and the members of a batch on their own."""
+"""Batching of kernels of one form, and the members of a batch on their own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from gpytorch.kernels import (
@@ -22,13 +22,12 @@ from gpytorch.kernels import (
     RBFKernel,
     ScaleKernel,
 )
-from gpytorch.means import ConstantMean
 from torch import Tensor, nn
 
-from botorch_ext.kernels import ActionContextKernel, TaskKernel
-from botorch_ext.kernels import AdditiveKernel as GroupKernel
-from botorch_ext.kernels.batch_values import own_values, set_own_value
-from botorch_ext.models.checks import PriorMean
+from botorch_ext.kernels.action_context import ActionContextKernel
+from botorch_ext.kernels.additive import GroupAdditiveKernel
+from botorch_ext.kernels.structure import own_values, set_own_value
+from botorch_ext.kernels.tasks import TaskKernel
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -39,7 +38,7 @@ _STACKABLE = frozenset(
         AdditiveKernel,
         ConstantKernel,
         CosineKernel,
-        GroupKernel,
+        GroupAdditiveKernel,
         IndexKernel,
         LinearKernel,
         MaternKernel,
@@ -62,17 +61,6 @@ _NO_CONFIGURATION = frozenset(vars(nn.Module())) | {
     "_priors",
     "_strict_init",
 }
-
-
-def plain_kernel(kernel: Kernel, like: Tensor) -> Kernel:
-    """A copy without gradients and priors, of the dtype and on the device of ``like``."""
-    copy = deepcopy(kernel)
-    for module in copy.modules():
-        for name in getattr(module, "_priors", {}):
-            module._modules.pop(name, None)
-        if hasattr(module, "_priors"):
-            module._priors = {}
-    return copy.to(dtype=like.dtype, device=like.device).requires_grad_(False)
 
 
 def same_form(a: Kernel, b: Kernel) -> bool:
@@ -123,7 +111,25 @@ def selected_kernel(kernel: Kernel, index: int | list[int]) -> Kernel:
     return copy
 
 
-def _shell(module: Module, done: dict[int, Module]) -> Module:
+def without_repeats(kernel: Kernel) -> Kernel:
+    """One kernel in place of a batch of the same."""
+    if not kernel.batch_shape:
+        return kernel
+    first = _shell(kernel, {})
+    for module in first.modules():
+        if not isinstance(module, Kernel):
+            continue
+        batch = module._batch_shape
+        for name, values in own_values(module).items():
+            value = values[(0,) * len(batch)]
+            if values.shape[: len(batch)] != batch or not bool((values == value).all()):
+                return kernel
+            set_own_value(module, name, value)
+        module.batch_shape = torch.Size()
+    return first
+
+
+def _shell(module: Module, done: dict[int, nn.Module]) -> Module:
     """A copy of a tree of modules that shares what is no module and no dict of its own."""
     if id(module) not in done:
         new = done[id(module)] = object.__new__(type(module))
@@ -132,71 +138,6 @@ def _shell(module: Module, done: dict[int, Module]) -> Module:
         for name, child in module._modules.items():
             new._modules[name] = None if child is None else _shell(child, done)
     return done[id(module)]  # pyright: ignore[reportReturnType]
-
-
-class StackedMean(nn.Module):
-    """Prior means of m models as one function.
-
-    Args:
-        means: m frozen prior means, each ``... x n x d`` to ``... x n``; None is zero. Those that
-            are one object are evaluated once.
-    """
-
-    def __init__(self, means: Sequence[PriorMean | None]) -> None:
-        super().__init__()
-        self.means = list(means)
-        self.held = nn.ModuleList(mean for mean in means if isinstance(mean, nn.Module))
-
-    def forward(self, X: Tensor) -> Tensor:
-        """``n x d`` to ``m x n``; ``... x (1 or m) x n x d``, aligned with the models, to
-        ``... x m x n``."""
-        shared = X.ndim == 2 or X.shape[-3] == 1
-        values: dict[int, Tensor] = {}
-        stacked = []
-        for i, mean in enumerate(self.means):
-            if not shared:
-                stacked.append(_mean_at(mean, X[..., i, :, :]))
-                continue
-            if id(mean) not in values:
-                values[id(mean)] = _mean_at(mean, X if X.ndim == 2 else X[..., 0, :, :])
-            stacked.append(values[id(mean)])
-        return torch.stack(stacked, dim=-2)
-
-
-def stacked_mean(means: Sequence[PriorMean | None], like: Tensor) -> PriorMean | None:
-    """Frozen prior means of m models as one: `StackedMean`, or something simpler that equals it."""
-    if all(mean is means[0] for mean in means):
-        return means[0]
-    constants = [mean.constant for mean in means if _is_constant(mean)]
-    if len(constants) < len(means):
-        return StackedMean(means)
-    return _constant_mean(torch.stack(constants).to(like))
-
-
-def selected_mean(mean: PriorMean | None, index: int | list[int]) -> PriorMean | None:
-    """The prior mean of one model, or of several, of those of a `stacked_mean`; any other mean is
-    one that all models share."""
-    if isinstance(mean, StackedMean):
-        if isinstance(index, int):
-            return mean.means[index]
-        return StackedMean([mean.means[i] for i in index])
-    if _is_constant(mean) and mean.batch_shape:
-        return _constant_mean(mean.constant[index].clone())
-    return mean
-
-
-def _is_constant(mean: PriorMean | None) -> TypeGuard[ConstantMean]:
-    return type(mean) is ConstantMean
-
-
-def _constant_mean(constant: Tensor) -> ConstantMean:
-    mean = ConstantMean(batch_shape=constant.shape).to(constant)
-    mean.raw_constant = nn.Parameter(constant, requires_grad=False)
-    return mean
-
-
-def _mean_at(mean: PriorMean | None, X: Tensor) -> Tensor:
-    return X.new_zeros(X.shape[:-1]) if mean is None else mean(X)
 
 
 def _walk(module: nn.Module) -> Iterator[nn.Module]:
