@@ -58,11 +58,14 @@ notebooks: $(VENV)/.installed-dev ## Run every notebook from its first cell to i
 	$(BIN)/python -m pytest --nbmake --nbmake-kernel=python3 --nbmake-timeout=600 \
 	    -o filterwarnings=default notebooks
 
+# Whatever defines or calls main() is a command, wherever it lies; one that does not call it fails.
 benchmarks-smoke: $(VENV)/.installed-dev ## Run every benchmark with --smoke.
 	@set -e; \
-	for file in $$(grep -l '__name__ == "__main__"' \
-	    $(wildcard benchmarks/[a-z]*.py benchmarks/performance/[a-z]*.py) /dev/null); do \
-	    module=$$(echo "$${file%.py}" | tr / .); \
+	files=$$(grep -rlE --include='*.py' '^(def main\(|if __name__ == "__main__")' benchmarks | sort); \
+	test -n "$$files" || { echo "no command found in benchmarks/"; exit 1; }; \
+	for file in $$files; do \
+	    grep -q '^    main()' "$$file" || { echo "$$file never calls main()"; exit 1; }; \
+	    module=$$(echo "$${file%.py}" | sed 's|/__main__$$||' | tr / .); \
 	    echo "== $$module --smoke"; \
 	    MPLBACKEND=Agg $(BIN)/python -m "$$module" --smoke; \
 	done

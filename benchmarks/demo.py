@@ -1,4 +1,4 @@
-"""Tuning a support vector classifier with four workers whose results come back late.
+"""Demo: tuning a support vector classifier with four workers whose results come back late.
 
     python -m benchmarks.demo
 

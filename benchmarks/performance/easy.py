@@ -1,4 +1,4 @@
-"""The speed of breadthwise exploration and of the complexities of an instance.
+"""Easy instances: the speed of breadthwise exploration and of the complexities of an instance.
 
     python -m benchmarks.performance.easy [--smoke] [--device cuda]
 
@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import torch
 
-from benchmarks._harness import parse_options
-from benchmarks.performance._breadthwise import breadthwise
-from benchmarks.performance._complexity import complexities
-from benchmarks.performance._rows import measure
+from benchmarks.common.command_line import parse_options
+from benchmarks.performance.breadthwise import breadthwise
+from benchmarks.performance.complexity import complexities
+from benchmarks.performance.speed_table import measure
 
 
 def main(argv: list[str] | None = None) -> None:
     """Measures everything, prints the table and writes it."""
-    options = parse_options(__doc__.splitlines()[0] if __doc__ else "", argv, device=True)
+    options = parse_options(
+        "performance", __doc__.splitlines()[0] if __doc__ else "", argv, device=True
+    )
     torch.set_num_threads(1)
     parts = (complexities, breadthwise)
     measure("easy", "Speed of breadthwise exploration and of complexities", parts, options)

@@ -1,4 +1,4 @@
-"""The speed of the foundation, as ratios to BoTorch and to plain loops measured in the same run.
+"""Foundation: its speed, as ratios to BoTorch and to plain loops measured in the same run.
 
     python -m benchmarks.performance.foundation [--smoke] [--device cuda]
 
@@ -15,12 +15,13 @@ import warnings
 import torch
 from botorch.exceptions.warnings import InputDataWarning
 
-from benchmarks._harness import Options, Row, parse_options
-from benchmarks.performance._box import added_point, asked_point
-from benchmarks.performance._finite import finite_posterior
-from benchmarks.performance._rows import fact_row, measure, ratio_row
+from benchmarks.common.command_line import Options, parse_options
+from benchmarks.common.tables import Row
+from benchmarks.performance.box import added_point, asked_point
+from benchmarks.performance.finite_study import finite_posterior
+from benchmarks.performance.speed_table import fact_row, measure, ratio_row
 
-_IMPORT = """
+IMPORT = """
 import sys, time
 import botorch
 before = set(sys.modules)
@@ -37,7 +38,9 @@ print(",".join({"matplotlib", "ax", "optuna", "dask", "distributed"} & set(sys.m
 
 def main(argv: list[str] | None = None) -> None:
     """Measures everything, prints the table and writes it."""
-    options = parse_options(__doc__.splitlines()[0] if __doc__ else "", argv, device=True)
+    options = parse_options(
+        "performance", __doc__.splitlines()[0] if __doc__ else "", argv, device=True
+    )
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", category=InputDataWarning)
     parts = (finite_posterior, added_point, asked_point, imported)
@@ -48,7 +51,7 @@ def imported(options: Options) -> list[Row]:
     """What `import botorch_ext` adds to `import botorch`, in fresh processes."""
     at_once, in_use, loaded = [], [], set()
     for _ in range(1 if options.smoke else 7):
-        command = [sys.executable, "-c", _IMPORT]
+        command = [sys.executable, "-c", IMPORT]
         output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         first, second, modules, *_ = [*output.splitlines(), ""]
         at_once.append(float(first))

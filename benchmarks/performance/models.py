@@ -1,4 +1,4 @@
-"""The speed of strategies over many models, beside BoTorch in the same run.
+"""Models, many at once: the speed of strategies over them, beside BoTorch in the same run.
 
     python -m benchmarks.performance.models [--smoke] [--device cuda]
 
@@ -12,14 +12,16 @@ import warnings
 import torch
 from botorch.exceptions.warnings import InputDataWarning
 
-from benchmarks._harness import parse_options
-from benchmarks.performance._many_models import asked_of_models, elimination_on_grid
-from benchmarks.performance._rows import measure
+from benchmarks.common.command_line import parse_options
+from benchmarks.performance.many_models import asked_of_models, elimination_on_grid
+from benchmarks.performance.speed_table import measure
 
 
 def main(argv: list[str] | None = None) -> None:
     """Measures everything, prints the table and writes it."""
-    options = parse_options(__doc__.splitlines()[0] if __doc__ else "", argv, device=True)
+    options = parse_options(
+        "performance", __doc__.splitlines()[0] if __doc__ else "", argv, device=True
+    )
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", category=InputDataWarning)
     parts = (asked_of_models, elimination_on_grid)

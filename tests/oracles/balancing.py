@@ -1,4 +1,4 @@
-"""Regret balancing and its bases as the specification writes them: plain loops, dense algebra."""
+"""Regret balancing and its bases written out: plain loops, dense algebra."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Bound = Callable[[int], float]
 def published_bound(
     n: int, eps: float, B: float, gamma: float, c1: float, c2: float, low: float, high: float
 ) -> float:
-    """M eq. 85 for rewards rescaled to [0, 1], in units of the rewards."""
+    """Bogunovic and Krause 2021, eq. 85, for rewards rescaled to [0, 1], in their units."""
     unit = high - low
     first = c1 * ((B / unit) * gamma**0.5 + gamma) * n**0.5
     return unit * min(first + c2 * (eps / unit) * gamma**0.5 * n, n)
 
 
 def enlarged_width(B: float, sigma: float, delta: float, eps: float) -> Callable[..., float]:
-    """M eq. 15 with lemma 1."""
+    """Bogunovic and Krause 2021, eq. 15 with lemma 1."""
 
     def width(model: Candidate, t: int, gain: float) -> float:
         lam = model.noise_variance

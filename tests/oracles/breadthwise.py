@@ -1,4 +1,4 @@
-"""Breadthwise exploration as section 7 of the specification writes it: plain loops, dense solves.
+"""Breadthwise exploration written out (Shekhar and Javidi 2022): plain loops, dense solves.
 
 Nothing here is shared with the library: cells are lists of intervals that are halved one after
 another, kernels are written out, and every posterior is a dense solve with all evaluations of the
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-# The constants C_k and xi of specification section 7, for lengthscale 1.
+# The constants C_k and xi, for lengthscale 1.
 HOLDER = {
     "matern12": (math.sqrt(2), 0.5),
     "matern32": (math.sqrt(3), 1.0),

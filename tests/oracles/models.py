@@ -1,4 +1,4 @@
-"""Methods over several models as the specification writes them: plain loops, dense algebra."""
+"""Methods over several models written out: plain loops, dense algebra."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def upper_bounds(
 
 
 def xi(t: int, num_models: int, noise_std: float, delta: float) -> float:
-    """2 R^2 ln(2 |U| pi^2 t^2 / (3 delta)), of the specification, section 5."""
+    """2 R^2 ln(2 |U| pi^2 t^2 / (3 delta)): Ziomek et al. 2024, corrected."""
     return 2 * noise_std**2 * math.log(2 * num_models * math.pi**2 * t**2 / (3 * delta))
 
 

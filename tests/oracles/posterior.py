@@ -33,5 +33,5 @@ def dense_information_gain(kernel: Kernel, X: Tensor, noise_variance: float) -> 
 def self_normalized_width(
     B: float, sigma: float, delta: float, noise_variance: float, gain: float
 ) -> float:
-    """M, lemma 1, in the form of the specification."""
+    """Bogunovic and Krause 2021, lemma 1, corrected."""
     return sigma / math.sqrt(noise_variance) * math.sqrt(2 * math.log(1 / delta) + 2 * gain) + B

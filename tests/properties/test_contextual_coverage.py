@@ -1,5 +1,5 @@
 """Confidence bounds hold for all actions, contexts and steps in at least a 1 - delta fraction of
-runs, whatever the contexts (invariant 3 of the specification).
+runs, whatever the contexts.
 
 200 runs; the test fails when so many runs violate a bound that a true failure probability of delta
 would produce them with probability at most 1e-4 (the false-alarm rate). All runs go side by side,

@@ -1,6 +1,6 @@
 """Phased elimination keeps the maximiser, its bounds hold, and grids tend to the box.
 
-Invariants 3, 4 and 7 of the specification. As in test_coverage.py: 200 runs; a test fails when so
+As in test_coverage.py: 200 runs; a test fails when so
 many runs go wrong that a true failure probability of delta would produce them with probability at
 most 1e-4 (the false-alarm rate).
 """

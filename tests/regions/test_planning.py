@@ -201,7 +201,7 @@ def test_a_set_on_devices(device):
 
 
 def patient_gain(model, domain, q):
-    """One `optimize_acqf` after another: what specification section 9 calls a patient baseline."""
+    """One `optimize_acqf` after another: a patient baseline."""
     start = model
     X = domain.bounds[:0]
     with torch.random.fork_rng():

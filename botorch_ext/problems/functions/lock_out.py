@@ -18,7 +18,8 @@ class LockOut(Perturbed):
     Arms (sqrt(1 - h^2), h), (sqrt(1 - h^2), -h) and (0.65, 0.6) with h = 0.25; f = theta'x with
     theta = (0.28, 0.96), whose RKHS norm is 1; m = (-eps, +eps, +eps) with eps = 0.25. So
     f* = (0.261, 0.281, 1.008): the two bad arms look alike, which leads the linear fit to the
-    conclusion that the second coordinate does not matter. Ours, for paper M.
+    conclusion that the second coordinate does not matter. Ours, for the methods of
+    Bogunovic and Krause 2021.
 
     Attributes:
         kernel: k(x, y) = x'y, at most 1 on the arms.

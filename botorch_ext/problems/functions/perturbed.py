@@ -17,7 +17,7 @@ Perturbation = Callable[[Tensor], Tensor]
 
 
 class Perturbed:
-    """A problem plus a bounded perturbation, f* = f + m (paper M, section 2).
+    """A problem plus a bounded perturbation, f* = f + m (Bogunovic and Krause 2021, section 2).
 
     Args:
         problem: f, usually an `RKHSFunction`; kept as `rkhs_part`.

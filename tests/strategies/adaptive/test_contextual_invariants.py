@@ -1,7 +1,4 @@
-"""Contexts that say nothing change nothing; contexts that share nothing are studies of their own.
-
-Invariant 6 of the specification.
-"""
+"""Contexts that say nothing change nothing; those that share nothing are studies of their own."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Breadthwise exploration against the pseudo-code of specification section 7, as corrected.
+"""Breadthwise exploration against algorithm 1 of Shekhar and Javidi 2022, as corrected.
 
 Every history is replayed through `breadthwise_oracle`, which shares no code with the library: what
 was evaluated, when a level was refined, what it waited for, and what was kept.

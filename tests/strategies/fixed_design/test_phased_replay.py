@@ -1,4 +1,4 @@
-"""Phased methods against the pseudo-code of specification section 4: plain loops, dense algebra."""
+"""Phased methods against their pseudo-code, written out in plain loops and dense algebra."""
 
 import math
 
@@ -208,7 +208,7 @@ def test_what_waits_does_not_depend_on_the_delays(method, domain):
     assert_close(points(prompt), points(late), **TOL)
 
 
-# --- invariant 6 ----------------------------------------------------------------------------------
+# --- at once --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("delay", [0, None, delays.Fixed(0), delays.Poisson(0.0)])
@@ -237,7 +237,7 @@ def moments(X, y, Z):
 
 
 def net_width(num_rounds, q):
-    """Specification section 9, for the RBF kernel: C_k = 1 and xi = 1 in lengthscale units."""
+    """For the RBF kernel: C_k = 1 and xi = 1 in lengthscale units."""
     rho = 1 / (B * math.sqrt(q))
     sides = (3.0 / 0.9, 1.5 / 0.5)
     N = math.prod(math.ceil(side * math.sqrt(2) / (2 * rho)) for side in sides)
@@ -317,7 +317,7 @@ def test_on_a_box_every_point_lies_in_the_region_of_its_round(method, constant):
 
 
 def test_a_rigorous_width_eliminates_nothing():
-    # Specification section 9: at practical horizons FixedDesignContinuous keeps the whole box.
+    # At practical horizons FixedDesignContinuous keeps the whole box.
     problem, horizon = rkhs(box()), 60
     width = widths.FixedDesignContinuous(B, SIGMA, DELTA, num_rounds=3)
     strategy = make("bpe", problem.domain, horizon, width=width)

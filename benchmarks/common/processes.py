@@ -1,0 +1,36 @@
+"""Processes for many runs at once."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, TypeVar
+
+import torch
+from tqdm import tqdm
+
+_Case = TypeVar("_Case")
+_Result = TypeVar("_Result")
+
+
+def in_processes(
+    function: Callable[[_Case], _Result], cases: Sequence[_Case], processes: int, description: str
+) -> list[_Result]:
+    """The results of all cases, in their order, with a progress bar.
+
+    Args:
+        function: Of one case; it and the cases must be picklable.
+        cases: What to run.
+        processes: How many at once, with one thread each; 1 runs them in this process.
+        description: Of the progress bar.
+
+    Returns:
+        A result for each case.
+    """
+    bar: dict[str, Any] = {"total": len(cases), "desc": description, "unit": "run"}
+    if processes == 1:
+        return list(tqdm(map(function, cases), **bar))
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, context, torch.set_num_threads, (1,)) as pool:
+        return list(tqdm(pool.map(function, cases), **bar))

@@ -1,0 +1,34 @@
+"""Tables of rows, as Markdown and as CSV files."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+
+
+def markdown_table(rows: Sequence[Row]) -> str:
+    """Rows with the same keys as a Markdown table; floats with three digits."""
+    header = list(rows[0])
+    lines = [header, ["---"] * len(header)]
+    lines += [[_cell(row[name]) for name in header] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "**no**"
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+    return str(value)
+
+
+def write_csv(path: Path, rows: Sequence[Row]) -> None:
+    """Rows with the same keys as a CSV file."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)

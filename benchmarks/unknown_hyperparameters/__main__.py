@@ -1,0 +1,105 @@
+"""Unknown hyperparameters: HE-GP-UCB and its rivals.
+
+    python -m benchmarks.unknown_hyperparameters [--smoke | --full]
+
+The four experiments of Ziomek et al. 2024, section 7 and appendix J, over several widths, and a
+robust problem for StableOpt and HE-StableOpt. Writes report.md, runs.csv, robust.csv and four
+pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import torch
+
+from benchmarks.common.command_line import parse_options
+from benchmarks.common.machine import describe_machine
+from benchmarks.common.processes import in_processes
+from benchmarks.common.tables import Row, write_csv
+from benchmarks.unknown_hyperparameters.figures import draw
+from benchmarks.unknown_hyperparameters.report import report
+from benchmarks.unknown_hyperparameters.robust import robust_cases, run_robust
+from benchmarks.unknown_hyperparameters.runs import EXPERIMENTS, Case, run_case
+
+# No columns of a table.
+_LISTS = ("curve", "best_curve", "played", "rejected", "centers")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How large the experiment is.
+
+    Args:
+        seeds: Runs of each method and width; None for those of Ziomek et al. 2024.
+        timed_seeds: Runs of each method and width in (a), which is timed.
+        horizon: T of all experiments; None for those of Ziomek et al. 2024.
+        robust_seeds: Runs of each method and width on each robust problem.
+        robust_horizons: T on each of them.
+    """
+
+    seeds: int | None = 10
+    timed_seeds: int = 50
+    horizon: int | None = None
+    robust_seeds: Mapping[str, int] = field(
+        default_factory=lambda: {"line": 10, "square": 5, "box": 2}
+    )
+    robust_horizons: Mapping[str, int] = field(
+        default_factory=lambda: {"line": 100, "square": 300, "box": 50}
+    )
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Runs the experiment and writes its files."""
+    options = parse_options(
+        "unknown_hyperparameters",
+        "Unknown hyperparameters: HE-GP-UCB and its rivals.",
+        argv,
+        full="as Ziomek et al. 2024: 50 seeds, 100 of experiment (c)",
+        processes=True,
+    )
+    torch.set_num_threads(1)
+    setting = Setting()
+    if options.smoke:
+        few = {"line": 2, "square": 2, "box": 1}
+        setting = Setting(2, 2, 8, few, {"line": 12, "square": 12, "box": 12})
+    elif options.full:
+        setting = Setting(seeds=None, robust_seeds={"line": 50, "square": 20, "box": 3})
+    cases = list(_cases(setting, options.seed))
+    rows = in_processes(run_case, cases, options.processes, "unknown hyperparameters")
+    robust = in_processes(
+        run_robust,
+        list(robust_cases(setting.robust_horizons, setting.robust_seeds, options.seed)),
+        options.processes,
+        "robust",
+    )
+    draw(rows, robust, options.output)
+    text = report(rows, robust)
+    size = " --smoke" if options.smoke else " --full" if options.full else ""
+    command = f"python -m benchmarks.unknown_hyperparameters{size}"
+    text += f"\n`{command}`, {setting}, on {describe_machine()}.\n"
+    print(text)
+    (options.output / "report.md").write_text(text)
+    write_csv(options.output / "runs.csv", _columns(rows))
+    write_csv(options.output / "robust.csv", _columns(robust))
+
+
+def _cases(setting: Setting, first_seed: int) -> Iterator[Case]:
+    for name, experiment in EXPERIMENTS.items():
+        for width in experiment.widths:
+            seeds = experiment.seeds if setting.seeds is None else setting.seeds
+            if name == "a":
+                seeds = max(seeds, setting.timed_seeds)
+            horizon = setting.horizon or experiment.horizon
+            for method in experiment.methods:
+                for seed in range(first_seed, first_seed + seeds):
+                    yield Case(name, width, method, seed, horizon)
+
+
+def _columns(rows: list[Row]) -> list[Row]:
+    return [{key: value for key, value in row.items() if key not in _LISTS} for row in rows]
+
+
+if __name__ == "__main__":
+    main()
