@@ -21,8 +21,12 @@ _SCREENING_WORK, _FEWEST, _MOST = 2**31, 128, 1024
 # Centres of each model whose worst case is found in full, models that go on from there, and the
 # starts of each.
 _NUM_CENTERS, _NUM_FINALISTS, _NUM_STARTS = 8, 3, 16
-# Coarse steps of each start, those of the descents inside them, and how many of the ends go on.
-_COARSE_STEPS, _HASTY_DESCENT, _NUM_RIDGES = 6, 6, 3
+# Coarse steps of each start, and those of the descents inside them.
+_COARSE_STEPS, _HASTY_DESCENT = 6, 6
+# Ends no further apart than this, relative to the sides of the box, are of one ridge.
+_APART = 0.05
+# How many ridges are climbed a few steps, with hasty descents; the best of them is climbed on.
+_NUM_RIDGES, _FEW_STEPS = 4, 4
 # Steps along a ridge, the first of them relative to the sides of the box, and the least.
 _RIDGE_STEPS, _FIRST_STEP, _LEAST_STEP = 25, 0.02, 1e-9
 # Steps of the descents on the way: at the top of a ridge bounds hardly vary along the sphere.
@@ -128,29 +132,35 @@ def maximize_worst_case(
     hasty = BoxBalls(box, balls.radii, balls.norm, max_iterations=_HASTY_DESCENT)
     least, _ = hasty.worst_case(OwnBounds(bounds), X[top].transpose(0, 1))
     finalists = least.amax(dim=0).topk(min(_NUM_FINALISTS, models.num_models)).indices.tolist()
+    singles = {position: bounds.select([position]) for position in finalists}
     climbed: list[tuple[float, Tensor, int]] = []
-    for position in finalists:
-        objective = WorstCase(bounds.select([position]), hasty)
+    for position, single in singles.items():
+        objective = WorstCase(single, hasty)
         starts = X[spread_best(values[position], X, box, _NUM_STARTS)]
         starts = torch.cat([X[top[position, least[:, position].argmax()]].unsqueeze(0), starts])
         ends, heights = feasible_ascent(
-            on_unit_cube(objective.value_and_gradient, box, values[position]),
+            on_unit_cube(objective.value_and_gradient, box, values),
             box.to_unit(starts),
             num_steps=_COARSE_STEPS,
         )
-        ends, raised = box.from_unit(ends), objective.value(box.from_unit(ends)).tolist()
-        kept = heights.topk(min(_NUM_RIDGES, len(ends))).indices.tolist()
-        climbed += [(raised[i], ends[i], position) for i in kept]
+        climbed += [
+            (height, end, position) for height, end in zip(heights.tolist(), ends, strict=True)
+        ]
     climbed.sort(key=lambda entry: entry[0], reverse=True)
+    ridges: list[tuple[Tensor, int]] = []
+    for _, end, position in climbed:
+        if all(p != position or float((u - end).abs().max()) > _APART for u, p in ridges):
+            ridges.append((end, position))
     tolerance = _RIDGE_TOLERANCE * float(values.max() - values.min())
-    brisk = BoxBalls(box, balls.radii, balls.norm, max_iterations=_BRISK_DESCENT)
     found: list[tuple[float, Tensor, int]] = []
-    for _, x, position in climbed[:_NUM_RIDGES]:
+    for end, position in ridges[:_NUM_RIDGES]:
         tops = [(value, top) for value, top, other in found if other == position]
-        objective = WorstCase(bounds.select([position]), brisk)
-        x, value = _along_ridge(objective, x, tolerance, tops)
+        objective, x = WorstCase(singles[position], hasty), box.from_unit(end)
+        x, value = _along_ridge(objective, x, tolerance, tops, _FEW_STEPS)
         found.append((value, x, position))
     _, x, position = max(found, key=lambda entry: entry[0])
+    brisk = BoxBalls(box, balls.radii, balls.norm, max_iterations=_BRISK_DESCENT)
+    x, _ = _along_ridge(WorstCase(singles[position], brisk), x, tolerance, [], _RIDGE_STEPS)
     return x, position
 
 
@@ -172,14 +182,18 @@ def lowest_bound(bounds: UpperBounds, balls: BoxBalls, x: Tensor) -> tuple[Tenso
 
 
 def _along_ridge(
-    objective: WorstCase, x: Tensor, tolerance: float, tops: Sequence[tuple[float, Tensor]]
+    objective: WorstCase,
+    x: Tensor,
+    tolerance: float,
+    tops: Sequence[tuple[float, Tensor]],
+    num_steps: int,
 ) -> tuple[Tensor, float]:
     """Climbs by linear programmes in a trust region; never ends below its start. Ends early where a
     higher one of the tops of other ridges is within a step."""
     box = objective.balls.box
     side, step = box.upper - box.lower, _FIRST_STEP
     values, gradients = objective.cuts(x)
-    for _ in range(_RIDGE_STEPS):
+    for _ in range(num_steps):
         value = float(values.min())
         if any(top >= value and bool(((end - x).abs() <= step * side).all()) for top, end in tops):
             break

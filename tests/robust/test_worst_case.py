@@ -1,9 +1,11 @@
 import pytest
 import torch
 from gpytorch.kernels import MaternKernel, RBFKernel
+from torch.nn.functional import max_pool3d
 from torch.testing import assert_close
 
 from botorch_ext import Box, CandidateModels
+from botorch_ext.robust.box_balls import BoxBalls
 from botorch_ext.robust.perturbations import Perturbations
 from botorch_ext.robust.worst_case import OwnBounds, WorstCase, lowest_bound, maximize_worst_case
 from botorch_ext.search.box import FunctionObjective
@@ -61,6 +63,36 @@ def test_at_least_as_good_as_a_fine_search(dim, num_models, norm):
             clouds.append(torch.minimum(torch.maximum(near, box.lower), box.upper))
         X = torch.cat(clouds).unsqueeze(1).expand(-1, num_models, -1)
         assert value >= balls.worst_case(own, X)[0].max() - 1e-7
+
+
+def test_no_centre_of_a_grid_is_above_the_best_of_several_hills():
+    # The three highest ends of the first climbs were on one hill, which is not the best.
+    box = Box([[2.0, -3.0, 0.5], [5.0, -2.5, 2.5]])
+    side = box.upper - box.lower
+    data = torch.tensor(  # in hundredths: points of the unit cube, and values
+        [
+            (90, 65, 9, -109), (13, 9, 96, -83), (0, 99, 35, 17), (2, 37, 4, 35),
+            (25, 4, 20, 63), (62, 0, 32, 27), (6, 43, 40, 105), (28, 68, 46, 313),
+            (33, 61, 63, 234), (50, 74, 56, 174), (26, 79, 28, 126), (22, 67, 38, 296),
+            (26, 44, 41, 151), (4, 69, 48, 70), (20, 64, 51, 282), (20, 64, 51, 282)
+        ],
+        dtype=torch.float64,
+    )  # fmt: skip
+    kernel = MaternKernel(nu=2.5, ard_num_dims=3).double()
+    kernel.lengthscale = 0.25 * side
+    models = CandidateModels([kernel], 1e-4)
+    models.add(box.from_unit(data[:, :3] / 100), data[:, 3] / 100)
+    width = torch.tensor([2.0], dtype=torch.float64)
+    bounds = UpperBounds(models, width, 0 * width)
+    balls = BoxBalls(box, 0.1 * side, "linf")
+    axis = torch.linspace(0, 1, 41, dtype=torch.float64)
+    grid = box.from_unit(torch.cartesian_prod(axis, axis, axis))
+    values = bounds.values(grid).view(1, 41, 41, 41)
+    # Four steps of the grid to either side are within reach, as far as there are any.
+    lowest = -max_pool3d(-values, kernel_size=9, stride=1, padding=4)
+    for seed in (5, 6):
+        x, _ = maximize_worst_case(bounds, balls, seed)
+        assert WorstCase(bounds, balls).value(x.unsqueeze(0)) >= lowest.max()
 
 
 def test_few_descents_go_to_ridges_that_lead_to_the_same_top(monkeypatch):
