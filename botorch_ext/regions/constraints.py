@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.search.box import ConfidenceBound
 
 # Points evaluated at once: their kernel matrix with a few hundred observations stays in the cache.
 _CHUNK = 512
@@ -51,6 +52,22 @@ class Constraint:
         """How far the upper bound is above the threshold: ``m x d`` to ``m``, differentiable; any
         smaller number than the level where it is below that."""
         return torch.cat([self._slack(chunk, level) for chunk in X.split(_CHUNK)])
+
+    def slack_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The slack and its gradient, without autograd where the model can: ``m x d`` to ``m`` and
+        ``m x d``."""
+        model, n = self.model, self.model.num_observations
+        if self._has_no_shortcut or model.mean is not None or not model.has_closed_form_gradient:
+            value, gradient = ConfidenceBound(model, self.width).value_and_gradient(X)
+            return value + (self.offset - self.threshold), gradient
+        kernel, weights = model.kernel_function, model.factor.mean_weights[:n]
+        k, pullback = kernel.value_and_pullback(model.train_inputs[0], X)
+        v = k.mT.contiguous() @ self._inverse.mT  # m x n
+        variance = kernel.diagonal(X) - v.square().sum(dim=-1)
+        std = variance.clamp_min(torch.finfo(k.dtype).eps ** 2).sqrt()
+        slack = weights @ k + self.width * std + (self.offset - self.threshold)
+        share = (v @ self._inverse).mT * (self.width / std)
+        return slack, pullback(weights.unsqueeze(-1) - share)
 
     def is_met(self, X: Tensor) -> Tensor:
         """Where the slack is at least 0: ``m x d`` to ``m`` booleans.

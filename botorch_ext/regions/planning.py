@@ -20,14 +20,15 @@ from botorch_ext.models.cholesky import least_pivot
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.constraints import inverse_factor
 from botorch_ext.regions.region import Region
-from botorch_ext.search.ascent import feasible_ascent
 from botorch_ext.search.box import FunctionObjective
+from botorch_ext.search.sliding import sliding_ascent
 
-# On a box: points whose standard deviations are kept up to date, how many of the best are polished,
-# and the steps of each polish. More of any gains less than 0.2 % of the information.
+# On a box: points whose standard deviations are kept up to date; how many of the best climb, with
+# none of them so near to a better one, relative to the extent of all; and their steps.
 POPULATION_SIZE = 2048
-_NUM_STARTS = 4
-_NUM_STEPS = 3
+_NUM_STARTS = 6
+_NUM_STEPS = 4
+_NEAR = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +75,8 @@ def plan(
     elimination.
 
     On a finite set every point is an exact maximiser, ties broken at random. On a box or a region
-    it is the best of many screened points, polished by gradient ascent that never leaves the
-    region.
+    it is the best of a few that climb from the best of many screened points, along faces and
+    constraints where they come to them, and never leave the region.
 
     Args:
         domain: Where to choose.
@@ -164,33 +165,43 @@ def plan_in_region(region: Region, model: KernelGP, q: int, population: Tensor) 
     """
     box = region.box
     variances = _ConditionalVariance(model, box, q)
-    kernel, Z = model.kernel_function, model.transform_inputs(population)
+    kernel, Z = model.kernel_function, model.transform_inputs(population).clone()
     V, variance = _screened(model, Z, q)
-
-    def is_feasible(U: Tensor) -> Tensor:
-        return region.meets(box.from_unit(U))
-
-    feasible = is_feasible if region.constraints else None
+    feasible = region.meets if region.constraints else None
+    slacks = [constraint.slack_and_gradient for constraint in region.constraints]
+    population = population.clone()
+    extent = population.amax(dim=0) - population.amin(dim=0)
+    scale = extent.maximum(1e-3 * (box.upper - box.lower))
     X = population.new_empty(q, box.dim)
     chosen = population.new_empty(q)
     for i, n in enumerate(range(model.num_observations, len(V))):
         if n:
-            best = variance.topk(min(_NUM_STARTS, len(population))).indices
+            best = _spread_best(variance, population / scale)
         else:
             # A stationary prior is the same everywhere. The first points of the population lie
             # inside the box; a first point on a face makes a worse batch.
             best = variance.argsort(descending=True, stable=True)[:_NUM_STARTS]
-        starts = box.to_unit(population[best])
-        U, values = feasible_ascent(variances, starts, feasible, _NUM_STEPS)
+        ends, values = sliding_ascent(
+            variances, slacks, feasible, box, population[best], scale, _NUM_STEPS
+        )
+        # Climbers stay where they came to: those not chosen now start there next time.
+        population[best], variance[best] = ends, values
+        V[:n, best] = variances.columns(ends)
         top = values.argmax(dim=0, keepdim=True)
-        # A start that did not move keeps its own bits: it is known to be feasible.
-        moved = (U[top] != starts[top]).any()
-        x = torch.where(moved, box.from_unit(U[top]), population[best[top]])
+        x = ends[top]
         row, X[i], chosen[i] = variances.add(x), x[0], values[top][0]
-        V[n] = kernel(model.transform_inputs(x), Z)[0] - row[:-1] @ V[:n]
-        V[n] /= row[-1]
+        Z[best] = model.transform_inputs(ends)
+        V[n] = (kernel(model.transform_inputs(x), Z)[0] - row[:-1] @ V[:n]) / row[-1]
         variance.addcmul_(V[n], V[n], value=-1)
     return Plan(X, chosen.clamp_min(0).sqrt(), model.noise_variance)
+
+
+def _spread_best(values: Tensor, U: Tensor) -> Tensor:
+    """The rows of the best points that have no better one near by, then of the best others."""
+    top = values.topk(min(8 * _NUM_STARTS, len(values))).indices
+    near = torch.cdist(U[top], U[top]) < _NEAR
+    shadowed = near.tril(diagonal=-1).any(dim=-1)
+    return top[shadowed.to(torch.uint8).argsort(stable=True)[:_NUM_STARTS]]
 
 
 class _ConditionalVariance:
@@ -211,25 +222,30 @@ class _ConditionalVariance:
             self.inverse[:n, :n] = inverse_factor(model)
         self._through_autograd = FunctionObjective(self._evaluate)
 
-    def __call__(self, U: Tensor) -> tuple[Tensor, Tensor]:
+    def value(self, X: Tensor) -> Tensor:
+        return self._evaluate(X)
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """``m x d`` to ``m`` variances and ``m x d`` gradients."""
         kernel, n = self.model.kernel_function, self.num_points
-        X, side = self.box.from_unit(U), self.box.upper - self.box.lower
         if not kernel.has_closed_form_gradient or hasattr(self.model, "input_transform"):
-            variance, gradient = self._through_autograd.value_and_gradient(X)
-            return variance, side * gradient
+            return self._through_autograd.value_and_gradient(X)
         Z, inverse = self.Z[:n], self.inverse[:n, :n]
         k, pullback = kernel.value_and_pullback(Z, X)
         # With the few points as rows in memory, products take a third of the time.
         v = k.mT.contiguous() @ inverse.mT  # m x n
-        gradient = pullback((v @ inverse).mT)
-        return kernel.diagonal(X) - v.square().sum(dim=-1), -2 * side * gradient
+        gradient = -2 * pullback((v @ inverse).mT)
+        return kernel.diagonal(X) - v.square().sum(dim=-1), gradient
+
+    def columns(self, X: Tensor) -> Tensor:
+        """L^-1 K(points, X)."""
+        n = self.num_points
+        k = self.model.kernel_function(self.Z[:n], self.model.transform_inputs(X))
+        return self.inverse[:n, :n] @ k
 
     def _evaluate(self, X: Tensor) -> Tensor:
-        kernel, n = self.model.kernel_function, self.num_points
-        Z = self.model.transform_inputs(X)
-        v = self.inverse[:n, :n] @ kernel(self.Z[:n], Z)
-        return kernel.diagonal(Z) - v.square().sum(dim=0)
+        prior = self.model.kernel_function.diagonal(self.model.transform_inputs(X))
+        return prior - self.columns(X).square().sum(dim=0)
 
     def add(self, x: Tensor) -> Tensor:
         """Conditions on one more point ``1 x d``; returns its new row of the Cholesky factor."""

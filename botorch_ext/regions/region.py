@@ -32,7 +32,7 @@ _NUM_SWEEPS = 4
 # Feasible ascent of what quasi-Newton ascent carries out of the region.
 _NUM_STEPS = 20
 # Halvings that find where a line leaves the region.
-_NUM_HALVINGS = 4
+_NUM_HALVINGS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,8 +232,8 @@ class Region:
     @torch.no_grad()
     def population(self, num_points: int, seed: int) -> Population:
         """Points that represent the region: a quarter of them uniform; the first member and others
-        at random, up to a quarter; the others, at least half, moved from those towards faces of the
-        box, as far as the region goes.
+        at random, and points on faces of the box, up to half; the others, at least a quarter, moved
+        from those towards faces of the box, as far as the region goes.
 
         The largest posterior standard deviations are on the boundary.
 
@@ -257,7 +257,11 @@ class Region:
         drawn = self._by_rejection(wanted, seed) or self._by_hit_and_run(wanted, seed, generator)
         # What was drawn beyond the number wanted is free to start from.
         uniform, spare = drawn.uniform[:wanted], drawn.uniform[wanted:]
-        points = torch.cat([uniform, known, drawn.others])[: 2 * wanted]
+        # Slivers of the region lie on faces, where the standard deviation is large.
+        faces = on_faces(self.box.sample(_NUM_TESTED, seed), self.box, generator)
+        others = torch.cat([drawn.others, faces[self.meets(faces)]])
+        others = others[torch.randperm(len(others), generator=generator)]
+        points = torch.cat([uniform, known, others])[: 3 * wanted]
         if not len(points):
             raise ValueError("members must be given: no other point of the region was found")
         starts = torch.cat([spare, points])

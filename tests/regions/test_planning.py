@@ -321,6 +321,46 @@ def test_a_batch_never_leaves_its_region():
     assert not torch.equal(batch.X, plan(region, model, 30, seed=4).X)
 
 
+def cut_disc():
+    """A disc that a face of the box cuts off, and an oblique line: with three tips."""
+
+    def disc(X):
+        return 0.6 - (X - X.new_tensor([2.3, -2.3])).norm(dim=-1)
+
+    def line(X):
+        return X[..., 0] + 0.7 * X[..., 1] - 0.5
+
+    constraints = [
+        Constraint(KernelGP(kernel(), NOISE, mean=mean), 0.0, 0.0, 0.0) for mean in (disc, line)
+    ]
+    return Region(box(), tuple(constraints))
+
+
+def points_of_the_cut_disc():
+    """A fine grid of it, and its boundary."""
+    x, y = (torch.linspace(*side.tolist(), 80).double() for side in box().bounds.T)
+    angle = torch.linspace(0, 2 * torch.pi, 3_000, dtype=torch.float64)
+    circle = torch.stack([2.3 + 0.6 * angle.cos(), -2.3 + 0.6 * angle.sin()], dim=-1) - 1e-12
+    along = torch.linspace(-3.0, -1.5, 3_000, dtype=torch.float64)
+    line = torch.stack([0.5 - 0.7 * along + 1e-12, along], dim=-1)
+    face = torch.stack([torch.full_like(along, 2.0), along], dim=-1)
+    Z = torch.cat([torch.cartesian_prod(x, y), circle, line, face])
+    return Z[cut_disc().contains(Z)]
+
+
+@pytest.mark.parametrize("kind", ["rbf", "matern"])
+def test_every_point_of_a_region_has_nearly_the_largest_std(kind):
+    # The largest are on faces and constraints, and where those meet.
+    batch = plan(cut_disc(), KernelGP(kernel(kind), NOISE), 12, seed=5)
+    assert bool(cut_disc().contains(batch.X).all())
+    seen, screen = batch.X[:1], points_of_the_cut_disc()
+    for x, std in zip(batch.X[1:], batch.std[1:], strict=True):
+        assert_close(std, dense_std(kernel(kind), seen, x[None])[0], **TOL)
+        largest = max(dense_std(kernel(kind), seen, Z).max() for Z in screen.split(1000))
+        assert std >= (1 - 1e-4) * largest
+        seen = torch.cat([seen, x[None]])
+
+
 def test_a_population_of_the_caller_is_screened():
     model, points = model_with(4), box().sample(3, seed=1)
     one = plan(box(), model, 6, population=points, seed=1)

@@ -99,6 +99,24 @@ def test_margin_is_differentiable():
         assert_close(gradient[:, j], change, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("mean", [None, lambda X: X[..., 0] - 3.0])
+def test_the_slack_and_its_gradient_are_those_of_autograd(mean, device):
+    for num in (0, 20):
+        model = KernelGP(kernel().to(device), NOISE, mean=mean, device=device)
+        X, y = data(0, num)
+        if num:
+            model.add(X.to(device), y.to(device))
+        constraint = Constraint(model, 1.5, 0.1, -1.6)
+        Z = BOX.sample(30, seed=9).to(device).requires_grad_()
+        expected = constraint.slack(Z)
+        gradient = torch.zeros_like(Z)
+        if expected.requires_grad:
+            (gradient,) = torch.autograd.grad(expected.sum(), Z)
+        slack, quick = constraint.slack_and_gradient(Z.detach())
+        assert_close(slack, expected.detach(), **tolerance(Z.dtype))
+        assert_close(quick, gradient, **tolerance(Z.dtype))
+
+
 def test_a_level_changes_only_what_is_below_it():
     region, _ = two_rounds()
     Z = BOX.sample(700, seed=9)

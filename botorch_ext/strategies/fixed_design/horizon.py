@@ -45,12 +45,18 @@ def waiting(
         missing: The trials that are neither told nor abandoned.
         before: What comes then.
     """
-    return WaitingForObservations(
-        f"num_trials must be at most {available} before {before}, got {num_trials}: it waits until "
-        f"all its trials are told or abandoned, and of those asked these are not: {missing}",
-        missing,
-        available,
-    )
+    if available:
+        message = (
+            f"num_trials must be at most {available}, what is left before {before}, got "
+            f"{num_trials}: ask for {available}, and for others once all its trials are told or "
+            "abandoned"
+        )
+    else:
+        message = (
+            f"num_trials must be at most 0 before {before}, got {num_trials}: it waits until all "
+            f"its trials are told or abandoned, and of those asked these are not: {missing}"
+        )
+    return WaitingForObservations(message, missing, available)
 
 
 class ObservedMeans(Immutable):

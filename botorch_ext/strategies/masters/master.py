@@ -119,9 +119,10 @@ class MasterStrategy(Strategy):
                 base.require_askable(given[position], own)
             except WaitingForObservations as waits:
                 ids = [self._ids[position][id] for id in waits.ids]
+                told = f"the trials {ids}" if ids else "those"
                 raise WaitingForObservations(
                     f"num_trials must be at most {available}, got {num_trials}: it is the turn of "
-                    f"base {position}, which must first be told of the trials {ids}",
+                    f"base {position}, which must first be told of {told}",
                     ids,
                     available,
                 ) from waits

@@ -258,6 +258,10 @@ def test_a_round_is_asked_to_its_border_and_then_waits(method, domain):
     with pytest.raises(WaitingForObservations) as error:
         strategy.ask(length + 1)
     assert (error.value.ids, error.value.available) == ([], length)
+    assert str(error.value) == (
+        f"num_trials must be at most {length}, what is left before the round closes, got "
+        f"{length + 1}: ask for {length}, and for others once all its trials are told or abandoned"
+    )
     assert state(strategy) == before
     trials = strategy.ask(length)
     assert [trial.id for trial in trials] == list(range(length))
@@ -279,6 +283,7 @@ def test_a_round_is_asked_to_its_border_and_then_waits(method, domain):
     with pytest.raises(WaitingForObservations) as error:
         strategy.ask(second)
     assert (error.value.ids, error.value.available) == ([length], second - 1)
+    assert f"got {second}: ask for {second - 1}, and for others once" in str(error.value)
     assert len(strategy.ask(second - 1)) == second - 1
 
 

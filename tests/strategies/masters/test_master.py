@@ -196,6 +196,8 @@ def test_a_base_that_waits_makes_the_master_wait():
     assert waits.value.available == 2
     assert waits.value.ids == [1]  # known by its id here
     assert snapshot(master) == before
+    with pytest.raises(WaitingForObservations, match="base 1, which must first be told of those"):
+        InTurn([RandomSearch(finite()), InRounds(finite(), size=2)]).ask(6)
     nested = InTurn([InTurn([RandomSearch(finite()), InRounds(finite(), size=2)])])
     nested.ask(3)
     with pytest.raises(WaitingForObservations) as waits:
