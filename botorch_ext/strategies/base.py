@@ -176,13 +176,10 @@ class Strategy(ABC):
         for event in events:
             history.check(event)
             history.apply(event)
-        before = vars(deepcopy(self))
-        try:
-            for event in events:
-                self._apply(event)
-        except BaseException:
-            vars(self).update(before)
-            raise
+        after = self.clone()
+        for event in events:
+            after._apply(event)
+        vars(self).update(vars(after))
 
     @property
     def events(self) -> tuple[Event, ...]:

@@ -78,17 +78,19 @@ def with_delta(width: Width, delta: float) -> Width:
 
 
 def enlarged(width: Width, misspecification: float) -> Width:
-    """A width that is `Enlarged` by a misspecification, once.
+    """A width that is `Enlarged` by a misspecification, once; as it is where that is 0.
 
     Raises:
         ValueError: A width that is enlarged by another one, or an impossible number.
     """
     check_misspecification(misspecification)
+    if not misspecification:
+        return width
     inner = width
     while isinstance(inner, Scaled):
         inner = as_width(inner.width)
     if not isinstance(inner, Enlarged):
-        return Enlarged(width, misspecification) if misspecification else width
+        return Enlarged(width, misspecification)
     if inner.misspecification != misspecification:
         raise ValueError(
             f"width must be enlarged by the misspecification {misspecification}, or not at all, "
