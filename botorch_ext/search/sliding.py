@@ -33,10 +33,10 @@ _INSIDE = {torch.float64: 1e-9, torch.float32: 1e-5}
 _NUM_NEAR = 3
 _NUM_ACTIVE = 2
 # Relative to the largest value: what a step must promise to gain, and the least curvature.
-_LEAST_GAIN = 1e-5
+_LEAST_GAIN = 4e-5
 _LEAST_CURVATURE = 1e-6
 # Steps of each start that are tried: those of the most promise.
-_NUM_TRIALS = 5
+_NUM_TRIALS = 4
 
 
 def sliding_ascent(
