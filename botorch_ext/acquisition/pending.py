@@ -1,4 +1,4 @@
-"""What our acquisition functions share: one point at a time, pending points hallucinated."""
+"""Pending points in acquisition functions: one point at a time, the others hallucinated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worst case of an upper confidence bound over a ball of perturbations."""
+"""Stable: the worst case of an upper confidence bound over a ball of perturbations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The posterior standard deviation as a BoTorch acquisition function."""
+"""Variance: the posterior standard deviation as a BoTorch acquisition function."""
 
 from __future__ import annotations
 

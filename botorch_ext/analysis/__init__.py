@@ -1,4 +1,4 @@
-"""What an instance costs, and what theory and measurements say of regret."""
+"""Analysis: what an instance costs, and what theory and measurements say of regret."""
 
 from botorch_ext.analysis.complexity import (
     Complexity,

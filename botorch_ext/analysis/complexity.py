@@ -1,4 +1,4 @@
-"""What an instance costs: its lower and upper complexity, on a grid.
+"""Complexity of an instance, lower and upper, on a grid: what it costs.
 
 Both count, for gaps that grow by a constant factor, how many balls fit where the function falls
 short of its maximum by about the gap, and divide by the gap. All distances are in lengthscales.

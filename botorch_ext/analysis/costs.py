@@ -1,4 +1,4 @@
-"""What an instance must cost a method that is good in the worst case, and what it need cost."""
+"""Costs of an instance: what a method that is good in the worst case must pay, and need pay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What theory promises of hyperparameter elimination: bounds on its cumulative regret.
+"""Bounds that theory promises of hyperparameter elimination, on its cumulative regret.
 
 They hold under the conditions of `botorch_ext.analysis.regret_bounds`, without delays, and count no
 initial points.

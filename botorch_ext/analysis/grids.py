@@ -1,4 +1,4 @@
-"""How far a function falls short of its maximum, on the centers of a grid of cells of its box."""
+"""Grids of cells of a box: how far a function falls short of its maximum at their centers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What theory promises of phased elimination: bounds on its cumulative regret.
+"""Bounds that theory promises of phased elimination, on its cumulative regret.
 
 They hold under the conditions of `botorch_ext.analysis.regret_bounds`.
 """

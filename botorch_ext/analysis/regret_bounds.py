@@ -1,4 +1,4 @@
-"""What theory promises of optimistic methods, and what all bounds on cumulative regret share.
+"""Regret bounds that theory promises of optimistic methods, and what all of them share.
 
 A bound holds with probability 1 - delta, whatever the ridge lambda, for kernels with k(x, x) <= 1,
 f in the RKHS with norm at most B and sigma-sub-Gaussian noise; one for f drawn from the Gaussian

@@ -1,4 +1,4 @@
-"""The slope of measured regret on log axes."""
+"""Slopes of measured regret on log axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How late observations arrive: distributions of delays, in steps."""
+"""Distributions of delays, in steps: how late observations arrive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The binary tree of cells of a box, as arithmetic: no node is ever stored."""
+"""Cells of a box in a binary tree, as arithmetic: no node is ever stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a function of the RKHS can change over a distance: Hoelder constants of kernels."""
+"""Smoothness: how much a function of the RKHS can change over a distance, its Hoelder constants."""
 
 from __future__ import annotations
 

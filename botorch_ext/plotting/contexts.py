@@ -1,4 +1,4 @@
-"""Which action in which context: what is believed of each pair, and what was chosen."""
+"""Contexts and actions: what is believed of each pair, and what was chosen."""
 
 from __future__ import annotations
 

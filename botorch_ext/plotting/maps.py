@@ -1,4 +1,4 @@
-"""What pictures over two coordinates share: the heat map, points in order, the legend above it."""
+"""Maps over two coordinates: the heat map, points in order, the legend above it."""
 
 from __future__ import annotations
 

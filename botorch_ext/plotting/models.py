@@ -1,4 +1,4 @@
-"""What a strategy over several models did: its tests over time, and the bands of its models."""
+"""Models of a strategy: their tests over time, and their confidence bands."""
 
 from __future__ import annotations
 

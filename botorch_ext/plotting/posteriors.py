@@ -1,4 +1,4 @@
-"""The posterior: a slice with its confidence band, and heat maps with asked points."""
+"""Posteriors: a slice with its confidence band, and heat maps with asked points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pictures along one coordinate share: the line, bands, the truth, evaluated points."""
+"""Slices along one coordinate: the line, bands, the truth, evaluated points."""
 
 from __future__ import annotations
 

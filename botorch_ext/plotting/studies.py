@@ -1,4 +1,4 @@
-"""What a study did: the rounds of phased elimination in the plane, and its feedback in time."""
+"""Studies: the rounds of phased elimination in the plane, and feedback in time."""
 
 from __future__ import annotations
 

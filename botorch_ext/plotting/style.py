@@ -1,4 +1,4 @@
-"""What the pictures share: colours, axes, numbers."""
+"""Style of the pictures: colours, axes, numbers."""
 
 from __future__ import annotations
 

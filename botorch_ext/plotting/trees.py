@@ -1,4 +1,4 @@
-"""The cells of breadthwise exploration: where they were dropped, and where it evaluated."""
+"""Trees of cells: where breadthwise exploration dropped them, and where it evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a test problem offers, and how its maximum on a box is found."""
+"""Base of problems: what one offers, and how its maximum on a box is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The argmax of an acquisition function over a box or a finite set."""
+"""Box: the argmax of an acquisition function over it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The argmax over (point, model) pairs on a box: the upper confidence bounds of many models."""
+"""Models and points together: the argmax of the upper confidence bounds of many models on a box."""
 
 from __future__ import annotations
 

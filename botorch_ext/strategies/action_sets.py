@@ -1,4 +1,4 @@
-"""What there is to choose from at one step."""
+"""Action sets: what there is to choose from at one step."""
 
 from __future__ import annotations
 

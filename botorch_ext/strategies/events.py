@@ -1,4 +1,4 @@
-"""What can happen in a study, and the record of all that did."""
+"""Events of a study, and the record of all that happened."""
 
 from __future__ import annotations
 

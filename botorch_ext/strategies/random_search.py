@@ -1,4 +1,4 @@
-"""The baselines that the methods are compared with."""
+"""Random search, the baseline that all methods are compared with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A study under way: who asks what when, what comes back, and what fails."""
+"""Running study: who asks what when, what comes back, and what fails."""
 
 from __future__ import annotations
 

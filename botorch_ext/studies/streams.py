@@ -1,4 +1,4 @@
-"""What comes with each step of a study: contexts, and actions that change from step to step."""
+"""Streams: what comes with each step of a study, contexts and actions that change."""
 
 from __future__ import annotations
 

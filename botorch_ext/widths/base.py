@@ -1,4 +1,4 @@
-"""What a width is, and what all widths share."""
+"""Base of widths: what one is, and what all share."""
 
 from __future__ import annotations
 

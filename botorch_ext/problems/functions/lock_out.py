@@ -1,4 +1,4 @@
-"""The instance on which GP-UCB's confidence bounds exclude the best arm for ever."""
+"""Lock-out: the instance on which GP-UCB's confidence bounds exclude the best arm for ever."""
 
 from __future__ import annotations
 

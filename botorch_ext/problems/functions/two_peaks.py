@@ -1,4 +1,4 @@
-"""A problem for adversarially robust optimisation: a high narrow peak beside a lower wide one."""
+"""Two peaks, a high narrow one beside a lower wide one: adversarially robust optimisation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which peptide binds best to which molecule: Krause and Ong 2011, section 6.1."""
+"""Best binder: which peptide for which molecule, Krause and Ong 2011, section 6.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well peptides bind to the molecules that present them: measured, or made up."""
+"""Binding affinities of peptides and the molecules that present them: measured, or made up."""
 
 from __future__ import annotations
 

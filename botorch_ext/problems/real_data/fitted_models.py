@@ -1,4 +1,4 @@
-"""The models of the sensors and of the peptides, fitted to the part for training."""
+"""Fitted models of the sensors and of the peptides, from the part for training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sensor is the hottest at which time: Krause and Ong 2011, section 6.2."""
+"""Hottest sensor: which one at which time, Krause and Ong 2011, section 6.2."""
 
 from __future__ import annotations
 

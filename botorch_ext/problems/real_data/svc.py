@@ -1,4 +1,4 @@
-"""A real tuning task: the two hyperparameters of a support vector classifier."""
+"""SVC: a real tuning task, the two hyperparameters of a support vector classifier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a posterior, and what becomes of those whose trials are asked and not yet told."""
+"""Pending trials: the rows of a posterior, of which some are asked and not yet told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The test by which a model is eliminated: its own predictions against what was observed."""
+"""Prediction tests: a model is eliminated by its own predictions against what was observed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a phased method may still ask: what differs between finite sets and boxes."""
+"""Arenas, where a phased method may still ask: what differs between finite sets and boxes."""
 
 from __future__ import annotations
 

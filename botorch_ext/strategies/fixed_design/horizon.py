@@ -1,4 +1,4 @@
-"""What methods share whose rounds start from the prior, up to a horizon."""
+"""Horizon: what methods share whose rounds start from the prior and end with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of one level of a tree of cells, and how it is refined."""
+"""Level of a tree of cells, the record of what was asked there, and how it is refined."""
 
 from __future__ import annotations
 

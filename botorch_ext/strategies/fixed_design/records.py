@@ -1,4 +1,4 @@
-"""What the first trial of a round or a level records, checked where it comes from elsewhere."""
+"""Records of the first trial of a round or a level, checked where they come from elsewhere."""
 
 from __future__ import annotations
 

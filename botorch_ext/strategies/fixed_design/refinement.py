@@ -1,4 +1,4 @@
-"""When a level of cells is refined, which of its cells are kept, and what comes next."""
+"""Refinement of a level of cells: when it comes, and which of its cells are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of one round of a phased method."""
+"""Round of a phased method, the record of it."""
 
 from __future__ import annotations
 

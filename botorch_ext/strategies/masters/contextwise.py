@@ -1,4 +1,4 @@
-"""One strategy for each kind of context, none of which knows of the others."""
+"""Contextwise: one strategy for each kind of context, none of which knows of the others."""
 
 from __future__ import annotations
 

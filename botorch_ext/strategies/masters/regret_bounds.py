@@ -1,4 +1,4 @@
-"""What strategies say they may lose: candidate bounds on their regret."""
+"""Regret bounds: what strategies say they may lose."""
 
 from __future__ import annotations
 
