@@ -14,7 +14,7 @@ from botorch_ext.domains.contexts import ContextSpace, as_context_space
 from botorch_ext.kernels.action_context import ActionContextKernel, Combination
 from botorch_ext.kernels.context_columns import context_space_of
 from botorch_ext.models.checks import PriorMean
-from botorch_ext.strategies.adaptive.bounds_strategy import OptimisticStrategy
+from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
 from botorch_ext.strategies.adaptive.pending import Pending
 from botorch_ext.widths import Enlarged, SelfNormalized, Width
 

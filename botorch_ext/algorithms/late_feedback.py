@@ -11,7 +11,7 @@ from botorch_ext.algorithms.arguments import checked_names, make_model, publishe
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.models.checks import PriorMean
-from botorch_ext.strategies.adaptive.bounds_strategy import OptimisticStrategy
+from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
 from botorch_ext.strategies.adaptive.pending import Pending
 from botorch_ext.widths import SelfNormalized, Width
 

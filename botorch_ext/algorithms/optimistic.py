@@ -10,7 +10,7 @@ from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.models.checks import PriorMean
-from botorch_ext.strategies.adaptive.bounds_strategy import OptimisticStrategy
+from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
 from botorch_ext.strategies.adaptive.pending import Pending
 from botorch_ext.widths import ChowdhuryGopalan, Enlarged, SelfNormalized, Width
 

@@ -6,9 +6,10 @@ from botorch_ext.strategies.adaptive.baselines import (
     MaximumLikelihood,
     ShrinkingLengthscale,
 )
-from botorch_ext.strategies.adaptive.bounds_strategy import BoundsStrategy, OptimisticStrategy
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsStrategy
 from botorch_ext.strategies.adaptive.elimination import HyperparameterElimination
 from botorch_ext.strategies.adaptive.judges import Judge
+from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
 from botorch_ext.strategies.adaptive.searches import Search
 from botorch_ext.strategies.adaptive.stable import StableStrategy
 from botorch_ext.strategies.base import Strategy

@@ -417,24 +417,6 @@ class BoundsStrategy(Strategy):
         models.require_takes(X)
 
 
-class OptimisticStrategy(BoundsStrategy):
-    """x_t in argmax mean + w_t std: GP-UCB and its relatives, told apart by width and pending
-    policy. See `BoundsStrategy`, of which it is the case of one model.
-
-    Args:
-        domain: A `Box` or a `FiniteSet`, of actions.
-        model: A `KernelGP`; it is copied, and data it holds count as steps.
-        width: The confidence width, or a number.
-        options: The keyword arguments of `BoundsStrategy`.
-    """
-
-    @property
-    def posterior(self) -> Any:
-        """What is known: the told data, and the pending trials as the policy says. A `KernelGP`, or
-        a `FinitePosterior` on a finite set without contexts. Reading it changes nothing."""
-        return super().posterior.parts[0].model
-
-
 def _checked_models(model: KernelGP | CandidateModels, probes: Tensor) -> CandidateModels:
     """As several models; a ValueError unless they take the probes, where there are any."""
     if not isinstance(model, KernelGP | CandidateModels):

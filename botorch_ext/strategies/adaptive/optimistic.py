@@ -1,0 +1,25 @@
+"""Optimistic: plain optimism, the case of one model and the highest upper bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsStrategy
+
+
+class OptimisticStrategy(BoundsStrategy):
+    """x_t in argmax mean + w_t std: GP-UCB and its relatives, told apart by width and pending
+    policy. See `BoundsStrategy`, of which it is the case of one model.
+
+    Args:
+        domain: A `Box` or a `FiniteSet`, of actions.
+        model: A `KernelGP`; it is copied, and data it holds count as steps.
+        width: The confidence width, or a number.
+        options: The keyword arguments of `BoundsStrategy`.
+    """
+
+    @property
+    def posterior(self) -> Any:
+        """What is known: the told data, and the pending trials as the policy says. A `KernelGP`, or
+        a `FinitePosterior` on a finite set without contexts. Reading it changes nothing."""
+        return super().posterior.parts[0].model
