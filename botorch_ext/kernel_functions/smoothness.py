@@ -1,4 +1,4 @@
-"""How much a function of the RKHS can change over a distance: Hoelder constants of kernels."""
+"""Smoothness of the functions of an RKHS: Hoelder constants of kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Cholesky factor of K + noise, grown a row at a time, with targets that may come late."""
+"""Cholesky factor of K + noise, grown a row at a time, with targets that may come late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FinitePosterior: mean and standard deviation on finitely many candidates, kept up to date."""
+"""Finite posteriors: mean and standard deviation on finitely many points, kept up to date."""
 
 from __future__ import annotations
 
