@@ -37,7 +37,8 @@ def composition(kernel: Kernel) -> Composition | None:
     if isinstance(kernel, ProductKernel):
         return Composition("product", tuple(kernel.kernels))
     if isinstance(kernel, ActionContextKernel):
-        return Composition(kernel.combination, (kernel.action_kernel, kernel.context_kernel))
+        kind = "sum" if kernel.combination == "sum" else "product"
+        return Composition(kind, (kernel.action_kernel, kernel.context_kernel))
     return None
 
 
