@@ -1,4 +1,4 @@
-"""Base of kernel functions: what a frozen kernel is, and the one that asks GPyTorch."""
+"""Base of all frozen kernels, and the one that asks GPyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frozen kernels on some of the columns."""
+"""Columns of the inputs that a frozen kernel is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums and products of frozen kernels."""
+"""Combined frozen kernels: sums and products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From GPyTorch kernels to frozen ones."""
+"""Freezing of GPyTorch kernels."""
 
 from __future__ import annotations
 

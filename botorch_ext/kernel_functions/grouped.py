@@ -1,4 +1,4 @@
-"""Sums of one kernel over groups of columns."""
+"""Grouped kernels: sums of one over groups of columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Norms of radial functions in the RKHS of a Matern kernel, from their Fourier transforms.
+"""RKHS norms of radial functions, of a Matern kernel, from their Fourier transforms.
 
 At lengthscale 1, |g|_k^2 = (2 pi)^-d int |g^(w)|^2 / k^(w) dw with g^(w) = int g(x) e^(-i w x) dx.
 """

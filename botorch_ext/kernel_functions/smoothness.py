@@ -1,4 +1,4 @@
-"""Smoothness: how much a function of the RKHS can change over a distance, its Hoelder constants."""
+"""Smoothness of the functions of an RKHS: Hoelder constants of kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RBF and Matern kernels."""
+"""Stationary kernels: RBF and Matern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels on finitely many tasks."""
+"""Tasks, finitely many: frozen kernels on them."""
 
 from __future__ import annotations
 

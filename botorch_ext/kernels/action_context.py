@@ -1,4 +1,4 @@
-"""Kernels on actions and contexts, made of one kernel for each."""
+"""Action and context kernels, joined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of a kernel over groups of columns."""
+"""Additive kernels: sums of one over groups of columns."""
 
 from __future__ import annotations
 

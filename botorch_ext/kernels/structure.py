@@ -32,11 +32,13 @@ def composition(kernel: Kernel) -> Composition | None:
     other kernel."""
     if isinstance(kernel, ScaleKernel):
         return Composition("scale", (kernel.base_kernel,))
-    if isinstance(kernel, AdditiveKernel | ProductKernel):
-        kind = "sum" if isinstance(kernel, AdditiveKernel) else "product"
-        return Composition(kind, tuple(kernel.kernels))
+    if isinstance(kernel, AdditiveKernel):
+        return Composition("sum", tuple(kernel.kernels))
+    if isinstance(kernel, ProductKernel):
+        return Composition("product", tuple(kernel.kernels))
     if isinstance(kernel, ActionContextKernel):
-        return Composition(kernel.combination, (kernel.action_kernel, kernel.context_kernel))
+        kind = "sum" if kernel.combination == "sum" else "product"
+        return Composition(kind, (kernel.action_kernel, kernel.context_kernel))
     return None
 
 

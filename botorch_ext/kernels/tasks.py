@@ -1,4 +1,4 @@
-"""Kernels on finitely many tasks, by number."""
+"""Tasks, finitely many by number, and kernels on them."""
 
 from __future__ import annotations
 

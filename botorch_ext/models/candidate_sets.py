@@ -1,4 +1,4 @@
-"""Sets of candidate models by name: grids, decompositions, draws, and one that grows."""
+"""Candidate sets by name: grids, decompositions, draws, and one that grows."""
 
 from __future__ import annotations
 

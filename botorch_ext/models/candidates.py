@@ -1,4 +1,4 @@
-"""CandidateModels: the set of models that hyperparameter elimination chooses from."""
+"""Candidates, the models that a strategy chooses from, and the set of one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.domains import as_points
-from botorch_ext.models.batches import ModelParts, Part
+from botorch_ext.models.batches import ModelParts
 from botorch_ext.models.candidate_sets import NamedSets
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.kernel_variants import GrowingFamily
+from botorch_ext.models.parts import Part
 from botorch_ext.models.specification import Candidate, candidate_list
 
 

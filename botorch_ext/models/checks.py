@@ -1,4 +1,4 @@
-"""Arguments of models, checked at the door."""
+"""Checks of the arguments of models, at the door."""
 
 from __future__ import annotations
 

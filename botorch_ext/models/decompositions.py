@@ -1,4 +1,4 @@
-"""Additive decompositions of the columns of a domain: all partitions, random trees."""
+"""Decompositions of the columns of a domain: all partitions, random trees."""
 
 from __future__ import annotations
 

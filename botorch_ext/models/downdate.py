@@ -1,4 +1,4 @@
-"""Downdate: the posterior without some of its rows, from the factor with all of them."""
+"""Downdate of a posterior: without some of its rows, from the factor with all of them."""
 
 from __future__ import annotations
 

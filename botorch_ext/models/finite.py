@@ -1,4 +1,4 @@
-"""FinitePosterior: mean and standard deviation on finitely many candidates, kept up to date."""
+"""Finite posteriors: mean and standard deviation on finitely many points, kept up to date."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class FinitePosterior(GrowingPosterior):
         """
         target = None if y is None else self.candidates.new_full((1,), y)
         # A strided column would slow the product with V down by a sixth.
-        cross = self.cross_factor(index).contiguous().unsqueeze(-1)
+        cross = self._V.block(slice(0, self.num_observations), slice(index, index + 1)).contiguous()
         self._append(self.candidates[index : index + 1], target, cross)
 
     def cross_factor(self, index: int) -> Tensor:

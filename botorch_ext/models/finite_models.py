@@ -1,4 +1,4 @@
-"""FiniteCandidates: many models on finitely many candidates, kept up to date."""
+"""Finite models: many models on finitely many points, kept up to date."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.models.batches import ModelParts, Part
+from botorch_ext.models.batches import ModelParts
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.downdate import moments_without
 from botorch_ext.models.finite import FinitePosterior
+from botorch_ext.models.parts import Part
 from botorch_ext.models.specification import Candidate
 
 

@@ -85,18 +85,14 @@ class GrowingRows:
         """``weights @ rows`` of the rows from ``start`` on: ``*batch x m x n'`` to ``*batch x m x
         width``."""
         stop, shared = start + weights.shape[-1], self._num_shared
-        early = max(min(stop, shared) - start, 0)
-        rows = self._buffer[..., start : start + early, :]
+        if stop > shared:
+            split = max(shared - start, 0)
+            late = weights[..., split:] @ self.block(slice(start + split, stop))
+            return late + self.combined(weights[..., :split], start) if split else late
+        rows = self._buffer[..., start:stop, :]
         if self._members is None:
-            total = weights[..., :early] @ rows
-        else:
-            total = torch.stack(
-                [weights[i, :, :early] @ rows[j] for i, j in enumerate(self._members)]
-            )
-        if self._late is not None and stop > shared:
-            late = self._late[..., start + early - shared : stop - shared, :]
-            total = total + weights[..., early:] @ late
-        return total
+            return weights @ rows
+        return torch.stack([weights[i] @ rows[j] for i, j in enumerate(self._members)])
 
     def append(self, rows: Tensor) -> None:
         """Adds ``*batch x m x width`` rows."""

@@ -1,4 +1,4 @@
-"""Joint posteriors of a model over the q points of each t-batch."""
+"""Joint posterior of a model over the q points of each t-batch."""
 
 from __future__ import annotations
 

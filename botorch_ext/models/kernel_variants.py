@@ -1,4 +1,4 @@
-"""Kernels that differ in one hyperparameter, and a family that grows with time."""
+"""Kernel variants that differ in a lengthscale: a family that grows with time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pending rows of a Cholesky factor: what keeps their targets at the posterior mean."""
+"""Pending columns of a Cholesky factor: what keeps their targets at the posterior mean."""
 
 from __future__ import annotations
 

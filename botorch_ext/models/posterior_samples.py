@@ -1,4 +1,4 @@
-"""Hyperparameters of BoTorch models: MCMC draws, or draws from their priors."""
+"""Posterior samples of the hyperparameters of BoTorch models, or draws from their priors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Posteriors given data with many repeated points, at the cost of the different ones."""
+"""Replicates: posteriors given many repeated points, at the cost of the different ones."""
 
 from __future__ import annotations
 

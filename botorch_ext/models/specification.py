@@ -1,4 +1,4 @@
-"""Specification of models without data: their kernels, noise variances, prior means and names."""
+"""Specification of models without data: kernels, noise variances, prior means and names."""
 
 from __future__ import annotations
 

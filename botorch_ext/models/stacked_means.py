@@ -1,4 +1,4 @@
-"""Stacked prior means: those of the models of a batch as one function."""
+"""Stacked means: the prior means of the models of a batch as one function."""
 
 from __future__ import annotations
 

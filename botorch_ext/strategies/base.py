@@ -344,7 +344,11 @@ class Strategy(ABC):
         """Changes the state by an event that `check_event` has accepted; what it warns of is raised
         by `ask`, `tell` and `abandon`, or taken by `take_warnings`."""
         self.history.apply(event)
-        self._absorb(event)
+        try:
+            self._absorb(event)
+        except BaseException:
+            self.history.undo()
+            raise
 
     def take_warnings(self) -> list[tuple[str, type[Warning]]]:
         """The messages and categories of the warnings that are yet to be raised, once."""

@@ -102,6 +102,13 @@ class History:
                 del self._pending[id]
         self.events.append(event)
 
+    def undo(self) -> None:
+        """Forgets the last event."""
+        before = History()
+        for event in self.events[:-1]:
+            before.apply(event)
+        vars(self).update(vars(before))
+
     def check(self, event: Event) -> None:
         """Raises unless the event can follow.
 

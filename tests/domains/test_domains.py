@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch.quasirandom import SobolEngine
 
-from botorch_ext import domains
-from botorch_ext.domains import Box, FiniteSet
+from botorch_ext.domains import Box, FiniteSet, finite_set
 from botorch_ext.exceptions import OutsideDomainError
 
 LOWER, UPPER = [2.0, -3.0, 100.0], [5.0, -1.0, 100.5]
@@ -186,7 +185,7 @@ def test_index_is_the_first_equal_row(device):
 @pytest.mark.parametrize("collide", [False, True])
 def test_index_of_many_points_is_the_definition(dtype, collide, device, monkeypatch):
     if collide:  # every second key is that of other points as well
-        monkeypatch.setattr(domains, "_row_keys", lambda X: X[:, 0].long() % 2)
+        monkeypatch.setattr(finite_set, "_row_keys", lambda X: X[:, 0].long() % 2)
     g = torch.Generator().manual_seed(0)
     points = torch.randint(-3, 4, (60, 3), generator=g).to(dtype) * 0.7
     X = torch.randint(-3, 4, (80, 3), generator=g).to(dtype) * 0.7

@@ -16,9 +16,9 @@ pytestmark = quietly
 
 # It grows with the information gain and with t.
 WIDTH = widths.Enlarged(widths.SelfNormalized(1.5, 0.1, 0.1), 0.05)
-# Nothing is refuted with so much noise.
+# Nothing is refuted with so much noise; half of delta is left for the width.
 METHODS = {
-    "he_gp_ucb": {"noise_std": 9.0},
+    "he_gp_ucb": {"noise_std": 9.0, "delta": 0.2},
     "mle_ucb": {},
     "expected_ucb": {},
     "a_gp_ucb": {},

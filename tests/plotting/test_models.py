@@ -269,7 +269,7 @@ def test_what_cannot_be_drawn_is_refused():
     other, fresh = RowsInTurn(LINE), elimination()
     for plot in (plot_models, plot_model_bands):
         with pytest.raises(
-            ValueError, match="strategy must be one over several models, got a Rows"
+            ValueError, match="strategy must be one that plays confidence bounds, got a Rows"
         ):
             plot(other)
     with pytest.raises(ValueError, match="strategy must have been told something it asked"):

@@ -58,6 +58,7 @@ class StableStrategy(BoundsStrategy):
         AllModelsRejectedWarning: Every model is refuted. The last one stays.
     """
 
+    takes_actions = False
     search: WorstCase
 
     def __init__(

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from botorch_ext import CandidateModels, algorithms
+from botorch_ext.models.growing_rows import GrowingRows
 from botorch_ext.strategies import Asked, Told, Trial
 from tests.strategies.adaptive.model_sessions import (
     METHODS,
@@ -39,7 +40,8 @@ def test_reports_of_hallucinated_trials_copy_no_posterior(method, domain, monkey
     strategy = make(method, domain(), **start(domain()))
     play_promptly(strategy, 3)
     strategy.ask()
-    monkeypatch.setattr("botorch_ext.strategies.adaptive.pending.deepcopy", None)
+    monkeypatch.setattr("copy.deepcopy", None)
+    monkeypatch.setattr(GrowingRows, "_owned", None)  # where shared rows are copied
     summary = strategy.report()
     monkeypatch.undo()
     asked = strategy.ask()

@@ -317,7 +317,8 @@ def asked(id, x, base=0, decision=None, **info):
 
 
 SECOND = [2.0, -2.7]  # row 1 of the set
-HE = {"index": 1, "model": 0, "mean": 0.1, "std": 0.2, "width": 2.0, "offset": 0.0}
+NUMBERS = {"mean": 0.1, "std": 0.2, "width": 2.0, "offset": 0.0}
+HE = {"index": 1, "model": 0, **NUMBERS, "told": NUMBERS}
 
 
 @pytest.mark.parametrize(
