@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any, TypedDict
 
 import torch
@@ -126,7 +127,7 @@ class BoundsStrategy(Strategy):
             rows = [] if self.initial is None else domain.index(self.initial[0]).tolist()
             self._initial_data_rows: list[int] = rows
         else:
-            posterior = models.fork()
+            posterior = deepcopy(models)
         # Of all models so far, and how many there were when each trial was asked.
         self.names: list[str] = list(models.names)
         self.num_known: list[int] = []
