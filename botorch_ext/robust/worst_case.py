@@ -20,13 +20,14 @@ from botorch_ext.search.models import UpperBounds
 _SCREENING_WORK, _FEWEST, _MOST = 2**31, 128, 1024
 # Centres of each model whose worst case is found in full, models that go on from there, and the
 # starts of each.
-_NUM_CENTERS, _NUM_FINALISTS, _NUM_STARTS = 8, 3, 16
+_NUM_CENTERS, _NUM_FINALISTS, _NUM_STARTS = 8, 3, 32
 # Coarse steps of each start, and those of the descents inside them.
 _COARSE_STEPS, _HASTY_DESCENT = 6, 6
 # Ends no further apart than this, relative to the sides of the box, are of one ridge.
 _APART = 0.05
-# How many ridges are climbed a few steps, with hasty descents; the best of them is climbed on.
-_NUM_RIDGES, _FEW_STEPS = 4, 4
+# How many ridges are climbed a few steps, with hasty descents; then the best and the next best are
+# climbed on, unless it is further behind than this, relative to the spread of the screened values.
+_NUM_RIDGES, _FEW_STEPS, _CLOSE = 4, 4, 0.01
 # Steps along a ridge, the first of them relative to the sides of the box, and the least.
 _RIDGE_STEPS, _FIRST_STEP, _LEAST_STEP = 25, 0.02, 1e-9
 # Steps of the descents on the way: at the top of a ridge bounds hardly vary along the sphere.
@@ -151,16 +152,24 @@ def maximize_worst_case(
     for _, end, position in climbed:
         if all(p != position or float((u - end).abs().max()) > _APART for u, p in ridges):
             ridges.append((end, position))
-    tolerance = _RIDGE_TOLERANCE * float(values.max() - values.min())
-    found: list[tuple[float, Tensor, int]] = []
-    for end, position in ridges[:_NUM_RIDGES]:
-        tops = [(value, top) for value, top, other in found if other == position]
-        objective, x = WorstCase(singles[position], hasty), box.from_unit(end)
-        x, value = _along_ridge(objective, x, tolerance, tops, _FEW_STEPS)
-        found.append((value, x, position))
-    _, x, position = max(found, key=lambda entry: entry[0])
+    spread = float(values.max() - values.min())
     brisk = BoxBalls(box, balls.radii, balls.norm, max_iterations=_BRISK_DESCENT)
-    x, _ = _along_ridge(WorstCase(singles[position], brisk), x, tolerance, [], _RIDGE_STEPS)
+    found: list[tuple[float, Tensor, int]] = []
+
+    def climb(x: Tensor, position: int, within: BoxBalls, num_steps: int) -> None:
+        tops = [(value, top) for value, top, other in found if other == position]
+        objective = WorstCase(singles[position], within)
+        x, value = _along_ridge(objective, x, _RIDGE_TOLERANCE * spread, tops, num_steps)
+        found.append((value, x, position))
+
+    for end, position in ridges[:_NUM_RIDGES]:
+        climb(box.from_unit(end), position, hasty, _FEW_STEPS)
+    ahead = sorted(found, key=lambda entry: entry[0], reverse=True)[:2]
+    found.clear()
+    for value, x, position in ahead:
+        if value >= ahead[0][0] - _CLOSE * spread:
+            climb(x, position, brisk, _RIDGE_STEPS)
+    _, x, position = max(found, key=lambda entry: entry[0])
     return x, position
 
 
