@@ -361,8 +361,9 @@ class BoundsStrategy(Strategy):
             self._rows.enter_newest()
             if self._looks_at_kernel_later and not self.warnings:
                 self._note_large_kernels(self._largest)
-            self.num_known.append(len(self.names))
+            known = len(self.names)
             self._grow()
+            self.num_known.append(known)
         is_datum = self._rows.absorb(event, self.history)
         if is_datum and isinstance(event, Told) and event.id >= len(self._initial_points):
             trial = self.history.trials[event.id]
