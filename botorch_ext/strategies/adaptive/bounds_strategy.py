@@ -308,7 +308,7 @@ class BoundsStrategy(Strategy):
         untold = self._rows.untold(self.history) if self.judge.needs_predictions else []
         width, offset = bounds.widths[position], bounds.offsets[position]
         if bounds.of_candidates is not None:
-            mean, std, _ = (values[position, at] for values in bounds.of_candidates)
+            mean, std = (values[position, at] for values in bounds.of_candidates[:2])
         else:
             mean, std, _ = models.moments_without(position, [], at)
         id = self.alive[position]
