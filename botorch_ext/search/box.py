@@ -253,7 +253,11 @@ def maximize_on_box(
 def evaluate(objective: Objective, X: Tensor) -> Tensor:
     """``m x d`` to ``m`` values, some thousand at a time; where they are not finite, the lowest
     that is."""
-    values = torch.cat([objective.value(chunk) for chunk in X.split(_CHUNK)])
+    return lowest_for_others(torch.cat([objective.value(chunk) for chunk in X.split(_CHUNK)]))
+
+
+def lowest_for_others(values: Tensor) -> Tensor:
+    """Values of which those that are not finite are the lowest that is."""
     finite = values.isfinite()
     return torch.where(finite, values, torch.where(finite, values, math.inf).min())
 

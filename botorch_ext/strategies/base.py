@@ -457,7 +457,8 @@ class Strategy(ABC):
 def _level_of_the_caller() -> int:
     """The ``stacklevel`` of the line that called this package."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("botorch_ext."):
+    # Code that `exec` was given has no name.
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("botorch_ext."):
         level, frame = level + 1, frame.f_back
     return level
 

@@ -308,7 +308,7 @@ class BoundsStrategy(Strategy):
         untold = self._rows.untold(self.history) if self.judge.needs_predictions else []
         width, offset = bounds.widths[position], bounds.offsets[position]
         if bounds.of_candidates is not None:
-            mean, std, _ = (values[position, at] for values in bounds.of_candidates)
+            mean, std = (values[position, at] for values in bounds.of_candidates[:2])
         else:
             mean, std, _ = models.moments_without(position, [], at)
         id = self.alive[position]
@@ -361,8 +361,9 @@ class BoundsStrategy(Strategy):
             self._rows.enter_newest()
             if self._looks_at_kernel_later and not self.warnings:
                 self._note_large_kernels(self._largest)
-            self.num_known.append(len(self.names))
+            known = len(self.names)
             self._grow()
+            self.num_known.append(known)
         is_datum = self._rows.absorb(event, self.history)
         if is_datum and isinstance(event, Told) and event.id >= len(self._initial_points):
             trial = self.history.trials[event.id]

@@ -15,6 +15,7 @@ from botorch_ext.immutable import Immutable
 from botorch_ext.robust.box_balls import BoxBalls
 from botorch_ext.robust.perturbations import FiniteBalls
 from botorch_ext.robust.worst_case import OwnBounds, lowest_bound, maximize_worst_case
+from botorch_ext.search.box import lowest_for_others
 from botorch_ext.search.highest import best_in_box, best_pair
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds
@@ -79,7 +80,7 @@ class Highest(Search):
             x, model = best_in_box(bounds.upper(), box, turn.seed, incumbents, contenders, weights)
             return Pick(x, model)
         if bounds.of_candidates is None:
-            values = bounds.upper().values(points)
+            values = lowest_for_others(bounds.upper().values(points))
         else:
             mean, _, half_width = bounds.of_candidates
             values = mean + half_width

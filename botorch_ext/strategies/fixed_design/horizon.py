@@ -67,11 +67,11 @@ class ObservedMeans(Immutable):
     """
 
     def __init__(self, model: KernelGP) -> None:
-        self._model = model
+        self.model = model
         self._last: tuple[Tensor, Tensor, Tensor] | None = None
 
     def at(self, X: Tensor, Y: Tensor) -> Tensor:
         """The ``n`` means at ``n x d`` points given their ``n`` values."""
         if self._last is None or not (X.equal(self._last[0]) and Y.equal(self._last[1])):
-            self._last = X, Y, means_with_repeats(self._model, X, Y)
+            self._last = X, Y, means_with_repeats(self.model, X, Y)
         return self._last[2]

@@ -97,7 +97,7 @@ class PhasedElimination(Strategy):
         require_prior(model, domain)
         self._note_large_kernel(float(model.largest_variance(probes_of(domain, None, self.seed))))
         self._raise_warnings()
-        self.model = model
+        self._means = ObservedMeans(model)
         self.width = as_width(width)
         self.round_lengths = rounds
         self.horizon = horizon
@@ -107,7 +107,6 @@ class PhasedElimination(Strategy):
         self._arena = arena_of(domain)
         self._delays: dict[int, int] = {}
         self._opening: _Opening | None = None
-        self._means = ObservedMeans(model)
         first = self._length_of(1)
         if first > horizon:
             message = (
@@ -115,6 +114,11 @@ class PhasedElimination(Strategy):
             )
             self._note(message, HorizonWarning)
             self._raise_warnings()
+
+    @property
+    def model(self) -> KernelGP:
+        """The prior, which is never copied: its mean may be a function that cannot be."""
+        return self._means.model
 
     def report(self) -> dict[str, Any]:
         return super().report() | {

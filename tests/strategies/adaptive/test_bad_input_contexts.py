@@ -518,3 +518,16 @@ def test_a_kernel_above_1_is_warned_of_once_where_only_contexts_show_it(method, 
     with pytest.warns(KernelBoundWarning, match="got 2"):
         replayed.replay(strategy.events)
     assert snapshot(replayed) == snapshot(strategy)
+
+
+def test_points_where_the_bound_is_not_finite_are_not_asked():
+    domain = FiniteSet(torch.tensor([[0.9], [0.2], [0.3]], dtype=torch.float64))
+    strategy = algorithms.cgp_ucb(
+        domain,
+        RBFKernel(),
+        noise_variance=0.01,
+        width=2.0,
+        mean=lambda X: torch.where((X[..., 0] > 0.5) & (X[..., 1] > 0.5), torch.nan, X[..., 0]),
+        context_domain=1,
+    )
+    assert strategy.ask(context=[0.9]).info["index"] == 2

@@ -369,3 +369,11 @@ def test_a_late_answer_to_a_rejected_model_rejects_nobody():
     assert strategy.alive == alive
     assert strategy.report()["warnings"] == []
     assert len(strategy.rejected) == 1
+
+
+def test_code_without_a_name_is_warned_as_well():
+    # Such as what `exec` runs.
+    models = CandidateModels(scaled(rbf(0.5), 3.0), LAMBDA)
+    names = {"build": algorithms.mle_ucb, "domain": finite(), "models": models}
+    with pytest.warns(KernelBoundWarning):
+        exec("build(domain, models, width=2.0)", names)

@@ -835,3 +835,25 @@ def test_seeds_differ(domain):
         strategy.ask(6)
     assert torch.equal(points(one), points(again))
     assert not torch.equal(points(one), points(other))
+
+
+@both_domains
+def test_a_prior_mean_that_cannot_be_copied(domain):
+    class Mean:
+        def __init__(self):
+            self._lock = threading.Lock()
+
+        def __call__(self, X):
+            return 0.1 * X[..., 0]
+
+    def new():
+        return algorithms.bpe(
+            domain(), kernel(), noise_variance=LAMBDA, width=2.0, horizon=20, mean=Mean()
+        )
+
+    strategy, other = new(), new()
+    for trial in strategy.ask(2):
+        strategy.tell(trial.id, 0.5)
+    other.replay(strategy.events)
+    assert other.report() == strategy.report()
+    strategy.clone()
