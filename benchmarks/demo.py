@@ -142,7 +142,7 @@ def picture(
         then = make()
         then.replay(events)
         posterior: Any = then.posterior  # a KernelGP: the domain is a box
-        width = float(then.width(posterior.num_observations + 1, posterior))
+        width = then.report()["current_width"]
         plot_posterior_1d(
             posterior,
             problem.domain,

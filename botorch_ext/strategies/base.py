@@ -161,7 +161,8 @@ class Strategy(ABC):
         self._apply(Abandoned(_plain_id(id)))
 
     def replay(self, events: Iterable[Event]) -> None:
-        """Applies recorded events: the state is then that of the strategy that recorded them.
+        """Applies recorded events: the state is then that of the strategy that recorded them. Parts
+        of the strategy that were read before, such as bases, are then no longer its own.
 
         Args:
             events: `events` of a strategy that was made with the same arguments.
@@ -341,8 +342,8 @@ class Strategy(ABC):
         self._check_event(event)
 
     def fold(self, event: Event) -> None:
-        """Changes the state by an event that `check_event` has accepted; what it warns of is raised
-        by `ask`, `tell` and `abandon`, or taken by `take_warnings`."""
+        """Changes the state by the event that `check_event` accepted last; what it warns of is
+        raised by `ask`, `tell` and `abandon`, or taken by `take_warnings`."""
         self.history.apply(event)
         try:
             self._absorb(event)

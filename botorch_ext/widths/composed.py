@@ -73,7 +73,7 @@ def with_delta(width: Width, delta: float) -> Width:
     if isinstance(width, Scaled | Enlarged):
         return replace(width, width=with_delta(as_width(width.width), delta))
     known: Any = width
-    names = [field.name for field in fields(known)] if is_dataclass(known) else []
+    names = [field.name for field in fields(known)] if is_dataclass(width) else []
     return replace(known, delta=delta) if "delta" in names else width
 
 

@@ -117,6 +117,7 @@ class SuspectedRegret(Judge):
     """
 
     needs_predictions = True
+    advises = True
 
     def __init__(
         self, noise_std: float, delta: float, rkhs_bound: float, constant: float, dim: int

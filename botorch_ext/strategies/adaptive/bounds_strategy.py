@@ -85,16 +85,14 @@ class BoundsStrategy(Strategy):
     Raises:
         ValueError: A batched model, models that do not take the points of the domain, a prior mean
             that is not finite there, mixed devices or dtypes, a model with transforms on a finite
-            set, as many widths as there are models not, or options that do not belong to the
-            pending policy.
+            set, as many widths as there are models not, options that do not belong to the pending
+            policy, or a judge whose advice the search does not heed.
 
     Warns:
         KernelBoundWarning: k(x, x) of a model exceeds 1 somewhere on the domain; with contexts of
             which no domain is known, at an asked point.
         AllModelsRejectedWarning: Every model is refuted. The last one stays.
     """
-
-    takes_actions = True
 
     def __init__(
         self,
@@ -120,6 +118,10 @@ class BoundsStrategy(Strategy):
         self.width = _checked_widths(width, models)
         self.search = Highest() if search is None else search
         self.judge = Judge() if judge is None else judge
+        self.takes_actions = self.search.takes_actions
+        if self.judge.advises and not self.search.takes_advice:
+            kinds = type(self.judge).__name__, type(self.search).__name__
+            raise ValueError(f"judge must let all models play, got {kinds[0]} with {kinds[1]}")
         if isinstance(domain, FiniteSet) and self.context_space is None:
             if isinstance(model, KernelGP) and model.has_transforms:
                 raise ValueError("model must not have input or outcome transforms on a FiniteSet")

@@ -117,9 +117,10 @@ class HyperparameterElimination(BoundsStrategy):
 
 
 def tested_width(
-    width: Width | float | Sequence[Width | float], misspecification: float, delta: float
+    width: Width | float | Sequence[Width | float], misspecification: float, delta: float | None
 ) -> Width | list[Width]:
     """The width beside tests that spend delta/2: enlarged, and valid with probability 1 - delta/2.
+    Without tests, delta None, only enlarged.
 
     Raises:
         ValueError: A width that is enlarged by another misspecification.
@@ -129,5 +130,6 @@ def tested_width(
     return _tested(width, misspecification, delta)
 
 
-def _tested(width: Width | float, misspecification: float, delta: float) -> Width:
-    return enlarged(with_delta(as_width(width), delta / 2), misspecification)
+def _tested(width: Width | float, misspecification: float, delta: float | None) -> Width:
+    width = as_width(width) if delta is None else with_delta(as_width(width), delta / 2)
+    return enlarged(width, misspecification)

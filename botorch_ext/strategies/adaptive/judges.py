@@ -51,6 +51,8 @@ class Judge:
 
     #: Whether trials record what their model predicts from told data alone.
     needs_predictions: bool = False
+    #: Whether it says which models may play, or how they are weighed.
+    advises: bool = False
 
     def contenders(self, standing: Standing) -> list[int] | None:
         """The positions among those alive of the models that may play; None for all."""
@@ -73,12 +75,16 @@ class Likeliest(Judge):
     """A judge that lets the model with the highest marginal likelihood play; of equal ones the
     first."""
 
+    advises = True
+
     def contenders(self, standing: Standing) -> list[int]:
         return [int(standing.evidence().argmax())]
 
 
 class Averaging(Judge):
     """A judge that weighs models by P(model | data), from a uniform prior."""
+
+    advises = True
 
     def weights(self, standing: Standing) -> Tensor:
         return standing.evidence().softmax(dim=0)
@@ -91,6 +97,8 @@ class Schedule(Judge):
         lengthscale_0: The first lengthscale.
         growth: g, of the step t.
     """
+
+    advises = True
 
     def __init__(self, lengthscale_0: float, growth: Callable[[int], float]) -> None:
         self.lengthscale_0, self.growth = lengthscale_0, growth

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
-from botorch_ext.strategies.adaptive.bounds_strategy import BoundsStrategy
+from botorch_ext.domains import Domain
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
+from botorch_ext.widths import Width
 
 
 class OptimisticStrategy(BoundsStrategy):
@@ -16,7 +19,21 @@ class OptimisticStrategy(BoundsStrategy):
         model: A `KernelGP`; it is copied, and data it holds count as steps.
         width: The confidence width, or a number.
         options: The keyword arguments of `BoundsStrategy`.
+
+    Raises:
+        ValueError: What `BoundsStrategy` raises, or several models.
     """
+
+    def __init__(
+        self,
+        domain: Domain,
+        model: KernelGP,
+        width: Width | float,
+        **options: Unpack[BoundsOptions],
+    ) -> None:
+        if not isinstance(model, KernelGP):
+            raise ValueError(f"model must be a KernelGP, got a {type(model).__name__}")
+        super().__init__(domain, model, width, **options)
 
     @property
     def posterior(self) -> Any:

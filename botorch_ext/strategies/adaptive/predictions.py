@@ -53,7 +53,7 @@ class Prediction:
                 f"{name} must be a dict with a model, a whole number, and {list(_NUMBERS)}, got "
                 f"{record!r}"
             )
-        parts = {name: record}
+        parts: dict[str, Any] = {name: record}
         if with_told:
             parts[f"'told' in the {name}"] = record.get("told")
         for whose, part in parts.items():

@@ -62,6 +62,11 @@ class Pick:
 class Search(Immutable, ABC):
     """Chooses by confidence bounds; it owns every budget and keeps nothing."""
 
+    #: Whether the actions may change from step to step.
+    takes_actions: bool = True
+    #: Whether it heeds the contenders and the weights of a judge.
+    takes_advice: bool = True
+
     @abstractmethod
     def best(self, bounds: Bounds, turn: Turn) -> Pick:
         """The choice of this turn."""
@@ -93,9 +98,14 @@ class WorstCase(Search):
     """The centre and the model whose upper bound is highest at its worst perturbation; then, among
     the perturbations of that centre, the point and the model with the lowest lower bound.
 
+    All models play, over all of the domain.
+
     Args:
         balls: What is within reach of each point of the domain.
     """
+
+    takes_actions = False
+    takes_advice = False
 
     def __init__(self, balls: FiniteBalls | BoxBalls) -> None:
         self.balls = balls

@@ -20,7 +20,7 @@ from botorch_ext.strategies.adaptive.elimination import PredictionTests, tested_
 from botorch_ext.strategies.adaptive.prediction_tests import RunningTest
 from botorch_ext.strategies.adaptive.searches import WorstCase
 from botorch_ext.strategies.events import Trial
-from botorch_ext.widths import Width, as_width, enlarged
+from botorch_ext.widths import Width
 
 
 class StableStrategy(BoundsStrategy):
@@ -58,7 +58,6 @@ class StableStrategy(BoundsStrategy):
         AllModelsRejectedWarning: Every model is refuted. The last one stays.
     """
 
-    takes_actions = False
     search: WorstCase
 
     def __init__(
@@ -80,11 +79,7 @@ class StableStrategy(BoundsStrategy):
         if noise_std is not None:
             sides = ("optimistic", "pessimistic")
             judge = PredictionTests(noise_std, delta, misspecification, sides)
-            width = tested_width(width, misspecification, delta)
-        elif isinstance(width, Sequence):
-            width = [enlarged(as_width(own), misspecification) for own in width]
-        else:
-            width = enlarged(as_width(width), misspecification)
+        width = tested_width(width, misspecification, None if judge is None else delta)
         if options.get("context_domain") is not None:
             raise ValueError("context_domain must be None: StableStrategy takes no contexts")
         super().__init__(

@@ -250,9 +250,10 @@ class PhasedElimination(Strategy):
 
     def _check_event(self, event: Event) -> None:
         if isinstance(event, Asked):
-            self._opening = self._opening_of(event.trial)
-            round = self.rounds[-1] if self._opening is None else self._opening.round
+            opening = self._opening_of(event.trial)
+            round = self.rounds[-1] if opening is None else opening.round
             self._check_planned(event.trial, round)
+            self._opening = opening
 
     def _absorb(self, event: Event) -> None:
         match event:
