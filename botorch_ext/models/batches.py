@@ -307,10 +307,15 @@ class ModelParts(ABC, Generic[Model]):
         def at(one: ModelWidth, model: Model) -> Tensor:
             # A number goes to its dtype at once: by way of float32 it would be rounded.
             number = torch.as_tensor(value(one, model), dtype=like.dtype, device=like.device)
-            return number.expand(model.batch_shape)
+            return number if number.ndim else number.expand(model.batch_shape)
 
         like = self.parts[0].model.noise_variance
         if not isinstance(width, Sequence):
+            if len(self) == 1:  # each microsecond counts where a step takes few of them
+                number = value(width, self.parts[0].model)
+                if isinstance(number, Tensor):
+                    return torch.as_tensor(number, dtype=like.dtype, device=like.device).view(1)
+                return like.new_full((1,), number)
             return self._gather(lambda model: at(width, model))
         if len(width) != len(self):
             raise ValueError(

@@ -13,6 +13,8 @@ from torch import Tensor
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.exceptions import UnknownTrialError
 
+_UNCHANGING = (int, float, str, type(None))
+
 
 @dataclass(frozen=True, eq=False)
 class Trial:
@@ -38,7 +40,16 @@ class Trial:
     def copy(self) -> Trial:
         """A trial that shares nothing with this one."""
         context = None if self.context is None else self.context.clone()
-        return Trial(self.id, self.x.clone(), context, deepcopy(self.info))
+        return Trial(self.id, self.x.clone(), context, _copied(self.info))
+
+
+def _copied(plain: Any) -> Any:
+    """A copy of numbers, strings, dicts and lists; several times as fast as `deepcopy`."""
+    if isinstance(plain, dict):
+        return {key: _copied(value) for key, value in plain.items()}
+    if isinstance(plain, list):
+        return [_copied(value) for value in plain]
+    return plain if isinstance(plain, _UNCHANGING) else deepcopy(plain)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from botorch_ext.search.models import UpperBounds
 Models = CandidateModels | FiniteCandidates
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Bounds:
     """mean +- (width * std + offset) of each of m models.
 
@@ -37,7 +37,8 @@ class Bounds:
         if not isinstance(self.models, FiniteCandidates):
             return None
         std = self.models.std
-        return self.models.mean, std, self.widths[:, None] * std + self.offsets[:, None]
+        half_width = (self.widths[:, None] * std).add_(self.offsets[:, None])
+        return self.models.mean, std, half_width
 
     def upper(self) -> UpperBounds:
         """The upper bounds of models of joint rows, as a function of the point."""

@@ -135,6 +135,8 @@ class BoundsStrategy(Strategy):
         self.num_known: list[int] = []
         # The places among the candidates of the models that the posterior still has.
         self.alive: list[int] = list(range(models.num_models))
+        # What was chosen last: it needs no check.
+        self._decided: dict[str, Any] | None = None
         # From the place of a model to the number of observations that refuted it.
         self.rejected: dict[int, int] = {}
         self.all_rejected_at: int | None = None
@@ -293,6 +295,7 @@ class BoundsStrategy(Strategy):
         info = pick.info | self._record(bounds, pick.model, place)
         if pick.opponent is not None:
             info["pessimistic"] = self._record(bounds, pick.opponent, place)
+        self._decided = info
         return pick.x, info
 
     def _bounds(self, posterior: Models, context: Tensor | None = None) -> Bounds:
@@ -341,7 +344,7 @@ class BoundsStrategy(Strategy):
     def _check_event(self, event: Event) -> None:
         if not isinstance(event, Asked):
             return
-        if event.trial.id >= len(self._initial_points):
+        if event.trial.id >= len(self._initial_points) and event.trial.info is not self._decided:
             self._check_played(event.trial)
         if self._looks_at_kernel_later:
             joint: Any = self._rows.posterior

@@ -21,7 +21,7 @@ from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Turn:
     """What a search may look at besides the bounds.
 
@@ -42,7 +42,7 @@ class Turn:
     weights: Tensor | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Pick:
     """What is chosen.
 
