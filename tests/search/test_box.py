@@ -140,3 +140,22 @@ def test_screening_points_reach_the_faces():
     assert (on_face == 0).sum() >= 100
     assert (on_face == BOX.dim).sum() >= 20
     assert_close(X, screening_points(BOX, 400, seed=1))
+
+
+def test_the_highest_of_forty_hills_that_are_nearly_equal():
+    # Two starts find it in 2 of these 12, the budget of an ask in 11.
+    box = Box([[2.0, -3.0], [5.0, 7.0]])
+    found = 0
+    for seed in range(12):
+        generator = torch.Generator().manual_seed(seed)
+        tops = torch.rand(40, 2, generator=generator, dtype=torch.float64)
+        heights = 1 + 0.02 * torch.rand(40, generator=generator, dtype=torch.float64)
+
+        def hills(X, tops=tops, heights=heights):
+            squares = (box.to_unit(X)[:, None] - tops).square().sum(dim=-1)
+            return torch.logsumexp(200 * heights * (-squares / 0.0032).exp(), dim=-1) / 200
+
+        x = maximize_bound(FunctionObjective(hills), box, seed, tops[:0], num_observations=400)
+        highest = hills(box.from_unit(tops)).max()
+        found += bool(hills(x[None])[0] >= highest - 1e-4)
+    assert found >= 10
