@@ -199,6 +199,7 @@ class FinitePosterior(GrowingPosterior):
             self.variance -= rows.square().sum(dim=-2)
         self._V.append(rows)
         self._inputs.append(X)
+        self._warn_of_jitter(n)
         if Y is None:
             return
         if start == n and m == 1:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 # A pivot of less than this many units in the last place is rounding, not information.
-_ROUNDING = 100
+_ROUNDING = 1000
 
 
 def least_pivot(prior_variance: Tensor) -> Tensor:

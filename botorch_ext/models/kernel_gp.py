@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Self
@@ -19,7 +18,6 @@ from gpytorch.kernels import Kernel
 from gpytorch.likelihoods import GaussianLikelihood
 from torch import Tensor
 
-from botorch_ext.exceptions import JitterWarning
 from botorch_ext.kernel_functions import freeze
 from botorch_ext.models.checks import (
     PriorMean,
@@ -269,13 +267,7 @@ class KernelGP(Predictions, Model, FantasizeMixin):
                 grown[..., :n, :] = self._inputs[..., :n, :]
             self._inputs = grown
         self._inputs[..., n : n + X.shape[-2], :] = X
-        if self.dtype == torch.float32 and bool((self.factor.jitter[..., n:] > 0).any()):
-            warnings.warn(
-                f"the float32 factorisation lost positive definiteness at observation {n}; "
-                "jitter was added to its diagonal entry (float64 is recommended)",
-                JitterWarning,
-                stacklevel=3,
-            )
+        self._warn_of_jitter(n)
 
     def _truncate(self, num_points: int) -> None:
         self.factor.truncate(num_points)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Self
@@ -10,6 +11,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext.exceptions import JitterWarning
 from botorch_ext.kernel_functions import KernelFunction
 from botorch_ext.kernel_functions.freezing import composed
 from botorch_ext.kernels.batching import selected_kernel
@@ -110,6 +112,20 @@ class GrowingPosterior:
         new = self.fork()
         new.keep(index)
         return new
+
+    def _warn_of_jitter(self, first: int) -> None:
+        """Warns where the rows from ``first`` on have the first jitter in float32."""
+        jitter = self.factor.jitter
+        if jitter.dtype == torch.float32 and bool(
+            jitter[..., first:].any() > jitter[..., :first].any()
+        ):
+            raised = float(jitter[..., first:].max())
+            message = (
+                f"float32 does not tell observation {first} from those before it: the noise "
+                f"variance of such rows is raised, of this one by {raised:.1g} (float64 is "
+                "recommended)"
+            )
+            warnings.warn(message, JitterWarning, stacklevel=4)
 
     def _check_rows(self, rows: Sequence[int]) -> None:
         if not all(0 <= row < self.num_observations for row in rows):
