@@ -20,6 +20,7 @@ ROOMS = (
     "exceptions",
     "checks",
     "immutable",
+    "distances",
     "domains",
     "kernels",
     "kernel_functions",

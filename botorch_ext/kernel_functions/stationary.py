@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from botorch_ext.distances import distances, squared_distances
 from botorch_ext.kernel_functions.base import KernelFunction, Pullback, columns, onto_columns
 
 # By smoothness nu: s = rate |x1 - x2| / lengthscale is what the profile is simplest in,
@@ -48,21 +49,21 @@ class StationaryKernel(KernelFunction):
         """s. One matrix of distances serves a whole batch of isotropic kernels."""
         rate = self._rate
         if rate.shape[-1] == 1:
-            return _cdist(X1, X2) * rate
-        return _cdist(X1 * rate, X2 * rate)
+            return distances(X1, X2) * rate
+        return distances(X1 * rate, X2 * rate)
 
     def _exponent(self, X1: Tensor, X2: Tensor) -> Tensor:
         """-s^2."""
         rate = self._rate
         if rate.shape[-1] == 1:
-            return _squared_cdist(X1, X2) * -rate.square()
+            return squared_distances(X1, X2) * -rate.square()
         if rate.ndim > 2 and X1.ndim == X2.ndim == 2:
             # Weighted sums of the squared differences in each column: d numbers for each pair of
             # points are shared by the batch, and summed by a matrix product.
             squares = (X1.mT.unsqueeze(-1) - X2.mT.unsqueeze(-2)).square()  # d x n1 x n2
             sums = -rate.square().squeeze(-2) @ squares.flatten(1)
             return sums.unflatten(-1, squares.shape[1:])
-        return _squared_cdist(X1 * rate, X2 * rate).neg_()
+        return squared_distances(X1 * rate, X2 * rate).neg_()
 
     def _rescale(self, K: Tensor) -> Tensor:
         if self.outputscale is None:
@@ -127,50 +128,3 @@ class StationaryKernel(KernelFunction):
         lengthscale = 1 / (self.inverse_lengthscale.unsqueeze(-3) * masks)
         outputscale = None if self.outputscale is None else self.outputscale.unsqueeze(-1)
         return StationaryKernel(self.nu, lengthscale, outputscale, self.active_dims)
-
-
-def _cdist(X1: Tensor, X2: Tensor) -> Tensor:
-    if _by_products(X1, X2):
-        return _squares_by_products(X1, X2).sqrt_()
-    return _direct_cdist(X1, X2)
-
-
-def _squared_cdist(X1: Tensor, X2: Tensor) -> Tensor:
-    if _by_products(X1, X2):
-        return _squares_by_products(X1, X2)
-    return _direct_cdist(X1, X2).square()
-
-
-def _direct_cdist(X1: Tensor, X2: Tensor) -> Tensor:
-    # The matrix-multiplication form of cdist loses half the digits at small distances.
-    return torch.cdist(X1, X2, compute_mode="donot_use_mm_for_euclid_dist")
-
-
-def _by_products(X1: Tensor, X2: Tensor) -> bool:
-    """Whether distances in many columns take less time by matrix products."""
-    (n1, d), n2 = X1.shape[-2:], X2.shape[-2]
-    large = d >= 32 and min(n1, n2) >= 16 and n1 * n2 * d >= 2**20
-    by_autograd = torch.is_grad_enabled() and (X1.requires_grad or X2.requires_grad)
-    return large and not by_autograd and X1.dtype == torch.float64 and X1.device.type == "cpu"
-
-
-def _squares_by_products(X1: Tensor, X2: Tensor) -> Tensor:
-    """Squared distances as |x1|^2 + |x2|^2 - 2 x1 x2, except where that loses more than two digits:
-    there they are sums of squared differences."""
-    batch = torch.broadcast_shapes(X1.shape[:-2], X2.shape[:-2])
-    X1, X2 = (X.expand(*batch, *X.shape[-2:]) for X in (X1, X2))
-    center = X1.mean(dim=-2, keepdim=True)
-    A, B = X1 - center, X2 - center
-    sizes = B.square().sum(dim=-1).unsqueeze(-2)
-    squares = A.new_empty(*batch, A.shape[-2], B.shape[-2])
-    # So many rows at once as fit into the cache.
-    for X, part, out in zip(*(Z.split(64, dim=-2) for Z in (X1, A, squares)), strict=True):
-        torch.matmul(part, B.mT, out=out)
-        scale = part.square().sum(dim=-1, keepdim=True) + sizes
-        out.mul_(-2).add_(scale)
-        *members, rows, columns = near = (out < scale.mul_(0.01)).nonzero(as_tuple=True)
-        if len(rows) <= out.numel() // 16:
-            out[near] = (X[*members, rows] - X2[*members, columns]).square().sum(dim=-1)
-        else:  # that many differences would take much memory
-            out.copy_(_direct_cdist(X, X2).square_())
-    return squares

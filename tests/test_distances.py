@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from botorch_ext.distances import _by_products, _squares_by_products
 from botorch_ext.kernel_functions import freeze
-from botorch_ext.kernel_functions.stationary import _by_products, _squares_by_products
 from tests.helpers import tolerance
 from tests.kernel_functions.kernels import scaled, spread, stationary
 

@@ -1,0 +1,56 @@
+"""Distances between the points of two sets."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def distances(X1: Tensor, X2: Tensor) -> Tensor:
+    """Euclidean distances: ``... x n1 x d`` and ``... x n2 x d`` to ``... x n1 x n2``, those of
+    points near each other to full precision."""
+    if _by_products(X1, X2):
+        return _squares_by_products(X1, X2).sqrt_()
+    return _direct_cdist(X1, X2)
+
+
+def squared_distances(X1: Tensor, X2: Tensor) -> Tensor:
+    """The squares of `distances`."""
+    if _by_products(X1, X2):
+        return _squares_by_products(X1, X2)
+    return _direct_cdist(X1, X2).square()
+
+
+def _direct_cdist(X1: Tensor, X2: Tensor) -> Tensor:
+    # The matrix-multiplication form of cdist loses half the digits at small distances.
+    return torch.cdist(X1, X2, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+def _by_products(X1: Tensor, X2: Tensor) -> bool:
+    """Whether distances in many columns take less time by matrix products."""
+    (n1, d), n2 = X1.shape[-2:], X2.shape[-2]
+    large = d >= 32 and min(n1, n2) >= 16 and n1 * n2 * d >= 2**20
+    by_autograd = torch.is_grad_enabled() and (X1.requires_grad or X2.requires_grad)
+    return large and not by_autograd and X1.dtype == torch.float64 and X1.device.type == "cpu"
+
+
+def _squares_by_products(X1: Tensor, X2: Tensor) -> Tensor:
+    """Squared distances as |x1|^2 + |x2|^2 - 2 x1 x2, except where that loses more than two digits:
+    there they are sums of squared differences."""
+    batch = torch.broadcast_shapes(X1.shape[:-2], X2.shape[:-2])
+    X1, X2 = (X.expand(*batch, *X.shape[-2:]) for X in (X1, X2))
+    center = X1.mean(dim=-2, keepdim=True)
+    A, B = X1 - center, X2 - center
+    sizes = B.square().sum(dim=-1).unsqueeze(-2)
+    squares = A.new_empty(*batch, A.shape[-2], B.shape[-2])
+    # So many rows at once as fit into the cache.
+    for X, part, out in zip(*(Z.split(64, dim=-2) for Z in (X1, A, squares)), strict=True):
+        torch.matmul(part, B.mT, out=out)
+        scale = part.square().sum(dim=-1, keepdim=True) + sizes
+        out.mul_(-2).add_(scale)
+        *members, rows, columns = near = (out < scale.mul_(0.01)).nonzero(as_tuple=True)
+        if len(rows) <= out.numel() // 16:
+            out[near] = (X[*members, rows] - X2[*members, columns]).square().sum(dim=-1)
+        else:  # that many differences would take much memory
+            out.copy_(_direct_cdist(X, X2).square_())
+    return squares
