@@ -5,10 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+# Differences, d for each pair of points, that are held at once on CUDA.
+_MOST_DIFFERENCES = 2**27
+
 
 def distances(X1: Tensor, X2: Tensor) -> Tensor:
     """Euclidean distances: ``... x n1 x d`` and ``... x n2 x d`` to ``... x n1 x n2``, those of
     points near each other to full precision."""
+    if X1.is_cuda:
+        squares = _squares_by_differences(X1, X2)
+        # The root of zero has no gradient.
+        return squares.clamp_min_(torch.finfo(squares.dtype).tiny).sqrt()
     if _by_products(X1, X2):
         return _squares_by_products(X1, X2).sqrt_()
     return _direct_cdist(X1, X2)
@@ -16,9 +23,26 @@ def distances(X1: Tensor, X2: Tensor) -> Tensor:
 
 def squared_distances(X1: Tensor, X2: Tensor) -> Tensor:
     """The squares of `distances`."""
+    if X1.is_cuda:
+        return _squares_by_differences(X1, X2)
     if _by_products(X1, X2):
         return _squares_by_products(X1, X2)
     return _direct_cdist(X1, X2).square()
+
+
+def _squares_by_differences(X1: Tensor, X2: Tensor) -> Tensor:
+    # cdist has a block of threads for each pair on CUDA, and fails from 2^31 pairs on.
+    (n1, d), n2 = X1.shape[-2:], X2.shape[-2]
+    batch = torch.broadcast_shapes(X1.shape[:-2], X2.shape[:-2])
+    rows = max(_MOST_DIFFERENCES // max(batch.numel() * n2 * d, 1), 1)
+    if rows >= n1:
+        return (X1.unsqueeze(-2) - X2.unsqueeze(-3)).square().sum(dim=-1)
+    squares = X1.new_empty(*batch, n1, n2)
+    for start in range(0, n1, rows):
+        some = slice(start, start + rows)
+        differences = X1[..., some, :].unsqueeze(-2) - X2.unsqueeze(-3)
+        squares[..., some, :] = differences.square().sum(dim=-1)
+    return squares
 
 
 def _direct_cdist(X1: Tensor, X2: Tensor) -> Tensor:

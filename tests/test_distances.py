@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from botorch_ext.distances import _by_products, _squares_by_products
+from botorch_ext import distances
+from botorch_ext.distances import _by_products, _squares_by_differences, _squares_by_products
 from botorch_ext.kernel_functions import freeze
 from tests.helpers import tolerance
 from tests.kernel_functions.kernels import scaled, spread, stationary
@@ -75,3 +76,14 @@ def test_distances_keep_their_digits():
         assert _by_products(X1, X2)
         squares = (X1.unsqueeze(1) - X2).square().sum(dim=-1)
         assert_close(_squares_by_products(X1, X2), squares, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("most", [2**27, 1000])
+def test_differences_in_chunks_are_the_distances(most, monkeypatch):
+    monkeypatch.setattr(distances, "_MOST_DIFFERENCES", most)
+    X1, X2 = points(20, 1), points(30, 2, (2,)).requires_grad_()
+    squares = _squares_by_differences(X1, X2)
+    exact = torch.cdist(X1, X2, compute_mode="donot_use_mm_for_euclid_dist").square()
+    assert_close(squares, exact, rtol=1e-12, atol=0)
+    (gradient,) = torch.autograd.grad(squares.sum(), X2)
+    assert_close(gradient, 2 * (20 * X2 - X1.sum(dim=0)).detach(), rtol=1e-9, atol=1e-9)
