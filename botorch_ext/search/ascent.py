@@ -18,6 +18,9 @@ _MAX_HALVINGS = 25
 # In a race a start gives up where so many times the gain that its quadratic model promises would
 # leave it below the best so far; not in the first steps, when that model is a guess.
 _HOPE, _HEAD_START = 4.0, 4
+# Where shapes never change: lengths of a step that are tried at once, and iterations that the host
+# does not look at.
+_NUM_LENGTHS, _UNSEEN = 5, 8
 # Step lengths `feasible_ascent` tries at once, relative to the last one taken.
 _LENGTHS = (2.0, 1.0, 0.5, 0.25)
 
@@ -56,32 +59,36 @@ def projected_bfgs(
     def evaluate(x: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         return value_and_gradient(x, rows) if with_rows else value_and_gradient(x)
 
-    d = starts.shape[-1]
+    climb = _all_to_the_end if starts.is_cuda else _those_that_move
+    return climb(evaluate, starts, gradient_tolerance, value_tolerance, max_iterations, race)
+
+
+def _those_that_move(
+    evaluate: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+    starts: Tensor,
+    gradient_tolerance: float,
+    value_tolerance: float,
+    max_iterations: int,
+    race: bool,
+) -> tuple[Tensor, Tensor]:
+    """Starts that have ended take no time: best on the CPU."""
     # Results, and the rows of them that still move; everything below has one entry per moving
     # start.
     rows = torch.arange(len(starts), device=starts.device)
     final_x, (final_f, g) = starts.clone(), evaluate(starts, rows)
     x, f = final_x.clone(), final_f.clone()
-    eye = torch.eye(d, dtype=starts.dtype, device=starts.device)
+    eye = torch.eye(starts.shape[-1], dtype=starts.dtype, device=starts.device)
     B = _first_matrix(g, eye)
     fresh = torch.ones_like(f, dtype=torch.bool)
     for iteration in range(max_iterations):
-        free = ~(((x <= 0) & (g < 0)) | ((x >= 1) & (g > 0)))
+        free = _free(x, g)
         moving = (torch.where(free, g, 0).abs() > gradient_tolerance).any(dim=-1)
         if not bool(moving.all()):
             rows, x, f, g, B, fresh, free = (a[moving] for a in (rows, x, f, g, B, fresh, free))
         if not len(rows):
             break
-        reduced = torch.where(free, g, 0)
-        # The Newton system of the free coordinates alone; the identity for the others, which stay.
-        both = free.unsqueeze(-1) & free.unsqueeze(-2)
-        factor, _ = torch.linalg.cholesky_ex(torch.where(both, B, eye))
-        step = torch.cholesky_solve(reduced.unsqueeze(-1), factor).squeeze(-1)
-        # B is positive definite; this only catches rounding.
-        uphill = (step * reduced).sum(dim=-1) > 0
-        step = torch.where(uphill[:, None], step, reduced)
+        step, promised = _newton_step(free, g, B, eye)
         if race and iteration >= _HEAD_START:
-            promised = 0.5 * (step * reduced).sum(dim=-1)
             near = ~(f + _HOPE * promised < final_f.max())  # NaN leaves all of them
             rows, x, f, g, B, fresh, step = (a[near] for a in (rows, x, f, g, B, fresh, step))
             if not len(rows):
@@ -101,6 +108,77 @@ def projected_bfgs(
         if not len(rows):
             break
     return final_x, final_f
+
+
+def _all_to_the_end(
+    evaluate: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+    starts: Tensor,
+    gradient_tolerance: float,
+    value_tolerance: float,
+    max_iterations: int,
+    race: bool,
+) -> tuple[Tensor, Tensor]:
+    """Shapes never change, several lengths of a step are tried at once, and the host looks at the
+    device every few iterations only: best where launches and waiting cost more than arithmetic."""
+    rows = torch.arange(len(starts), device=starts.device)
+    powers = torch.arange(_NUM_LENGTHS, dtype=starts.dtype, device=starts.device)
+    lengths, order = 2.0**-powers, _NUM_LENGTHS - powers
+    each = rows.repeat_interleave(_NUM_LENGTHS)
+    x, (f, g) = starts, evaluate(starts, rows)
+    eye = torch.eye(starts.shape[-1], dtype=starts.dtype, device=starts.device)
+    B, longest = _first_matrix(g, eye), torch.ones_like(f)
+    fresh = torch.ones_like(f, dtype=torch.bool)
+    going = fresh
+    for iteration in range(max_iterations):
+        free = _free(x, g)
+        going = going & (torch.where(free, g, 0).abs() > gradient_tolerance).any(dim=-1)
+        if iteration % _UNSEEN == _UNSEEN - 1 and not bool(going.any()):
+            break
+        step, promised = _newton_step(free, g, B, eye)
+        if race and iteration >= _HEAD_START:
+            going = going & ~(f + _HOPE * promised < f.max())
+        least = value_tolerance * f.abs().clamp_min(1)
+        trial = x[:, None] + (longest[:, None] * lengths).unsqueeze(-1) * step[:, None]  # k x s x d
+        trial = trial.clamp(0, 1)
+        trial_f, trial_g = evaluate(trial.flatten(0, 1), each)
+        trial_f, trial_g = trial_f.view_as(trial[..., 0]), trial_g.view_as(trial)
+        predicted = (g[:, None] * (trial - x[:, None])).sum(dim=-1)
+        gain = trial_f - f[:, None]
+        enough = (gain >= _SUFFICIENT * predicted) & (gain > 0) & going[:, None]
+        pick = (enough * order).argmax(dim=-1)  # the longest
+        moved, picked = enough.any(dim=-1), rows * _NUM_LENGTHS + pick
+        new_x = torch.where(moved[:, None], trial.flatten(0, 1)[picked], x)
+        new_g = torch.where(moved[:, None], trial_g.flatten(0, 1)[picked], g)
+        new_f = torch.where(moved, trial_f.flatten()[picked], f)
+        gained = new_f - f
+        B, fresh = _update(B, fresh, new_x - x, g - new_g, eye)
+        x, f, g = new_x, new_f, new_g
+        # Steps that are shorter still come next.
+        shorter = ~moved & (predicted[:, -1] > least) & (longest > 2.0**-_MAX_HALVINGS)
+        longest = torch.where(shorter, longest * lengths[-1] / 2, 1)
+        stuck = (gained <= least) & ~shorter
+        B = torch.where((stuck & ~fresh)[:, None, None], _first_matrix(g, eye), B)
+        going = going & (~stuck | ~fresh)
+        fresh = fresh | stuck
+    return x, f
+
+
+def _free(x: Tensor, g: Tensor) -> Tensor:
+    """The coordinates that are not held at a face."""
+    return ~(((x <= 0) & (g < 0)) | ((x >= 1) & (g > 0)))
+
+
+def _newton_step(free: Tensor, g: Tensor, B: Tensor, eye: Tensor) -> tuple[Tensor, Tensor]:
+    """The quasi-Newton steps of the free coordinates, and what they promise to gain."""
+    reduced = torch.where(free, g, 0)
+    # The Newton system of the free coordinates alone; the identity for the others, which stay.
+    both = free.unsqueeze(-1) & free.unsqueeze(-2)
+    factor, _ = torch.linalg.cholesky_ex(torch.where(both, B, eye))
+    step = torch.cholesky_solve(reduced.unsqueeze(-1), factor).squeeze(-1)
+    # B is positive definite; this only catches rounding.
+    uphill = (step * reduced).sum(dim=-1) > 0
+    step = torch.where(uphill[:, None], step, reduced)
+    return step, 0.5 * (step * reduced).sum(dim=-1)
 
 
 def _first_matrix(g: Tensor, eye: Tensor) -> Tensor:

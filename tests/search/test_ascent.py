@@ -3,7 +3,15 @@ import torch
 from scipy.optimize import lsq_linear
 from torch.testing import assert_close
 
+from botorch_ext.search import ascent
 from botorch_ext.search.ascent import feasible_ascent, projected_bfgs
+
+
+@pytest.fixture(params=["those that move", "all to the end"], autouse=True)
+def form(request, monkeypatch):
+    """Both forms pass the same tests, wherever they are used."""
+    if request.param == "all to the end":
+        monkeypatch.setattr(ascent, "_those_that_move", ascent._all_to_the_end)
 
 
 def with_gradient(function):
