@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -10,7 +10,11 @@ from torch import Tensor
 
 
 def as_points(
-    X: Tensor | Sequence[float] | Sequence[Sequence[float]], dim: int, like: Tensor, name: str = "X"
+    X: Tensor | Sequence[float] | Sequence[Sequence[float]],
+    dim: int,
+    like: Tensor,
+    name: str = "X",
+    look: bool = True,
 ) -> Tensor:
     """Checks points at the door.
 
@@ -19,6 +23,7 @@ def as_points(
         dim: The expected ``d``.
         like: A tensor whose dtype and device the points must share.
         name: The name of the argument, for the error message.
+        look: Whether entries are looked at; else the caller does, with `require_finite`.
 
     Returns:
         A ``n x d``-dim tensor.
@@ -31,9 +36,21 @@ def as_points(
         X = X.unsqueeze(0)
     if X.ndim != 2 or X.shape[-1] != dim:
         raise ValueError(f"{name} must have shape (n, {dim}) or ({dim},), got {tuple(X.shape)}")
-    if not bool(torch.isfinite(X).all()):
-        raise ValueError(f"{name} must be finite, got NaN or infinite entries")
+    if look:
+        require_finite({name: X})
     return X
+
+
+def require_finite(arguments: Mapping[str, Tensor]) -> None:
+    """A ValueError that names the first of the arguments with an entry that is not finite. One look
+    at the device does for all of them."""
+    # A sum is finite where all entries are, unless it overflows.
+    sums = [values.sum() for values in arguments.values()]
+    if bool(torch.stack(sums).isfinite().all()):
+        return
+    for name, values in arguments.items():
+        if not bool(torch.isfinite(values).all()):
+            raise ValueError(f"{name} must be finite, got NaN or infinite entries")
 
 
 def checked_like(values: Any, like: Tensor, name: str) -> Tensor:

@@ -10,6 +10,7 @@ from gpytorch.means import Mean
 from torch import Tensor
 
 from botorch_ext.domains import as_points, require_same_kind
+from botorch_ext.domains.points import require_finite
 
 PriorMean = Mean | Callable[[Tensor], Tensor]
 
@@ -37,22 +38,25 @@ def checked_noise_variance(
     return noise
 
 
-def checked_values(Y: Tensor, num_points: int, like: Tensor, name: str = "Y") -> Tensor:
-    """``n x 1`` or ``n`` observations as a ``n``-dim tensor, or a ValueError."""
+def checked_values(
+    Y: Tensor, num_points: int, like: Tensor, name: str = "Y", look: bool = True
+) -> Tensor:
+    """``n x 1`` or ``n`` observations as a ``n``-dim tensor, or a ValueError; ``look`` as for
+    `as_points`."""
     require_same_kind(Y, like, name)
     if Y.shape not in ((num_points,), (num_points, 1)):
         raise ValueError(
             f"{name} must have shape ({num_points}, 1) or ({num_points},), got {tuple(Y.shape)}"
         )
-    if not bool(torch.isfinite(Y).all()):
-        raise ValueError(f"{name} must be finite, got NaN or infinite entries")
+    if look:
+        require_finite({name: Y})
     return Y.reshape(num_points)
 
 
 def checked_inputs(
     X: Tensor, dim: int, like: Tensor, transform: Callable[[Tensor], Tensor] | None
 ) -> tuple[Tensor, Tensor]:
-    """Inputs as ``n x d``, and transformed, or a ValueError.
+    """Inputs as ``n x d``, and transformed, or a ValueError; their entries are not looked at.
 
     Args:
         X: ``n x d``.
@@ -62,9 +66,9 @@ def checked_inputs(
         transform: None where inputs stay as they are.
     """
     if transform is None:
-        X = as_points(X, dim or X.shape[-1], like)
+        X = as_points(X, dim or X.shape[-1], like, look=False)
         return X, X
-    X = as_points(X, X.shape[-1], like)
+    X = as_points(X, X.shape[-1], like, look=False)
     Z = transformed(X, transform)
     if dim not in (0, Z.shape[-1]):
         raise ValueError(

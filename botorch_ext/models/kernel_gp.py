@@ -18,6 +18,7 @@ from gpytorch.kernels import Kernel
 from gpytorch.likelihoods import GaussianLikelihood
 from torch import Tensor
 
+from botorch_ext.domains.points import require_finite
 from botorch_ext.kernel_functions import freeze
 from botorch_ext.models.checks import (
     PriorMean,
@@ -29,7 +30,7 @@ from botorch_ext.models.checks import (
 from botorch_ext.models.cholesky import GrowingCholesky
 from botorch_ext.models.freezing import frozen_parts
 from botorch_ext.models.joint_posterior import joint_distribution
-from botorch_ext.models.predictions import Predictions, require_values
+from botorch_ext.models.predictions import Predictions
 from botorch_ext.models.stacked_means import selected_mean
 
 
@@ -193,10 +194,15 @@ class KernelGP(Predictions, Model, FantasizeMixin):
         transform = self.transform_inputs if hasattr(self, "input_transform") else None
         with torch.no_grad():
             X, Z = checked_inputs(X, self.dim, self.noise_variance, transform)
+            K = self.kernel_function(Z, Z)
+            given = {"X": X, "kernel at X": K.diagonal(dim1=-2, dim2=-1)}
+            if Y is not None:
+                given["Y"] = Y = checked_values(Y, len(X), self.noise_variance, look=False)
+            require_finite(given)
         if Y is not None:
-            Y = self._transform_values(checked_values(Y, len(X), self.noise_variance), X)
+            Y = self._transform_values(Y, X)
         with torch.no_grad():
-            self._append(Z, Y)
+            self._append(Z, Y, K)
 
     def set_targets(self, rows: list[int], Y: Tensor) -> None:
         """Gives rows new values: pending rows become known, known ones are replaced.
@@ -255,11 +261,10 @@ class KernelGP(Predictions, Model, FantasizeMixin):
             vars(new)[name] = dict(vars(self)[name])
         return new
 
-    def _append(self, X: Tensor, Y: Tensor | None) -> None:
+    def _append(self, X: Tensor, Y: Tensor | None, K: Tensor | None = None) -> None:
         n = self.num_observations
         y = None if Y is None else Y - self._prior_mean(X)
-        K = self.kernel_function(X, X)
-        require_values(K.diagonal(dim1=-2, dim2=-1))
+        K = self.kernel_function(X, X) if K is None else K
         self.factor.append(self._cross(X), K, y)
         if self.factor.capacity > self._inputs.shape[-2]:
             grown = X.new_zeros(*self._inputs.shape[:-2], self.factor.capacity, X.shape[-1])
