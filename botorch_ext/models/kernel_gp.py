@@ -197,7 +197,8 @@ class KernelGP(Predictions, Model, FantasizeMixin):
             K = self.kernel_function(Z, Z)
             given = {"X": X, "kernel at X": K.diagonal(dim1=-2, dim2=-1)}
             if Y is not None:
-                given["Y"] = Y = checked_values(Y, len(X), self.noise_variance, look=False)
+                Y = checked_values(Y, len(X), self.noise_variance, look=False)
+                given["Y"] = Y
             require_finite(given)
         if Y is not None:
             Y = self._transform_values(Y, X)

@@ -14,6 +14,7 @@ from linear_operator.operators import DiagLinearOperator
 from torch import Tensor
 
 from botorch_ext.domains import require_same_kind
+from botorch_ext.domains.points import require_finite
 from botorch_ext.models.checks import PriorMean, transformed
 from botorch_ext.models.downdate import moments_without
 from botorch_ext.models.posterior import GrowingPosterior
@@ -42,7 +43,7 @@ class Predictions(GrowingPosterior):
         """
         prior = self.kernel_function.diagonal(self.transform_inputs(X))
         largest = prior.expand(*self.batch_shape, len(X)).amax(dim=-1)
-        require_values(largest)
+        require_finite({"kernel at X": largest})
         return largest
 
     @torch.no_grad()
@@ -187,9 +188,3 @@ class Predictions(GrowingPosterior):
         (gradient,) = torch.autograd.grad(values.sum(), X, materialize_grads=True)
         # At a cusp autograd may give NaN or infinity.
         return values.detach(), gradient.nan_to_num(0.0, 0.0, 0.0)
-
-
-def require_values(variances: Tensor) -> None:
-    """A ValueError where a kernel has no value: away from the CPU it cannot say so itself."""
-    if bool(variances.isnan().any()):
-        raise ValueError("kernel must have a value at every point, got NaN")
