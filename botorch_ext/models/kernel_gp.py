@@ -265,8 +265,8 @@ class KernelGP(Predictions, Model, FantasizeMixin):
     def _append(self, X: Tensor, Y: Tensor | None, K: Tensor | None = None) -> None:
         n = self.num_observations
         y = None if Y is None else Y - self._prior_mean(X)
-        K = self.kernel_function(X, X) if K is None else K
-        self.factor.append(self._cross(X), K, y)
+        covariance = self.kernel_function(X, X) if K is None else K
+        self.factor.append(self._cross(X), covariance, y)
         if self.factor.capacity > self._inputs.shape[-2]:
             grown = X.new_zeros(*self._inputs.shape[:-2], self.factor.capacity, X.shape[-1])
             if n:
