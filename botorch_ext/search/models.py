@@ -82,7 +82,7 @@ class AverageBound:
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         m = len(self.probabilities)
-        climber = _Climber(self.bounds, X.shape[0])
+        climber = _Climber(self.bounds)
         values, gradients = climber.value_and_gradient(X.repeat(m, 1))
         weights = self.probabilities[climber.positions]
         return weights @ values.view(m, -1), (
@@ -91,14 +91,13 @@ class AverageBound:
 
 
 class _Climber:
-    """Upper bounds at points that each belong to one model: s points for each of m models.
+    """Upper bounds at points that each belong to one model: as many points for each of m models.
 
     Points are in the order of `positions`: all of a model's together.
     """
 
-    def __init__(self, bounds: UpperBounds, num_points: int) -> None:
+    def __init__(self, bounds: UpperBounds) -> None:
         self._parts: list[tuple[ConfidenceBound, Tensor]] = []
-        self._num_points = num_points
         self.positions: list[int] = []
         for part in bounds.models.parts:
             self.positions += part.positions
@@ -110,9 +109,10 @@ class _Climber:
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """``(m s) x d`` points to ``m s`` values and ``(m s) x d`` gradients."""
         values, gradients, start = [], [], 0
+        num_points = len(X) // len(self.positions)
         for bound, offsets in self._parts:
-            stop = start + len(offsets) * self._num_points
-            points = X[start:stop].view(len(offsets), self._num_points, -1)
+            stop = start + len(offsets) * num_points
+            points = X[start:stop].view(len(offsets), num_points, -1)
             value, gradient = bound.value_and_gradient(points)
             values.append((value + offsets[:, None]).flatten())
             gradients.append(gradient.flatten(0, 1))
@@ -199,10 +199,12 @@ def _climb(
     Returns:
         ``m x s x d`` ends and their ``m x s`` heights, none below its start.
     """
-    climber = _Climber(bounds, starts.shape[1])
+    climber = _Climber(bounds)
     flat = starts[climber.positions].flatten(0, 1)
 
     def own(points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        if len(rows) >= len(flat):  # of all starts, in their order
+            return climber.value_and_gradient(points)
         # All of them each time: a batch of models is not cut to those that still climb.
         value, gradient = climber.value_and_gradient(flat.index_copy(0, rows, points))
         return value[rows], gradient[rows]
