@@ -54,7 +54,7 @@ class LivingBytes:
 
 @contextmanager
 def following_memory() -> Iterator[LivingBytes]:
-    """Follows the bytes of the tensors on the device within; buffers inside kernels are not seen."""
+    """Follows the bytes of the tensors on the device, but for buffers inside of operations."""
     living = LivingBytes()
     BIRTHS.append(living.add)
     try:

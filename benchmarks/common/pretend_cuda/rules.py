@@ -12,11 +12,16 @@ from functools import cache
 import torch
 from torch._ops import OpOverload
 
-_VIEWS = frozenset(
+
+def _names(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+_VIEWS = _names(
     "view _unsafe_view slice select expand permute transpose t unsqueeze squeeze diagonal alias "
     "detach split split_with_sizes unbind as_strided _reshape_alias unfold lift_fresh lift empty "
     "empty_like new_empty new_empty_strided empty_strided sym_size sym_stride sym_numel "
-    "is_same_size reshape view_as_real chunk _local_scalar_dense".split()
+    "is_same_size reshape view_as_real chunk _local_scalar_dense"
 )
 
 _LAUNCHES = {
@@ -37,22 +42,20 @@ _LAUNCHES = {
 }
 MASK_LAUNCHES = 3  # an index by a boolean mask is a nonzero first
 
-_STOPS = frozenset(
+_STOPS = _names(
     "_local_scalar_dense nonzero masked_select _unique2 unique_dim unique_consecutive equal "
-    "_linalg_check_errors bincount _linalg_eigh is_nonzero".split()
+    "_linalg_check_errors bincount _linalg_eigh is_nonzero"
 )
 
-_NONDETERMINISTIC = frozenset(
+_NONDETERMINISTIC = _names(
     "index_add index_add_ scatter_add scatter_add_ cumsum _cdist_backward bincount histc put_ "
-    "scatter_reduce scatter_reduce_ kthvalue median".split()
+    "scatter_reduce scatter_reduce_ kthvalue median"
 )
 
-_INDEXING = frozenset("index index_put index_put_ _index_put_impl_ _unsafe_index".split())
+_INDEXING = _names("index index_put index_put_ _index_put_impl_ _unsafe_index")
 
 # Beside the pointwise ones: a value without dimensions may lie on the CPU.
-_TAKES_SCALARS = frozenset(
-    "fill fill_ masked_fill masked_fill_ index_fill index_fill_ rsub".split()
-)
+_TAKES_SCALARS = _names("fill fill_ masked_fill masked_fill_ index_fill index_fill_ rsub")
 
 
 @dataclass(frozen=True)
