@@ -149,16 +149,16 @@ def count_upload(kind: str, *, waits: bool = True) -> None:
 
 
 @contextmanager
-def counting(*, by_line: bool = False) -> Iterator[Tally]:
+def counting(tally: Tally | None = None) -> Iterator[Tally]:
     """Counts what happens within.
 
     Args:
-        by_line: Whether to count launches by line too, which takes time.
+        tally: What to add to; None starts a new one.
 
     Returns:
         What was counted so far, in a context manager.
     """
-    watch = _Watch(Tally(by_line))
+    watch = _Watch(Tally() if tally is None else tally)
     _watches.append(watch)
     try:
         yield watch.tally
@@ -185,7 +185,7 @@ def budget(
         stops: At most so many.
         uploads: At most so many.
     """
-    with counting(by_line=launches is not None) as tally:
+    with counting(Tally(by_line=launches is not None)) as tally:
         yield tally
     for what, allowed, reached, lines in (
         ("launches", launches, tally.launches, tally.lines),
