@@ -10,7 +10,12 @@ from torch import Tensor
 from torch.utils._mode_utils import no_dispatch
 
 from benchmarks.common.pretend_cuda.rules import MASK_LAUNCHES, Operation, rules_of
-from benchmarks.common.pretend_cuda.tally import count_operation, count_stop, count_upload
+from benchmarks.common.pretend_cuda.tally import (
+    cause,
+    count_operation,
+    count_stop,
+    count_upload,
+)
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
 _MASKS = (torch.bool, torch.uint8)
@@ -250,9 +255,10 @@ def _index(operation: Operation, args: tuple[Any, ...]) -> int:
     if not isinstance(x, PretendTensor):
         if any(isinstance(index, PretendTensor) for index in indices):
             raise RuntimeError(
-                "indices should be either on cpu or on the same device as the indexed tensor (cpu)"
+                "indices should be either on cpu or on the same device as the indexed tensor (cpu) "
+                f"(when checking arguments for {operation.name}, {cause()})"
             )
-        raise RuntimeError("Expected all tensors to be on the same device, cpu and cuda:0")
+        _refuse(operation)
     if isinstance(value, Tensor) and not isinstance(value, PretendTensor) and value.dim():
         _refuse(operation)
     launches = 0
@@ -287,7 +293,7 @@ def _refuse_mixes(operation: Operation, args: tuple[Any, ...], outside: list[Ten
 def _refuse(operation: Operation) -> None:
     raise RuntimeError(
         "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and "
-        f"cpu! (when checking arguments for {operation.name})"
+        f"cpu! (when checking arguments for {operation.name}, {cause()})"
     )
 
 
