@@ -1,9 +1,11 @@
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 import torch
 
+from benchmarks.common.pretend_cuda import PretendCUDA
 from tests.helpers import devices
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # no windows, also where there is a display
@@ -12,5 +14,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(params=devices())
-def device(request: pytest.FixtureRequest) -> torch.device:
-    return torch.device(request.param)
+def device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
+    if request.param == "pretended-cuda":
+        with PretendCUDA():
+            yield torch.device("cuda")
+    else:
+        yield torch.device(request.param)

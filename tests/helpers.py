@@ -24,5 +24,5 @@ def tolerance(dtype: torch.dtype) -> dict[str, float]:
 
 
 def devices() -> list[str]:
-    """The devices each device-dependent test runs on: the CPU, and CUDA where there is one."""
-    return ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+    """The devices each device-dependent test runs on: the CPU, and CUDA or what pretends to be."""
+    return ["cpu", "cuda" if torch.cuda.is_available() else "pretended-cuda"]

@@ -46,7 +46,7 @@ def studies_on_grid(side: int, horizon: int, device: torch.device) -> Callable[[
     def method(name: str) -> bx.Strategy:
         match name:
             case "BPE-Delay":
-                return _bpe_delay(domain, horizon)
+                return bpe_delay(domain, horizon)
             case "GP-UCB-SDF":
                 return bx.algorithms.gp_ucb_sdf(
                     domain, rbf(1.0), minimum=minimum, timeout=100, **common
@@ -82,19 +82,27 @@ def delayed_on_box(options: Options) -> list[Row]:
 
 def study_on_box(horizon: int, device: torch.device) -> tuple[bx.PhasedElimination, float]:
     """BPE-Delay at the end of a study on the box, and the seconds it took."""
-    box = bx.Box([[-_SIDE, -_SIDE], [_SIDE, _SIDE]], device=device)
-    problem = RKHSFunction.random(box, rbf(1.0), norm=3.0, noise_std=_NOISE_STD)
-    strategy = _bpe_delay(box, horizon)
+    problem = problem_on_box(device)
+    strategy = bpe_delay(problem.domain, horizon)
     return strategy, bx.simulate(strategy, problem, horizon, delay=_DELAY).seconds
 
 
-def _bpe_delay(domain: bx.FiniteSet | bx.Box, horizon: int) -> bx.PhasedElimination:
+def problem_on_box(device: torch.device) -> RKHSFunction:
+    """A function in two dimensions."""
+    box = bx.Box([[-_SIDE, -_SIDE], [_SIDE, _SIDE]], device=device)
+    return RKHSFunction.random(box, rbf(1.0), norm=3.0, noise_std=_NOISE_STD)
+
+
+def bpe_delay(
+    domain: bx.FiniteSet | bx.Box, horizon: int, delay: Any = _DELAY
+) -> bx.PhasedElimination:
+    """BPE-Delay before its first question."""
     return bx.algorithms.bpe_delay(
         domain,
         rbf(1.0),
         noise_variance=_NOISE_VARIANCE,
         width=math.sqrt(6),
         horizon=horizon,
-        delay=_DELAY,
+        delay=delay,
         delta=_DELTA,
     )

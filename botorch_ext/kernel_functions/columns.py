@@ -36,7 +36,9 @@ class ColumnsKernel(KernelFunction):
 
     def columns(self, dim: int) -> list[int]:
         """The columns of inputs that have ``dim`` of them, or a ValueError."""
-        return self._of(torch.arange(dim)).tolist()
+        every = torch.arange(dim)
+        require_columns(every, self.least)
+        return every[self.selection].tolist()  # on the host, wherever the kernel lives
 
     def _of(self, X: Tensor) -> Tensor:
         require_columns(X, self.least)

@@ -8,6 +8,7 @@ from gpytorch.kernels import AdditiveKernel, LinearKernel, ProductKernel
 from torch.testing import assert_close
 
 from botorch_ext.kernel_functions import freeze
+from botorch_ext.kernel_functions.columns import ColumnsKernel
 from tests.helpers import tolerance
 from tests.kernel_functions.kernels import periodic, points, scaled, spread, stationary
 
@@ -135,3 +136,10 @@ def test_a_column_that_counts_twice_pulls_twice():
     (expected,) = torch.autograd.grad(frozen(X1, X2).sum(), X2)
     K, pullback = frozen.value_and_pullback(X1, X2.detach())
     assert_close(pullback(torch.ones_like(K)), expected, **TOL)
+
+
+def test_listed_columns_are_known_on_every_device(device):
+    kernel = ColumnsKernel(freeze(stationary(1.5), torch.float64, CPU), [2, 0], 3).to(device)
+    assert kernel.columns(4) == [2, 0]
+    with pytest.raises(ValueError, match="at least 3 columns"):
+        kernel.columns(2)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from botorch_ext.domains import Box, FiniteSet
 from botorch_ext.problems import CorrelatedMode, HighestHill, LengthscalePeak, RepeatedSignal
-from tests.helpers import devices, tolerance
+from tests.helpers import tolerance
 
 CLOSE = tolerance(torch.float64)
 LINE = Box([[0.0], [1.0]])
@@ -323,9 +323,8 @@ def dense(problem, position: int, X: Tensor) -> Tensor:
     raise AssertionError
 
 
-@pytest.mark.parametrize("device", devices())
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_candidates_have_the_posterior_written_out(problem, device: str) -> None:
+def test_candidates_have_the_posterior_written_out(problem, device: torch.device) -> None:
     moved = problem.domain.to(device=device)
     if isinstance(problem, HighestHill):
         problem = HighestHill(0, moved)

@@ -1,0 +1,39 @@
+"""Launches and stops of the hot paths on a GPU: not more than were reached."""
+
+from typing import NamedTuple
+
+import pytest
+
+from benchmarks.common.pretend_cuda import PretendCUDA
+from benchmarks.performance.launch_paths import PATHS
+
+
+class Most(NamedTuple):
+    launches: float | None
+    stops: float | None
+
+
+BUDGETS = {
+    # path: reached, wanted; of one step of its small form
+    "KernelGP.add, n=1000": (Most(54, 3), Most(None, 1)),
+    "gp_ucb, finite, N=2500, ask and tell": (Most(53, 2), Most(6, 1)),
+    "plan, finite, N=10k, q=300, per point": (Most(26, 0.025), Most(None, 0.05)),
+    "plan, box, d=6, q=99, per point": (Most(200, 20), Most(120, 0.5)),
+    "ec_gp_ucb, box, d=6, n=500, ask, mean of 4": (Most(8200, 370), Most(None, 12)),
+    "he_gp_ucb, box, d=4, n=200, 16 models, ask, mean of 4": (Most(10_700, 290), Most(4000, 24)),
+    "he_gp_ucb, finite, N=2500, 32 models, ask and tell": (Most(53, 4), Most(None, 1)),
+    "stable_opt, box, d=2, n=50, ask": (Most(121_000, 3100), Most(None, 200)),
+    "bpe_delay, box, opening of a round of about 500 points": (Most(370, 25), Most(None, 0.6)),
+    "breadthwise, d=2, step, mean of 400": (Most(79, 17), Most(None, None)),
+}
+
+
+@pytest.mark.parametrize("path", BUDGETS)
+def test_a_path_launches_and_waits_no_more_than_it_did(path):
+    reached, wanted = BUDGETS[path]
+    with PretendCUDA():
+        counted = PATHS[path](True)
+    got = Most(counted.launches, counted.stops)
+    lines = counted.tally.stops.most_common(5)
+    assert got.launches <= reached.launches, f"{got} over {reached}, wanted {wanted}"
+    assert got.stops <= reached.stops, f"{got} over {reached}, wanted {wanted}: {lines}"
