@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import torch
@@ -105,10 +106,20 @@ def selected_kernel(kernel: Kernel, index: int | list[int]) -> Kernel:
             member = index
         for name, value in own_values(module).items():
             if value.shape[:1] == (size,):
-                value = value[member]
+                value = members_of(value, member)
             set_own_value(module, name, value.clone())
         module.batch_shape = torch.Size([] if isinstance(index, int) else [len(index)])
     return copy
+
+
+def members_of(values: Tensor, index: int | Sequence[int]) -> Tensor:
+    """``values[index]`` of the members of a batch; the same positions go to a device once."""
+    return values[index if isinstance(index, int) else _positions(tuple(index), values.device)]
+
+
+@lru_cache(maxsize=256)
+def _positions(index: tuple[int, ...], device: torch.device) -> Tensor:
+    return torch.tensor(index, device=device)
 
 
 def without_repeats(kernel: Kernel) -> Kernel:

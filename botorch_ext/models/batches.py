@@ -11,7 +11,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.kernels.batching import stacked_kernel
+from botorch_ext.kernels.batching import members_of, stacked_kernel
 from botorch_ext.models.checks import PriorMean, checked_values
 from botorch_ext.models.downdate import log_evidence
 from botorch_ext.models.kernel_variants import GrowingFamily
@@ -58,8 +58,7 @@ class ModelParts(ABC, Generic[Model]):
     def _index(self) -> None:
         order = [position for part in self.parts for position in part.positions]
         self._natural = order == list(range(len(order)))
-        inverse = sorted(range(len(order)), key=order.__getitem__)
-        self._inverse = torch.tensor(inverse, device=self.device)
+        self._inverse = sorted(range(len(order)), key=order.__getitem__)
         self._places = {
             position: (part, member)
             for part in self.parts
@@ -305,8 +304,10 @@ class ModelParts(ABC, Generic[Model]):
         value: Callable[[ModelWidth, Model], float | Tensor],
     ) -> Tensor:
         def at(one: ModelWidth, model: Model) -> Tensor:
-            # A number goes to its dtype at once: by way of float32 it would be rounded.
-            number = torch.as_tensor(value(one, model), dtype=like.dtype, device=like.device)
+            number = value(one, model)
+            if not isinstance(number, Tensor):
+                number = like.new_full((), number)
+            number = number.to(like)
             return number if number.ndim else number.expand(model.batch_shape)
 
         like = self.parts[0].model.noise_variance
@@ -343,4 +344,4 @@ class ModelParts(ABC, Generic[Model]):
 
     def _in_order(self, values: list[Tensor]) -> Tensor:
         together = values[0] if len(values) == 1 else torch.cat(values)
-        return together if self._natural else together[self._inverse]
+        return together if self._natural else members_of(together, self._inverse)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.growing_rows import GrowingTriangle, identity
 from botorch_ext.models.jitter import cholesky_with_jitter, least_pivot
 from botorch_ext.models.pending_columns import PendingColumns
@@ -87,10 +88,10 @@ class GrowingCholesky:
     def keep(self, index: int | list[int]) -> None:
         """Forgets the other members of a batch with one dimension; one alone loses it."""
         for name in ("noise_variance", *_VECTORS):
-            setattr(self, name, getattr(self, name)[index].clone())
+            setattr(self, name, members_of(getattr(self, name), index).clone())
         self.triangle.keep(index)
         if self._mean_weights is not None:
-            self._mean_weights = self._mean_weights[index]
+            self._mean_weights = members_of(self._mean_weights, index)
         if self._columns is not None:
             self._columns = self._columns.select(index)
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from botorch_ext.domains import as_points
 from botorch_ext.kernel_functions import freeze
+from botorch_ext.kernels.batching import members_of
 from botorch_ext.kernels.structure import plain_kernel
 from botorch_ext.models.checks import (
     PriorMean,
@@ -98,7 +99,7 @@ class FinitePosterior(GrowingPosterior):
         super().keep(index)
         self.prior_mean = selected_mean(self.prior_mean, index)
         self._V.keep(index)
-        self.variance, self.mean = self.variance[index], self.mean[index]
+        self.variance, self.mean = (members_of(a, index) for a in (self.variance, self.mean))
 
     @property
     def std(self) -> Tensor:

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from botorch_ext.kernels.batching import members_of
+
 # Own rows of a copy before it takes a buffer of its own.
 _MOST_LATE = 4
 
@@ -137,7 +139,7 @@ class GrowingRows:
         else:
             self._members = [places[i] for i in index]
         if self._late is not None:
-            self._late = self._late[index]
+            self._late = members_of(self._late, index)
 
     # --- room -------------------------------------------------------------------------------------
 

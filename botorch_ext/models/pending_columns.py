@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from botorch_ext.kernels.batching import members_of
+
 
 @dataclass(frozen=True, eq=False)
 class PendingColumns:
@@ -68,7 +70,8 @@ class PendingColumns:
 
     def select(self, index: int | list[int]) -> PendingColumns:
         """A copy of one member, or of several, of a batch with one dimension."""
-        return PendingColumns(self.start, self.columns[index].clone(), self.gram[index].clone())
+        columns, gram = (members_of(a, index).clone() for a in (self.columns, self.gram))
+        return PendingColumns(self.start, columns, gram)
 
     def truncated(self, stop: int, count: int) -> PendingColumns:
         """The first ``count`` columns of the factor without its rows from ``stop`` on."""

@@ -14,7 +14,7 @@ from torch import Tensor
 from botorch_ext.exceptions import JitterWarning
 from botorch_ext.kernel_functions import KernelFunction
 from botorch_ext.kernel_functions.freezing import composed
-from botorch_ext.kernels.batching import selected_kernel
+from botorch_ext.kernels.batching import members_of, selected_kernel
 from botorch_ext.models.cholesky import GrowingCholesky
 
 
@@ -104,7 +104,7 @@ class GrowingPosterior:
         if self.kernel.batch_shape:
             self.kernel = selected_kernel(self.kernel, index)
             self.kernel_function = composed(self.kernel)
-        self.noise_variance = self.noise_variance[index]
+        self.noise_variance = members_of(self.noise_variance, index)
         self.factor.keep(index)
 
     def select(self, index: int | list[int]) -> Self:

@@ -9,6 +9,7 @@ import torch
 from gpytorch.means import ConstantMean
 from torch import Tensor, nn
 
+from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.checks import PriorMean
 
 
@@ -59,7 +60,7 @@ def selected_mean(mean: PriorMean | None, index: int | list[int]) -> PriorMean |
             return mean.means[index]
         return StackedMean([mean.means[i] for i in index])
     if _is_constant(mean) and mean.batch_shape:
-        return _constant_mean(mean.constant[index].clone())
+        return _constant_mean(members_of(mean.constant, index).clone())
     return mean
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
+from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.search.ascent import projected_bfgs
 from botorch_ext.search.box import (
@@ -58,9 +59,9 @@ class UpperBounds:
 
     def select(self, positions: Sequence[int]) -> UpperBounds:
         """Those of some of the models."""
-        rows = torch.as_tensor(positions, device=self.widths.device)
         models = self.models.select(positions)
-        return UpperBounds(models, self.widths[rows], self.offsets[rows], self.context)
+        widths, offsets = (members_of(a, positions) for a in (self.widths, self.offsets))
+        return UpperBounds(models, widths, offsets, self.context)
 
 
 class AverageBound:
@@ -101,10 +102,9 @@ class _Climber:
         self.positions: list[int] = []
         for part in bounds.models.parts:
             self.positions += part.positions
-            rows = torch.as_tensor(part.positions, device=bounds.widths.device)
-            widths = bounds.widths[rows, None]
+            widths = members_of(bounds.widths, part.positions).unsqueeze(-1)
             bound = ConfidenceBound(part.model, widths, context=bounds.context)
-            self._parts.append((bound, bounds.offsets[rows]))
+            self._parts.append((bound, members_of(bounds.offsets, part.positions)))
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """``(m s) x d`` points to ``m s`` values and ``(m s) x d`` gradients."""
@@ -157,15 +157,15 @@ def maximize_over_models(
     values = bounds.values(first)  # (m, n)
     places = _highest(values, max(_NUM_MODELS, len(values) // 4))
     closer = bounds.select(places)
-    values = torch.cat([values[places], closer.values(more)], dim=-1)
+    values = torch.cat([members_of(values, places), closer.values(more)], dim=-1)
     X = torch.cat([first, more])
     starts = torch.stack([X[spread_best(row, X, box, _NUM_STARTS)] for row in values])
     ends, heights = _climb(closer, box, starts, values, tolerance, _FIRST_STEPS)
     finalists = _highest(heights, _NUM_FINALISTS)
     places = [places[place] for place in finalists]
     num_starts = min(_NUM_FINAL_STARTS, starts.shape[1])
-    best = heights[finalists].topk(num_starts, dim=-1).indices.unsqueeze(-1)
-    starts = ends[finalists].gather(1, best.expand(-1, -1, box.dim))
+    best = members_of(heights, finalists).topk(num_starts, dim=-1).indices.unsqueeze(-1)
+    starts = members_of(ends, finalists).gather(1, best.expand(-1, -1, box.dim))
     ends, heights = _climb(closer.select(finalists), box, starts, values, tolerance)
     top = int(heights.argmax())
     return ends.flatten(0, 1)[top], places[top // num_starts]
@@ -200,7 +200,7 @@ def _climb(
         ``m x s x d`` ends and their ``m x s`` heights, none below its start.
     """
     climber = _Climber(bounds)
-    flat = starts[climber.positions].flatten(0, 1)
+    flat = members_of(starts, climber.positions).flatten(0, 1)
 
     def own(points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         if len(rows) >= len(flat):  # of all starts, in their order
@@ -215,5 +215,6 @@ def _climb(
     )
     ends = box.from_unit(ends)
     heights, _ = climber.value_and_gradient(ends)
-    order = torch.tensor(climber.positions, device=flat.device).argsort()
-    return ends.view_as(starts)[order], heights.view(starts.shape[:-1])[order]
+    order = sorted(range(len(starts)), key=climber.positions.__getitem__)
+    ends, heights = ends.view_as(starts), heights.view(starts.shape[:-1])
+    return members_of(ends, order), members_of(heights, order)
