@@ -27,13 +27,16 @@ _COARSE_STEPS, _HASTY_DESCENT = 6, 6
 _APART = 0.05
 # How many ridges are climbed a few steps, with hasty descents; then the best and the next best are
 # climbed on, unless it is further behind than this, relative to the spread of the screened values.
-_NUM_RIDGES, _FEW_STEPS, _CLOSE = 4, 4, 0.01
+_NUM_RIDGES, _FEW_STEPS, _CLOSE = 4, 4, 0.002
 # Steps along a ridge, the first of them relative to the sides of the box, and the least.
 _RIDGE_STEPS, _FIRST_STEP, _LEAST_STEP = 25, 0.02, 1e-9
 # Steps of the descents on the way: at the top of a ridge bounds hardly vary along the sphere.
 _BRISK_DESCENT = 30
 # They end when no more than this is to be gained, relative to the spread of the screened values.
 _RIDGE_TOLERANCE = 1e-10
+# Offsets that are screened around the centres that count, for each coordinate and one more: a climb
+# finds the centres whose narrow worst cases fewer offsets miss.
+_MANY_OFFSETS = 256
 
 
 class OwnBounds:
@@ -153,7 +156,7 @@ def maximize_worst_case(
         if all(p != position or float((u - end).abs().max()) > _APART for u, p in ridges):
             ridges.append((end, position))
     spread = float(values.max() - values.min())
-    brisk = BoxBalls(box, balls.radii, balls.norm, max_iterations=_BRISK_DESCENT)
+    hasty, brisk = (_searched_closely(balls, n) for n in (_HASTY_DESCENT, _BRISK_DESCENT))
     found: list[tuple[float, Tensor, int]] = []
 
     def climb(x: Tensor, position: int, within: BoxBalls, num_steps: int) -> None:
@@ -185,9 +188,15 @@ def lowest_bound(bounds: UpperBounds, balls: BoxBalls, x: Tensor) -> tuple[Tenso
         The ``d``-dim point and the position of its model.
     """
     centers = x.expand(1, bounds.models.num_models, -1)
-    values, Z = balls.worst_case(OwnBounds(bounds), centers)
+    values, Z = _searched_closely(balls).worst_case(OwnBounds(bounds), centers)
     position = int(values[0].argmin())
     return Z[0, position].clone(), position
+
+
+def _searched_closely(balls: BoxBalls, max_iterations: int = 100) -> BoxBalls:
+    """The same balls, with more offsets."""
+    num_screened = _MANY_OFFSETS * (balls.box.dim + 1)
+    return BoxBalls(balls.box, balls.radii, balls.norm, num_screened, max_iterations=max_iterations)
 
 
 def _along_ridge(
