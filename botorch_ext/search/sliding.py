@@ -85,7 +85,7 @@ def sliding_ascent(
         room = np.stack([lower - x, upper - x]) / unit
         steps, gains = _steps(g / size[:, None], H / size[:, None, None], near, room, inside)
         # A model is no more than that: it may promise half of what there is.
-        (kept,) = np.nonzero(f + 2 * size * gains > (1 + _LEAST_GAIN) * values.max())
+        (kept,) = np.nonzero(f + 2 * size * gains[:, 0] > (1 + _LEAST_GAIN) * values.max())
         if not len(kept):
             break
         rows = rows[kept]
@@ -102,6 +102,18 @@ def sliding_ascent(
             break
         rows, best = rows[moved], best[moved]
         ends[rows], values[rows] = trials[moved, best], height[moved, best]
+        # Where a step that nothing cut short gained what it promised, little is left: what the best
+        # promised more, and some of what the model was wrong by.
+        kept = kept[moved]
+        taken, promised = steps[kept, best], gains[kept, best]
+        error = np.abs(values[rows] - f[kept] - size[kept] * promised)
+        left = size[kept] * (gains[kept, 0] - promised) + 2 * error
+        cut = (np.abs(taken - room[:, kept]) < 1e-12) & (taken != 0)
+        cut = cut.any(axis=(0, -1)) | (np.square(taken).sum(axis=-1) > 0.99 * _LONGEST**2)
+        done = ~cut & (values[rows] + left <= (1 + _LEAST_GAIN) * values.max())
+        rows = rows[~done]
+        if not len(rows):
+            break
     return on_device(ends), torch.as_tensor(values).to(starts)
 
 
@@ -150,7 +162,7 @@ def _steps(
     # How hard each constraint of a set must push to stop the climb, by least squares.
     push = np.linalg.solve(A_on @ A_on.swapaxes(-1, -2) + idle, -(A_on @ g[:, None, :, None]))
     push = push.clip(0)[..., 0] * on  # k x s x J
-    pull = g[:, None] + (push[..., None] * A_on).sum(axis=-2)
+    pull = g[:, None] + (push[..., None, :] @ A_on)[..., 0, :]
     free = 1.0 - (((lower >= 0) & (pull < 0)) | ((upper <= 0) & (pull > 0)))  # k x s x d
     curvature = H[:, None] + (push @ C.reshape(k, J, d * d)).reshape(k, -1, d, d)
     bends, axes = np.linalg.eigh(curvature * free[..., None] * free[..., None, :])
@@ -173,18 +185,19 @@ def _steps(
     aim = on * (inside - c[:, None])
     bend = on * _bent(step(aim), C)
     full = step(aim - bend)
-    safe = step(aim - bend + 0.2 * np.abs(bend))
+    safe = step(aim - bend + 0.2 * np.abs(bend))[:, 1:]  # of no constraint it is the same
     # Up to the first face in the way, or a part of it.
     share = np.where(full > 0, upper, -lower) / np.maximum(np.abs(full), 1e-300)
     share = np.where(share > 0, share, np.inf).min(axis=-1, keepdims=True)
     short = np.where(share < 1, share, 0.4) * full
-    p = np.concatenate([full, safe, short], axis=1).clip(lower, upper)  # k x 3 s x d
-    gain = (p @ g[..., None])[..., 0] + _bent(p, H[:, None])[..., 0]
-    slack = c[:, None] + p @ A.swapaxes(-1, -2) + _bent(p, C)
+    p = np.concatenate([full, safe, short], axis=1).clip(lower, upper)  # k x t x d
+    bent = _bent(p, np.concatenate([C, H[:, None]], axis=1))
+    gain = (p @ g[..., None])[..., 0] + bent[..., -1]
+    slack = c[:, None] + p @ A.swapaxes(-1, -2) + bent[..., :-1]
     outside = (slack < -0.1 * np.sqrt((p * p).sum(axis=-1, keepdims=True))).any(axis=-1)
     gain = np.where(outside, -np.inf, gain)
     best = np.argsort(-gain, axis=-1, kind="stable")[:, :_NUM_TRIALS]
-    return np.take_along_axis(p, best[..., None], axis=1), gain.max(axis=-1)
+    return np.take_along_axis(p, best[..., None], axis=1), np.take_along_axis(gain, best, axis=1)
 
 
 def _bent(p: ndarray, C: ndarray) -> ndarray:
