@@ -27,6 +27,7 @@ class StationaryKernel(KernelFunction):
     """
 
     inverse_lengthscale: Tensor
+    _rate: Tensor
     outputscale: Tensor | None
     active_dims: Tensor | None
     has_closed_form_gradient = True
@@ -37,14 +38,11 @@ class StationaryKernel(KernelFunction):
         super().__init__()
         self.nu = nu
         self.register_buffer("inverse_lengthscale", 1 / lengthscale)
+        self.register_buffer("_rate", _RATES[nu] * self.inverse_lengthscale)
         self.register_buffer("outputscale", outputscale)
         self.register_buffer("active_dims", active_dims)
         scale_shape = torch.Size() if outputscale is None else outputscale.shape
         self.batch_shape = torch.broadcast_shapes(lengthscale.shape[:-2], scale_shape)
-
-    @property
-    def _rate(self) -> Tensor:
-        return _RATES[self.nu] * self.inverse_lengthscale
 
     def _distance(self, X1: Tensor, X2: Tensor) -> Tensor:
         """s. One matrix of distances serves a whole batch of isotropic kernels."""
@@ -87,11 +85,11 @@ class StationaryKernel(KernelFunction):
         if self.nu == 1.5:
             decay = (s + 1).mul_(decay)
         elif self.nu == 2.5:
-            decay = (s / 3).add_(1).mul_(s).add_(1).mul_(decay)
+            decay = torch.addcmul(s, s, s, value=1 / 3).add_(1).mul_(decay)
         return self._rescale(decay)
 
     def diagonal(self, X: Tensor) -> Tensor:
-        one = torch.ones_like(X[..., 0])
+        one = X.new_ones(X.shape[:-1])
         return one if self.outputscale is None else one * self.outputscale[..., None]
 
     def _value_and_slope(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Tensor]:

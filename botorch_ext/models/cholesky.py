@@ -160,8 +160,8 @@ class GrowingCholesky:
         conditional = covariance - cross.mT @ cross
         floor = least_pivot(covariance.diagonal(dim1=-2, dim2=-1))
         corner, jitter = cholesky_with_jitter(conditional, self.noise_variance, floor)
-        pivot = corner.diagonal(dim1=-2, dim2=-1).square()
-        return corner, jitter, 0.5 * (pivot / (self.noise_variance[..., None] + jitter)).log()
+        noise_std = (self.noise_variance[..., None] + jitter).sqrt()
+        return corner, jitter, (corner.diagonal(dim1=-2, dim2=-1) / noise_std).log()
 
     def append(
         self, cross: Tensor, covariance: Tensor, y: Tensor | None

@@ -181,7 +181,7 @@ class FinitePosterior(GrowingPosterior):
     def _append(self, X: Tensor, Y: Tensor | None, cross: Tensor | None = None) -> None:
         cross = self._cross(X) if cross is None else cross
         n, m = self.num_observations, len(X)
-        y = None if Y is None else Y - self._prior_mean(X)
+        y = Y if Y is None or self.prior_mean is None else Y - self.prior_mean(X)
         if m == 1:
             covariance = self.kernel_function.diagonal(X).unsqueeze(-1)
         else:
@@ -192,7 +192,8 @@ class FinitePosterior(GrowingPosterior):
         corner, start, change = self.factor.append(cross, covariance, y)
         if m == 1:  # vector operations
             rows = rows / corner
-            self.variance.addcmul_(rows[..., 0, :], rows[..., 0, :], value=-1)
+            row = rows[..., 0, :]
+            self.variance.addcmul_(row, row, value=-1)
         else:
             rows = torch.linalg.solve_triangular(corner, rows, upper=False)
             self.variance -= rows.square().sum(dim=-2)

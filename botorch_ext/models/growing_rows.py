@@ -97,8 +97,8 @@ class GrowingRows:
     def append(self, rows: Tensor) -> None:
         """Adds ``*batch x m x width`` rows."""
         n, m = self.num_rows, rows.shape[-2]
-        if self._goes_beside(lambda: rows, m):
-            return
+        if self._has_room_beside(m):
+            return self._add_beside(rows)
         self._reserve(n + m)
         self._buffer[(*self._batch_index, slice(n, n + m), slice(None))] = rows
         self.num_rows = n + m
@@ -145,15 +145,14 @@ class GrowingRows:
     def _batch_index(self) -> tuple[Any, ...]:
         return (...,) if self._members is None else (self._members,)
 
-    def _goes_beside(self, rows: Callable[[], Tensor], num_rows: int) -> bool:
-        """Adds new rows of a fork, as long as there are few."""
-        late = self._late
-        if late is None or late.shape[-2] + num_rows > _MOST_LATE:
-            return False
-        new = rows()
-        self._late = torch.cat([pad(late, (0, new.shape[-1] - late.shape[-1])), new], dim=-2)
-        self.num_rows += num_rows
-        return True
+    def _has_room_beside(self, num_rows: int) -> bool:
+        """Whether these rows of a fork are few enough to lie beside the buffer."""
+        return self._late is not None and self._late.shape[-2] + num_rows <= _MOST_LATE
+
+    def _add_beside(self, rows: Tensor) -> None:
+        late: Any = self._late
+        self._late = torch.cat([pad(late, (0, rows.shape[-1] - late.shape[-1])), rows], dim=-2)
+        self.num_rows += rows.shape[-2]
 
     def _reserve(self, num_rows: int) -> None:
         if self._late is not None or num_rows > self.capacity:
@@ -209,8 +208,8 @@ class GrowingTriangle(GrowingRows):
     def extend(self, left: Tensor, corner: Tensor) -> None:
         """Adds m rows: ``*batch x m x n`` and their lower triangular end, ``*batch x m x m``."""
         n, m = self.num_rows, corner.shape[-1]
-        if self._goes_beside(lambda: torch.cat([left, corner], dim=-1), m):
-            return
+        if self._has_room_beside(m):
+            return self._add_beside(torch.cat([left, corner], dim=-1))
         self._reserve(n + m)
         rows = (*self._batch_index, slice(n, n + m))
         self._buffer[(*rows, slice(0, n))] = left

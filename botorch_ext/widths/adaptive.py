@@ -47,8 +47,8 @@ class SelfNormalized(Width):
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         gain = model.information_gain()
-        radius = (2 * math.log(1 / self.delta) + 2 * gain).sqrt()
-        return self.noise_std / model.noise_variance.sqrt() * radius + self.rkhs_bound
+        radius = ((gain + math.log(1 / self.delta)) / model.noise_variance).sqrt()
+        return math.sqrt(2) * self.noise_std * radius + self.rkhs_bound
 
 
 @dataclass(frozen=True)

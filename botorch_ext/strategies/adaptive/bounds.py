@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import torch
 from torch import Tensor
 
 from botorch_ext.models.candidates import CandidateModels
@@ -37,7 +38,7 @@ class Bounds:
         if not isinstance(self.models, FiniteCandidates):
             return None
         std = self.models.std
-        half_width = (self.widths[:, None] * std).add_(self.offsets[:, None])
+        half_width = torch.addcmul(self.offsets[:, None], self.widths[:, None], std)
         return self.models.mean, std, half_width
 
     def upper(self) -> UpperBounds:

@@ -311,13 +311,15 @@ class BoundsStrategy(Strategy):
         """What a trial records of a model at a candidate (its row) or a joint row."""
         models: Any = bounds.models
         untold = self._rows.untold(self.history) if self.judge.needs_predictions else []
-        width, offset = bounds.widths[position], bounds.offsets[position]
         if bounds.of_candidates is not None:
-            mean, std = (values[position, at] for values in bounds.of_candidates[:2])
+            mean, std, _ = bounds.of_candidates
+            numbers = torch.stack([mean[:, at], std[:, at], bounds.widths, bounds.offsets])
+            numbers = numbers[:, position]
         else:
             mean, std, _ = models.moments_without(position, [], at)
-        id = self.alive[position]
-        now = Prediction(id, *torch.stack([mean, std, width, offset]).tolist())
+            numbers = [mean, std, bounds.widths[position], bounds.offsets[position]]
+            numbers = torch.stack(numbers)
+        now = Prediction(self.alive[position], *numbers.tolist())
         told = None
         if self.judge.needs_predictions:
             told = self._in_units(self._told_only(bounds, position, at, untold) if untold else now)
