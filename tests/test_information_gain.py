@@ -109,7 +109,10 @@ def test_greedy_on_a_box_is_no_worse_than_on_a_dense_set(kernel, device):
     box = BOX.to(device=device)
     kernel = kernel.to(device)
     curve = greedy_information_gain(kernel, box, 25, 0.05, seed=3)
-    dense = greedy_information_gain(kernel, FiniteSet(box.sample(2000, seed=4)), 25, 0.05)
+    # A stationary prior is the same everywhere: what comes first is a matter of choice, and decides
+    # by up to 2 % what ten points gain. Both begin at a corner.
+    points = torch.cat([box.bounds[:1], box.sample(2000, seed=4)])
+    dense = greedy_information_gain(kernel, FiniteSet(points), 25, 0.05)
     assert curve.shape == (25,)
     assert bool((curve >= 0.99 * dense).all())
     assert torch.equal(curve, greedy_information_gain(kernel, box, 25, 0.05, seed=3))
