@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from botorch_ext.domains import Box
+from botorch_ext.kernels.batching import members_of
 from botorch_ext.search.box import ConfidenceBound, maximize_bound
 from botorch_ext.search.models import AverageBound, UpperBounds, maximize_over_models
 
@@ -49,16 +50,17 @@ def best_in_box(
 
 def best_pair(
     bounds: Tensor, contenders: list[int] | None = None, probabilities: Tensor | None = None
-) -> tuple[int, int]:
-    """The candidate with the highest of ``m x N`` bounds and the model that gave it; of equal ones
-    the first. Arguments as for `best_in_box`."""
-    if len(bounds) == 1:
-        return int(bounds.argmax()), 0
+) -> tuple[Tensor, Tensor | None]:
+    """The candidate with the highest of ``m x N`` bounds and the model that gave it, ``(1,)`` each;
+    of equal ones the first; None for the only model. Arguments as for `best_in_box`."""
     if probabilities is not None:
-        return int((probabilities @ bounds).argmax()), int(probabilities.argmax())
+        row = (probabilities @ bounds).argmax(dim=0, keepdim=True)
+        return row, probabilities.argmax(dim=0, keepdim=True)
+    if len(bounds) == 1:
+        return bounds.argmax(dim=1), None
     if contenders is not None:
-        bounds = bounds[contenders]
+        bounds = members_of(bounds, contenders)
     highest, which = bounds.max(dim=0)
-    index = int(highest.argmax())
-    place = int(which[index])
-    return index, place if contenders is None else contenders[place]
+    row = highest.argmax(dim=0, keepdim=True)
+    place = which[row]
+    return row, place if contenders is None else place.new_tensor(contenders)[place]

@@ -41,6 +41,21 @@ class Bounds:
         half_width = torch.addcmul(self.offsets[:, None], self.widths[:, None], std)
         return self.models.mean, std, half_width
 
+    def at_candidate(self, model: Tensor | None, row: Tensor) -> list[Tensor]:
+        """Mean, standard deviation, width and offset at a candidate, ``(1,)`` each.
+
+        Args:
+            model: ``(1,)``, the position of a model; None for the only one.
+            row: ``(1,)``, the row of the candidate.
+        """
+        if self.of_candidates is None:
+            raise TypeError("models of joint rows have no candidates")
+        mean, std, _ = self.of_candidates
+        if model is None:
+            at = (values[0].index_select(0, row) for values in (mean, std))
+            return [*at, self.widths, self.offsets]
+        return [mean[model, row], std[model, row], self.widths[model], self.offsets[model]]
+
     def upper(self) -> UpperBounds:
         """The upper bounds of models of joint rows, as a function of the point."""
         return self._signed(1)

@@ -292,7 +292,7 @@ class BoundsStrategy(Strategy):
         pick = self.search.best(bounds, turn)
         at = pick.info["index"] if bounds.of_candidates is not None else None
         place = with_context(pick.x, choices.context) if at is None else at
-        info = pick.info | self._record(bounds, pick.model, place)
+        info = pick.info | self._record(bounds, pick.model, place, pick.numbers)
         if pick.opponent is not None:
             info["pessimistic"] = self._record(bounds, pick.opponent, place)
         self._decided = info
@@ -307,19 +307,21 @@ class BoundsStrategy(Strategy):
             widths = widths * posterior.pending_information_gain().exp()
         return Bounds(posterior, widths, posterior.offset(of_alive, t), context)
 
-    def _record(self, bounds: Bounds, position: int, at: int | Tensor) -> dict[str, Any]:
-        """What a trial records of a model at a candidate (its row) or a joint row."""
+    def _record(
+        self, bounds: Bounds, position: int, at: int | Tensor, numbers: list[float] | None = None
+    ) -> dict[str, Any]:
+        """What a trial records of a model at a candidate (its row) or a joint row; the numbers of
+        the model there may be known."""
         models: Any = bounds.models
         untold = self._rows.untold(self.history) if self.judge.needs_predictions else []
-        if bounds.of_candidates is not None:
-            mean, std, _ = bounds.of_candidates
-            numbers = torch.stack([mean[:, at], std[:, at], bounds.widths, bounds.offsets])
-            numbers = numbers[:, position]
-        else:
-            mean, std, _ = models.moments_without(position, [], at)
-            numbers = [mean, std, bounds.widths[position], bounds.offsets[position]]
-            numbers = torch.stack(numbers)
-        now = Prediction(self.alive[position], *numbers.tolist())
+        if numbers is None:
+            if bounds.of_candidates is not None:
+                mean, std = (values[position, at] for values in bounds.of_candidates[:2])
+            else:
+                mean, std, _ = models.moments_without(position, [], at)
+            own = [mean, std, bounds.widths[position], bounds.offsets[position]]
+            numbers = torch.stack(own).tolist()
+        now = Prediction(self.alive[position], *numbers)
         told = None
         if self.judge.needs_predictions:
             told = self._in_units(self._told_only(bounds, position, at, untold) if untold else now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,12 +51,14 @@ class Pick:
         model: The position of the model it is chosen for.
         info: What a trial records of it: its row in a finite set or among the actions, its centre.
         opponent: The position of the model whose lower bound is the lowest, where one is sought.
+        numbers: Mean, standard deviation, width and offset there, where they were read at once.
     """
 
     x: Tensor
     model: int
     info: dict[str, Any] = field(default_factory=dict)
     opponent: int | None = None
+    numbers: list[float] | None = None
 
 
 class Search(Immutable, ABC):
@@ -86,12 +88,15 @@ class Highest(Search):
             return Pick(x, model)
         if bounds.of_candidates is None:
             values = lowest_for_others(bounds.upper().values(points))
-        else:
-            mean, _, half_width = bounds.of_candidates
-            values = mean + half_width
-            values = values if choices.rows is None else values[:, choices.rows]  # (m, N)
+            row, model = _read(best_pair(values, contenders, weights))
+            return Pick(points[row].clone(), model, dict(choices.places(row)))
+        mean, _, half_width = bounds.of_candidates
+        values = mean + half_width
+        values = values if choices.rows is None else values[:, choices.rows]  # (m, N)
         row, model = best_pair(values, contenders, weights)
-        return Pick(points[row].clone(), model, dict(choices.places(row)))
+        at = row if choices.rows is None else choices.rows[row]
+        row, model, *numbers = _read((row, model), bounds.at_candidate(model, at))
+        return Pick(points[row].clone(), model, dict(choices.places(row)), numbers=numbers)
 
 
 class WorstCase(Search):
@@ -125,9 +130,9 @@ class WorstCase(Search):
             raise TypeError("balls of a finite set need models of its candidates")
         mean, _, half_width = bounds.of_candidates
         worst, _ = balls.worst_case(mean + half_width)
-        center, model = best_pair(worst)
+        center, model = _read(best_pair(worst))
         near = balls.neighbours(center)
-        place, opponent = best_pair((half_width - mean)[:, near])
+        place, opponent = _read(best_pair((half_width - mean)[:, near]))
         candidates, index = bounds.models.candidates, int(near[place])  # pyright: ignore
         info = {"index": index, "center_index": center, "center": candidates[center].tolist()}
         return Pick(candidates[index].clone(), model, info, opponent)
@@ -150,3 +155,13 @@ class WorstCase(Search):
         means = Bounds(models.select([position]), none, none).upper()
         values, _ = self.balls.worst_case(OwnBounds(means), centers.unsqueeze(1))
         return values.squeeze(1)
+
+
+def _read(pair: tuple[Tensor, Tensor | None], numbers: Sequence[Tensor] = ()) -> tuple[Any, ...]:
+    """A row and the position of a model as whole numbers, then numbers; the host waits once."""
+    row, model = pair
+    places = [row] if model is None else [row, model]
+    # Every row is exact in float64.
+    read = torch.cat([*(place.double() for place in places), *numbers]).tolist()
+    whole = int(read[0]), 0 if model is None else int(read[1])
+    return *whole, *read[len(places) :]
