@@ -53,7 +53,7 @@ def best_pair(
     """The candidate with the highest of ``m x N`` bounds and the model that gave it; of equal ones
     the first. Arguments as for `best_in_box`."""
     if len(bounds) == 1:
-        return int(bounds[0].argmax()), 0
+        return int(bounds.argmax()), 0
     if probabilities is not None:
         return int((probabilities @ bounds).argmax()), int(probabilities.argmax())
     if contenders is not None:
