@@ -26,9 +26,9 @@ from botorch_ext.search.sliding import sliding_ascent
 # On a box: points whose standard deviations are kept up to date; how many of the best climb, with
 # none of them so near to a better one, relative to the extent of all; and their steps.
 POPULATION_SIZE = 2048
-_NUM_STARTS = 6
+_NUM_STARTS = 8
 _NUM_STEPS = 4
-_NEAR = 0.1
+_NEAR = 0.07
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ def plan_in_region(region: Region, model: KernelGP, q: int, population: Tensor) 
     chosen = population.new_empty(q)
     for i, n in enumerate(range(model.num_observations, len(V))):
         if n:
-            best = _spread_best(variance, population / scale)
+            best = _spread_best(variance, population, scale)
         else:
             # A stationary prior is the same everywhere. The first points of the population lie
             # inside the box; a first point on a face makes a worse batch.
@@ -196,10 +196,11 @@ def plan_in_region(region: Region, model: KernelGP, q: int, population: Tensor) 
     return Plan(X, chosen.clamp_min(0).sqrt(), model.noise_variance)
 
 
-def _spread_best(values: Tensor, U: Tensor) -> Tensor:
+def _spread_best(values: Tensor, X: Tensor, scale: Tensor) -> Tensor:
     """The rows of the best points that have no better one near by, then of the best others."""
-    top = values.topk(min(8 * _NUM_STARTS, len(values))).indices
-    near = torch.cdist(U[top], U[top]) < _NEAR
+    top = values.topk(min(6 * _NUM_STARTS, len(values))).indices
+    U = X[top] / scale
+    near = torch.cdist(U, U) < _NEAR
     shadowed = near.tril(diagonal=-1).any(dim=-1)
     return top[shadowed.to(torch.uint8).argsort(stable=True)[:_NUM_STARTS]]
 

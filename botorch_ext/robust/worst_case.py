@@ -4,6 +4,7 @@ ball is best."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 import numpy as np
 import torch
@@ -12,7 +13,13 @@ from torch import Tensor
 
 from botorch_ext.robust.box_balls import BoxBalls
 from botorch_ext.search.ascent import feasible_ascent
-from botorch_ext.search.box import ConfidenceBound, on_faces, on_unit_cube, spread_best
+from botorch_ext.search.box import (
+    ConfidenceBound,
+    near_points,
+    on_faces,
+    on_unit_cube,
+    spread_best,
+)
 from botorch_ext.search.models import UpperBounds
 
 # Multiplications that screening may take, n^2 for each point and model, and the least and the most
@@ -27,13 +34,19 @@ _COARSE_STEPS, _HASTY_DESCENT = 6, 6
 _APART = 0.05
 # How many ridges are climbed a few steps, with hasty descents; then the best and the next best are
 # climbed on, unless it is further behind than this, relative to the spread of the screened values.
-_NUM_RIDGES, _FEW_STEPS, _CLOSE = 4, 4, 0.01
+_NUM_RIDGES, _FEW_STEPS, _CLOSE = 4, 4, 0.002
+# Where the worst point stays as the centre moves there is a plateau, and no slope leads on: so many
+# centres around each of the two best ends are screened, at these distances in sides of the box.
+_NUM_AROUND, _DISTANCES = 128, (0.02, 0.05, 0.1)
 # Steps along a ridge, the first of them relative to the sides of the box, and the least.
 _RIDGE_STEPS, _FIRST_STEP, _LEAST_STEP = 25, 0.02, 1e-9
 # Steps of the descents on the way: at the top of a ridge bounds hardly vary along the sphere.
 _BRISK_DESCENT = 30
 # They end when no more than this is to be gained, relative to the spread of the screened values.
 _RIDGE_TOLERANCE = 1e-10
+# Offsets that are screened around the centres that count, for each coordinate and one more: a climb
+# is drawn to centres whose narrow worst cases fewer offsets miss.
+_MANY_OFFSETS = 256
 
 
 class OwnBounds:
@@ -126,8 +139,7 @@ def maximize_worst_case(
     X[::4] = on_faces(quarter, box, torch.Generator().manual_seed(seed))
     if extra is not None:
         X = torch.cat([extra, X])
-    Z = balls.points(X, balls.offsets.unsqueeze(1))
-    values = bounds.values(Z.flatten(0, 1)).view(models.num_models, *Z.shape[:-1]).amin(dim=1)
+    values = _screened(bounds, balls, X)
     top = values.topk(min(_NUM_CENTERS, len(X)), dim=-1).indices  # (m, c)
     # Far from the top a few steps of descent are enough.
     hasty = BoxBalls(box, balls.radii, balls.norm, max_iterations=_HASTY_DESCENT)
@@ -135,6 +147,7 @@ def maximize_worst_case(
     finalists = least.amax(dim=0).topk(min(_NUM_FINALISTS, models.num_models)).indices.tolist()
     singles = {position: bounds.select([position]) for position in finalists}
     climbed: list[tuple[float, Tensor, int]] = []
+    by_height = itemgetter(0)
     for position, single in singles.items():
         objective = WorstCase(single, hasty)
         starts = X[spread_best(values[position], X, box, _NUM_STARTS)]
@@ -147,13 +160,13 @@ def maximize_worst_case(
         climbed += [
             (height, end, position) for height, end in zip(heights.tolist(), ends, strict=True)
         ]
-    climbed.sort(key=lambda entry: entry[0], reverse=True)
+    climbed.sort(key=by_height, reverse=True)
     ridges: list[tuple[Tensor, int]] = []
     for _, end, position in climbed:
         if all(p != position or float((u - end).abs().max()) > _APART for u, p in ridges):
             ridges.append((end, position))
     spread = float(values.max() - values.min())
-    brisk = BoxBalls(box, balls.radii, balls.norm, max_iterations=_BRISK_DESCENT)
+    hasty, brisk = (_searched_closely(balls, n) for n in (_HASTY_DESCENT, _BRISK_DESCENT))
     found: list[tuple[float, Tensor, int]] = []
 
     def climb(x: Tensor, position: int, within: BoxBalls, num_steps: int) -> None:
@@ -164,12 +177,20 @@ def maximize_worst_case(
 
     for end, position in ridges[:_NUM_RIDGES]:
         climb(box.from_unit(end), position, hasty, _FEW_STEPS)
-    ahead = sorted(found, key=lambda entry: entry[0], reverse=True)[:2]
+    ahead = sorted(found, key=by_height, reverse=True)[:2]
+    for i, (value, x, position) in enumerate(ahead):
+        around = near_points(x.unsqueeze(0), box, _NUM_AROUND, seed, _DISTANCES)
+        around = around[_screened(singles[position], balls, around)[0].topk(_NUM_CENTERS).indices]
+        heights = WorstCase(singles[position], hasty).value(around)
+        if heights.max() > value:
+            climb(around[heights.argmax()], position, hasty, _FEW_STEPS)
+            ahead[i] = found[-1]
+    ahead.sort(key=by_height, reverse=True)
     found.clear()
     for value, x, position in ahead:
         if value >= ahead[0][0] - _CLOSE * spread:
             climb(x, position, brisk, _RIDGE_STEPS)
-    _, x, position = max(found, key=lambda entry: entry[0])
+    _, x, position = max(found, key=by_height)
     return x, position
 
 
@@ -185,9 +206,21 @@ def lowest_bound(bounds: UpperBounds, balls: BoxBalls, x: Tensor) -> tuple[Tenso
         The ``d``-dim point and the position of its model.
     """
     centers = x.expand(1, bounds.models.num_models, -1)
-    values, Z = balls.worst_case(OwnBounds(bounds), centers)
+    values, Z = _searched_closely(balls).worst_case(OwnBounds(bounds), centers)
     position = int(values[0].argmin())
     return Z[0, position].clone(), position
+
+
+def _screened(bounds: UpperBounds, balls: BoxBalls, X: Tensor) -> Tensor:
+    """The least bounds of m models at the offsets around n points, ``m x n``."""
+    Z = balls.points(X, balls.offsets.unsqueeze(1))
+    return bounds.values(Z.flatten(0, 1)).view(-1, *Z.shape[:-1]).amin(dim=1)
+
+
+def _searched_closely(balls: BoxBalls, max_iterations: int = 100) -> BoxBalls:
+    """The same balls, with more offsets."""
+    num_screened = _MANY_OFFSETS * (balls.box.dim + 1)
+    return BoxBalls(balls.box, balls.radii, balls.norm, num_screened, max_iterations=max_iterations)
 
 
 def _along_ridge(

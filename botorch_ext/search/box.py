@@ -153,7 +153,9 @@ def on_faces(X: Tensor, box: Box, generator: torch.Generator) -> Tensor:
     return torch.where(moved, nearest, X)
 
 
-def near_points(X: Tensor, box: Box, num: int, seed: int) -> Tensor:
+def near_points(
+    X: Tensor, box: Box, num: int, seed: int, distances: tuple[float, ...] = _DISTANCES
+) -> Tensor:
     """Random points around given ones: bounds of short lengthscales have their maxima there, where
     few Sobol points fall.
 
@@ -162,6 +164,7 @@ def near_points(X: Tensor, box: Box, num: int, seed: int) -> Tensor:
         box: The box.
         num: How many.
         seed: The same seed gives the same points.
+        distances: By turns, in sides of the box.
 
     Returns:
         ``num x d``.
@@ -169,7 +172,7 @@ def near_points(X: Tensor, box: Box, num: int, seed: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     which = torch.randint(len(X), (num,), generator=generator)
     steps = torch.randn(num, box.dim, generator=generator, dtype=torch.float64)
-    steps *= torch.tensor(_DISTANCES, dtype=steps.dtype).repeat(num)[:num, None]
+    steps *= torch.tensor(distances, dtype=steps.dtype).repeat(num)[:num, None]
     U = box.to_unit(X[which.to(X.device)]) + steps.to(X)
     return box.from_unit(U.clamp(0, 1))
 

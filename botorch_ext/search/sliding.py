@@ -64,63 +64,76 @@ def sliding_ascent(
     Returns:
         ``k x d`` feasible points and their ``k`` values, none below its start.
     """
-    ends, values = starts.clone(), starts.new_full((len(starts),), -torch.inf)
-    x, rows = starts, torch.arange(len(starts), device=starts.device)
+    ends = starts.cpu().numpy().copy()
+    values = np.full(len(ends), -np.inf)
+    lower, upper, unit = (t.cpu().numpy() for t in (box.lower, box.upper, scale))
+    inside = _INSIDE[starts.dtype]
+
+    def on_device(points: ndarray) -> Tensor:
+        return torch.as_tensor(points.reshape(-1, box.dim), device=starts.device)
+
+    rows = np.arange(len(ends))
     for _ in range(num_steps):
-        probes, quotient = _probes(x, box, scale)
-        f, g, H = _quadratic(objective.value_and_gradient, probes, scale, quotient)
-        near = [_quadratic(constraint, probes, scale, quotient) for constraint in constraints]
-        values[rows] = torch.as_tensor(f).to(values)
+        x = ends[rows]
+        probes, quotient = _probes(x, _PROBE[starts.dtype] * unit, upper)
+        quotient = quotient * unit[:, None]
+        X = on_device(probes)
+        f, g, H = _quadratic(objective.value_and_gradient(X), unit, quotient)
+        near = [_quadratic(constraint(X), unit, quotient) for constraint in constraints]
+        values[rows] = f
         size = np.maximum(np.abs(f), np.finfo(f.dtype).tiny)
-        room = (torch.stack([box.lower - x, box.upper - x]) / scale).cpu().double().numpy()
-        steps, gains = _steps(
-            g / size[:, None], H / size[:, None, None], near, room, _INSIDE[x.dtype]
-        )
+        room = np.stack([lower - x, upper - x]) / unit
+        steps, gains = _steps(g / size[:, None], H / size[:, None, None], near, room, inside)
         # A model is no more than that: it may promise half of what there is.
-        (kept,) = np.nonzero(f + 2 * size * gains > (1 + _LEAST_GAIN) * float(values.max()))
+        (kept,) = np.nonzero(f + 2 * size * gains[:, 0] > (1 + _LEAST_GAIN) * values.max())
         if not len(kept):
             break
-        x, rows = x[kept], rows[kept]
-        moves = scale * torch.as_tensor(steps[kept]).to(x)  # k x t x d
-        trials = (x.unsqueeze(1) + moves).clamp(box.lower, box.upper)
-        flat = trials.flatten(0, 1)
-        height = objective.value(flat)
-        (better,) = (height > values[rows].repeat_interleave(trials.shape[1])).nonzero(
-            as_tuple=True
-        )
+        rows = rows[kept]
+        trials = (x[kept, None] + unit * steps[kept]).astype(x.dtype).clip(lower, upper)
+        flat = on_device(trials)
+        height = objective.value(flat).double().cpu().numpy().reshape(trials.shape[:-1])
+        better = height > values[rows, None]
         if feasible is not None:
-            better = better[feasible(flat[better])]
-        reached = torch.full_like(height, -torch.inf)
-        reached[better] = height[better]
-        top, which = reached.view(len(x), -1).max(dim=-1)
-        moved = top > -torch.inf
-        x = trials[torch.arange(len(x), device=x.device), which][moved]
-        rows = rows[moved]
-        ends[rows], values[rows] = x, top[moved]
+            better[better] = feasible(flat[torch.as_tensor(better.ravel())]).cpu().numpy()
+        height = np.where(better, height, -np.inf)
+        best = height.argmax(axis=-1)
+        (moved,) = np.nonzero(better.any(axis=-1))
+        if not len(moved):
+            break
+        rows, best = rows[moved], best[moved]
+        ends[rows], values[rows] = trials[moved, best], height[moved, best]
+        # Where a step that nothing cut short gained what it promised, little is left: what the best
+        # promised more, and some of what the model was wrong by.
+        kept = kept[moved]
+        taken, promised = steps[kept, best], gains[kept, best]
+        error = np.abs(values[rows] - f[kept] - size[kept] * promised)
+        left = size[kept] * (gains[kept, 0] - promised) + 2 * error
+        cut = (np.abs(taken - room[:, kept]) < 1e-12) & (taken != 0)
+        cut = cut.any(axis=(0, -1)) | (np.square(taken).sum(axis=-1) > 0.99 * _LONGEST**2)
+        done = ~cut & (values[rows] + left <= (1 + _LEAST_GAIN) * values.max())
+        rows = rows[~done]
         if not len(rows):
             break
-    return ends, values
+    return on_device(ends), torch.as_tensor(values).to(starts)
 
 
-def _probes(x: Tensor, box: Box, scale: Tensor) -> tuple[Tensor, ndarray]:
+def _probes(x: ndarray, length: ndarray, upper: ndarray) -> tuple[ndarray, ndarray]:
     """The points and, for each, one beside it along each coordinate, within the box; and what
-    differences of scaled gradients are to be multiplied with."""
-    probe = _PROBE[x.dtype] * scale
-    probe = torch.where(x + probe > box.upper, -probe, probe)  # k x d
-    beside = x.unsqueeze(1) + torch.diag_embed(probe)
-    quotient = (scale / probe).unsqueeze(-1).cpu().double().numpy()
-    return torch.cat([x.unsqueeze(1), beside], dim=1), quotient
+    differences are to be multiplied with."""
+    step = np.where(x + length > upper, -length, length)  # k x d
+    beside = x[:, None] + step[:, None] * np.eye(x.shape[-1], dtype=x.dtype)
+    return np.concatenate([x[:, None], beside], axis=1), 1 / step[..., None].astype(float)
 
 
 def _quadratic(
-    function: ValueAndGradient, probes: Tensor, scale: Tensor, quotient: ndarray
+    value_and_gradient: tuple[Tensor, Tensor], unit: ndarray, quotient: ndarray
 ) -> _Quadratic:
     """Values, gradients and Hessians in units of the scale: ``k``, ``k x d`` and ``k x d x d``."""
-    value, gradient = function(probes.flatten(0, 1))
-    gradient = (gradient * scale).view(probes.shape).cpu().double().numpy()
+    value, gradient = (t.double().cpu().numpy() for t in value_and_gradient)
+    k, d, _ = quotient.shape
+    gradient = gradient.reshape(k, d + 1, d) * unit
     hessian = (gradient[:, 1:] - gradient[:, :1]) * quotient
-    hessian = (hessian + hessian.transpose(0, 2, 1)) / 2
-    return value.view(probes.shape[:-1])[:, 0].cpu().double().numpy(), gradient[:, 0], hessian
+    return value[:: d + 1], gradient[:, 0], (hessian + hessian.transpose(0, 2, 1)) / 2
 
 
 def _steps(
@@ -149,7 +162,7 @@ def _steps(
     # How hard each constraint of a set must push to stop the climb, by least squares.
     push = np.linalg.solve(A_on @ A_on.swapaxes(-1, -2) + idle, -(A_on @ g[:, None, :, None]))
     push = push.clip(0)[..., 0] * on  # k x s x J
-    pull = g[:, None] + (push[..., None] * A_on).sum(axis=-2)
+    pull = g[:, None] + (push[..., None, :] @ A_on)[..., 0, :]
     free = 1.0 - (((lower >= 0) & (pull < 0)) | ((upper <= 0) & (pull > 0)))  # k x s x d
     curvature = H[:, None] + (push @ C.reshape(k, J, d * d)).reshape(k, -1, d, d)
     bends, axes = np.linalg.eigh(curvature * free[..., None] * free[..., None, :])
@@ -172,18 +185,19 @@ def _steps(
     aim = on * (inside - c[:, None])
     bend = on * _bent(step(aim), C)
     full = step(aim - bend)
-    safe = step(aim - bend + 0.2 * np.abs(bend))
+    safe = step(aim - bend + 0.2 * np.abs(bend))[:, 1:]  # of no constraint it is the same
     # Up to the first face in the way, or a part of it.
     share = np.where(full > 0, upper, -lower) / np.maximum(np.abs(full), 1e-300)
     share = np.where(share > 0, share, np.inf).min(axis=-1, keepdims=True)
     short = np.where(share < 1, share, 0.4) * full
-    p = np.concatenate([full, safe, short], axis=1).clip(lower, upper)  # k x 3 s x d
-    gain = (p @ g[..., None])[..., 0] + _bent(p, H[:, None])[..., 0]
-    slack = c[:, None] + p @ A.swapaxes(-1, -2) + _bent(p, C)
+    p = np.concatenate([full, safe, short], axis=1).clip(lower, upper)  # k x t x d
+    bent = _bent(p, np.concatenate([C, H[:, None]], axis=1))
+    gain = (p @ g[..., None])[..., 0] + bent[..., -1]
+    slack = c[:, None] + p @ A.swapaxes(-1, -2) + bent[..., :-1]
     outside = (slack < -0.1 * np.sqrt((p * p).sum(axis=-1, keepdims=True))).any(axis=-1)
     gain = np.where(outside, -np.inf, gain)
     best = np.argsort(-gain, axis=-1, kind="stable")[:, :_NUM_TRIALS]
-    return np.take_along_axis(p, best[..., None], axis=1), gain.max(axis=-1)
+    return np.take_along_axis(p, best[..., None], axis=1), np.take_along_axis(gain, best, axis=1)
 
 
 def _bent(p: ndarray, C: ndarray) -> ndarray:

@@ -95,18 +95,81 @@ def test_no_centre_of_a_grid_is_above_the_best_of_several_hills():
         assert WorstCase(bounds, balls).value(x.unsqueeze(0)) >= lowest.max()
 
 
+def test_narrow_worst_cases_are_not_missed():
+    # Three hundred offsets miss the worst of the first centre, which then looks like the best.
+    box = Box([[2.0, -3.0, 0.5], [5.0, -2.5, 2.5]])
+    side = box.upper - box.lower
+    data = torch.tensor(  # in hundredths: points of the unit cube, and values
+        [
+            (47, 5, 9, -64), (24, 90, 86, -146), (91, 8, 80, 84), (56, 13, 88, -45),
+            (92, 19, 33, 64), (89, 58, 64, -13), (95, 66, 9, 195), (72, 58, 2, -5)
+        ],
+        dtype=torch.float64,
+    )  # fmt: skip
+    kernel = MaternKernel(nu=1.5, ard_num_dims=3).double()
+    kernel.lengthscale = 0.25 * side
+    models = CandidateModels([kernel], 0.01)
+    models.add(box.from_unit(data[:, :3] / 100), data[:, 3] / 100)
+    width = torch.tensor([2.0], dtype=torch.float64)
+    bounds = UpperBounds(models, width, 0 * width)
+    balls = BoxBalls(box, 0.2 * side, "l2")
+    axis = torch.linspace(-1, 1, 31, dtype=torch.float64)
+    U = torch.cartesian_prod(axis, axis, axis)
+    U = U[U.norm(dim=-1) <= 1]
+
+    def lowest(x):
+        return bounds.values(balls.points(x, U)).min()
+
+    centers = torch.tensor([[1.0, 0.87, 0.099], [1.0, 0.891, 0.107]], dtype=torch.float64)
+    first, second = box.from_unit(centers)
+    z, _ = lowest_bound(bounds, balls, first)
+    assert bounds.values(z.unsqueeze(0)) <= lowest(first)
+    x, _ = maximize_worst_case(bounds, balls, 1043)
+    assert min(lowest(x), lowest(second)) > lowest(first) + 0.1
+
+
+def test_a_plateau_is_left():
+    # The worst point of many centres is the same: no slope leads from there to the best.
+    box = Box([[2.0, -3.0], [5.0, -2.5]])
+    side = box.upper - box.lower
+    data = torch.tensor(  # in hundredths: points of the unit square, and values
+        [
+            (0, 40, 43), (29, 76, -114), (100, 83, 97), (94, 26, -123), (40, 8, -125),
+            (57, 66, -187), (18, 5, -85), (65, 19, -8), (68, 80, 51), (23, 98, -30), (75, 48, 76),
+            (100, 44, 119), (42, 55, -77), (85, 98, 2), (98, 7, 125), (6, 75, -128),
+            (50, 80, -102), (32, 27, 87), (69, 1, -66), (89, 34, -78), (79, 68, 98), (99, 60, 146),
+            (87, 46, 96), (86, 85, 177)
+        ],
+        dtype=torch.float64,
+    )  # fmt: skip
+    X, Y = box.from_unit(data[:, :2] / 100), data[:, 2] / 100
+    kernel = MaternKernel(nu=2.5, ard_num_dims=2).double()
+    kernel.lengthscale = 0.15 * side
+    models = CandidateModels([kernel], 1e-4)
+    models.add(X, Y)
+    width = torch.tensor([4.0], dtype=torch.float64)
+    bounds = UpperBounds(models, width, 0 * width)
+    balls = BoxBalls(box, 0.2 * side, "l2")
+    x, _ = maximize_worst_case(bounds, balls, 0, X[Y.topk(5).indices])
+    many = BoxBalls(box, balls.radii, "l2", num_screened=4096, num_starts=32)
+    better = box.from_unit(torch.tensor([1.0, 0.6225], dtype=torch.float64))
+    value, known = WorstCase(bounds, many).value(torch.stack([x, better]))
+    assert value >= known - 1e-7
+
+
 def test_few_descents_go_to_ridges_that_lead_to_the_same_top(monkeypatch):
     # On the sphere around the top all bounds are nearly the same, and descents there are long.
     bounds, box = upper_bounds(4, 1)
     seen, cuts = [], WorstCase.cuts
 
     def counted(self, x):
-        seen.append(x)
+        if self.balls.max_iterations > 6:  # the others are hasty
+            seen.append(x)
         return cuts(self, x)
 
     monkeypatch.setattr(WorstCase, "cuts", counted)
     maximize_worst_case(bounds, Perturbations(0.2).on(box), 0)
-    assert 0 < len(seen) < 60  # 76 where all three ridges are climbed to the end
+    assert 0 < len(seen) < 60  # 76 where three ridges are climbed to the end
 
 
 def test_extra_centres_are_screened():
