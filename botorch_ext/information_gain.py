@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 
+import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.domains import Box, Domain
+from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.kernel_functions import require_unbatched
-from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.search.box import ConfidenceBound, maximize_on_box, screening_points
+from botorch_ext.regions.planning import POPULATION_SIZE, plan, plan_on_set
+from botorch_ext.search.box import screening_points
 
 # Greedy selection reaches at least this share of the maximum (Nemhauser et al. 1978).
 GREEDY_SHARE = 1 - 1 / math.e
@@ -25,7 +26,7 @@ def greedy_information_gain(
 ) -> Tensor:
     """The information gain of 1, 2, ..., ``num_points`` greedily chosen points of largest variance.
 
-    On a box each point is the best of many screened ones, polished by gradient ascent.
+    Each point is found as `plan` finds it; of equal points of a finite set the first is taken.
 
     Args:
         kernel: Any GPyTorch kernel without batch dimensions.
@@ -43,29 +44,14 @@ def greedy_information_gain(
     if num_points < 1:
         raise ValueError(f"num_points must be at least 1, got {num_points}")
     require_unbatched(kernel)
-    if isinstance(domain, Box):
-        return _greedy_on_box(kernel, domain, num_points, noise_variance, seed)
-    posterior = FinitePosterior(kernel, domain.points, noise_variance, capacity=num_points)
-    for _ in range(num_points):
-        posterior.add_candidate(int(posterior.variance.argmax()), None)
-    return posterior.factor.gains[:num_points].cumsum(dim=0)
-
-
-def _greedy_on_box(
-    kernel: Kernel, box: Box, num_points: int, noise_variance: float, seed: int
-) -> Tensor:
-    model = KernelGP(kernel, noise_variance, dtype=box.dtype, device=box.device)
-    # The variances of a fixed population are kept up to date for next to nothing; its best few are
-    # the starts of each polish.
-    population = screening_points(box, 2048, seed)
-    screened = FinitePosterior(kernel, population, noise_variance, capacity=num_points)
-    for _ in range(num_points):
-        starts = population[screened.variance.topk(4).indices]
-        std = ConfidenceBound(model, width=1.0, mean_weight=0.0)
-        x, _ = maximize_on_box(std, box, seed, num_raw=0, num_starts=4, extra=starts)
-        model.add(x.unsqueeze(0), None)
-        screened.add(x.unsqueeze(0), None)
-    return model.factor.gains[:num_points].cumsum(dim=0)
+    model = KernelGP(kernel, noise_variance, dtype=domain.dtype, device=domain.device)
+    if isinstance(domain, FiniteSet):
+        batch = plan_on_set(domain, model, num_points, None)
+    else:
+        # Where all points are equal the first is taken: few points gain more from a corner on.
+        population = torch.cat([domain.bounds[:1], screening_points(domain, POPULATION_SIZE, seed)])
+        batch = plan(domain, model, num_points, population=population)
+    return batch.gains.cumsum(dim=0)
 
 
 def max_information_gain(

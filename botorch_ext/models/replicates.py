@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.models.cholesky import GrowingCholesky, least_pivot
+from botorch_ext.models.conditioning import condition
 from botorch_ext.models.kernel_gp import KernelGP
 
 # New rows of a design are kept apart from the covariance of all candidates until there are as many.
@@ -109,23 +110,19 @@ class RepeatedDesign:
     def add(self, index: int) -> None:
         """Adds an evaluation of one candidate, in O(N min(n, N))."""
         n = self._num_rows
-        rows = self._rows[:n]
+        if n == len(self._rows):
+            more = self._rows.new_empty(max(n // 2, _MOST_ROWS), len(self.candidates))
+            self._rows = torch.cat([self._rows, more])
         if self._covariance is None:
             x = self.candidates[index : index + 1]
-            row = self._model.kernel_function(x, self.candidates).squeeze(0)
+            covariances = self._model.kernel_function(x, self.candidates).squeeze(0)
         else:
-            row = self._covariance[index]
-        if n:
-            row = row - rows[:, index] @ rows
-        pivot = row[index].clamp_min(0) + self.noise_variance
+            covariances = self._covariance[index]
+        weights = self._rows[:n, index]
+        pivot = self.variance[index].clamp_min(0) + self.noise_variance
         pivot = torch.maximum(pivot, self._least_pivots[index])
-        row = row / pivot.sqrt()
-        if n == len(self._rows):
-            more = rows.new_empty(max(n // 2, _MOST_ROWS), len(self.candidates))
-            self._rows = torch.cat([rows, more])
-        self._rows[n] = row
+        condition(self._rows, self.variance, n, covariances, weights, pivot.sqrt())
         self._num_rows = n + 1
-        self.variance.addcmul_(row, row, value=-1)
         self.counts[index] += 1
         self._information_gain = self._information_gain + 0.5 * (pivot / self.noise_variance).log()
         if self._num_rows >= self._most_rows:

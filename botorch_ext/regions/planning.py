@@ -17,6 +17,7 @@ from torch import Tensor
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box, FiniteSet, as_points
 from botorch_ext.models.cholesky import least_pivot
+from botorch_ext.models.conditioning import condition
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.constraints import inverse_factor
 from botorch_ext.regions.region import Region
@@ -107,7 +108,7 @@ def plan(
         model = deepcopy(model)
         model.add(as_points(X_pending, like.shape[-1], like, "X_pending"), None)
     if isinstance(domain, FiniteSet):
-        return _plan_on_set(domain, model, q, seed)
+        return plan_on_set(domain, model, q, seed)
     region = Region(domain) if isinstance(domain, Box) else domain
     if population is None:
         population = region.population(POPULATION_SIZE, seed).points
@@ -118,22 +119,37 @@ def plan(
     return plan_in_region(region, model, q, population)
 
 
-def _plan_on_set(domain: FiniteSet, model: KernelGP, q: int, seed: int) -> Plan:
-    """Nothing is copied to the host: on a GPU the whole batch is planned without waiting for it."""
+@torch.no_grad()
+def plan_on_set(domain: FiniteSet, model: KernelGP, q: int, seed: int | None) -> Plan:
+    """`plan` on a finite set; nothing is checked.
+
+    Nothing is copied to the host: on a GPU the whole batch is planned without waiting for it.
+
+    Args:
+        domain: Where to choose.
+        model: Without batch dimensions; its data count as chosen.
+        q: The size of the batch.
+        seed: Of the ties; None takes the first of equal points.
+
+    Returns:
+        A `Plan`.
+    """
     kernel, Z = model.kernel_function, model.transform_inputs(domain.points)
     V, variance = _screened(model, Z, q)
-    ranks = torch.randperm(len(Z), generator=torch.Generator().manual_seed(seed)).to(Z.device)
+    if seed is None:
+        ranks = torch.arange(len(Z) - 1, -1, -1, device=Z.device)
+    else:
+        ranks = torch.randperm(len(Z), generator=torch.Generator().manual_seed(seed)).to(Z.device)
     floor = least_pivot(kernel.diagonal(Z))
     indices = ranks.new_empty(q)
     chosen = Z.new_empty(q)
     for i, n in enumerate(range(model.num_observations, len(V))):
-        # Of equal ones the first in a random order.
+        # Of equal ones that of the highest rank.
         index = torch.where(variance == variance.max(), ranks, -1).argmax(dim=0, keepdim=True)
         indices[i], chosen[i] = index[0], variance[index][0]
-        row = kernel(Z[index], Z)[0] - V[:n].index_select(1, index)[:, 0] @ V[:n]
         pivot = torch.maximum(chosen[i].clamp_min(0) + model.noise_variance, floor[index][0])
-        V[n] = row / pivot.sqrt()
-        variance.addcmul_(V[n], V[n], value=-1)
+        weights = V[:n].index_select(1, index)[:, 0]
+        condition(V, variance, n, kernel(Z[index], Z)[0], weights, pivot.sqrt())
     std = chosen.clamp_min(0).sqrt()
     return Plan(domain.points[indices], std, model.noise_variance, indices)
 
@@ -191,8 +207,8 @@ def plan_in_region(region: Region, model: KernelGP, q: int, population: Tensor) 
         x = ends[top]
         row, X[i], chosen[i] = variances.add(x), x[0], values[top][0]
         Z[best] = model.transform_inputs(ends)
-        V[n] = (kernel(model.transform_inputs(x), Z)[0] - row[:-1] @ V[:n]) / row[-1]
-        variance.addcmul_(V[n], V[n], value=-1)
+        covariances = kernel(model.transform_inputs(x), Z)[0]
+        condition(V, variance, n, covariances, row[:-1], row[-1])
     return Plan(X, chosen.clamp_min(0).sqrt(), model.noise_variance)
 
 
