@@ -23,6 +23,16 @@ def tolerance(dtype: torch.dtype) -> dict[str, float]:
     return {"rtol": _TOLERANCES[dtype], "atol": _TOLERANCES[dtype]}
 
 
+def steps_on(device: torch.device, steps: int) -> int:
+    """How long a test runs: elsewhere a third of what it does on the CPU, whose digits it checks.
+
+    Args:
+        device: Where it runs.
+        steps: On the CPU.
+    """
+    return steps if device.type == "cpu" else -(-steps // 3)
+
+
 def devices() -> list[str]:
     """The devices each device-dependent test runs on: the CPU, and CUDA or what pretends to be."""
     return ["cpu", "cuda" if torch.cuda.is_available() else "pretended-cuda"]

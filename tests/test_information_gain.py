@@ -15,7 +15,7 @@ from botorch_ext.information_gain import (
     product_kernel_bound,
 )
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
-from tests.helpers import tolerance
+from tests.helpers import steps_on, tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior
 
 TOL = tolerance(torch.float64)
@@ -108,14 +108,15 @@ def test_greedy_can_fall_short_of_the_maximum():
 def test_greedy_on_a_box_is_no_worse_than_on_a_dense_set(kernel, device):
     box = BOX.to(device=device)
     kernel = kernel.to(device)
-    curve = greedy_information_gain(kernel, box, 25, 0.05, seed=3)
+    num = steps_on(device, 25)
+    curve = greedy_information_gain(kernel, box, num, 0.05, seed=3)
     # A stationary prior is the same everywhere: what comes first is a matter of choice, and decides
     # by up to 2 % what ten points gain. Both begin at a corner.
     points = torch.cat([box.bounds[:1], box.sample(2000, seed=4)])
-    dense = greedy_information_gain(kernel, FiniteSet(points), 25, 0.05)
-    assert curve.shape == (25,)
+    dense = greedy_information_gain(kernel, FiniteSet(points), num, 0.05)
+    assert curve.shape == (num,)
     assert bool((curve >= 0.99 * dense).all())
-    assert torch.equal(curve, greedy_information_gain(kernel, box, 25, 0.05, seed=3))
+    assert torch.equal(curve, greedy_information_gain(kernel, box, num, 0.05, seed=3))
 
 
 def test_greedy_on_a_box_finds_the_corners():

@@ -18,13 +18,13 @@ BUDGETS = {
     "KernelGP.add, n=1000": (Most(54, 3), Most(None, 1)),
     "gp_ucb, finite, N=2500, ask and tell": (Most(53, 2), Most(6, 1)),
     "plan, finite, N=10k, q=300, per point": (Most(26, 0.025), Most(None, 0.05)),
-    "plan, box, d=6, q=99, per point": (Most(200, 20), Most(120, 0.5)),
-    "ec_gp_ucb, box, d=6, n=500, ask, mean of 4": (Most(8200, 370), Most(None, 12)),
-    "he_gp_ucb, box, d=4, n=200, 16 models, ask, mean of 4": (Most(10_700, 290), Most(4000, 24)),
+    "plan, box, d=6, q=99, per point": (Most(148, 18), Most(120, 0.5)),
+    "ec_gp_ucb, box, d=6, n=500, ask, mean of 4": (Most(8100, 365), Most(None, 12)),
+    "he_gp_ucb, box, d=4, n=200, 16 models, ask, mean of 4": (Most(10_600, 285), Most(4000, 24)),
     "he_gp_ucb, finite, N=2500, 32 models, ask and tell": (Most(53, 4), Most(None, 1)),
-    "stable_opt, box, d=2, n=50, ask": (Most(121_000, 3100), Most(None, 200)),
-    "bpe_delay, box, opening of a round of about 500 points": (Most(370, 25), Most(None, 0.6)),
-    "breadthwise, d=2, step, mean of 400": (Most(79, 17), Most(None, None)),
+    "stable_opt, box, d=2, n=50, ask": (Most(114_000, 3000), Most(None, 200)),
+    "bpe_delay, box, opening of a round of about 500 points": (Most(280, 20), Most(None, 0.6)),
+    "breadthwise, d=2, step, mean of 400": (Most(78, 17), Most(None, None)),
 }
 
 

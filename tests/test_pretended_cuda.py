@@ -247,6 +247,10 @@ def test_bytes_are_those_that_are_read_and_written(x):
     with counting() as tally:
         _ = row + 1
     assert tally.num_bytes == 8 * (3 + 300)
+    first = torch.zeros(1, dtype=torch.long, device="cuda")
+    with counting() as tally:
+        _ = x[first]
+    assert tally.num_bytes == 8 * (3 + 3)
 
 
 def test_memory_is_what_lives_at_once():

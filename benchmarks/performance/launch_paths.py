@@ -166,7 +166,8 @@ def _stable(seed: int) -> Callable[[], object]:
 
 def _opened(small: bool) -> Counted:
     problem, number = problem_on_box(_CUDA), 2 if small else 3
-    strategy = bpe_delay(problem.domain, *((50, None) if small else (1000,)))
+    domain = problem.domain
+    strategy = bpe_delay(domain, 50, None) if small else bpe_delay(domain, 1000)
     while True:
         with counting() as tally:
             trial = strategy.ask()

@@ -23,6 +23,7 @@ from botorch_ext.models.growing_rows import GrowingRows
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.posterior import GrowingPosterior
 from botorch_ext.models.stacked_means import selected_mean
+from botorch_ext.models.triangular import solve_triangular
 
 
 class FinitePosterior(GrowingPosterior):
@@ -196,7 +197,7 @@ class FinitePosterior(GrowingPosterior):
             row = rows[..., 0, :]
             self.variance.addcmul_(row, row, value=-1)
         else:
-            rows = torch.linalg.solve_triangular(corner, rows, upper=False)
+            rows = solve_triangular(corner, rows)
             self.variance -= rows.square().sum(dim=-2)
         self._V.append(rows)
         self._inputs.append(X)

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from botorch_ext.kernels.batching import members_of
+from botorch_ext.models.triangular import solve_triangular
 
 # Own rows of a copy before it takes a buffer of its own.
 _MOST_LATE = 4
@@ -228,11 +229,11 @@ class GrowingTriangle(GrowingRows):
     def solve(self, R: Tensor) -> Tensor:
         """L^-1 R for ``*batch x n x m``."""
         shared = self._num_shared
-        V = self._solve(R[..., :shared, :], upper=False)
+        V = self._solve(R[..., :shared, :])
         if shared == self.num_rows:
             return V
         left, corner = self._beside()
-        late = torch.linalg.solve_triangular(corner, R[..., shared:, :] - left @ V, upper=False)
+        late = solve_triangular(corner, R[..., shared:, :] - left @ V)
         return torch.cat([V, late], dim=-2)
 
     def solve_transposed(self, V: Tensor) -> Tensor:
@@ -241,7 +242,7 @@ class GrowingTriangle(GrowingRows):
         if shared == self.num_rows:
             return self._solve(V, upper=True)
         left, corner = self._beside()
-        late = torch.linalg.solve_triangular(corner.mT, V[..., shared:, :], upper=True)
+        late = solve_triangular(corner.mT, V[..., shared:, :], upper=True)
         early = self._solve(V[..., :shared, :] - left.mT @ late, upper=True)
         return torch.cat([early, late], dim=-2)
 
@@ -249,7 +250,7 @@ class GrowingTriangle(GrowingRows):
         rows = self.block(slice(self._num_shared, self.num_rows))
         return rows[..., : self._num_shared], rows[..., self._num_shared :]
 
-    def _solve(self, R: Tensor, upper: bool) -> Tensor:
+    def _solve(self, R: Tensor, upper: bool = False) -> Tensor:
         """L^-1 R, or L^-T R, for the rows in the buffer. Whatever the owner has behind them meets
         zeros only."""
         n, m = R.shape[-2:]
@@ -260,11 +261,11 @@ class GrowingTriangle(GrowingRows):
             R = pad(R, (0, 0, 0, self.capacity - n))
         L = L.mT if upper else L
         if self._members is None:
-            return torch.linalg.solve_triangular(L, R, upper=upper)[..., :n, :]
+            return solve_triangular(L, R, upper=upper)[..., :n, :]
         batch = torch.broadcast_shapes(R.shape[:-2], (len(self._members),))
         R = R.expand(*batch, *R.shape[-2:])
         solved = [
-            torch.linalg.solve_triangular(L[j], R[..., i, :, :], upper=upper)
+            solve_triangular(L[j], R[..., i, :, :], upper=upper)
             for i, j in enumerate(self._members)
         ]
         return torch.stack(solved, dim=-3)[..., :n, :]

@@ -19,6 +19,7 @@ from botorch_ext.domains import Box, FiniteSet, as_points
 from botorch_ext.models.cholesky import least_pivot
 from botorch_ext.models.conditioning import condition
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.triangular import solve_triangular
 from botorch_ext.regions.constraints import inverse_factor
 from botorch_ext.regions.region import Region
 from botorch_ext.search.box import FunctionObjective
@@ -161,7 +162,7 @@ def _screened(model: KernelGP, Z: Tensor, q: int) -> tuple[Tensor, Tensor]:
     variance = model.kernel_function.diagonal(Z).clone()
     if n:
         cross = model.kernel_function(model.train_inputs[0], Z)
-        V[:n] = torch.linalg.solve_triangular(model.factor.L[:n, :n], cross, upper=False)
+        V[:n] = solve_triangular(model.factor.L[:n, :n], cross)
         variance -= V[:n].square().sum(dim=0)
     return V, variance
 

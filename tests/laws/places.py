@@ -7,7 +7,7 @@ All lie off the origin, and none is a cube.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -77,11 +77,25 @@ class Place:
 
     @property
     def is_box(self) -> bool:
-        return self.domain is not _finite
+        return isinstance(self.domain(), bx.Box)
 
     @property
     def dim(self) -> int:
         return self.domain().dim
+
+    @property
+    def device(self) -> torch.device:
+        return self.domain().device
+
+    @property
+    def _has_tasks(self) -> bool:
+        return self.contexts is not None and isinstance(self.contexts(), bx.FiniteSet)
+
+    def on(self, device: torch.device) -> Place:
+        """The same place on a device."""
+        domain, contexts = self.domain, self.contexts
+        moved = None if contexts is None else lambda: contexts().to(device=device)
+        return replace(self, domain=lambda: domain().to(device=device), contexts=moved)
 
     def kernel(self, scale: float = 1.0, of: Callable[..., Kernel] = rbf) -> Kernel:
         """A kernel on the points, with contexts on the joint rows.
@@ -93,13 +107,13 @@ class Place:
         own = [scale * value for value in (0.9, 0.5)[: self.dim]]
         if self.contexts is None:
             return of(*own)
-        if self.contexts is _tasks:
+        if self._has_tasks:
             return ActionContextKernel(of(*own), TaskKernel(_TASKS), self.dim)
         return of(*own, 0.8)
 
     def parts(self) -> dict[str, Any]:
         """A kernel of the actions and one of the contexts."""
-        of_contexts = TaskKernel(_TASKS) if self.contexts is _tasks else matern(0.8)
+        of_contexts = TaskKernel(_TASKS) if self._has_tasks else matern(0.8)
         return {
             "action_kernel": rbf(0.9, 0.5) if self.dim == 2 else rbf(0.9),
             "context_kernel": of_contexts,

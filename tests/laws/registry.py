@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 import botorch_ext as bx
 from botorch_ext import algorithms, strategies
 from tests.laws.places import MINIMUM, PLACES, Place, matern, rbf
@@ -83,16 +85,17 @@ def _several(place: Place) -> bx.CandidateModels:
     """Models that share no form; some of their prior means lie above what is observed."""
     kernels = [place.kernel(s) for s in (0.4, 1.0, 2.5)] + [place.kernel(0.8, matern)]
     means = [_level(3.5), None, None, _level(1.5)]
-    return bx.CandidateModels(kernels, [0.02, 0.02, 0.05, 0.02], means=means)
+    return bx.CandidateModels(kernels, [0.02, 0.02, 0.05, 0.02], means, device=place.device)
 
 
 def _lengthscales(place: Place) -> bx.CandidateModels:
-    kernel = rbf(1.0)
-    return bx.CandidateModels.lengthscales(kernel, [2.5, 1.0, 0.4], LAMBDA, means=_level(0.7))
+    return bx.CandidateModels.lengthscales(
+        rbf(1.0), [2.5, 1.0, 0.4], LAMBDA, means=_level(0.7), device=place.device
+    )
 
 
 def _growing(place: Place) -> bx.CandidateModels:
-    return bx.CandidateModels.growing(rbf(1.0), 2.0, LAMBDA, dim=place.dim)
+    return bx.CandidateModels.growing(rbf(1.0), 2.0, LAMBDA, dim=place.dim, device=place.device)
 
 
 def _level(value: float) -> Any:
@@ -156,6 +159,7 @@ class Entry:
     method: str
     place_name: str
     policy: str
+    device: torch.device = torch.device("cpu")
 
     @property
     def name(self) -> str:
@@ -163,7 +167,7 @@ class Entry:
 
     @property
     def place(self) -> Place:
-        return PLACES[self.place_name]
+        return PLACES[self.place_name].on(self.device)
 
     @property
     def num_actions(self) -> int:

@@ -27,7 +27,7 @@ from botorch_ext.kernel_functions import freezing
 from botorch_ext.kernels import structure
 from botorch_ext.models import CandidateModels, KernelGP, kernel_gp
 from botorch_ext.widths import Constant, SelfNormalized, SrinivasRKHS
-from tests.helpers import tolerance
+from tests.helpers import steps_on, tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior
 
 LOWER = torch.tensor([2.0, -3.0], dtype=torch.float64)
@@ -221,7 +221,7 @@ def test_random_sessions_are_the_dense_algebra(name, finite, seed, device):
 
     session = Session(SPECS[name], finite, device)
     session.check()
-    for step in range(12):
+    for step in range(steps_on(device, 12)):
         points = draw(1 + integer(3), 1000 * seed + step)
         values = torch.randn(len(points), generator=g, dtype=torch.float64)
         n = len(session.rows)
@@ -262,7 +262,7 @@ def test_forks_and_their_originals_do_not_notice_each_other(name, finite, seed, 
     first = Session(SPECS[name], finite, device)
     first.add(draw(7, seed), torch.randn(7, generator=g, dtype=torch.float64))
     sessions = [first]
-    for step in range(24):
+    for step in range(steps_on(device, 24)):
         session = sessions[integer(len(sessions))]
         points = draw(1 + integer(2), 1000 * seed + step)
         values = torch.randn(len(points), generator=g, dtype=torch.float64)

@@ -8,7 +8,7 @@ from gpytorch.kernels import RBFKernel
 from torch.testing import assert_close
 
 from botorch_ext.models import FinitePosterior, KernelGP
-from tests.helpers import tolerance
+from tests.helpers import steps_on, tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior
 
 NOISE = 0.03
@@ -93,7 +93,7 @@ def test_random_sessions_are_the_dense_algebra(kind, seed, device):
         return int(torch.randint(high, (), generator=g))
 
     session = Session(kind, device)
-    for step in range(30):
+    for step in range(steps_on(device, 30)):
         points = draw(1 + integer(4) * integer(2), 1000 * seed + step)
         values = torch.randn(len(points), generator=g, dtype=torch.float64)
         n = len(session.rows)

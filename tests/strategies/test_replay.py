@@ -8,6 +8,7 @@ from gpytorch.kernels import MaternKernel, RBFKernel
 
 from botorch_ext import FiniteSet, algorithms
 from botorch_ext.strategies import Abandoned, Asked, Told
+from tests.helpers import steps_on
 from tests.oracles.posterior import dense_information_gain, dense_posterior
 
 B, SIGMA, DELTA, LAMBDA, EPS = 1.5, 0.1, 0.1, 0.02, 0.07
@@ -126,7 +127,9 @@ def oracle_scores(method, k, points, before):
 @pytest.mark.parametrize("method", METHODS)
 def test_every_pick_is_a_maximiser(method, kind, late, device):
     k = kernel(kind)
-    strategy = play(make(method, k.to(device), domain(device), seed=3), 60, seed=5, late=late)
+    strategy = play(
+        make(method, k.to(device), domain(device), seed=3), steps_on(device, 60), 5, late=late
+    )
     k, points = kernel(kind), domain()
     for i, event in enumerate(strategy.events):
         if not isinstance(event, Asked):

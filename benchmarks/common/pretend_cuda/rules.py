@@ -54,6 +54,9 @@ _NONDETERMINISTIC = _names(
 
 _INDEXING = _names("index index_put index_put_ _index_put_impl_ _unsafe_index")
 
+# What reads no more than it writes, however large the tensor it reads from.
+_PICKS = _names("index _unsafe_index index_select gather take masked_select embedding")
+
 # Beside the pointwise ones: a value without dimensions may lie on the CPU.
 _TAKES_SCALARS = _names("fill fill_ masked_fill masked_fill_ index_fill index_fill_ rsub")
 
@@ -67,6 +70,7 @@ class Operation:
         launches: Of kernels; 0 for a view.
         stops: Whether the host waits for its result.
         nondeterministic: Whether its last digits differ between runs on CUDA.
+        picks: Whether it reads a part of its arguments, as large as its result.
         indexes: Whether its second argument is a list of indices.
         scalars: How many tensors without dimensions may lie on the CPU.
         in_place: Whether its first argument is written.
@@ -77,6 +81,7 @@ class Operation:
     launches: int
     stops: bool
     nondeterministic: bool
+    picks: bool
     indexes: bool
     scalars: int
     in_place: bool
@@ -94,6 +99,7 @@ def rules_of(func: OpOverload) -> Operation:
         launches=0 if name in _VIEWS or reshapes else _LAUNCHES.get(name, 1),
         stops=name in _STOPS,
         nondeterministic=name in _NONDETERMINISTIC,
+        picks=name in _PICKS,
         indexes=name in _INDEXING,
         scalars=3 if name == "where" else scalars,
         in_place=name.endswith("_") and not name.startswith("__"),

@@ -103,7 +103,10 @@ def count_operation(
     count_launches(operation.name, launches)
     if operation.stops:
         count_stop(operation.name)
-    num_bytes = sum(map(_extent, inputs)) + sum(map(_extent, outputs)) if launches else 0
+    num_bytes = 0
+    if launches:
+        read = outputs if operation.picks else inputs
+        num_bytes = sum(map(_extent, read)) + sum(map(_extent, outputs))
     for watch in _watches:
         tally = watch.tally
         tally.num_bytes += num_bytes

@@ -53,7 +53,8 @@ class PretendTensor(Tensor):
             tell(x)
         return x
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    # What Python calls goes straight to C++; `PretendCUDA` sees it before.
+    __torch_function__ = torch._C._disabled_torch_function_impl  # pyright: ignore
 
     @classmethod
     def __torch_dispatch__(
@@ -133,7 +134,9 @@ class PretendTensor(Tensor):
     def type_as(self, other: Tensor) -> Tensor:
         return moved(self, other)
 
-    def new_tensor(self, data: Any, **kwargs: Any) -> Tensor:
+    def new_tensor(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, data: Any, **kwargs: Any
+    ) -> Tensor:
         kwargs = {"dtype": self.dtype, **kwargs}
         on_host = torch.device(kwargs.pop("device", None) or CUDA).type == "cpu"
         host = torch.tensor(data, **kwargs)

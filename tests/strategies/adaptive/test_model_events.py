@@ -6,6 +6,7 @@ import torch
 from botorch_ext import CandidateModels, algorithms
 from botorch_ext.models.growing_rows import GrowingRows
 from botorch_ext.strategies import Asked, Told, Trial
+from tests.helpers import steps_on
 from tests.strategies.adaptive.model_sessions import (
     METHODS,
     SIGMA,
@@ -114,7 +115,7 @@ def test_best_is_the_evaluated_point_with_the_highest_mean_of_the_likeliest_aliv
 def test_trials_follow_dtype_and_device_of_the_domain(method, domain, dtype, device):
     points = domain(device=device).to(dtype=dtype)
     strategy = make(method, points, num_initial=2)
-    play(strategy, script(9, seed=49))
+    play(strategy, script(2 + steps_on(device, 9), seed=207))
     for trial in strategy.history.trials:
         assert (trial.x.dtype, trial.x.device) == (points.dtype, points.device)
         assert bool(points.contains(trial.x).all())

@@ -15,7 +15,7 @@ from botorch_ext.exceptions import KernelBoundWarning
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Abandoned, Asked, OptimisticStrategy, Told
 from botorch_ext.widths import Width
-from tests.helpers import tolerance
+from tests.helpers import steps_on, tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior, self_normalized_width
 from tests.strategies.sessions import (
     LAMBDA,
@@ -366,7 +366,7 @@ def test_plateaus_of_a_finite_set_go_to_the_first_candidate():
 def test_trials_follow_dtype_and_device_of_the_domain(domain, policy, dtype, device):
     points = domain(device=device).to(dtype=dtype)
     strategy = make(points, policy, initial=data(points, 3), num_initial=2)
-    play(strategy, script(15, seed=71))
+    play(strategy, script(steps_on(device, 15), seed=71))
     for trial in strategy.history.trials:
         assert (trial.x.dtype, trial.x.device) == (points.dtype, points.device)
         assert bool(points.contains(trial.x).all())

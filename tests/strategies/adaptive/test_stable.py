@@ -12,6 +12,7 @@ from torch.testing import assert_close
 from botorch_ext import Box, CandidateModels, algorithms, widths
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.strategies import Asked, StableStrategy, Told, Trial
+from tests.helpers import steps_on
 from tests.oracles.models import Session, check_record, predictions, upper_bounds
 from tests.strategies.adaptive.model_sessions import (
     DELTA,
@@ -428,7 +429,7 @@ def test_several_models_need_the_noise():
 def test_trials_follow_dtype_and_device_of_the_domain(domain, dtype, device):
     points = domain(device=device).to(dtype=dtype)
     strategy = make(points, num_initial=2, radius=0.3)
-    for _ in range(4):
+    for _ in range(2 + steps_on(device, 2)):
         trial = strategy.ask()
         assert (trial.x.dtype, trial.x.device) == (points.dtype, points.device)
         assert bool(points.contains(trial.x).all())
