@@ -48,7 +48,7 @@ def greedy_information_gain(
     if isinstance(domain, FiniteSet):
         batch = plan_on_set(domain, model, num_points, None)
     else:
-        # Where all points are equal the first is taken: few points gain more from a corner on.
+        # Where all points are equal the first is taken: up to ten gain more from a corner on.
         population = torch.cat([domain.bounds[:1], screening_points(domain, POPULATION_SIZE, seed)])
         batch = plan(domain, model, num_points, population=population)
     return batch.gains.cumsum(dim=0)

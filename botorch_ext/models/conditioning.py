@@ -8,7 +8,8 @@ from torch import Tensor
 def condition(
     V: Tensor, variance: Tensor, n: int, covariances: Tensor, weights: Tensor, root: Tensor
 ) -> None:
-    """Gives V = L^-1 K(points, candidates) the row of one more point, and takes it off variances.
+    """Gives V = L^-1 K(points, candidates) of one model the row of one more point, and takes it off
+    the variances.
 
     Args:
         V: ``capacity x m``, of which ``n`` rows are in use.

@@ -183,7 +183,9 @@ class FinitePosterior(GrowingPosterior):
     def _append(self, X: Tensor, Y: Tensor | None, cross: Tensor | None = None) -> None:
         cross = self._cross(X) if cross is None else cross
         n, m = self.num_observations, len(X)
-        y = Y if Y is None or self.prior_mean is None else Y - self.prior_mean(X)
+        y = Y
+        if Y is not None and self.prior_mean is not None:
+            y = Y - self.prior_mean(X)
         if m == 1:
             covariance = self.kernel_function.diagonal(X).unsqueeze(-1)
         else:

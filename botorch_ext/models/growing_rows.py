@@ -101,7 +101,8 @@ class GrowingRows:
         """Adds ``*batch x m x width`` rows."""
         n, m = self.num_rows, rows.shape[-2]
         if self._has_room_beside(m):
-            return self._add_beside(rows)
+            self._add_beside(rows)
+            return
         self._reserve(n + m)
         self._buffer[(*self._batch_index, slice(n, n + m), slice(None))] = rows
         self.num_rows = n + m
@@ -212,7 +213,8 @@ class GrowingTriangle(GrowingRows):
         """Adds m rows: ``*batch x m x n`` and their lower triangular end, ``*batch x m x m``."""
         n, m = self.num_rows, corner.shape[-1]
         if self._has_room_beside(m):
-            return self._add_beside(torch.cat([left, corner], dim=-1))
+            self._add_beside(torch.cat([left, corner], dim=-1))
+            return
         self._reserve(n + m)
         rows = (*self._batch_index, slice(n, n + m))
         self._buffer[(*rows, slice(0, n))] = left

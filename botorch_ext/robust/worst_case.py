@@ -25,6 +25,8 @@ from botorch_ext.search.models import UpperBounds
 # Multiplications that screening may take, n^2 for each point and model, and the least and the most
 # centres it looks at.
 _SCREENING_WORK, _FEWEST, _MOST = 2**31, 128, 1024
+# Those that the offsets around one centre may take, where there are to be more of them.
+_WORK_AROUND = 2**25
 # Centres of each model whose worst case is found in full, models that go on from there, and the
 # starts of each.
 _NUM_CENTERS, _NUM_FINALISTS, _NUM_STARTS = 8, 3, 32
@@ -36,8 +38,9 @@ _APART = 0.05
 # climbed on, unless it is further behind than this, relative to the spread of the screened values.
 _NUM_RIDGES, _FEW_STEPS, _CLOSE = 4, 4, 0.002
 # Where the worst point stays as the centre moves there is a plateau, and no slope leads on: so many
-# centres around each of the two best ends are screened, at these distances in sides of the box.
-_NUM_AROUND, _DISTANCES = 128, (0.02, 0.05, 0.1)
+# centres, at the least and at the most, around each of the two best ends are screened, at these
+# distances in sides of the box.
+_FEW_AROUND, _MOST_AROUND, _DISTANCES = 32, 128, (0.02, 0.05, 0.1)
 # Steps along a ridge, the first of them relative to the sides of the box, and the least.
 _RIDGE_STEPS, _FIRST_STEP, _LEAST_STEP = 25, 0.02, 1e-9
 # Steps of the descents on the way: at the top of a ridge bounds hardly vary along the sphere.
@@ -120,7 +123,9 @@ def maximize_worst_case(
 
     All models are screened at the same perturbed points. The best centres of the best models climb
     along gradients; at the top two perturbations are often equally bad, on a ridge that gradients
-    cannot follow, so the last steps solve a linear programme over all of them.
+    cannot follow, so the last steps solve a linear programme over all of them. They see more
+    perturbations than the screening did. Around the two best ends centres are screened again, since
+    an end may lie on a plateau.
 
     Args:
         bounds: Of m models.
@@ -133,7 +138,8 @@ def maximize_worst_case(
     """
     box, models = balls.box, bounds.models
     work = (models.num_observations + 1) ** 2 * models.num_models * len(balls.offsets)
-    X = box.sample(min(max(_SCREENING_WORK // work, _FEWEST), _MOST), seed)
+    affordable = _SCREENING_WORK // work
+    X = box.sample(min(max(affordable, _FEWEST), _MOST), seed)
     # Worst cases are highest at the faces less often than bounds are.
     quarter = X[::4].clone()
     X[::4] = on_faces(quarter, box, torch.Generator().manual_seed(seed))
@@ -166,7 +172,8 @@ def maximize_worst_case(
         if all(p != position or float((u - end).abs().max()) > _APART for u, p in ridges):
             ridges.append((end, position))
     spread = float(values.max() - values.min())
-    hasty, brisk = (_searched_closely(balls, n) for n in (_HASTY_DESCENT, _BRISK_DESCENT))
+    n = models.num_observations
+    closer, brisk = (_with_more_offsets(balls, n, k) for k in (_HASTY_DESCENT, _BRISK_DESCENT))
     found: list[tuple[float, Tensor, int]] = []
 
     def climb(x: Tensor, position: int, within: BoxBalls, num_steps: int) -> None:
@@ -176,14 +183,15 @@ def maximize_worst_case(
         found.append((value, x, position))
 
     for end, position in ridges[:_NUM_RIDGES]:
-        climb(box.from_unit(end), position, hasty, _FEW_STEPS)
+        climb(box.from_unit(end), position, closer, _FEW_STEPS)
     ahead = sorted(found, key=by_height, reverse=True)[:2]
     for i, (value, x, position) in enumerate(ahead):
-        around = near_points(x.unsqueeze(0), box, _NUM_AROUND, seed, _DISTANCES)
+        num_around = min(max(affordable, _FEW_AROUND), _MOST_AROUND)
+        around = near_points(x.unsqueeze(0), box, num_around, seed, _DISTANCES)
         around = around[_screened(singles[position], balls, around)[0].topk(_NUM_CENTERS).indices]
-        heights = WorstCase(singles[position], hasty).value(around)
+        heights = WorstCase(singles[position], closer).value(around)
         if heights.max() > value:
-            climb(around[heights.argmax()], position, hasty, _FEW_STEPS)
+            climb(around[heights.argmax()], position, closer, _FEW_STEPS)
             ahead[i] = found[-1]
     ahead.sort(key=by_height, reverse=True)
     found.clear()
@@ -206,7 +214,8 @@ def lowest_bound(bounds: UpperBounds, balls: BoxBalls, x: Tensor) -> tuple[Tenso
         The ``d``-dim point and the position of its model.
     """
     centers = x.expand(1, bounds.models.num_models, -1)
-    values, Z = _searched_closely(balls).worst_case(OwnBounds(bounds), centers)
+    closer = _with_more_offsets(balls, bounds.models.num_observations, balls.max_iterations)
+    values, Z = closer.worst_case(OwnBounds(bounds), centers)
     position = int(values[0].argmin())
     return Z[0, position].clone(), position
 
@@ -217,10 +226,12 @@ def _screened(bounds: UpperBounds, balls: BoxBalls, X: Tensor) -> Tensor:
     return bounds.values(Z.flatten(0, 1)).view(-1, *Z.shape[:-1]).amin(dim=1)
 
 
-def _searched_closely(balls: BoxBalls, max_iterations: int = 100) -> BoxBalls:
-    """The same balls, with more offsets."""
-    num_screened = _MANY_OFFSETS * (balls.box.dim + 1)
-    return BoxBalls(balls.box, balls.radii, balls.norm, num_screened, max_iterations=max_iterations)
+def _with_more_offsets(balls: BoxBalls, num_observations: int, max_iterations: int) -> BoxBalls:
+    """The same balls with more offsets, as far as n observations leave them affordable."""
+    most = min(_MANY_OFFSETS * (balls.box.dim + 1), _WORK_AROUND // (num_observations + 1) ** 2)
+    num_screened = max(most, len(balls.offsets))
+    starts = balls.num_starts
+    return BoxBalls(balls.box, balls.radii, balls.norm, num_screened, starts, max_iterations)
 
 
 def _along_ridge(

@@ -50,7 +50,8 @@ def sliding_ascent(
 ) -> tuple[Tensor, Tensor]:
     """Climbs in a box where constraints are at least 0, and never leaves the feasible set.
 
-    A start that promises to come no higher than another has is given up.
+    A start that promises to come no higher than another has is given up, and one ends where a step
+    that nothing cut short gained what it promised.
 
     Args:
         objective: What to maximise, positive at the starts.
@@ -139,7 +140,7 @@ def _quadratic(
 def _steps(
     g: ndarray, H: ndarray, near: list[_Quadratic], room: ndarray, inside: float
 ) -> tuple[ndarray, ndarray]:
-    """Steps that the models favour, and what the best of them promises to gain.
+    """Steps that the models favour, the best ones first, and what each of them promises to gain.
 
     Args:
         g: ``k x d`` gradients of the objective.
@@ -149,7 +150,7 @@ def _steps(
         inside: The distance from the constraints it follows that a step aims at.
 
     Returns:
-        ``k x t x d`` and ``k``.
+        ``k x t x d`` and ``k x t``.
     """
     k, d = g.shape
     c, A, C = _nearest(near, k, d)  # k x J, k x J x d, k x J x d x d

@@ -24,7 +24,7 @@ InformationGainBound = Callable[[int], float]
 
 @dataclass(frozen=True)
 class SelfNormalized(Width):
-    """sigma/sqrt(lambda) sqrt(2 ln(1/delta) + 2 I_{t-1}) + B.
+    """sigma sqrt(2 (ln(1/delta) + I_{t-1}) / lambda) + B.
 
     Valid for f in the RKHS with norm at most B, points chosen adaptively, any lambda > 0.
     Source: Bogunovic and Krause 2021, lemma 1 (whose eq. 13 misprints s for s^2); Abbasi-Yadkori

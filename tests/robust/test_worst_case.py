@@ -129,7 +129,8 @@ def test_narrow_worst_cases_are_not_missed():
 
 
 def test_a_plateau_is_left():
-    # The worst point of many centres is the same: no slope leads from there to the best.
+    # The worst point of many centres is the same: no slope leads from there to the best. Half of
+    # the searches find it, without a second screening one of seven; others end on another hill.
     box = Box([[2.0, -3.0], [5.0, -2.5]])
     side = box.upper - box.lower
     data = torch.tensor(  # in hundredths: points of the unit square, and values
@@ -150,11 +151,12 @@ def test_a_plateau_is_left():
     width = torch.tensor([4.0], dtype=torch.float64)
     bounds = UpperBounds(models, width, 0 * width)
     balls = BoxBalls(box, 0.2 * side, "l2")
-    x, _ = maximize_worst_case(bounds, balls, 0, X[Y.topk(5).indices])
+    extra = X[Y.topk(5).indices]
+    found = [maximize_worst_case(bounds, balls, seed, extra)[0] for seed in range(6)]
     many = BoxBalls(box, balls.radii, "l2", num_screened=4096, num_starts=32)
     better = box.from_unit(torch.tensor([1.0, 0.6225], dtype=torch.float64))
-    value, known = WorstCase(bounds, many).value(torch.stack([x, better]))
-    assert value >= known - 1e-7
+    *values, known = WorstCase(bounds, many).value(torch.stack([*found, better]))
+    assert sum(bool(value >= known - 1e-7) for value in values) >= 3
 
 
 def test_few_descents_go_to_ridges_that_lead_to_the_same_top(monkeypatch):
@@ -169,7 +171,7 @@ def test_few_descents_go_to_ridges_that_lead_to_the_same_top(monkeypatch):
 
     monkeypatch.setattr(WorstCase, "cuts", counted)
     maximize_worst_case(bounds, Perturbations(0.2).on(box), 0)
-    assert 0 < len(seen) < 60  # 76 where three ridges are climbed to the end
+    assert 0 < len(seen) < 35  # 50 where the next best is always climbed on
 
 
 def test_extra_centres_are_screened():
