@@ -12,6 +12,7 @@ from torch import Tensor
 
 from botorch_ext.checks import one_number
 from botorch_ext.domains import checked_tensor
+from botorch_ext.domains.points import require_finite
 from botorch_ext.widths.base import require
 
 # Points count as a distance apart that are so up to this share of it: the spacings of a grid.
@@ -42,8 +43,7 @@ def greedy_packing(points: Tensor | Sequence[Sequence[float]], distance: float) 
     points = checked_tensor(points, torch.float64, None, "points")
     if points.ndim != 2:
         raise ValueError(f"points must have shape (n, d), got {tuple(points.shape)}")
-    if not bool(torch.isfinite(points).all()):
-        raise ValueError("points must be finite, got NaN or infinite entries")
+    require_finite({"points": points})
     rows = _greedy(points.detach().cpu().numpy(), distance)
     return torch.from_numpy(rows).to(points.device)
 

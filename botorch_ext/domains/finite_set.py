@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains.box import Box
-from botorch_ext.domains.points import as_floating, as_points
+from botorch_ext.domains.points import as_floating, as_points, require_finite
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.immutable import Immutable
 
@@ -44,8 +44,7 @@ class FiniteSet(Immutable):
             raise ValueError(
                 f"points must have shape (N, d) with N, d >= 1, got {tuple(points.shape)}"
             )
-        if not bool(torch.isfinite(points).all()):
-            raise ValueError("points must be finite, got NaN or infinite entries")
+        require_finite({"points": points})
         object.__setattr__(self, "points", points)
 
     @property

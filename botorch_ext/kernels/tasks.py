@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from botorch_ext.domains import checked_tensor
+from botorch_ext.domains.points import require_finite
 
 
 class TaskKernel(Kernel):
@@ -138,8 +139,7 @@ def _checked_covariance(covariance: Any) -> Tensor:
     C = checked_tensor(covariance, dtype, device, "covariance").detach().clone()
     if C.ndim < 2 or C.shape[-1] != C.shape[-2] or 0 in C.shape:
         raise ValueError(f"covariance must be square, T x T with T >= 1, got {tuple(C.shape)}")
-    if not bool(torch.isfinite(C).all()):
-        raise ValueError("covariance must be finite, got NaN or infinite entries")
+    require_finite({"covariance": C})
     # What rounding does to a product of T columns.
     rounding = 100 * C.shape[-1] * torch.finfo(C.dtype).eps * float(C.abs().max())
     asymmetry = float((C - C.mT).abs().max())

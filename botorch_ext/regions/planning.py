@@ -22,7 +22,7 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.triangular import solve_triangular
 from botorch_ext.regions.constraints import inverse_factor
 from botorch_ext.regions.region import Region
-from botorch_ext.search.box import FunctionObjective
+from botorch_ext.search.box import FunctionObjective, best_apart
 from botorch_ext.search.sliding import sliding_ascent
 
 # On a box: points whose standard deviations are kept up to date; how many of the best climb, with
@@ -193,7 +193,8 @@ def plan_in_region(region: Region, model: KernelGP, q: int, population: Tensor) 
     chosen = population.new_empty(q)
     for i, n in enumerate(range(model.num_observations, len(V))):
         if n:
-            best = _spread_best(variance, population, scale)
+            among = (_NUM_STARTS, 6 * _NUM_STARTS, _NEAR)
+            best = best_apart(variance, population, lambda X: X / scale, *among)
         else:
             # A stationary prior is the same everywhere. The first points of the population lie
             # inside the box; a first point on a face makes a worse batch.
@@ -211,15 +212,6 @@ def plan_in_region(region: Region, model: KernelGP, q: int, population: Tensor) 
         covariances = kernel(model.transform_inputs(x), Z)[0]
         condition(V, variance, n, covariances, row[:-1], row[-1])
     return Plan(X, chosen.clamp_min(0).sqrt(), model.noise_variance)
-
-
-def _spread_best(values: Tensor, X: Tensor, scale: Tensor) -> Tensor:
-    """The rows of the best points that have no better one near by, then of the best others."""
-    top = values.topk(min(6 * _NUM_STARTS, len(values))).indices
-    U = X[top] / scale
-    near = torch.cdist(U, U) < _NEAR
-    shadowed = near.tril(diagonal=-1).any(dim=-1)
-    return top[shadowed.to(torch.uint8).argsort(stable=True)[:_NUM_STARTS]]
 
 
 class _ConditionalVariance:

@@ -185,8 +185,8 @@ def maximize_worst_case(
     for end, position in ridges[:_NUM_RIDGES]:
         climb(box.from_unit(end), position, closer, _FEW_STEPS)
     ahead = sorted(found, key=by_height, reverse=True)[:2]
+    num_around = min(max(affordable, _FEW_AROUND), _MOST_AROUND)
     for i, (value, x, position) in enumerate(ahead):
-        num_around = min(max(affordable, _FEW_AROUND), _MOST_AROUND)
         around = near_points(x.unsqueeze(0), box, num_around, seed, _DISTANCES)
         around = around[_screened(singles[position], balls, around)[0].topk(_NUM_CENTERS).indices]
         heights = WorstCase(singles[position], closer).value(around)

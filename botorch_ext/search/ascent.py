@@ -260,8 +260,7 @@ def feasible_ascent(
     step = starts.new_full((k,), first_step)
     rows = torch.arange(k, device=starts.device)
     for _ in range(num_steps):
-        outward = ((x <= 0) & (g < 0)) | ((x >= 1) & (g > 0))
-        direction = torch.where(outward, 0, g)
+        direction = torch.where(_free(x, g), g, 0)
         direction = direction / direction.norm(dim=-1, keepdim=True).clamp_min(1e-300)
         moves = (step[:, None] * lengths).unsqueeze(-1) * direction.unsqueeze(-2)  # k x s x d
         trial = (x.unsqueeze(-2) + moves).clamp(0, 1).flatten(0, 1)

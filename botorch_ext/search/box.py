@@ -304,9 +304,22 @@ def spread_best(values: Tensor, X: Tensor, box: Box, num: int) -> Tensor:
     Returns:
         At most ``num`` rows.
     """
-    top = values.topk(min(8 * num, len(values))).indices
-    U = box.to_unit(X[top])
-    near = torch.cdist(U, U) < len(X) ** (-1 / box.dim)
+    return best_apart(values, X, box.to_unit, num, 8 * num, len(X) ** (-1 / box.dim))
+
+
+def best_apart(
+    values: Tensor,
+    X: Tensor,
+    scaled: Callable[[Tensor], Tensor],
+    num: int,
+    num_seen: int,
+    distance: float,
+) -> Tensor:
+    """`spread_best` among the ``num_seen`` best, where points are near by that are, scaled, within
+    a distance."""
+    top = values.topk(min(num_seen, len(values))).indices
+    U = scaled(X[top])
+    near = torch.cdist(U, U) < distance
     # `top` is sorted, so a better neighbour is an earlier one.
     shadowed = near.tril(diagonal=-1).any(dim=-1)
     return top[shadowed.to(torch.uint8).argsort(stable=True)[:num]]

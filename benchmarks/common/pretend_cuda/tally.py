@@ -124,13 +124,7 @@ def count_stop(kind: str) -> None:
     Raises:
         OverBudget: Within `no_stops`.
     """
-    if not _watches:
-        return
-    where = f"{kind} {cause()}"
-    for watch in _watches:
-        watch.tally.stops[where] += 1
-        if watch.forbidden:
-            raise OverBudget(f"{watch.forbidden} must not stop the host, got {where}")
+    _count("stops", kind, "stop the host")
 
 
 def count_upload(kind: str, *, waits: bool = True) -> None:
@@ -139,16 +133,19 @@ def count_upload(kind: str, *, waits: bool = True) -> None:
     Raises:
         OverBudget: Within `no_stops`.
     """
+    if waits:
+        count_stop(kind)
+    _count("uploads", kind, "upload")
+
+
+def _count(counter: str, kind: str, fault: str) -> None:
     if not _watches:
         return
     where = f"{kind} {cause()}"
     for watch in _watches:
-        watch.tally.uploads[where] += 1
-    if waits:
-        count_stop(kind)
-    for watch in _watches:
+        getattr(watch.tally, counter)[where] += 1
         if watch.forbidden:
-            raise OverBudget(f"{watch.forbidden} must not upload, got {where}")
+            raise OverBudget(f"{watch.forbidden} must not {fault}, got {where}")
 
 
 @contextmanager
