@@ -14,8 +14,7 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.conditional_variance import ConditionalVariance
 from botorch_ext.regions.region import Region
 from botorch_ext.repeats import repeat
-from botorch_ext.search.damped_steps import DampedSteps, Quadratic
-from botorch_ext.search.sliding import PROBE
+from botorch_ext.search.damped_steps import DampedSteps
 
 # The population lies in so many cells. The best point of each climbs, one step for each point of
 # the batch, and goes on from there for the next.
@@ -61,8 +60,6 @@ class _Batch:
         box, like = region.box, region.like
         self.region, self.kernel = region, model.kernel_function
         self.transform_inputs, self.noise_variance = model.transform_inputs, model.noise_variance
-        extent = population.amax(dim=0) - population.amin(dim=0)
-        self.unit = extent.maximum(1e-3 * (box.upper - box.lower))
         by_cell = cells(population, _NUM_CELLS)
         self.order, (self.num_cells, size) = by_cell.flatten(), by_cell.shape
         self.corner = size * torch.arange(self.num_cells, device=like.device)
@@ -74,14 +71,11 @@ class _Batch:
         self.V = torch.cat([columns, like.new_zeros(q, len(self.order))])
         self.X, self.chosen = like.new_empty(n + q, box.dim), like.new_empty(n + q)
         self.row = torch.full((1,), n, device=like.device)  # the next one of the factor
-        self.steps = DampedSteps(len(region.constraints), like)
-        probe = PROBE[like.dtype] * self.unit
-        self.probes, self.half = torch.stack([probe, -probe]), 0.5 * self.unit
-        self.beside = torch.cat([like.new_zeros(1, box.dim), self.steps.eye])
-        self.middle = (box.lower + box.upper) / 2
+        self.steps = DampedSteps(box, region.extent(population), len(region.constraints))
+        self.slacks = [constraint.slack_and_gradient for constraint in region.constraints]
         self.floor = least_pivot(self.kernel.diagonal(self.Z).max())
-        for constraint in region.constraints:  # what they work out once
-            constraint.slack_and_gradient(self.population[:1])
+        for slack in self.slacks:  # what they work out once
+            slack(self.population[:1])
 
     @property
     def is_recordable(self) -> bool:
@@ -132,25 +126,11 @@ class _Batch:
     def _climbed(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Where points ``k x d`` come to in one step, the variances there, none lower than at the
         points, and the columns of V."""
-        box, (k, d) = self.region.box, x.shape
-        move = torch.where(x < self.middle, *self.probes)
-        probes = torch.addcmul(x[:, None], move[:, None], self.beside).flatten(0, 1)
-        quotient = (self.half / move)[..., None]
-
-        def model(value: Tensor, gradient: Tensor) -> Quadratic:
-            gradient = gradient.view(k, d + 1, d) * self.unit
-            half = (gradient[:, 1:] - gradient[:, :1]) * quotient
-            return Quadratic(value[:: d + 1], gradient[:, 0], half + half.mT)
-
-        objective = model(probes[:0], self.variances.gradient(probes))
-        constraints = self.region.constraints
-        near = [model(*constraint.slack_and_gradient(probes)) for constraint in constraints]
-        steps = self.steps(objective, near, (box.bounds[:, None] - x) / self.unit)
-        ends = torch.addcmul(x[:, None], steps, self.unit).clamp(box.lower, box.upper)
-        trials = torch.cat([x[:, None], ends], dim=1).flatten(0, 1)
+        k, d = x.shape
+        trials = self.steps.points(self.variances.gradient, self.slacks, x).flatten(0, 1)
         values, columns = self.variances.value_and_columns(trials)
         values = values.nan_to_num(-torch.inf, neginf=-torch.inf).view(k, -1)
-        if constraints:
+        if self.slacks:
             inside = self.region.meets(trials).view(k, -1)
             inside[:, 0].fill_(True)  # also where rounding says otherwise
             values = torch.where(inside, values, -torch.inf)
