@@ -153,7 +153,7 @@ def test_every_step_is_the_same_operations_and_waits_for_nothing(with_constraint
         model = KernelGP(kernel().to("cuda"), NOISE, device="cuda")
         model.add(*(part.to("cuda") for part in data(9)))
         batch = _Batch(region, model, 6, region.population(300, 1).points)
-        assert batch.is_recordable
+        assert batch.landscape.is_recordable
         batch.look_at(15)
         steps = []
         for _ in range(6):
@@ -166,7 +166,9 @@ def test_every_step_is_the_same_operations_and_waits_for_nothing(with_constraint
 
 def test_what_a_function_of_python_constrains_is_not_recorded():
     region = discs()
-    assert not _Batch(region, model_with(9), 6, region.population(300, 1).points).is_recordable
+    assert not _Batch(
+        region, model_with(9), 6, region.population(300, 1).points
+    ).landscape.is_recordable
 
 
 def test_a_batch_on_devices(device):
