@@ -148,7 +148,7 @@ def maximize_worst_case(
     values = _screened(bounds, balls, X)
     top = values.topk(min(_NUM_CENTERS, len(X)), dim=-1).indices  # (m, c)
     # Far from the top a few steps of descent are enough.
-    hasty = BoxBalls(box, balls.radii, balls.norm, max_iterations=_HASTY_DESCENT)
+    hasty = balls.searched(_HASTY_DESCENT)
     least, _ = hasty.worst_case(OwnBounds(bounds), X[top].transpose(0, 1))
     finalists = least.amax(dim=0).topk(min(_NUM_FINALISTS, models.num_models)).indices.tolist()
     singles = {position: bounds.select([position]) for position in finalists}
@@ -173,7 +173,8 @@ def maximize_worst_case(
             ridges.append((end, position))
     spread = float(values.max() - values.min())
     n = models.num_observations
-    closer, brisk = (_with_more_offsets(balls, n, k) for k in (_HASTY_DESCENT, _BRISK_DESCENT))
+    closer = _with_more_offsets(balls, n, _HASTY_DESCENT)
+    brisk = closer.searched(_BRISK_DESCENT)
     found: list[tuple[float, Tensor, int]] = []
 
     def climb(x: Tensor, position: int, within: BoxBalls, num_steps: int) -> None:
@@ -229,9 +230,7 @@ def _screened(bounds: UpperBounds, balls: BoxBalls, X: Tensor) -> Tensor:
 def _with_more_offsets(balls: BoxBalls, num_observations: int, max_iterations: int) -> BoxBalls:
     """The same balls with more offsets, as far as n observations leave them affordable."""
     most = min(_MANY_OFFSETS * (balls.box.dim + 1), _WORK_AROUND // (num_observations + 1) ** 2)
-    num_screened = max(most, len(balls.offsets))
-    starts = balls.num_starts
-    return BoxBalls(balls.box, balls.radii, balls.norm, num_screened, starts, max_iterations)
+    return balls.searched(max_iterations, most)
 
 
 def _along_ridge(

@@ -118,7 +118,7 @@ class WorstCase(Search):
     @property
     def moves(self) -> bool:
         """Whether there is anything within reach of a point but itself."""
-        return isinstance(self.balls, FiniteBalls) or bool((self.balls.radii > 0).any())
+        return isinstance(self.balls, FiniteBalls) or self.balls.moves
 
     def best(self, bounds: Bounds, turn: Turn) -> Pick:
         if isinstance(self.balls, FiniteBalls):
