@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ _SUFFICIENT, _SHORTEST = 1e-4, 2.0**-20
 # Steps without a gain above rounding, after which a descent ends.
 _MAX_IDLE = 8
 # Steps that the host does not look at where waiting costs more than arithmetic.
-_UNSEEN = 8
+_UNSEEN = 7
 
 
 class CutBall(NamedTuple):
@@ -54,6 +54,83 @@ class CutBall(NamedTuple):
         return self.clamp(s.clamp_max(1) * U)
 
 
+class _Descents(NamedTuple):
+    """Those of n starts, ``n x *batch`` or ``n x *batch x d`` each, with 1 or d in place of d.
+
+    Args:
+        rows: ``n``: which of all starts they are.
+        centers: Around which they go.
+        low: Limits of the offsets.
+        high: Limits of the offsets.
+        unit: The step whose length tells whether there is anything to gain.
+        least: The shortest spectral step.
+        most: The longest one.
+        slack: What rounding makes of a value.
+        offsets: Where they are.
+        values: There.
+        gradients: There.
+        step: The spectral step.
+        share: Of the step that is tried.
+        idle: Steps without a gain above rounding.
+        moving: Which go on.
+        moves: From the offsets to where the whole step leads.
+    """
+
+    rows: Tensor
+    centers: Tensor
+    low: Tensor
+    high: Tensor
+    unit: Tensor
+    least: Tensor
+    most: Tensor
+    slack: Tensor
+    offsets: Tensor
+    values: Tensor
+    gradients: Tensor
+    step: Tensor
+    share: Tensor
+    idle: Tensor
+    moving: Tensor
+    moves: Tensor
+
+    def aimed(self, norm: Norm) -> Self:
+        """Where they go next, but for those that are at a minimum."""
+        ball = CutBall(self.low, self.high, norm)
+        steps = torch.stack([self.unit, self.step]) * self.gradients
+        plain, moves = ball.nearest(self.offsets - steps) - self.offsets
+        some = plain.norm(dim=-1) > torch.finfo(plain.dtype).eps ** 0.6
+        return self._replace(moves=moves, moving=self.moving & some & (self.idle < _MAX_IDLE))
+
+    def moved(self, trial: Tensor, new_f: Tensor, new_g: Tensor) -> Self:
+        """After a step, where it is good, or with a shorter one ahead."""
+        f, g, slack = self.values, self.gradients, self.slack
+        predicted = self.share * (g * self.moves).sum(dim=-1)
+        # Near the end rounding decides: what is above by no more than that is no worse.
+        hopeful = (predicted < -slack) & (self.share > _SHORTEST)
+        enough = new_f <= f + slack + torch.where(hopeful, _SUFFICIENT * predicted, 0)
+        taken = self.moving & enough
+        moving = self.moving & (enough | hopeful)  # where neither nothing is to be gained
+        s, y = trial - self.offsets, new_g - g
+        curvature = (s * y).sum(dim=-1, keepdim=True)
+        spectral = s.square().sum(dim=-1, keepdim=True) / curvature
+        spectral = torch.where(curvature > 0, spectral, 10 * self.step)
+        spectral = spectral.clamp(self.least, self.most)
+        new = taken.unsqueeze(-1)
+        return self._replace(
+            offsets=torch.where(new, trial, self.offsets),
+            values=torch.where(taken, new_f, f),
+            gradients=torch.where(new, new_g, g),
+            step=torch.where(new, spectral, self.step),
+            share=torch.where(moving & ~taken, 0.5 * self.share, 1),
+            idle=torch.where(f - new_f <= slack, self.idle + taken, 0),
+            moving=moving,
+        )
+
+    def those(self, kept: Tensor) -> Self:
+        """Some of them."""
+        return type(self)(*(part[kept] for part in self))
+
+
 def descend(
     value_and_gradient: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
     centers: Tensor,
@@ -81,62 +158,50 @@ def descend(
     """
     f, g = value_and_gradient(centers, starts)
     eps, tiny = torch.finfo(f.dtype).eps, torch.finfo(f.dtype).tiny
-    root = eps**0.6
     # Gradients are of the order of the spread; a flat function is at its minimum.
     scale = spread.clamp_min(tiny**0.5).unsqueeze(-1)
     first = 1 / torch.maximum(g.norm(dim=-1, keepdim=True), scale)
-    X, U, unit, step, slack = centers, starts, 1 / scale, first, 10 * eps * f.abs()
-    length, idle = torch.ones_like(f), torch.zeros_like(f)
-    ends = U, f  # of all, once some have ended
-    rows = torch.arange(len(U), device=U.device)
+    going = _Descents(
+        rows=torch.arange(len(f), device=f.device),
+        centers=centers,
+        low=ball.low,
+        high=ball.high,
+        unit=1 / scale,
+        least=1e-6 * first,
+        most=1e6 * first,
+        slack=10 * eps * f.abs(),
+        offsets=starts,
+        values=f,
+        gradients=g,
+        step=first,
+        share=torch.ones_like(f),
+        idle=torch.zeros_like(f),
+        moving=moving,
+        moves=torch.zeros_like(starts),
+    )
+    ends = starts, f
     for iteration in range(max_iterations):
-        # The first of two steps tells whether there is anything to gain.
-        plain, direction = ball.nearest(U - torch.stack([unit, step]) * g) - U
-        moving = moving & (plain.norm(dim=-1) > root) & (idle < _MAX_IDLE)
-        if U.is_cuda:
+        going = going.aimed(ball.norm)
+        if starts.is_cuda:
             # Shapes never change: launches and waiting cost more than arithmetic.
-            if iteration % _UNSEEN == _UNSEEN - 1 and not bool(moving.any()):
+            if iteration % _UNSEEN == _UNSEEN - 1 and not bool(going.moving.any()):
                 break
         else:
-            going = moving.view(len(moving), -1).any(dim=-1)
-            if not bool(going.all()):
-                ends = _written(ends, rows, (U, f))
-                ball = CutBall(ball.low[going], ball.high[going], ball.norm)
-                rows, X, U, f, g, direction, unit, first, step, slack, length, idle, moving = (
-                    a[going]
-                    for a in (
-                        rows, X, U, f, g, direction, unit, first, step, slack, length, idle, moving
-                    )
-                )  # fmt: skip
-            if not len(rows):
+            kept = going.moving.view(len(going.rows), -1).any(dim=-1)
+            if not bool(kept.all()):
+                ends = _written(ends, going)
+                going = going.those(kept)
+            if not len(going.rows):
                 break
-        V = U + length.unsqueeze(-1) * direction
-        new_f, new_g = value_and_gradient(X, V)
-        predicted = length * (g * direction).sum(dim=-1)
-        # Near the end rounding decides: what is above by no more than that is no worse.
-        short = moving & ~(new_f <= f + _SUFFICIENT * predicted + slack)
-        short &= (-predicted > slack) & (length > _SHORTEST)
-        moving = moving & (short | (new_f <= f + slack))  # where not nothing is to be gained
-        taken = moving & ~short
-        length = torch.where(short, 0.5 * length, 1)
-        s, y = V - U, new_g - g
-        curvature = (s * y).sum(dim=-1, keepdim=True)
-        spectral = s.square().sum(dim=-1, keepdim=True) / curvature
-        spectral = torch.where(curvature > 0, spectral, 10 * step)
-        spectral = spectral.clamp(1e-6 * first, 1e6 * first)
-        idle = torch.where(f - new_f <= slack, idle + taken, 0)
-        f = torch.where(taken, new_f, f)
-        taken = taken.unsqueeze(-1)
-        step, U, g = (
-            torch.where(taken, new, old) for new, old in ((spectral, step), (V, U), (new_g, g))
-        )
-    return _written(ends, rows, (U, f))
+        trial = going.offsets + going.share.unsqueeze(-1) * going.moves
+        going = going.moved(trial, *value_and_gradient(going.centers, trial))
+    return _written(ends, going)
 
 
-def _written(
-    ends: tuple[Tensor, Tensor], rows: Tensor, values: tuple[Tensor, Tensor]
-) -> tuple[Tensor, Tensor]:
-    """Ends with those of some rows replaced."""
-    if len(rows) == len(ends[0]):
-        return values
-    return ends[0].index_copy(0, rows, values[0]), ends[1].index_copy(0, rows, values[1])
+def _written(ends: tuple[Tensor, Tensor], going: _Descents) -> tuple[Tensor, Tensor]:
+    """The ends of all starts, where some of them are now."""
+    now = going.offsets, going.values
+    if len(going.rows) == len(ends[0]):
+        return now
+    U, f = (end.index_copy(0, going.rows, new) for end, new in zip(ends, now, strict=True))
+    return U, f

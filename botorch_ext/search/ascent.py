@@ -21,8 +21,9 @@ _HOPE, _HEAD_START = 4.0, 4
 # Where shapes never change: lengths of a step that are tried at once, and iterations that the host
 # does not look at.
 _NUM_LENGTHS, _UNSEEN = 5, 8
-# Step lengths `feasible_ascent` tries at once, relative to the last one taken.
-_LENGTHS = (2.0, 1.0, 0.5, 0.25)
+# Step lengths `feasible_ascent` tries at once, each half the one before: relative to the last one
+# taken, from twice as long on.
+_NUM_TRIED = 4
 
 
 def projected_bfgs(
@@ -256,7 +257,7 @@ def feasible_ascent(
     """
     x, (f, g) = starts, value_and_gradient(starts)
     k = len(starts)
-    lengths = starts.new_tensor(_LENGTHS)
+    lengths = 2.0 ** (1 - torch.arange(_NUM_TRIED, dtype=starts.dtype, device=starts.device))
     step = starts.new_full((k,), first_step)
     rows = torch.arange(k, device=starts.device)
     for _ in range(num_steps):

@@ -102,9 +102,9 @@ class ConfidenceBound:
             joint = with_context(X, self.context)
             mean, std, mean_gradient, std_gradient = self.model.mean_std_and_gradients(joint)
             width = self.width
-            value = self.mean_weight * mean + width * std
+            value = torch.add(width * std, mean, alpha=self.mean_weight)
             width = width.unsqueeze(-1) if isinstance(width, Tensor) else width
-            gradient = self.mean_weight * mean_gradient + width * std_gradient
+            gradient = torch.add(width * std_gradient, mean_gradient, alpha=self.mean_weight)
             return value, gradient[..., : X.shape[-1]]
 
     def _evaluate(self, X: Tensor) -> Tensor:
