@@ -44,7 +44,7 @@ _NUM_RIDGES, _FEW_STEPS, _CLOSE = 4, 4, 0.002
 # centres, at the least and at the most, around each of the two best ends are screened, at these
 # distances in sides of the box.
 _FEW_AROUND, _MOST_AROUND, _DISTANCES = 32, 128, (0.02, 0.05, 0.1)
-# Steps along a ridge, and of the descents on the way: at its top bounds hardly vary along the sphere.
+# Steps along a ridge, and of the descents on the way: at its top bounds vary little on the sphere.
 _RIDGE_STEPS, _BRISK_DESCENT = 25, 30
 # They end when no more than this is to be gained, relative to the spread of the screened values.
 _RIDGE_TOLERANCE = 1e-10
