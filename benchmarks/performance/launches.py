@@ -17,7 +17,8 @@ from tqdm import tqdm
 from benchmarks.common.command_line import parse_options
 from benchmarks.common.pretend_cuda import PretendCUDA
 from benchmarks.common.tables import Row, markdown_table, write_csv
-from benchmarks.performance.launch_paths import PATHS, Counted
+from benchmarks.performance.hot_paths import OF_BOTORCH, PATHS
+from benchmarks.performance.meters import LaunchMeter
 
 _TITLE = "Launches and stops on a GPU, counted without one"
 
@@ -28,9 +29,12 @@ def main(argv: list[str] | None = None) -> None:
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", category=InputDataWarning)
     rows: list[Row] = []
-    for name, count in tqdm(PATHS.items(), unit="path"):
+    paths = [*PATHS.items(), *((f"BoTorch for {name}", path) for name, path in OF_BOTORCH.items())]
+    for name, path in tqdm(paths, unit="path"):
+        meter = LaunchMeter()
         with PretendCUDA():
-            rows.append(_row(name, count(options.smoke)))
+            path(meter, options.smoke)
+        rows.append(_row(name, meter))
     text = (
         f"# {_TITLE}\n\n"
         f"`python -m benchmarks.performance.launches`{' (smoke)' if options.smoke else ''}. "
@@ -42,15 +46,15 @@ def main(argv: list[str] | None = None) -> None:
     write_csv(options.output / "launches.csv", rows)
 
 
-def _row(name: str, counted: Counted) -> Row:
-    tally, steps = counted
+def _row(name: str, meter: LaunchMeter) -> Row:
+    tally, steps = meter.tally, meter.steps
     lines = (f"{count / steps:.3g} x {where}" for where, count in tally.stops.most_common(4))
     return {
         "path": name,
-        "launches/step": counted.launches,
-        "stops/step": counted.stops,
+        "launches/step": meter.launches,
+        "stops/step": meter.stops,
         "cdist entries/step": f"{tally.cdist_entries / steps:.3g}",
-        "MB/step": tally.num_bytes / steps / 1e6,
+        "MB/step": meter.num_bytes / 1e6,
         "stops most often": "; ".join(lines),
     }
 
