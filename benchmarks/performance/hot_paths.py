@@ -156,10 +156,10 @@ def _botorch_on_box(seed: int, device: torch.device) -> Callable[[], Tensor]:
     return lambda: optimize_acqf(ucb, bounds, q=1, num_restarts=10, raw_samples=512)[0][0]
 
 
-def _of_lengthscales(seed: int, device: torch.device) -> Callable[[], Tensor]:
+def _of_lengthscales(num_models: int, seed: int, device: torch.device) -> Callable[[], Tensor]:
     kind, scale, gathered = _PROBLEMS[seed]
     X, Y = noisy_data(200, 4, kind(scale), seed, device, gathered)
-    return _first(strategy_of_lengthscales(X, Y, kind is rbf, lengthscales(16), seed))
+    return _first(strategy_of_lengthscales(X, Y, kind is rbf, lengthscales(num_models), seed))
 
 
 def _stable(seed: int, device: torch.device) -> Callable[[], Tensor]:
@@ -208,7 +208,9 @@ PATHS: Mapping[str, Path] = {
     "plan, finite, N=1e6, q=200, whole call": partial(_planned, 1_000_000, 200, True),
     "plan, box, d=6, q=99, per point": _planned_on_box,
     "ec_gp_ucb, box, d=6, n=500, ask, mean of 4": partial(_asked, _on_box, 4),
-    "he_gp_ucb, box, d=4, n=200, 16 models, ask, mean of 4": partial(_asked, _of_lengthscales, 4),
+    "he_gp_ucb, box, d=4, n=200, 16 models, ask, mean of 4": partial(
+        _asked, partial(_of_lengthscales, 16), 4
+    ),
     "he_gp_ucb, finite, N=2500, 32 models, ask and tell": partial(_finite_models, 32),
     "stable_opt, box, d=2, n=50, ask": partial(_asked, _stable, 1),
     "bpe_delay, box, opening of a round of about 500 points": _opened,
@@ -219,4 +221,23 @@ OF_BOTORCH: Mapping[str, Path] = {
     "KernelGP.add, n=1000": partial(_conditioned, 1000),
     "KernelGP.add, n=4000": partial(_conditioned, 4000),
     "ec_gp_ucb, box, d=6, n=500, ask, mean of 4": partial(_asked, _botorch_on_box, 4),
+}
+# Sizes that a CPU does not reach, or not in time.
+LARGE: Mapping[str, Path] = {
+    **{
+        f"gp_ucb, finite, N={N:.0e}, ask and tell": partial(_finite, N)
+        for N in (10**4, 10**6, 10**7)
+    },
+    **{f"KernelGP.add, n={n}": partial(_added, n) for n in (8000, 16_000)},
+    **{
+        f"he_gp_ucb, finite, N=2500, {m} models, ask and tell": partial(_finite_models, m)
+        for m in (64, 512)
+    },
+    **{
+        f"he_gp_ucb, box, d=4, n=200, {m} models, ask": partial(
+            _asked, partial(_of_lengthscales, m), 2
+        )
+        for m in (64, 512)
+    },
+    "plan, finite, N=1e6, q=2000, per point": partial(_planned, 1_000_000, 2000, False),
 }
