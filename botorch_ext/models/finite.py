@@ -23,6 +23,7 @@ from botorch_ext.models.cholesky import GrowingCholesky
 from botorch_ext.models.growing_rows import GrowingRows
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.posterior import GrowingPosterior
+from botorch_ext.models.row_blocks import RowBlocks
 from botorch_ext.models.stacked_means import selected_mean
 from botorch_ext.models.triangular import solve_triangular
 
@@ -74,8 +75,7 @@ class FinitePosterior(GrowingPosterior):
         prior = self.kernel_function.diagonal(candidates).expand(shape)
         self.variance = prior.clone()
         self.mean = self._prior_mean(candidates).expand(shape).clone()
-        # V is copied whole when it grows, so it grows in larger steps than the factor.
-        self._V = GrowingRows(candidates.new_empty(*batch, capacity, len(candidates)), 1.5)
+        self._V = RowBlocks(candidates, (*batch, capacity, len(candidates)))
         self._inputs = GrowingRows(candidates.new_empty(capacity, candidates.shape[-1]), 1.5)
 
     @classmethod
@@ -175,9 +175,9 @@ class FinitePosterior(GrowingPosterior):
 
     def _truncate(self, num_points: int) -> None:
         n = self.num_observations
-        removed = self._V.block(slice(num_points, n))
-        self.variance += removed.square().sum(dim=-2)
-        self.mean -= (self.factor.z[..., None, num_points:n] @ removed).squeeze(-2)
+        for rows, removed in self._V.pieces(slice(num_points, n)):
+            self.variance += removed.square().sum(dim=-2)
+            self.mean -= (self.factor.z[..., None, rows] @ removed).squeeze(-2)
         self._V.truncate(num_points)
         self._inputs.truncate(num_points)
         self._move_mean(*self.factor.truncate(num_points))
@@ -192,6 +192,12 @@ class FinitePosterior(GrowingPosterior):
         return X.new_zeros(()) if self.prior_mean is None else self.prior_mean(X)
 
     def _append(self, X: Tensor, Y: Tensor | None, cross: Tensor | None = None) -> None:
+        at_once = max(self._V.most_rows // 4, 1)  # what is computed of them takes a block
+        if len(X) > at_once:
+            for start in range(0, len(X), at_once):
+                some = slice(start, start + at_once)
+                self._append(X[some], None if Y is None else Y[..., some])
+            return
         cross = self._cross(X) if cross is None else cross
         n, m = self.num_observations, len(X)
         y = Y

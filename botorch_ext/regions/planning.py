@@ -31,6 +31,8 @@ POPULATION_SIZE = 2048
 _NUM_STARTS = 8
 _NUM_STEPS = 4
 _NEAR = 0.07
+# Covariances of data and points that are computed at once.
+_MOST_SCREENED = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,10 +162,12 @@ def _screened(model: KernelGP, Z: Tensor, q: int) -> tuple[Tensor, Tensor]:
     n = model.num_observations
     V = Z.new_empty(n + q, len(Z))
     variance = model.kernel_function.diagonal(Z).clone()
-    if n:
-        cross = model.kernel_function(model.train_inputs[0], Z)
-        V[:n] = solve_triangular(model.factor.L[:n, :n], cross)
-        variance -= V[:n].square().sum(dim=0)
+    at_once = max(_MOST_SCREENED // max(n, 1), 1)
+    for start in range(0, len(Z) if n else 0, at_once):
+        some = slice(start, start + at_once)
+        cross = model.kernel_function(model.train_inputs[0], Z[some])
+        V[:n, some] = solve_triangular(model.factor.L[:n, :n], cross)
+        variance[some] -= V[:n, some].square().sum(dim=0)
     return V, variance
 
 
