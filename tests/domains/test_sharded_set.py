@@ -108,21 +108,36 @@ def _together(size: int, folder: Path, work: Callable) -> list:
         return list(pool.map(run, range(size)))
 
 
+def _plans(domain):
+    """Rows and deviations: of ties the first and any, and after data."""
+    model = bx.KernelGP(_kernel(), 1e-2)
+    plans = [bx.plan(domain, model, 12, seed=seed) for seed in (None, 5)]
+    model.add(domain.points[:4] + 0.01, torch.ones(4, 1, dtype=torch.float64))
+    plans.append(bx.plan(domain, model, 12))
+    return [(plan.indices.tolist(), plan.std.tolist()) for plan in plans]
+
+
 def _all_studies(rank, delay):
     domain = bx.ShardedSet(_points())
-    return {method: _study(domain, method, delay) for method in METHODS}
+    studies = {method: _study(domain, method, delay) for method in METHODS}
+    return studies, _plans(domain)
 
 
 @pytest.mark.parametrize(("size", "delay"), [(2, 0), (3, 4), (4, 1)])
 def test_processes_choose_what_one_alone_chooses(size, delay, tmp_path):
     of_processes = _together(size, tmp_path, partial(_all_studies, delay=delay))
+    for (rows, std), (alone, std_alone) in zip(
+        of_processes[-1][1], _plans(bx.FiniteSet(_points())), strict=True
+    ):
+        assert rows == alone
+        assert std == pytest.approx(std_alone, rel=1e-10)
     for method in METHODS:
         alone = _study(bx.FiniteSet(_points()), method, delay)
-        first = of_processes[0][method]
+        first = of_processes[0][0][method]
         assert [info.get("index") for info in first[0]] == [i.get("index") for i in alone[0]]
         assert _numbers(first) == pytest.approx(_numbers(alone), rel=1e-10, abs=1e-10)
         for other in of_processes[1:]:  # to the bit
-            assert other[method] == first
+            assert other[0][method] == first
 
 
 def _numbers(value):
