@@ -5,7 +5,8 @@ from typing import NamedTuple
 import pytest
 
 from benchmarks.common.pretend_cuda import PretendCUDA
-from benchmarks.performance.launch_paths import PATHS
+from benchmarks.performance.hot_paths import PATHS
+from benchmarks.performance.meters import LaunchMeter
 
 
 class Most(NamedTuple):
@@ -31,9 +32,10 @@ BUDGETS = {
 @pytest.mark.parametrize("path", BUDGETS)
 def test_a_path_launches_and_waits_no_more_than_it_did(path):
     reached, wanted = BUDGETS[path]
+    meter = LaunchMeter()
     with PretendCUDA():
-        counted = PATHS[path](True)
-    got = Most(counted.launches, counted.stops)
-    lines = counted.tally.stops.most_common(5)
+        PATHS[path](meter, True)
+    got = Most(meter.launches, meter.stops)
+    lines = meter.tally.stops.most_common(5)
     assert got.launches <= reached.launches, f"{got} over {reached}, wanted {wanted}"
     assert got.stops <= reached.stops, f"{got} over {reached}, wanted {wanted}: {lines}"

@@ -21,6 +21,7 @@ ROOMS = (
     "checks",
     "immutable",
     "distances",
+    "repeats",
     "domains",
     "kernels",
     "kernel_functions",

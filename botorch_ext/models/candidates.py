@@ -10,6 +10,7 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.domains import as_points
+from botorch_ext.domains.shards import Shard
 from botorch_ext.models.batches import ModelParts
 from botorch_ext.models.candidate_sets import NamedSets
 from botorch_ext.models.checks import PriorMean
@@ -138,15 +139,16 @@ class CandidateModels(NamedSets, ModelParts[KernelGP]):
         return model.moments_without(rows, x)
 
     @torch.no_grad()
-    def on(self, points: Tensor) -> FiniteCandidates:
-        """The models with their data on N points, ``N x d``."""
+    def on(self, points: Tensor, shard: Shard | None = None) -> FiniteCandidates:
+        """The models with their data on N points, ``N x d``, or on those of a shard."""
         finite = FiniteCandidates(
             list(self._entries),
             points,
             [
-                Part(FinitePosterior.from_model(p.model, points), list(p.positions))
+                Part(FinitePosterior.from_model(p.model, points, shard), list(p.positions))
                 for p in self.parts
             ],
+            shard,
         )
         finite._family, finite._num_grown = self._family, self._num_grown
         return finite
