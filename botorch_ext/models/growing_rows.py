@@ -222,6 +222,11 @@ class GrowingTriangle(GrowingRows):
         late = self._beside()[1].diagonal(dim1=-2, dim2=-1)
         return torch.cat([entries, late], dim=-1)
 
+    def keep(self, index: int | list[int]) -> None:
+        super().keep(index)
+        if self._members is not None and self._buffer.is_cuda:
+            self.shed()  # members of a larger batch are solved for one by one
+
     def extend(self, left: Tensor, corner: Tensor) -> None:
         """Adds m rows: ``*batch x m x n`` and their lower triangular end, ``*batch x m x m``."""
         n, m = self.num_rows, corner.shape[-1]

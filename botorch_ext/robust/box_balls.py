@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
+from botorch_ext.chunks import points_at_once
 from botorch_ext.distances import distances
 from botorch_ext.domains import Box
 from botorch_ext.immutable import Immutable
 from botorch_ext.robust.descent import CutBall, Norm, descend
 from botorch_ext.search.box import Objective
 
-# Screening evaluates this many points in one call.
+# Screening evaluates this many points in one call on the CPU.
 _CHUNK = 2**15
 # Neighbours among the screened offsets that a start must not be above.
 _NEIGHBOURS = 8
@@ -187,7 +188,8 @@ class BoxBalls(Immutable):
         """The offsets to start from, ``s x k x *batch x d``, the spread of the values seen, ``k x
         *batch``, and which of the starts have no better neighbour, ``s x k x *batch``."""
         U = self.offsets.view(-1, *(1,) * (X.ndim - 1), X.shape[-1])
-        rows = max(1, _CHUNK * X.shape[-1] // (len(U) * X[0].numel()))
+        num_points = points_at_once(X, _CHUNK)
+        rows = max(1, num_points * X.shape[-1] // (len(U) * X[0].numel()))
         values = torch.cat(
             [
                 objective.value(self.points(x, U).flatten(0, 1)).view(-1, *x.shape[:-1])
