@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from benchmarks.common.pretend_cuda import PretendCUDA
 from benchmarks.common.tables import Row
-from benchmarks.gpu.predictions import floor_ms, predicted_ms
+from benchmarks.gpu.predictions import BEFORE, floor_ms, predicted_ms
 from benchmarks.gpu.setting import Setting
 from benchmarks.performance.hot_paths import LARGE, OF_BOTORCH, PATHS, Path
 from benchmarks.performance.meters import LaunchMeter, Stopwatch
@@ -79,8 +79,10 @@ def _row(name: str, path: Path, setting: Setting) -> Row:
     all_threads = timed(path, _CPU, os.cpu_count() or 1, setting.smoke)
     row: Row = {
         "path": name,
+        "launches before": BEFORE[name][0],
         "launches": count.launches,
         "in graphs": count.tally.in_graphs / count.steps,
+        "stops before": BEFORE[name][1],
         "stops": count.stops,
         "CPU, 1 thread": one.median,
         "CPU, all threads": all_threads.median,
