@@ -185,7 +185,7 @@ class GrowingRows:
         vars(new).update(vars(self))
         new._buffer = self._room((*self.batch_shape, capacity, self._buffer.shape[-1]))
         rows = (slice(0, n), self._columns)
-        if self._members is None or self._late is not None:
+        if self._members is None or self._num_shared < n:
             new._buffer[(..., *rows)] = self.values
         else:
             for i, j in enumerate(self._members):
