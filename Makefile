@@ -14,7 +14,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 pyth
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install demo test lint format types notebooks docs wheel-check benchmarks-smoke check clean
+.PHONY: help install demo test lint format types notebooks docs wheel-check benchmarks-smoke gpu check clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1 | /p' Makefile | awk -F'[|]' '{ printf "  make %-18s%s\n", $$1, $$2 }'
@@ -84,6 +84,9 @@ benchmarks-smoke: $(VENV)/.installed-dev ## Run every benchmark with --smoke.
 	    echo "== $$module --smoke"; \
 	    MPLBACKEND=Agg $(BIN)/python -m "$$module" --smoke; \
 	done
+
+gpu: $(VENV)/.installed-dev ## Measure this machine's GPU: tests, parts, hot paths, beside BoTorch.
+	$(BIN)/python -m benchmarks.gpu
 
 check: lint types test notebooks docs wheel-check benchmarks-smoke ## Everything a change must pass.
 

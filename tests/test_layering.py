@@ -20,6 +20,7 @@ ROOMS = (
     "exceptions",
     "checks",
     "immutable",
+    "chunks",
     "distances",
     "repeats",
     "domains",

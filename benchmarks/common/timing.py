@@ -12,10 +12,10 @@ import torch
 
 def seconds(function: Callable[[], Any], device: torch.device) -> float:
     """How long one call takes, with all the work it started on the device."""
-    _synchronize(device)
+    synchronize(device)
     start = time.perf_counter()
     function()
-    _synchronize(device)
+    synchronize(device)
     return time.perf_counter() - start
 
 
@@ -25,6 +25,7 @@ def median_seconds(function: Callable[[], Any], repeats: int, device: torch.devi
     return statistics.median(seconds(function, device) for _ in range(repeats))
 
 
-def _synchronize(device: torch.device) -> None:
+def synchronize(device: torch.device) -> None:
+    """Waits for all the work that was started on the device."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

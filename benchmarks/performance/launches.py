@@ -17,7 +17,8 @@ from tqdm import tqdm
 from benchmarks.common.command_line import parse_options
 from benchmarks.common.pretend_cuda import PretendCUDA
 from benchmarks.common.tables import Row, markdown_table, write_csv
-from benchmarks.performance.launch_paths import PATHS, Counted
+from benchmarks.performance.hot_paths import OF_BOTORCH, PATHS
+from benchmarks.performance.meters import LaunchMeter
 
 _TITLE = "Launches and stops on a GPU, counted without one"
 
@@ -28,29 +29,34 @@ def main(argv: list[str] | None = None) -> None:
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", category=InputDataWarning)
     rows: list[Row] = []
-    for name, count in tqdm(PATHS.items(), unit="path"):
-        with PretendCUDA():
-            rows.append(_row(name, count(options.smoke)))
+    paths = [*PATHS.items(), *((f"BoTorch for {name}", path) for name, path in OF_BOTORCH.items())]
+    for name, path in tqdm(paths, unit="path"):
+        meter = LaunchMeter()
+        with PretendCUDA(graphs=True):
+            path(meter, options.smoke)
+        rows.append(_row(name, meter))
     text = (
         f"# {_TITLE}\n\n"
         f"`python -m benchmarks.performance.launches`{' (smoke)' if options.smoke else ''}. "
-        "Launches are of kernels, as many as PyTorch's operations take; a stop is a wait of the "
-        "host, uploads included.\n\n" + markdown_table(rows)
+        "Launches are of kernels, as many as PyTorch's operations take; those in a CUDA graph are "
+        "launched together. A stop is a wait of the host, uploads included.\n\n"
+        + markdown_table(rows)
     )
     print(text)
     (options.output / "launches.md").write_text(text)
     write_csv(options.output / "launches.csv", rows)
 
 
-def _row(name: str, counted: Counted) -> Row:
-    tally, steps = counted
+def _row(name: str, meter: LaunchMeter) -> Row:
+    tally, steps = meter.tally, meter.steps
     lines = (f"{count / steps:.3g} x {where}" for where, count in tally.stops.most_common(4))
     return {
         "path": name,
-        "launches/step": counted.launches,
-        "stops/step": counted.stops,
+        "launches/step": meter.launches,
+        "of them in CUDA graphs": tally.in_graphs / steps,
+        "stops/step": meter.stops,
         "cdist entries/step": f"{tally.cdist_entries / steps:.3g}",
-        "MB/step": tally.num_bytes / steps / 1e6,
+        "MB/step": meter.num_bytes / 1e6,
         "stops most often": "; ".join(lines),
     }
 

@@ -9,6 +9,7 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.domains import as_points
+from botorch_ext.domains.shards import Shard
 from botorch_ext.kernel_functions import freeze
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.kernels.structure import plain_kernel
@@ -22,6 +23,7 @@ from botorch_ext.models.cholesky import GrowingCholesky
 from botorch_ext.models.growing_rows import GrowingRows
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.posterior import GrowingPosterior
+from botorch_ext.models.row_blocks import RowBlocks
 from botorch_ext.models.stacked_means import selected_mean
 from botorch_ext.models.triangular import solve_triangular
 
@@ -41,6 +43,8 @@ class FinitePosterior(GrowingPosterior):
         mean: The prior mean: a GPyTorch `Mean`, or a callable ``N x d`` to ``*batch x N``; zero if
             None.
         capacity: Observations to make room for at first.
+        shard: Which of the candidates this process keeps, if not all: `mean`, `variance` and `std`
+            are of them.
 
     Raises:
         ValueError: A noise variance that is not positive and finite.
@@ -54,28 +58,33 @@ class FinitePosterior(GrowingPosterior):
         noise_variance: float | Tensor,
         mean: PriorMean | None = None,
         capacity: int = 64,
+        shard: Shard | None = None,
     ) -> None:
         noise = checked_noise_variance(noise_variance, candidates.dtype, candidates.device)
         self.kernel = plain_kernel(kernel, candidates)
         self.kernel_function = freeze(self.kernel, candidates.dtype, candidates.device)
         batch = torch.broadcast_shapes(self.kernel_function.batch_shape, noise.shape)
         self.prior_mean = frozen_mean(mean, noise)
-        self.candidates = candidates
+        self.candidates, self.shard = candidates, shard
+        if shard is not None:
+            candidates = candidates[shard.start : shard.stop]
+        self._own_candidates = candidates
         self.noise_variance = noise.expand(batch).clone()
         self.factor = GrowingCholesky(self.noise_variance, capacity)
         shape = (*batch, len(candidates))
         prior = self.kernel_function.diagonal(candidates).expand(shape)
         self.variance = prior.clone()
         self.mean = self._prior_mean(candidates).expand(shape).clone()
-        # V is copied whole when it grows, so it grows in larger steps than the factor.
-        self._V = GrowingRows(candidates.new_empty(*batch, capacity, len(candidates)), 1.5)
+        self._V = RowBlocks(candidates, (*batch, capacity, len(candidates)))
         self._inputs = GrowingRows(candidates.new_empty(capacity, candidates.shape[-1]), 1.5)
 
     @classmethod
-    def from_model(cls, model: KernelGP, candidates: Tensor) -> FinitePosterior:
+    def from_model(
+        cls, model: KernelGP, candidates: Tensor, shard: Shard | None = None
+    ) -> FinitePosterior:
         """The posterior of a `KernelGP` (without transforms) on candidates, its data and pending
         rows included."""
-        finite = cls(model.kernel, candidates, model.noise_variance, model.mean)
+        finite = cls(model.kernel, candidates, model.noise_variance, model.mean, shard=shard)
         if model.num_observations:
             finite._adopt(model)
         return finite
@@ -128,13 +137,15 @@ class FinitePosterior(GrowingPosterior):
         """
         target = None if y is None else self.candidates.new_full((1,), y)
         # A strided column would slow the product with V down by a sixth.
-        cross = self._V.block(slice(0, self.num_observations), slice(index, index + 1)).contiguous()
+        cross = self.cross_factor(index).unsqueeze(-1).contiguous()
         self._append(self.candidates[index : index + 1], target, cross)
 
     def cross_factor(self, index: int) -> Tensor:
         """L^-1 k(data, candidate), ``*batch x n``."""
-        n = self.num_observations
-        return self._V.block(slice(0, n), slice(index, index + 1)).squeeze(-1)
+        place = index if self.shard is None else self.shard.place(index)
+        rows = slice(0, self.num_observations)
+        column = self._V.block(rows, slice(place, place + 1)).squeeze(-1)
+        return column if self.shard is None else self.shard.from_owners(column, index)
 
     @torch.no_grad()
     def add(self, X: Tensor, Y: Tensor | None) -> None:
@@ -164,9 +175,9 @@ class FinitePosterior(GrowingPosterior):
 
     def _truncate(self, num_points: int) -> None:
         n = self.num_observations
-        removed = self._V.block(slice(num_points, n))
-        self.variance += removed.square().sum(dim=-2)
-        self.mean -= (self.factor.z[..., None, num_points:n] @ removed).squeeze(-2)
+        for rows, removed in self._V.pieces(slice(num_points, n)):
+            self.variance += removed.square().sum(dim=-2)
+            self.mean -= (self.factor.z[..., None, rows] @ removed).squeeze(-2)
         self._V.truncate(num_points)
         self._inputs.truncate(num_points)
         self._move_mean(*self.factor.truncate(num_points))
@@ -181,6 +192,12 @@ class FinitePosterior(GrowingPosterior):
         return X.new_zeros(()) if self.prior_mean is None else self.prior_mean(X)
 
     def _append(self, X: Tensor, Y: Tensor | None, cross: Tensor | None = None) -> None:
+        at_once = max(self._V.most_rows // 4, 1)  # what is computed of them takes a block
+        if len(X) > at_once:
+            for start in range(0, len(X), at_once):
+                some = slice(start, start + at_once)
+                self._append(X[some], None if Y is None else Y[..., some])
+            return
         cross = self._cross(X) if cross is None else cross
         n, m = self.num_observations, len(X)
         y = Y
@@ -190,7 +207,7 @@ class FinitePosterior(GrowingPosterior):
             covariance = self.kernel_function.diagonal(X).unsqueeze(-1)
         else:
             covariance = self.kernel_function(X, X)
-        rows = self.kernel_function(X, self.candidates)
+        rows = self.kernel_function(X, self._own_candidates)
         if n:
             rows = rows - self._V.combined(cross.mT, 0)
         corner, start, change = self.factor.append(cross, covariance, y)

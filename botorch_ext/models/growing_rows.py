@@ -26,12 +26,14 @@ class GrowingRows:
     Args:
         buffer: ``*batch x capacity x width``.
         growth: By what factor the buffer grows where there is no more room.
+        most: Rows that it grows to at most; None for any number.
     """
 
-    def __init__(self, buffer: Tensor, growth: float) -> None:
+    def __init__(self, buffer: Tensor, growth: float, most: int | None = None) -> None:
         self.num_rows = 0
         self._buffer = buffer
         self._growth = growth
+        self._most = most
         # The members of a batch with one dimension that live; None for all.
         self._members: list[int] | None = None
         self._is_lent = False
@@ -45,7 +47,7 @@ class GrowingRows:
         if self._members is not None:
             state |= {"_buffer": self._buffer[self._members]}
             state |= {"_members": list(range(len(self._members)))}
-        elif self._buffer.untyped_storage().nbytes() > self._buffer.nbytes:
+        elif self._holds_others:
             state["_buffer"] = self._buffer.clone()
         return state
 
@@ -143,6 +145,16 @@ class GrowingRows:
         if self._late is not None:
             self._late = members_of(self._late, index)
 
+    def shed(self) -> None:
+        """Frees the rows of members that are forgotten."""
+        if self._members is not None or self._holds_others:
+            vars(self).update(vars(self._owned()))
+
+    @property
+    def _holds_others(self) -> bool:
+        """Whether the buffer is a part of what it lies in."""
+        return self._buffer.untyped_storage().nbytes() > self._buffer.nbytes
+
     # --- room -------------------------------------------------------------------------------------
 
     @property
@@ -168,11 +180,12 @@ class GrowingRows:
         if max(num_rows, n) > capacity:
             capacity = max(num_rows, n, int(self._growth * capacity))
             capacity = -(-capacity // 32) * 32  # so that rows stay aligned
+            capacity = capacity if self._most is None else min(capacity, self._most)
         new = object.__new__(type(self))
         vars(new).update(vars(self))
         new._buffer = self._room((*self.batch_shape, capacity, self._buffer.shape[-1]))
         rows = (slice(0, n), self._columns)
-        if self._members is None or self._late is not None:
+        if self._members is None or self._num_shared < n:
             new._buffer[(..., *rows)] = self.values
         else:
             for i, j in enumerate(self._members):
@@ -208,6 +221,11 @@ class GrowingTriangle(GrowingRows):
             return entries
         late = self._beside()[1].diagonal(dim1=-2, dim2=-1)
         return torch.cat([entries, late], dim=-1)
+
+    def keep(self, index: int | list[int]) -> None:
+        super().keep(index)
+        if self._members is not None and self._buffer.is_cuda:
+            self.shed()  # members of a larger batch are solved for one by one
 
     def extend(self, left: Tensor, corner: Tensor) -> None:
         """Adds m rows: ``*batch x m x n`` and their lower triangular end, ``*batch x m x m``."""

@@ -9,13 +9,13 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from botorch_ext.chunks import points_at_once
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.box import ConfidenceBound
 
-# Points evaluated at once: their kernel matrix with a few hundred observations stays in the cache.
-# On a GPU as many as make that matrix, of so many entries, fill it.
+# Points evaluated at once on the CPU: their kernel matrix with a few hundred observations stays in
+# the cache.
 _CHUNK = 512
-_ENTRIES = 2**26
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +111,7 @@ class Constraint:
         return self.model.factor.L[:n, :n].clone()
 
     def _chunks(self, X: Tensor) -> tuple[Tensor, ...]:
-        entries = _ENTRIES // max(self.model.num_observations, 1)
-        return X.split(max(_CHUNK, entries) if X.is_cuda else _CHUNK)
+        return X.split(points_at_once(X, _CHUNK, self.model.num_observations))
 
     def _slack(self, X: Tensor, level: Tensor | float) -> Tensor:
         if self._has_no_shortcut or (isinstance(level, float) and level == -math.inf):

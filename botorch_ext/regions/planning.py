@@ -16,6 +16,7 @@ from torch import Tensor
 
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box, FiniteSet, as_points
+from botorch_ext.domains.shards import Shard
 from botorch_ext.models.cholesky import least_pivot
 from botorch_ext.models.conditioning import condition
 from botorch_ext.models.kernel_gp import KernelGP
@@ -32,6 +33,8 @@ POPULATION_SIZE = 2048
 _NUM_STARTS = 8
 _NUM_STEPS = 4
 _NEAR = 0.07
+# Covariances of data and points that are computed at once.
+_MOST_SCREENED = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +139,9 @@ def plan_on_set(domain: FiniteSet, model: KernelGP, q: int, seed: int | None) ->
     Returns:
         A `Plan`.
     """
-    kernel, Z = model.kernel_function, model.transform_inputs(domain.points)
-    V, variance = _screened(model, Z, q)
+    kernel, Z, shard = model.kernel_function, model.transform_inputs(domain.points), domain.shard
+    own = slice(None) if shard is None else slice(shard.start, shard.stop)
+    V, variance = _screened(model, Z[own], q)
     if seed is None:
         ranks = torch.arange(len(Z) - 1, -1, -1, device=Z.device)
     else:
@@ -146,14 +150,26 @@ def plan_on_set(domain: FiniteSet, model: KernelGP, q: int, seed: int | None) ->
     indices = ranks.new_empty(q)
     chosen = Z.new_empty(q)
     for i, n in enumerate(range(model.num_observations, len(V))):
-        # Of equal ones that of the highest rank.
-        index = torch.where(variance == variance.max(), ranks, -1).argmax(dim=0, keepdim=True)
-        indices[i], chosen[i] = index[0], variance[index][0]
+        index, value = _highest(variance, ranks[own], shard)
+        indices[i], chosen[i] = index[0], value[0]
         pivot = torch.maximum(chosen[i].clamp_min(0) + model.noise_variance, floor[index][0])
-        weights = V[:n].index_select(1, index)[:, 0]
-        condition(V, variance, n, kernel(Z[index], Z)[0], weights, pivot.sqrt())
+        column = V[:n].index_select(1, index) if shard is None else shard.columns(V[:n], index)
+        condition(V, variance, n, kernel(Z[index], Z[own])[0], column[:, 0], pivot.sqrt())
     std = chosen.clamp_min(0).sqrt()
     return Plan(domain.points[indices], std, model.noise_variance, indices)
+
+
+def _highest(variance: Tensor, ranks: Tensor, shard: Shard | None) -> tuple[Tensor, Tensor]:
+    """The row of the largest variance and that variance, ``(1,)`` each; of equal ones the row of
+    the highest rank."""
+    index = torch.where(variance == variance.max(), ranks, -1).argmax(dim=0, keepdim=True)
+    if shard is None:
+        return index, variance[index]
+    places = [ranks[index], index + shard.start]
+    best = torch.cat([variance[index].double(), *(place.double() for place in places)])
+    values, ranks, rows = shard.gathered(best).unbind(-1)
+    top, _ = _highest(values, ranks, None)
+    return rows[top].long(), values[top].to(variance)
 
 
 def _screened(model: KernelGP, Z: Tensor, q: int) -> tuple[Tensor, Tensor]:
@@ -161,10 +177,12 @@ def _screened(model: KernelGP, Z: Tensor, q: int) -> tuple[Tensor, Tensor]:
     n = model.num_observations
     V = Z.new_empty(n + q, len(Z))
     variance = model.kernel_function.diagonal(Z).clone()
-    if n:
-        cross = model.kernel_function(model.train_inputs[0], Z)
-        V[:n] = solve_triangular(model.factor.L[:n, :n], cross)
-        variance -= V[:n].square().sum(dim=0)
+    at_once = max(_MOST_SCREENED // max(n, 1), 1)
+    for start in range(0, len(Z) if n else 0, at_once):
+        some = slice(start, start + at_once)
+        cross = model.kernel_function(model.train_inputs[0], Z[some])
+        V[:n, some] = solve_triangular(model.factor.L[:n, :n], cross)
+        variance[some] -= V[:n, some].square().sum(dim=0)
     return V, variance
 
 

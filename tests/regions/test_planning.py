@@ -11,8 +11,10 @@ from botorch.optim import optimize_acqf
 from gpytorch.kernels import LinearKernel, MaternKernel, PeriodicKernel, RBFKernel
 from torch.testing import assert_close
 
+from benchmarks.common.pretend_cuda import PretendCUDA, following_memory
 from botorch_ext import Box, FiniteSet, KernelGP, Region, plan
 from botorch_ext.exceptions import JitterWarning, OutsideDomainError
+from botorch_ext.regions import planning
 from botorch_ext.regions.constraints import Constraint
 from tests.helpers import tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior
@@ -187,6 +189,30 @@ def test_float32_duplicates_below_its_precision():
             batch = plan(where, model, 10, X_pending=points[:2], seed=0)
             assert bool(torch.isfinite(batch.std).all())
             assert bool(torch.isfinite(batch.X).all())
+
+
+def test_a_large_set_takes_the_memory_of_its_rows(monkeypatch):
+    n, q, N, at_once = 60, 20, 4000, 2**12
+    generator = torch.Generator().manual_seed(0)
+    points = torch.rand(N, 2, generator=generator, dtype=torch.float64) - 3
+    kernel = MaternKernel(nu=2.5)
+
+    def planned(device):
+        model = KernelGP(kernel, 0.01, device=device)
+        X = points[:n].to(device) + 0.01
+        model.add(X, X[:, 0])
+        domain = FiniteSet(points.to(device))
+        with following_memory() as memory:
+            return plan(domain, model, q).indices, memory.growth
+
+    expected, _ = planned("cpu")
+    monkeypatch.setattr(planning, "_MOST_SCREENED", at_once)
+    assert torch.equal(planned("cpu")[0], expected)
+    with PretendCUDA():
+        indices, growth = planned("cuda")
+    assert torch.equal(indices.cpu(), expected)
+    # Distances have a difference in each column for each pair.
+    assert growth <= ((n + q) * N + 10 * at_once + 20 * N) * 8
 
 
 def test_a_set_on_devices(device):

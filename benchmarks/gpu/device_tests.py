@@ -1,0 +1,37 @@
+"""Tests on the GPU: all that take a device, on the real one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from importlib.util import find_spec
+
+from benchmarks.gpu.setting import Setting
+
+
+def run_device_tests(setting: Setting) -> None:
+    """Runs every test that takes a device on CUDA and writes how many passed, and which did not.
+
+    Raises:
+        SystemExit: A test failed.
+    """
+    report = setting.output / "tests.xml"
+    command = [sys.executable, "-m", "pytest", "-q", "-k", "cuda and not pretended"]
+    command += ["--junitxml", str(report)]
+    if find_spec("xdist") is not None:
+        command += ["-n", "4"]
+    code = subprocess.run([*command, "tests"]).returncode
+    cases = list(ElementTree.parse(report).getroot().iter("testcase"))
+    report.unlink()
+    failed = [
+        {"test": f"{case.get('classname')}::{case.get('name')}"}
+        for case in cases
+        if case.find("failure") is not None or case.find("error") is not None
+    ]
+    skipped = sum(case.find("skipped") is not None for case in cases)
+    passed = len(cases) - len(failed) - skipped
+    text = f"{passed} passed, {len(failed)} failed, {skipped} skipped."
+    setting.write("tests", "Tests on the GPU", text, failed or [{"test": "none failed"}])
+    if code:
+        sys.exit(code)

@@ -1,0 +1,131 @@
+"""Hot paths on a GPU: counted, predicted, and timed beside the CPU and BoTorch."""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import time
+import warnings
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from botorch.exceptions.warnings import InputDataWarning
+from torch import Tensor
+from tqdm import tqdm
+
+from benchmarks.common.pretend_cuda import PretendCUDA
+from benchmarks.common.tables import Row
+from benchmarks.gpu.predictions import BEFORE, floor_ms, predicted_ms
+from benchmarks.gpu.setting import Setting
+from benchmarks.performance.hot_paths import LARGE, OF_BOTORCH, PATHS, Path
+from benchmarks.performance.meters import LaunchMeter, Stopwatch
+
+# A path is played again until it has taken so many seconds, at most so often.
+_SECONDS, _MOST_PLAYS = 10.0, 5
+_CPU = torch.device("cpu")
+
+
+class Timed(NamedTuple):
+    """The times of the steps of a path, in milliseconds, and what it chose."""
+
+    median: float
+    p90: float
+    picks: Tensor
+
+
+def timed(path: Path, device: torch.device, threads: int, smoke: bool) -> Timed:
+    """Plays a path on a device with so many threads, after a small one that is not counted."""
+    torch.set_num_threads(threads)
+    path(Stopwatch(device), True)
+    watch, start, plays, picks = Stopwatch(device), time.perf_counter(), 0, torch.empty(0)
+    while plays < _MOST_PLAYS and (not plays or time.perf_counter() - start < _SECONDS):
+        picks = path(watch, smoke).cpu()
+        plays += 1
+        if smoke:
+            break
+    steps = sorted(1e3 * taken for taken in watch.seconds)
+    return Timed(statistics.median(steps), steps[math.ceil(0.9 * len(steps)) - 1], picks)
+
+
+def counted(path: Path, smoke: bool) -> LaunchMeter:
+    """Plays a path on the pretended GPU."""
+    meter = LaunchMeter()
+    with PretendCUDA(graphs=True):
+        path(meter, smoke)
+    return meter
+
+
+def measure_paths(setting: Setting) -> None:
+    """Every hot path: launches and stops, the CPU with one thread and with all, and the GPU."""
+    warnings.filterwarnings("ignore", category=InputDataWarning)
+    rows = [_row(name, path, setting) for name, path in tqdm(_few(PATHS, setting), unit="path")]
+    text = (
+        "Times are milliseconds of a step. Launches and stops are counted on a pretended GPU; "
+        "those in CUDA graphs are launched together. Predicted: 5 to 10 us for a launch, 2 us for "
+        "one in a graph, 20 us for a stop, 4.3 TB/s (an H200, before anything was "
+        "measured). The floor moves the same bytes with one launch and one stop. Picks are equal "
+        "where they agree with those of the CPU to 1e-6."
+    )
+    setting.write("paths", "Hot paths on a GPU", text, rows)
+
+
+def _row(name: str, path: Path, setting: Setting) -> Row:
+    count = counted(path, setting.smoke)
+    low, high = predicted_ms(count)
+    floor = floor_ms(count)
+    one = timed(path, _CPU, 1, setting.smoke)
+    all_threads = timed(path, _CPU, os.cpu_count() or 1, setting.smoke)
+    row: Row = {
+        "path": name,
+        "launches before": BEFORE[name][0],
+        "launches": count.launches,
+        "in graphs": count.tally.in_graphs / count.steps,
+        "stops before": BEFORE[name][1],
+        "stops": count.stops,
+        "CPU, 1 thread": one.median,
+        "CPU, all threads": all_threads.median,
+        "predicted": f"{low:.2g}-{high:.2g}",
+        "floor": floor,
+        "GPU": "",
+        "GPU, p90": "",
+        "GPU / floor": "",
+        "BoTorch on the GPU": "",
+        "picks equal": "",
+    }
+    if not setting.has_gpu:
+        return row
+    on_gpu = timed(path, setting.device, 1, setting.smoke)
+    row |= {"GPU": on_gpu.median, "GPU, p90": on_gpu.p90, "GPU / floor": on_gpu.median / floor}
+    row["picks equal"] = _agree(one.picks, on_gpu.picks)
+    if name in OF_BOTORCH:
+        row["BoTorch on the GPU"] = timed(OF_BOTORCH[name], setting.device, 1, False).median
+    return row
+
+
+def _agree(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and torch.allclose(one, other, rtol=1e-6, atol=1e-9)
+
+
+def measure_large(setting: Setting) -> None:
+    """Sizes that a CPU does not reach, on the GPU alone, with the memory they take there."""
+    paths = tqdm(_few(LARGE, setting), unit="path")
+    rows = [_large_row(name, path, setting) for name, path in paths]
+    text = "Times are milliseconds of a step; memory is the peak of what was allocated."
+    setting.write("large", "Sizes beyond a CPU", text, rows)
+
+
+def _few(paths: Mapping[str, Path], setting: Setting) -> list[tuple[str, Path]]:
+    return list(paths.items())[: 3 if setting.smoke else None]
+
+
+def _large_row(name: str, path: Path, setting: Setting) -> Row:
+    if setting.has_gpu:
+        torch.cuda.reset_peak_memory_stats(setting.device)
+    try:
+        taken = timed(path, setting.device, 1, setting.smoke)
+    except torch.cuda.OutOfMemoryError:
+        return {"path": name, "median": "out of memory", "p90": "", "GiB": ""}
+    peak = torch.cuda.max_memory_allocated(setting.device) / 2**30 if setting.has_gpu else ""
+    return {"path": name, "median": taken.median, "p90": taken.p90, "GiB": peak}
