@@ -74,11 +74,14 @@ class RowBlocks:
             return
         if room:
             last.append(rows[..., :room, :])
-        for block in self._blocks:
-            block.shed()
-        shape = *rows.shape[:-2], self.most_rows, rows.shape[-1]
-        self._blocks.append(GrowingRows(rows.new_empty(shape), _GROWTH, self.most_rows))
+        self._open(rows)
         self.append(rows[..., room:, :])
+
+    def last(self) -> GrowingRows:
+        """The block that the next row goes into."""
+        if self._blocks[-1].num_rows == self.most_rows:
+            self._open(self._blocks[-1].values)
+        return self._blocks[-1]
 
     def truncate(self, num_rows: int) -> None:
         """Forgets all rows from ``num_rows`` on."""
@@ -98,6 +101,12 @@ class RowBlocks:
         are freed when the first block grows, or another one is opened."""
         for block in self._blocks:
             block.keep(index)
+
+    def _open(self, like: Tensor) -> None:
+        for block in self._blocks:
+            block.shed()
+        shape = *like.shape[:-2], self.most_rows, like.shape[-1]
+        self._blocks.append(GrowingRows(like.new_empty(shape), _GROWTH, self.most_rows))
 
     def _parts(self, start: int, stop: int) -> Iterator[tuple[GrowingRows, slice, slice]]:
         """The blocks that some rows lie in, one at least: which rows of the block, and of all."""
