@@ -129,14 +129,14 @@ class FinitePosterior(GrowingPosterior):
             y: The observation; None while it is pending (it then counts in the standard deviation
                 and leaves the mean alone).
         """
-        # A strided column would slow the product with V down by a sixth.
-        cross = self._V.block(slice(0, self.num_observations), slice(index, index + 1)).contiguous()
+        cross = self._V.block(slice(0, self.num_observations), slice(index, index + 1))
         step = self._fused_step(y)
         if step is not None:
             self._enter(step, index, y, cross)
             return
         target = None if y is None else self.candidates.new_full((1,), y)
-        self._append(self.candidates[index : index + 1], target, cross)
+        # A strided column would slow the product with V down by a sixth.
+        self._append(self.candidates[index : index + 1], target, cross.contiguous())
 
     def _fused_step(self, y: float | None) -> ModuleType | None:
         """The kernels that add an observation at a candidate, where they can."""
@@ -158,7 +158,7 @@ class FinitePosterior(GrowingPosterior):
         earlier = self._V.combined(cross[:first].mT, 0).squeeze(0) if first else None
         L, *vectors = self.factor.room()
         if y is not None:
-            self.factor.y[n] = y
+            self.factor.y[n : n + 1].fill_(y)
         to = step.Buffers(
             last.room(), first, L, *vectors, self._inputs.room(), self.mean, self.variance
         )

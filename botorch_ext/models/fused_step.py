@@ -73,7 +73,7 @@ def enter(
         noise_variance: 0-dim.
         candidates: ``N x d``.
         index: The row of the candidate.
-        cross: ``n``: L^-1 k(data, candidate), contiguous.
+        cross: ``n``: L^-1 k(data, candidate); it may be a column of V.
         earlier: ``N``: the product of ``cross`` with the rows before the last block, if any.
         pending: Whether there is no target.
         to: Where it is written.
@@ -90,7 +90,7 @@ def enter(
         cross,
         to.mean if earlier is None else earlier,
         *(to.V, to.L, to.z, to.y, to.gains, to.jitter, to.inputs, to.mean, to.variance),
-        *(index, len(cross), to.first, N, dim, to.L.shape[-1]),
+        *(cross.stride(0), index, len(cross), to.first, N, dim, to.L.shape[-1]),
         RATE=RATES[kernel.nu],
         SMOOTHNESS=0 if kernel.nu == math.inf else int(2 * kernel.nu),
         FLOOR=float(least_pivot(torch.ones((), dtype=candidates.dtype))),
@@ -130,7 +130,11 @@ def _launch(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> No
     kernel[(programs,)](*arguments, **constants, enable_fp_fusion=True)
 
 
-@triton.jit(do_not_specialize=["index", "n", "first"])
+# What differs from step to step makes no new kernel.
+@triton.jit(
+    do_not_specialize=["apart", "index", "n", "first", "width_of_L"],
+    do_not_specialize_on_alignment=["cross"],
+)
 def _enter(
     candidates,
     inverse_lengthscale,
@@ -147,6 +151,7 @@ def _enter(
     inputs,
     mean,
     variance,
+    apart,
     index,
     n,
     first,
@@ -172,7 +177,7 @@ def _enter(
     squares, products = tl.zeros((NUMBERS,), dtype), tl.zeros((NUMBERS,), dtype)
     for start in range(0, n, NUMBERS):
         row = start + tl.arange(0, NUMBERS)
-        w = tl.load(cross + row, mask=row < n, other=0.0)
+        w = tl.load(cross + row * apart, mask=row < n, other=0.0)
         squares += w * w
         products += w * tl.load(z + row, mask=row < n, other=0.0)
     predicted = tl.sum(products, axis=0)
@@ -185,7 +190,7 @@ def _enter(
     sums = tl.zeros((ROWS, COLUMNS), dtype)
     for start in range(first, n, ROWS):
         row = start + tl.arange(0, ROWS)
-        w = tl.load(cross + row, mask=row < n, other=0.0)
+        w = tl.load(cross + row * apart, mask=row < n, other=0.0)
         places = (row - first).to(tl.int64)[:, None] * N + column[None, :]
         there = (row < n)[:, None] & inside[None, :]
         sums += w[:, None] * tl.load(V + places, mask=there, other=0.0)
@@ -222,7 +227,7 @@ def _enter(
         line = L + n.to(tl.int64) * width_of_L
         for start in range(0, n, NUMBERS):
             row = start + tl.arange(0, NUMBERS)
-            w = tl.load(cross + row, mask=row < n, other=0.0)
+            w = tl.load(cross + row * apart, mask=row < n, other=0.0)
             tl.store(line + row, w, mask=row < n)
         tl.store(line + n, root)
         tl.store(jitter + n, raised - pivot)

@@ -1,17 +1,14 @@
 """The kernels of a step on a finite set, interpreted on the CPU, against what PyTorch computes."""
 
-import os
-
 import pytest
 import torch
 from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 from torch.testing import assert_close
 
-os.environ.setdefault("TRITON_INTERPRET", "0" if torch.cuda.is_available() else "1")
-triton = pytest.importorskip("triton")
+pytest.importorskip("triton")
 
-from botorch_ext import FiniteSet, algorithms  # noqa: E402
-from botorch_ext.models import FinitePosterior, fused_step, fusing, row_blocks  # noqa: E402
+from botorch_ext import FiniteSet, algorithms
+from botorch_ext.models import FinitePosterior, fused_step, fusing, row_blocks
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 N = 300
