@@ -90,7 +90,7 @@ def enter(
         cross,
         to.mean if earlier is None else earlier,
         *(to.V, to.L, to.z, to.y, to.gains, to.jitter, to.inputs, to.mean, to.variance),
-        *(cross.stride(0), index, len(cross), to.first, N, dim, to.L.shape[-1]),
+        *(cross.stride(0), index, len(cross), to.first, N, dim, to.L.stride(0)),
         RATE=RATES[kernel.nu],
         SMOOTHNESS=0 if kernel.nu == math.inf else int(2 * kernel.nu),
         FLOOR=float(least_pivot(torch.ones((), dtype=candidates.dtype))),
@@ -127,12 +127,13 @@ def highest(mean: Tensor, variance: Tensor, width: Tensor, offset: Tensor) -> Te
 
 
 def _launch(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> None:
-    kernel[(programs,)](*arguments, **constants, enable_fp_fusion=True)
+    with torch.cuda.device_of(arguments[0]):
+        kernel[(programs,)](*arguments, **constants, enable_fp_fusion=True)
 
 
 # What differs from step to step makes no new kernel.
 @triton.jit(
-    do_not_specialize=["apart", "index", "n", "first", "width_of_L"],
+    do_not_specialize=["apart", "index", "n", "first", "apart_in_L"],
     do_not_specialize_on_alignment=["cross"],
 )
 def _enter(
@@ -157,7 +158,7 @@ def _enter(
     first,
     N,
     dim,
-    width_of_L,
+    apart_in_L,
     RATE: tl.constexpr,
     SMOOTHNESS: tl.constexpr,
     FLOOR: tl.constexpr,
@@ -224,7 +225,7 @@ def _enter(
         tl.store(mean + column, old + entry * v, mask=inside)
 
     if tl.program_id(0) == 0:
-        line = L + n.to(tl.int64) * width_of_L
+        line = L + n.to(tl.int64) * apart_in_L
         for start in range(0, n, NUMBERS):
             row = start + tl.arange(0, NUMBERS)
             w = tl.load(cross + row * apart, mask=row < n, other=0.0)

@@ -47,6 +47,8 @@ class RowBlocks:
 
     def block(self, rows: slice, columns: slice = slice(None)) -> Tensor:
         """Some rows and columns, not to be changed in place."""
+        if len(self._blocks) == 1:
+            return self._blocks[0].block(rows, columns)
         pieces = [piece for _, piece in self.pieces(rows, columns)]
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=-2)
 
@@ -58,6 +60,8 @@ class RowBlocks:
     def combined(self, weights: Tensor, start: int) -> Tensor:
         """``weights @ rows`` of the rows from ``start`` on: ``*batch x m x n'`` to ``*batch x m x
         width``."""
+        if len(self._blocks) == 1:
+            return self._blocks[0].combined(weights, start)
         parts = self._parts(start, start + weights.shape[-1])
         block, own, part = next(parts)
         total = block.combined(weights[..., : part.stop - start], own.start)
