@@ -219,10 +219,10 @@ def _enter(
     tl.store(V + (n - first).to(tl.int64) * N + column, v, mask=inside)
     old = tl.load(variance + column, mask=inside, other=0.0)
     tl.store(variance + column, old - v * v, mask=inside)
-    if not PENDING:
-        entry = (tl.load(y + n) - predicted) / root
-        old = tl.load(mean + column, mask=inside, other=0.0)
-        tl.store(mean + column, old + entry * v, mask=inside)
+    target = predicted if PENDING else tl.load(y + n)
+    entry = (target - predicted) / root
+    old = tl.load(mean + column, mask=inside, other=0.0)
+    tl.store(mean + column, old + entry * v, mask=inside)
 
     if tl.program_id(0) == 0:
         line = L + n.to(tl.int64) * apart_in_L
@@ -233,11 +233,9 @@ def _enter(
         tl.store(line + n, root)
         tl.store(jitter + n, raised - pivot)
         tl.store(gains + n, tl.log(root / tl.sqrt(noise + (raised - pivot))))
+        tl.store(z + n, entry)
         if PENDING:
-            tl.store(z + n, tl.zeros((), dtype))
             tl.store(y + n, predicted)
-        else:
-            tl.store(z + n, entry)
         for j in range(dim):
             own = tl.load(candidates + index.to(tl.int64) * dim + j)
             tl.store(inputs + n.to(tl.int64) * dim + j, own)
