@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         widths,
     )
     from botorch_ext.domains import Box, ContextSpace, FiniteSet
+    from botorch_ext.domains.sharded_set import ShardedSet
     from botorch_ext.models import CandidateModels, FinitePosterior, KernelGP
     from botorch_ext.regions import Plan, Region, plan
     from botorch_ext.strategies import (
@@ -50,6 +51,7 @@ __all__ = [
     "Plan",
     "Region",
     "RegretBalancing",
+    "ShardedSet",
     "StableStrategy",
     "Strategy",
     "Trial",
@@ -74,6 +76,7 @@ __all__ = [
 # import, its input constructors 0.6 s. The modules that hold the names that are no modules:
 _HOMES = {
     "domains": ("Box", "ContextSpace", "FiniteSet"),
+    "domains.sharded_set": ("ShardedSet",),
     "models": ("CandidateModels", "FinitePosterior", "KernelGP"),
     "regions": ("Plan", "Region", "plan"),
     "strategies": (

@@ -51,7 +51,8 @@ def greedy_information_gain(
         # Where all points are equal the first is taken: up to ten gain more from a corner on.
         population = torch.cat([domain.bounds[:1], screening_points(domain, POPULATION_SIZE, seed)])
         batch = plan(domain, model, num_points, population=population)
-    return batch.gains.cumsum(dim=0)
+    # On the host: CUDA has no running sum that is always the same.
+    return batch.gains.cpu().cumsum(dim=0).to(batch.gains)
 
 
 def max_information_gain(

@@ -6,6 +6,7 @@ import torch
 from gpytorch.kernels import AdditiveKernel, LinearKernel, MaternKernel, RBFKernel, ScaleKernel
 from torch.testing import assert_close
 
+from benchmarks.common.pretend_cuda import PretendCUDA, counting
 from botorch_ext import Box, FiniteSet, KernelGP
 from botorch_ext.information_gain import (
     GREEDY_SHARE,
@@ -256,3 +257,12 @@ def test_impossible_designs_are_refused(domain, function):
 def test_impossible_bounds_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_running_sums_are_those_of_the_host():
+    domain = FiniteSet(Box([[2.0], [5.0]]).sample(20, 0))
+    expected = greedy_information_gain(RBFKernel(), domain, 6, 0.1)
+    with PretendCUDA(), counting() as tally:
+        gains = greedy_information_gain(RBFKernel(), domain.to(device="cuda"), 6, 0.1)
+        assert gains.is_cuda and not tally.nondeterministic
+        assert_close(gains.cpu(), expected, **tolerance(torch.float64))

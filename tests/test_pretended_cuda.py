@@ -267,3 +267,46 @@ def test_memory_is_what_lives_at_once():
         del second
     assert memory.growth == 4000 and memory.now - memory.before == 0
     assert len(both) == 1000
+
+
+def _recorded(step):
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph
+
+
+def test_a_graph_is_not_done_when_recorded_and_done_when_replayed(x):
+    with PretendCUDA(graphs=True):
+        assert torch.cuda.is_available()
+        state, place = x.clone(), torch.zeros(1, dtype=torch.long, device="cuda")
+        made = []
+
+        def step():
+            twice = 2 * state  # a temporary
+            twice[0] += torch.ones(3, device="cuda")
+            state.index_copy_(0, place, twice[1:2] + state.sum())
+            place.add_(1)
+            made.append(twice)
+
+        graph = _recorded(step)
+        assert_close(state, x, rtol=0, atol=0)
+        assert place.host.tolist() == [0] and bool(made[0].host.isnan().all())
+        with counting() as tally:
+            for _ in range(2):
+                graph.replay()
+        assert (tally.replays, tally.num_stops) == (2, 0)
+        assert tally.launches == tally.in_graphs == 2 * 8
+        replayed = state.clone()
+        state.copy_(x)
+        place.zero_()
+        for _ in range(2):
+            step()
+        assert_close(replayed, state, rtol=0, atol=0)
+        assert place.host.tolist() == [2]
+
+
+@pytest.mark.parametrize("stops", [lambda x: x.sum().item(), lambda x: x + HOST.to("cuda")])
+def test_what_waits_cannot_be_recorded(stops, x):
+    with PretendCUDA(graphs=True), pytest.raises(OverBudget, match="a CUDA graph must not"):
+        _recorded(lambda: stops(x))

@@ -1,10 +1,12 @@
 """The README and the pages: their examples run as they stand, their links lead somewhere."""
 
 import re
+import socket
 from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 
 from tests.run_examples import examples
 
@@ -17,6 +19,19 @@ EXAMPLES = [
 ]
 
 
+@pytest.fixture
+def as_torchrun_starts_it(monkeypatch):
+    """The environment of the only process of a group; afterwards there is no group."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    group = {"RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    for name, value in (group | {"GLOO_SOCKET_IFNAME": "lo"}).items():
+        monkeypatch.setenv(name, str(value))
+    yield
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
 def test_there_are_examples():
     assert len(examples(PAGES[0])) >= 2
     assert len(EXAMPLES) >= 12
@@ -25,7 +40,7 @@ def test_there_are_examples():
 @pytest.mark.parametrize("code", EXAMPLES)
 # SingleTaskGP remarks on unscaled data; an example leaves its model as a user would.
 @pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.InputDataWarning")
-def test_example_runs(code, capsys):
+def test_example_runs(code, capsys, as_torchrun_starts_it):
     torch.manual_seed(0)  # what an example draws itself
     exec(compile(code, "example", "exec"), {})
 

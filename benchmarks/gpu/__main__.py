@@ -2,9 +2,9 @@
 
     python -m benchmarks.gpu [--smoke] [--block NAME]
 
-Each block runs in a process of its own, for at most ten minutes. Without a GPU only the block
-"paths" runs, which counts and predicts; a smoke run plays every block on the CPU. Writes
-benchmarks/results/gpu.
+Each block runs in a process of its own, for at most ten minutes. Without a GPU two blocks run:
+"paths" counts and predicts, "shards" divides candidates among processes. A smoke run plays the
+blocks on the CPU. Writes benchmarks/results/gpu.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from benchmarks.gpu.micro import measure_micro
 from benchmarks.gpu.paths import measure_large, measure_paths
 from benchmarks.gpu.profiles import profile_worst
 from benchmarks.gpu.setting import Setting
+from benchmarks.gpu.shards import measure_shards
 
 _LIMIT = 600  # seconds of a block
 _BENCHMARKS = Path(__file__).parent.parent
@@ -46,10 +47,11 @@ BLOCKS: Mapping[str, Callable[[Setting], None]] = {
         for module in ("foundation", "phased", "models", "contextual", "easy")
     },
     "large": measure_large,
+    "shards": measure_shards,
     "profiles": profile_worst,
 }
 # A smoke run plays these alone: the others have a smoke run of their own, or are the test suite.
-_IN_SMOKE = ("micro", "paths", "large", "profiles")
+_IN_SMOKE = ("micro", "paths", "large", "shards", "profiles")
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -67,9 +69,9 @@ def main(argv: list[str] | None = None) -> None:
     if given.block is not None:
         BLOCKS[given.block](setting)
         return
-    names = _IN_SMOKE if given.smoke else tuple(BLOCKS) if has_gpu else ("paths",)
+    names = _IN_SMOKE if given.smoke else tuple(BLOCKS) if has_gpu else ("paths", "shards")
     if not has_gpu and not given.smoke:
-        print("There is no GPU here: only the block 'paths' runs, which counts and predicts.")
+        print("There is no GPU here: paths are counted and predicted, and timed on the CPU.")
     failed = [name for name in names if not _passed(name, given.smoke)]
     if failed:
         sys.exit(f"blocks that failed or took over {_LIMIT} s: {', '.join(failed)}")

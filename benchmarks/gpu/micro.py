@@ -13,7 +13,7 @@ from torch import Tensor
 from benchmarks.common.kernels import rbf
 from benchmarks.common.tables import Row
 from benchmarks.common.timing import median_seconds, seconds
-from benchmarks.gpu.predictions import BANDWIDTH, CDIST_ENTRY, LAUNCH, STOP
+from benchmarks.gpu.predictions import BANDWIDTH, CDIST_ENTRY, LAUNCH, LAUNCH_IN_GRAPH, STOP
 from benchmarks.gpu.setting import Setting
 from botorch_ext.kernel_functions import freeze
 from botorch_ext.models.triangular import solve_triangular
@@ -63,7 +63,7 @@ def _latencies(setting: Setting) -> list[Row]:
             for _ in range(many):
                 x.add_(1)
         taken = median_seconds(graph.replay, 5, device) / many
-        rows.append(_row("a launch within a CUDA graph", "us", "", _us(taken)))
+        rows.append(_row("a launch in a CUDA graph", "us", LAUNCH_IN_GRAPH, _us(taken)))
     return rows
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from botorch_ext.domains.box import Box
 from botorch_ext.domains.points import as_floating, as_points, require_finite
+from botorch_ext.domains.shards import Shard
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.immutable import Immutable
 
@@ -32,6 +34,8 @@ class FiniteSet(Immutable):
     """
 
     points: Tensor
+    #: The candidates of this process where they are divided among several.
+    shard: ClassVar[Shard | None] = None
 
     def __init__(
         self,

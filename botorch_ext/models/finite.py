@@ -11,6 +11,7 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.domains import as_points
+from botorch_ext.domains.shards import Shard
 from botorch_ext.kernel_functions import freeze
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.kernels.structure import plain_kernel
@@ -45,6 +46,8 @@ class FinitePosterior(GrowingPosterior):
         mean: The prior mean: a GPyTorch `Mean`, or a callable ``N x d`` to ``*batch x N``; zero if
             None.
         capacity: Observations to make room for at first.
+        shard: Which of the candidates this process keeps, if not all: `mean`, `variance` and `std`
+            are of them.
 
     Raises:
         ValueError: A noise variance that is not positive and finite.
@@ -58,13 +61,17 @@ class FinitePosterior(GrowingPosterior):
         noise_variance: float | Tensor,
         mean: PriorMean | None = None,
         capacity: int = 64,
+        shard: Shard | None = None,
     ) -> None:
         noise = checked_noise_variance(noise_variance, candidates.dtype, candidates.device)
         self.kernel = plain_kernel(kernel, candidates)
         self.kernel_function = freeze(self.kernel, candidates.dtype, candidates.device)
         batch = torch.broadcast_shapes(self.kernel_function.batch_shape, noise.shape)
         self.prior_mean = frozen_mean(mean, noise)
-        self.candidates = candidates
+        self.candidates, self.shard = candidates, shard
+        if shard is not None:
+            candidates = candidates[shard.start : shard.stop]
+        self._own_candidates = candidates
         self.noise_variance = noise.expand(batch).clone()
         self.factor = GrowingCholesky(self.noise_variance, capacity)
         shape = (*batch, len(candidates))
@@ -75,10 +82,12 @@ class FinitePosterior(GrowingPosterior):
         self._inputs = GrowingRows(candidates.new_empty(capacity, candidates.shape[-1]), 1.5)
 
     @classmethod
-    def from_model(cls, model: KernelGP, candidates: Tensor) -> FinitePosterior:
+    def from_model(
+        cls, model: KernelGP, candidates: Tensor, shard: Shard | None = None
+    ) -> FinitePosterior:
         """The posterior of a `KernelGP` (without transforms) on candidates, its data and pending
         rows included."""
-        finite = cls(model.kernel, candidates, model.noise_variance, model.mean)
+        finite = cls(model.kernel, candidates, model.noise_variance, model.mean, shard=shard)
         if model.num_observations:
             finite._adopt(model)
         return finite
@@ -129,14 +138,15 @@ class FinitePosterior(GrowingPosterior):
             y: The observation; None while it is pending (it then counts in the standard deviation
                 and leaves the mean alone).
         """
-        cross = self._V.block(slice(0, self.num_observations), slice(index, index + 1))
+        cross = self.cross_factor(index)
         step = self._fused_step(y)
         if step is not None:
             self._enter(step, index, y, cross)
             return
         target = None if y is None else self.candidates.new_full((1,), y)
         # A strided column would slow the product with V down by a sixth.
-        self._append(self.candidates[index : index + 1], target, cross.contiguous())
+        cross = cross.unsqueeze(-1).contiguous()
+        self._append(self.candidates[index : index + 1], target, cross)
 
     def _fused_step(self, y: float | None) -> ModuleType | None:
         """The kernels that add an observation at a candidate, where they can."""
@@ -155,7 +165,7 @@ class FinitePosterior(GrowingPosterior):
     def _enter(self, step: Any, index: int, y: float | None, cross: Tensor) -> None:
         n, last = self.num_observations, self._V.last()
         first = n - last.num_rows
-        earlier = self._V.combined(cross[:first].mT, 0).squeeze(0) if first else None
+        earlier = self._V.combined(cross[None, :first], 0)[0] if first else None
         L, *vectors = self.factor.room()
         if y is not None:
             self.factor.y[n : n + 1].fill_(y)
@@ -163,8 +173,8 @@ class FinitePosterior(GrowingPosterior):
             last.room(), first, L, *vectors, self._inputs.room(), self.mean, self.variance
         )
         step.enter(
-            *(self.kernel_function, self.noise_variance, self.candidates),
-            *(index, cross.squeeze(-1), earlier, y is None, to),
+            *(self.kernel_function, self.noise_variance, self._own_candidates),
+            *(self.candidates[index], cross, earlier, y is None, to),
         )
         self.factor.count_row(y is None)
         last.num_rows += 1
@@ -173,8 +183,10 @@ class FinitePosterior(GrowingPosterior):
 
     def cross_factor(self, index: int) -> Tensor:
         """L^-1 k(data, candidate), ``*batch x n``."""
-        n = self.num_observations
-        return self._V.block(slice(0, n), slice(index, index + 1)).squeeze(-1)
+        place = index if self.shard is None else self.shard.place(index)
+        rows = slice(0, self.num_observations)
+        column = self._V.block(rows, slice(place, place + 1)).squeeze(-1)
+        return column if self.shard is None else self.shard.from_owners(column, index)
 
     @torch.no_grad()
     def add(self, X: Tensor, Y: Tensor | None) -> None:
@@ -236,7 +248,7 @@ class FinitePosterior(GrowingPosterior):
             covariance = self.kernel_function.diagonal(X).unsqueeze(-1)
         else:
             covariance = self.kernel_function(X, X)
-        rows = self.kernel_function(X, self.candidates)
+        rows = self.kernel_function(X, self._own_candidates)
         if n:
             rows = rows - self._V.combined(cross.mT, 0)
         corner, start, change = self.factor.append(cross, covariance, y)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext.domains.shards import Shard
 from botorch_ext.models.batches import ModelParts
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.downdate import moments_without
@@ -22,6 +24,7 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
         entries: The models.
         candidates: ``N x d``.
         parts: Their posteriors; without data if None.
+        shard: Which of the candidates this process keeps, if not all: `mean` and `std` are of them.
     """
 
     def __init__(
@@ -29,8 +32,9 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
         entries: list[Candidate],
         candidates: Tensor,
         parts: list[Part[FinitePosterior]] | None = None,
+        shard: Shard | None = None,
     ) -> None:
-        self.candidates = candidates
+        self.candidates, self.shard = candidates, shard
         if parts is None:
             self._build(entries)
         else:
@@ -40,7 +44,7 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
     def _model(
         self, kernel: Kernel, noise_variance: Tensor, mean: PriorMean | None
     ) -> FinitePosterior:
-        return FinitePosterior(kernel, self.candidates, noise_variance, mean)
+        return FinitePosterior(kernel, self.candidates, noise_variance, mean, shard=self.shard)
 
     @property
     def mean(self) -> Tensor:
@@ -51,6 +55,14 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
     def std(self) -> Tensor:
         """The posterior standard deviations at the candidates: ``m x N``."""
         return self._gather(lambda model: model.std)
+
+    def at(self, values: Tensor, rows: int | Tensor) -> Tensor:
+        """Columns of ``... x N`` means or standard deviations, of one row or of ``k``."""
+        return values[..., rows] if self.shard is None else self.shard.columns(values, rows)
+
+    def checksum(self) -> Tensor:
+        """A number that is the same where the data are, ``(1,)``."""
+        return torch.stack([part.model.factor.z.sum() for part in self.parts]).sum(0, keepdim=True)
 
     def add_candidate(self, index: int, y: float | None) -> None:
         """Adds an observation at one candidate.
@@ -80,12 +92,13 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
         """
         self._check_rows(rows)
         part, member = self._place(position)
+        model = part.model
         mean, variance, cross = (
             part.each(values)[member]
             for values in (
-                part.model.mean[..., index],
-                part.model.variance[..., index],
-                part.model.cross_factor(index),
+                self.at(model.mean, index),
+                self.at(model.variance, index),
+                model.cross_factor(index),
             )
         )
         factor = part.model.factor

@@ -60,7 +60,7 @@ def enter(
     kernel: StationaryKernel,
     noise_variance: Tensor,
     candidates: Tensor,
-    index: int,
+    point: Tensor,
     cross: Tensor,
     earlier: Tensor | None,
     pending: bool,
@@ -72,7 +72,7 @@ def enter(
         kernel: One that is `taken <takes>`.
         noise_variance: 0-dim.
         candidates: ``N x d``.
-        index: The row of the candidate.
+        point: ``d``: the candidate that is observed.
         cross: ``n``: L^-1 k(data, candidate); it may be a column of V.
         earlier: ``N``: the product of ``cross`` with the rows before the last block, if any.
         pending: Whether there is no target.
@@ -84,13 +84,14 @@ def enter(
         _enter,
         -(-N // _COLUMNS),
         candidates.contiguous(),
+        point.contiguous(),
         kernel.inverse_lengthscale,
         noise_variance if scale is None else scale,
         noise_variance,
         cross,
         to.mean if earlier is None else earlier,
         *(to.V, to.L, to.z, to.y, to.gains, to.jitter, to.inputs, to.mean, to.variance),
-        *(cross.stride(0), index, len(cross), to.first, N, dim, to.L.stride(0)),
+        *(cross.stride(0), len(cross), to.first, N, dim, to.L.stride(0)),
         RATE=RATES[kernel.nu],
         SMOOTHNESS=0 if kernel.nu == math.inf else int(2 * kernel.nu),
         FLOOR=float(least_pivot(torch.ones((), dtype=candidates.dtype))),
@@ -133,11 +134,12 @@ def _launch(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> No
 
 # What differs from step to step makes no new kernel.
 @triton.jit(
-    do_not_specialize=["apart", "index", "n", "first", "apart_in_L"],
-    do_not_specialize_on_alignment=["cross"],
+    do_not_specialize=["apart", "n", "first", "apart_in_L"],
+    do_not_specialize_on_alignment=["cross", "point"],
 )
 def _enter(
     candidates,
+    point,
     inverse_lengthscale,
     scale,
     noise_variance,
@@ -153,7 +155,6 @@ def _enter(
     mean,
     variance,
     apart,
-    index,
     n,
     first,
     N,
@@ -202,7 +203,7 @@ def _enter(
     square = tl.zeros((COLUMNS,), dtype)
     for j in range(dim):
         rate = RATE * tl.load(inverse_lengthscale + (j if HAS_LENGTHSCALES else 0))
-        own = tl.load(candidates + index.to(tl.int64) * dim + j)
+        own = tl.load(point + j)
         s = (tl.load(candidates + column * dim + j, mask=inside, other=0.0) - own) * rate
         square += s * s
     if SMOOTHNESS == 0:
@@ -237,7 +238,7 @@ def _enter(
         if PENDING:
             tl.store(y + n, predicted)
         for j in range(dim):
-            own = tl.load(candidates + index.to(tl.int64) * dim + j)
+            own = tl.load(point + j)
             tl.store(inputs + n.to(tl.int64) * dim + j, own)
 
 

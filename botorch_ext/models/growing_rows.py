@@ -195,7 +195,7 @@ class GrowingRows:
         vars(new).update(vars(self))
         new._buffer = self._room((*self.batch_shape, capacity, self._buffer.shape[-1]))
         rows = (slice(0, n), self._columns)
-        if self._members is None or self._late is not None:
+        if self._members is None or self._num_shared < n:
             new._buffer[(..., *rows)] = self.values
         else:
             for i, j in enumerate(self._members):
@@ -231,6 +231,11 @@ class GrowingTriangle(GrowingRows):
             return entries
         late = self._beside()[1].diagonal(dim1=-2, dim2=-1)
         return torch.cat([entries, late], dim=-1)
+
+    def keep(self, index: int | list[int]) -> None:
+        super().keep(index)
+        if self._members is not None and self._buffer.is_cuda:
+            self.shed()  # members of a larger batch are solved for one by one
 
     def extend(self, left: Tensor, corner: Tensor) -> None:
         """Adds m rows: ``*batch x m x n`` and their lower triangular end, ``*batch x m x m``."""

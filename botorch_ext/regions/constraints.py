@@ -9,10 +9,12 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from botorch_ext.chunks import points_at_once
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.box import ConfidenceBound
 
-# Points evaluated at once: their kernel matrix with a few hundred observations stays in the cache.
+# Points evaluated at once on the CPU: their kernel matrix with a few hundred observations stays in
+# the cache.
 _CHUNK = 512
 
 
@@ -51,13 +53,13 @@ class Constraint:
     def slack(self, X: Tensor, level: Tensor | float = -math.inf) -> Tensor:
         """How far the upper bound is above the threshold: ``m x d`` to ``m``, differentiable; any
         smaller number than the level where it is below that."""
-        return torch.cat([self._slack(chunk, level) for chunk in X.split(_CHUNK)])
+        return torch.cat([self._slack(chunk, level) for chunk in self._chunks(X)])
 
     def slack_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The slack and its gradient, without autograd where the model can: ``m x d`` to ``m`` and
         ``m x d``."""
         model, n = self.model, self.model.num_observations
-        if self._has_no_shortcut or model.mean is not None or not model.has_closed_form_gradient:
+        if not self.is_closed_form:
             value, gradient = ConfidenceBound(model, self.width).value_and_gradient(X)
             return value + (self.offset - self.threshold), gradient
         kernel, weights = model.kernel_function, model.factor.mean_weights[:n]
@@ -69,13 +71,19 @@ class Constraint:
         share = (v @ self._inverse).mT * (self.width / std)
         return slack, pullback(weights.unsqueeze(-1) - share)
 
+    @property
+    def is_closed_form(self) -> bool:
+        """Whether gradients take no autograd."""
+        model = self.model
+        return not self._has_no_shortcut and model.mean is None and model.has_closed_form_gradient
+
     def is_met(self, X: Tensor) -> Tensor:
         """Where the slack is at least 0: ``m x d`` to ``m`` booleans.
 
         Most points are decided by bounds on their standard deviation. On a GPU none are, and
         nothing waits for the host.
         """
-        return torch.cat([self._is_met(chunk) for chunk in X.split(_CHUNK)])
+        return torch.cat([self._is_met(chunk) for chunk in self._chunks(X)])
 
     @cached_property
     def rounding(self) -> float:
@@ -102,11 +110,16 @@ class Constraint:
         n = self.model.num_observations  # without the room to grow, which a solve would go through
         return self.model.factor.L[:n, :n].clone()
 
+    def _chunks(self, X: Tensor) -> tuple[Tensor, ...]:
+        return X.split(points_at_once(X, _CHUNK, self.model.num_observations))
+
     def _slack(self, X: Tensor, level: Tensor | float) -> Tensor:
         if self._has_no_shortcut or (isinstance(level, float) and level == -math.inf):
             mean, std = self.model.mean_and_std(X)
             return mean + self.width * std + (self.offset - self.threshold)
         k, prior, least = self._without_std(X)
+        if X.is_cuda:
+            return least + self._spread(k, prior)
         slack = least + self.width * prior.sqrt()
         (rows,) = (slack >= level).nonzero(as_tuple=True)
         return slack.index_put((rows,), least[rows] + self._spread(k[:, rows], prior[rows]))

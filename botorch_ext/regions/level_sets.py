@@ -22,6 +22,8 @@ NUM_GROUPS = 16
 # Smaller than 0.2 to this power of the cube, a set counts as empty.
 _MAX_LEVELS = 24
 _MAX_SHRINKS = 40
+# On a GPU draws of a move are tried at once; with so many only very thin sets keep points in place.
+_NUM_DRAWS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +75,16 @@ def sample_level_set(
     while True:
         level = _next_level(values).clamp_max(0)
         survives = values >= level
+        (survivors,) = survives.nonzero(as_tuple=True)
         shares.append(survives.view(NUM_GROUPS, -1).to(U.dtype).mean(dim=-1))
-        done = bool(level >= 0)
-        if not done and (len(shares) == _MAX_LEVELS or not bool((values > level).any())):
+        done, rises = torch.stack([level >= 0, (values > level).any()]).tolist()
+        if not done and (len(shares) == _MAX_LEVELS or not rises):
             return LevelSetSample(U[:0], 0.0, _product(torch.stack(shares))[0])
         if not done:
             # Of m uniform numbers the k-th smallest has a mean inverse of m / (k - 1).
-            count = survives.sum().clamp_min(2)
+            count = max(len(survivors), 2)
             shares[-1] = shares[-1] * (count - 1) / count
-        pool, rows = U[survives], _copies(survives, generator)
+        pool, rows = U[survivors], _copies(survives, survivors, generator)
         if done:
             rows = rows[torch.randperm(len(rows), generator=generator)[:num_points].to(U.device)]
         sweeps = num_sweeps if done else few_sweeps
@@ -108,7 +111,7 @@ def _product(shares: Tensor) -> tuple[float, float]:
     return float(volume), float(volume * variance.sqrt())
 
 
-def _copies(survives: Tensor, generator: torch.Generator) -> Tensor:
+def _copies(survives: Tensor, survivors: Tensor, generator: torch.Generator) -> Tensor:
     """Rows that replace each group by equally many copies of each of its survivors."""
     grouped = survives.view(NUM_GROUPS, -1)
     size = grouped.shape[-1]
@@ -119,9 +122,8 @@ def _copies(survives: Tensor, generator: torch.Generator) -> Tensor:
     rows = order.gather(-1, turn % count.clamp_min(1))
     rows = rows + size * torch.arange(NUM_GROUPS, device=survives.device)[:, None]
     # A group without survivors goes on from those of the others; its share stays zero.
-    (all_survivors,) = survives.nonzero(as_tuple=True)
-    lent = torch.randint(len(all_survivors), (NUM_GROUPS, size), generator=generator)
-    return torch.where(count > 0, rows, all_survivors[lent.to(survives.device)]).flatten()
+    lent = torch.randint(len(survivors), (NUM_GROUPS, size), generator=generator)
+    return torch.where(count > 0, rows, survivors[lent.to(survives.device)]).flatten()
 
 
 def hit_and_run(
@@ -140,6 +142,9 @@ def hit_and_run(
     drawn (Neal 2003: slice sampling, the shrinkage procedure). Half of the lines point in
     directions between two points of the pool, which suits sets that are thin and oblique.
 
+    On a GPU the points are others than on the CPU, and as uniform: the random numbers are the same
+    in another order.
+
     Args:
         margin: Defines the set.
         U: ``m x d``, in the set and in the unit cube.
@@ -152,9 +157,27 @@ def hit_and_run(
     Returns:
         ``m x d`` points of the set and their ``m`` margins.
     """
+    move = _moved_at_once if U.is_cuda else _moved_draw_by_draw
+    return move(margin, U, values, level, num_sweeps, pool, generator)
+
+
+def _moved_draw_by_draw(
+    margin: Margin,
+    U: Tensor,
+    values: Tensor,
+    level: Tensor | float,
+    num_sweeps: int,
+    pool: Tensor,
+    generator: torch.Generator,
+) -> tuple[Tensor, Tensor]:
+    """Points that have moved are not looked at again: best on the CPU."""
     U, values = U.clone(), values.clone()
+    m, d = U.shape
     for _ in range(num_sweeps):
-        direction, lower, upper = _lines(U, pool, generator)
+        normal = torch.randn(m, d, generator=generator, dtype=torch.float64).to(U)
+        coins = torch.rand(m, generator=generator).to(U.device)
+        pairs = torch.randint(len(pool), (2, m), generator=generator).to(U.device)
+        direction, lower, upper = _lines(U, pool, normal, coins, pairs)
         rows = torch.arange(len(U), device=U.device)
         for _ in range(_MAX_SHRINKS):
             if not len(rows):
@@ -170,16 +193,52 @@ def hit_and_run(
     return U, values
 
 
-def _lines(U: Tensor, pool: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
-    """A line through each point: a direction, ``m x d``, and where it enters and leaves the cube,
-    ``m`` each."""
+def _moved_at_once(
+    margin: Margin,
+    U: Tensor,
+    values: Tensor,
+    level: Tensor | float,
+    num_sweeps: int,
+    pool: Tensor,
+    generator: torch.Generator,
+) -> tuple[Tensor, Tensor]:
+    """All draws of a sweep are made as if none before were in the set, and looked at together:
+    best where launches and waiting cost more than arithmetic.
+
+    A point of which none is in the set stays. That, too, leaves uniform points uniform: a move is
+    as likely as the move back, draw for draw.
+    """
     m, d = U.shape
-    random = torch.randn(m, d, generator=generator, dtype=torch.float64).to(U)
-    coins = torch.rand(m, generator=generator).to(U.device)
-    first, second = torch.randint(len(pool), (2, m), generator=generator).to(U.device)
-    between = pool[first] - pool[second]
+    normal = torch.randn(num_sweeps, m, d, generator=generator, dtype=torch.float64)
+    coins = torch.rand(num_sweeps, m, 1 + _NUM_DRAWS, generator=generator, dtype=torch.float64)
+    pairs = torch.randint(len(pool), (num_sweeps, m, 2), generator=generator)
+    numbers = torch.cat([normal, coins, pairs], dim=-1).to(U)  # one upload
+    for sweep in numbers.mT.contiguous():
+        normal, coins, draws, pairs = sweep.split([d, 1, _NUM_DRAWS, 2])
+        direction, lower, upper = _lines(U, pool, normal.mT, coins[0], pairs.long())
+        moves = []
+        for draw in draws:
+            moves.append(torch.lerp(lower, upper, draw))
+            below = moves[-1] < 0
+            lower, upper = moves[-1].where(below, lower), upper.where(below, moves[-1])
+        moved = (U + torch.stack(moves)[..., None] * direction).clamp(0, 1)  # draws x m x d
+        moved_values = margin(moved.flatten(0, 1), level).view(-1, m)
+        inside = moved_values >= level
+        first = inside.to(torch.uint8).argmax(dim=0, keepdim=True)
+        stays = ~inside.any(dim=0)
+        U = U.where(stays[:, None], moved.take_along_dim(first[..., None], 0)[0])
+        values = values.where(stays, moved_values.gather(0, first)[0])
+    return U, values
+
+
+def _lines(
+    U: Tensor, pool: Tensor, normal: Tensor, coins: Tensor, pairs: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """A line through each point: a direction, ``m x d``, and where it enters and leaves the cube,
+    ``m`` each; from normal and uniform numbers and ``2 x m`` rows of the pool."""
+    between = pool[pairs[0]] - pool[pairs[1]]
     along = (coins < 0.5) & (between != 0).any(dim=-1)
-    direction = torch.where(along[:, None], between, random)
+    direction = torch.where(along[:, None], between, normal)
     direction = direction / direction.norm(dim=-1, keepdim=True)
     direction = torch.where(direction == 0, torch.finfo(U.dtype).tiny ** 0.5, direction)
     to_faces = torch.stack([-U / direction, (1 - U) / direction])  # 2 x m x d

@@ -16,13 +16,15 @@ from torch import Tensor
 
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box, FiniteSet, as_points
+from botorch_ext.domains.shards import Shard
 from botorch_ext.models.cholesky import least_pivot
 from botorch_ext.models.conditioning import condition
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.triangular import solve_triangular
-from botorch_ext.regions.constraints import inverse_factor
+from botorch_ext.regions.conditional_variance import ConditionalVariance
+from botorch_ext.regions.planning_in_step import plan_in_step
 from botorch_ext.regions.region import Region
-from botorch_ext.search.box import FunctionObjective, best_apart
+from botorch_ext.search.box import best_apart
 from botorch_ext.search.sliding import sliding_ascent
 
 # On a box: points whose standard deviations are kept up to date; how many of the best climb, with
@@ -137,8 +139,9 @@ def plan_on_set(domain: FiniteSet, model: KernelGP, q: int, seed: int | None) ->
     Returns:
         A `Plan`.
     """
-    kernel, Z = model.kernel_function, model.transform_inputs(domain.points)
-    V, variance = _screened(model, Z, q)
+    kernel, Z, shard = model.kernel_function, model.transform_inputs(domain.points), domain.shard
+    own = slice(None) if shard is None else slice(shard.start, shard.stop)
+    V, variance = _screened(model, Z[own], q)
     if seed is None:
         ranks = torch.arange(len(Z) - 1, -1, -1, device=Z.device)
     else:
@@ -147,14 +150,26 @@ def plan_on_set(domain: FiniteSet, model: KernelGP, q: int, seed: int | None) ->
     indices = ranks.new_empty(q)
     chosen = Z.new_empty(q)
     for i, n in enumerate(range(model.num_observations, len(V))):
-        # Of equal ones that of the highest rank.
-        index = torch.where(variance == variance.max(), ranks, -1).argmax(dim=0, keepdim=True)
-        indices[i], chosen[i] = index[0], variance[index][0]
+        index, value = _highest(variance, ranks[own], shard)
+        indices[i], chosen[i] = index[0], value[0]
         pivot = torch.maximum(chosen[i].clamp_min(0) + model.noise_variance, floor[index][0])
-        weights = V[:n].index_select(1, index)[:, 0]
-        condition(V, variance, n, kernel(Z[index], Z)[0], weights, pivot.sqrt())
+        column = V[:n].index_select(1, index) if shard is None else shard.columns(V[:n], index)
+        condition(V, variance, n, kernel(Z[index], Z[own])[0], column[:, 0], pivot.sqrt())
     std = chosen.clamp_min(0).sqrt()
     return Plan(domain.points[indices], std, model.noise_variance, indices)
+
+
+def _highest(variance: Tensor, ranks: Tensor, shard: Shard | None) -> tuple[Tensor, Tensor]:
+    """The row of the largest variance and that variance, ``(1,)`` each; of equal ones the row of
+    the highest rank."""
+    index = torch.where(variance == variance.max(), ranks, -1).argmax(dim=0, keepdim=True)
+    if shard is None:
+        return index, variance[index]
+    places = [ranks[index], index + shard.start]
+    best = torch.cat([variance[index].double(), *(place.double() for place in places)])
+    values, ranks, rows = shard.gathered(best).unbind(-1)
+    top, _ = _highest(values, ranks, None)
+    return rows[top].long(), values[top].to(variance)
 
 
 def _screened(model: KernelGP, Z: Tensor, q: int) -> tuple[Tensor, Tensor]:
@@ -184,8 +199,18 @@ def plan_in_region(region: Region, model: KernelGP, q: int, population: Tensor) 
     Returns:
         A `Plan`.
     """
+    choose = plan_in_step if population.is_cuda else _plan_while_they_climb
+    X, variance = choose(region, model, q, population)
+    return Plan(X, variance.clamp_min(0).sqrt(), model.noise_variance)
+
+
+def _plan_while_they_climb(
+    region: Region, model: KernelGP, q: int, population: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The points and their variances; those that have come to an end climb no more: best on the
+    CPU."""
     box = region.box
-    variances = _ConditionalVariance(model, box, q)
+    variances = ConditionalVariance(model, box, q)
     kernel, Z = model.kernel_function, model.transform_inputs(population).clone()
     V, variance = _screened(model, Z, q)
     feasible = region.meets if region.constraints else None
@@ -208,70 +233,11 @@ def plan_in_region(region: Region, model: KernelGP, q: int, population: Tensor) 
         )
         # Climbers stay where they came to: those not chosen now start there next time.
         population[best], variance[best] = ends, values
-        V[:n, best] = variances.columns(ends)
+        V[:n, best] = variances.value_and_columns(ends)[1]
         top = values.argmax(dim=0, keepdim=True)
         x = ends[top]
         row, X[i], chosen[i] = variances.add(x), x[0], values[top][0]
         Z[best] = model.transform_inputs(ends)
         covariances = kernel(model.transform_inputs(x), Z)[0]
         condition(V, variance, n, covariances, row[:-1], row[-1])
-    return Plan(X, chosen.clamp_min(0).sqrt(), model.noise_variance)
-
-
-class _ConditionalVariance:
-    """The posterior variance given the data of a model and the points added since, on the unit
-    cube, with gradients in closed form where the kernel has them.
-
-    Keeps the inverse of the Cholesky factor, which grows by a row without being solved against.
-    """
-
-    def __init__(self, model: KernelGP, box: Box, capacity: int) -> None:
-        self.model, self.box = model, box
-        n = self.num_points = model.num_observations
-        like = box.like
-        self.Z = like.new_empty(n + capacity, model.transform_inputs(like[:1]).shape[-1])
-        self.inverse = like.new_zeros(n + capacity, n + capacity)
-        if n:
-            self.Z[:n] = model.train_inputs[0]
-            self.inverse[:n, :n] = inverse_factor(model)
-        self._through_autograd = FunctionObjective(self._evaluate)
-
-    def value(self, X: Tensor) -> Tensor:
-        return self._evaluate(X)
-
-    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """``m x d`` to ``m`` variances and ``m x d`` gradients."""
-        kernel, n = self.model.kernel_function, self.num_points
-        if not kernel.has_closed_form_gradient or hasattr(self.model, "input_transform"):
-            return self._through_autograd.value_and_gradient(X)
-        Z, inverse = self.Z[:n], self.inverse[:n, :n]
-        k, pullback = kernel.value_and_pullback(Z, X)
-        # With the few points as rows in memory, products take a third of the time.
-        v = k.mT.contiguous() @ inverse.mT  # m x n
-        gradient = -2 * pullback((v @ inverse).mT)
-        return kernel.diagonal(X) - v.square().sum(dim=-1), gradient
-
-    def columns(self, X: Tensor) -> Tensor:
-        """L^-1 K(points, X)."""
-        n = self.num_points
-        k = self.model.kernel_function(self.Z[:n], self.model.transform_inputs(X))
-        return self.inverse[:n, :n] @ k
-
-    def _evaluate(self, X: Tensor) -> Tensor:
-        prior = self.model.kernel_function.diagonal(self.model.transform_inputs(X))
-        return prior - self.columns(X).square().sum(dim=0)
-
-    def add(self, x: Tensor) -> Tensor:
-        """Conditions on one more point ``1 x d``; returns its new row of the Cholesky factor."""
-        kernel, n = self.model.kernel_function, self.num_points
-        z = self.model.transform_inputs(x)
-        inverse = self.inverse[:n, :n]
-        v = (inverse @ kernel(self.Z[:n], z))[:, 0]
-        prior = kernel.diagonal(z)[0]
-        variance = (prior - v.square().sum()).clamp_min(0)
-        pivot = torch.maximum(variance + self.model.noise_variance, least_pivot(prior)).sqrt()
-        self.inverse[n, :n] = -(v @ inverse) / pivot
-        self.inverse[n, n] = 1 / pivot
-        self.Z[n] = z[0]
-        self.num_points += 1
-        return torch.cat([v, pivot[None]])
+    return X, chosen

@@ -351,20 +351,21 @@ class Region:
 
     def _towards(self, X: Tensor, targets: Tensor) -> Tensor:
         """From each point of the region straight towards its target, as far as the region goes."""
-        reached = X.clone()
         inside = self.meets(targets)
-        reached[inside] = targets[inside]
-        (rows,) = (~inside).nonzero(as_tuple=True)
-        X, targets = X[rows], targets[rows]
-        low, high = X.new_zeros(len(X), 1), X.new_ones(len(X), 1)
+        reached = targets.where(inside[:, None], X)
+        if X.is_cuda:  # halving the others, too, costs less than waiting for the GPU
+            rows = torch.arange(len(X), device=X.device)
+        else:
+            (rows,) = (~inside).nonzero(as_tuple=True)
+        X, targets, ends = X[rows], targets[rows], reached[rows]
+        low, high = inside[rows, None].to(X), X.new_ones(len(X), 1)
         for _ in range(_NUM_HALVINGS):
             middle = (low + high) / 2
             trial = X.lerp(targets, middle)
-            inside = self.meets(trial)
-            reached[rows[inside]] = trial[inside]
-            low = torch.where(inside[:, None], middle, low)
-            high = torch.where(inside[:, None], high, middle)
-        return reached
+            inside = self.meets(trial)[:, None]
+            ends = trial.where(inside, ends)
+            low, high = middle.where(inside, low), high.where(inside, middle)
+        return reached.index_copy(0, rows, ends)
 
     def _hull(self, X: Tensor) -> Box:
         """The smallest box around points of the region, a little wider, within the box."""
@@ -382,6 +383,9 @@ class Region:
         margin = X.new_full((len(X),), math.inf)
         # Oldest first: a round knows little outside its own region, which the earlier ones bound.
         for constraint in self.constraints:
+            if X.is_cuda:
+                margin = torch.minimum(margin, constraint.slack(X, level))
+                continue
             (rows,) = (margin >= level).nonzero(as_tuple=True)
             if not len(rows):
                 break

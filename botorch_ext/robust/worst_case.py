@@ -4,14 +4,17 @@ ball is best."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy.optimize import linprog
+from numpy import ndarray
 from torch import Tensor
 
+from botorch_ext.kernels.batching import members_of
 from botorch_ext.robust.box_balls import BoxBalls
+from botorch_ext.robust.ridges import along_ridges
 from botorch_ext.search.ascent import feasible_ascent
 from botorch_ext.search.box import (
     ConfidenceBound,
@@ -41,10 +44,8 @@ _NUM_RIDGES, _FEW_STEPS, _CLOSE = 4, 4, 0.002
 # centres, at the least and at the most, around each of the two best ends are screened, at these
 # distances in sides of the box.
 _FEW_AROUND, _MOST_AROUND, _DISTANCES = 32, 128, (0.02, 0.05, 0.1)
-# Steps along a ridge, the first of them relative to the sides of the box, and the least.
-_RIDGE_STEPS, _FIRST_STEP, _LEAST_STEP = 25, 0.02, 1e-9
-# Steps of the descents on the way: at the top of a ridge bounds hardly vary along the sphere.
-_BRISK_DESCENT = 30
+# Steps along a ridge, and of the descents on the way: at its top bounds vary little on the sphere.
+_RIDGE_STEPS, _BRISK_DESCENT = 25, 30
 # They end when no more than this is to be gained, relative to the spread of the screened values.
 _RIDGE_TOLERANCE = 1e-10
 # Offsets that are screened around the centres that count, for each coordinate and one more: a climb
@@ -61,24 +62,32 @@ class OwnBounds:
 
     def __init__(self, bounds: UpperBounds) -> None:
         self._offsets = bounds.offsets
-        self._parts: list[tuple[ConfidenceBound, Tensor]] = []
+        self._parts: list[tuple[ConfidenceBound, list[int]]] = []
         for part in bounds.models.parts:
-            rows = torch.as_tensor(part.positions, device=bounds.widths.device)
-            self._parts.append((ConfidenceBound(part.model, bounds.widths[rows, None]), rows))
+            widths = members_of(bounds.widths, part.positions).unsqueeze(-1)
+            self._parts.append((ConfidenceBound(part.model, widths), part.positions))
+        order = [position for _, positions in self._parts for position in positions]
+        self._places = sorted(range(len(order)), key=order.__getitem__)
 
     def value(self, X: Tensor) -> Tensor:
-        values = X.new_empty(X.shape[:-1])
-        for bound, rows in self._parts:
-            values[:, rows] = bound.value(X[:, rows].transpose(0, 1)).mT
-        return values + self._offsets
+        return self._together([bound.value(Z) for bound, Z in self._of_parts(X)]) + self._offsets
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        values, gradients = X.new_empty(X.shape[:-1]), torch.empty_like(X)
-        for bound, rows in self._parts:
-            value, gradient = bound.value_and_gradient(X[:, rows].transpose(0, 1))
-            values[:, rows] = value.mT
-            gradients[:, rows] = gradient.transpose(0, 1)
+        parts = [bound.value_and_gradient(Z) for bound, Z in self._of_parts(X)]
+        values, gradients = (self._together(list(each)) for each in zip(*parts, strict=True))
         return values + self._offsets, gradients
+
+    def _of_parts(self, X: Tensor) -> list[tuple[ConfidenceBound, Tensor]]:
+        X = X.transpose(0, 1)
+        if len(self._parts) == 1:
+            return [(self._parts[0][0], X)]
+        return [(bound, members_of(X, positions)) for bound, positions in self._parts]
+
+    def _together(self, parts: list[Tensor]) -> Tensor:
+        """What the parts say, with a row for each point, in the order of the models."""
+        if len(parts) == 1:
+            return parts[0].transpose(0, 1)
+        return members_of(torch.cat(parts), self._places).transpose(0, 1)
 
 
 class WorstCase:
@@ -100,12 +109,13 @@ class WorstCase:
         values, Z = self.balls.worst_case(self.own, X.unsqueeze(1))
         return values.squeeze(1), self._gradients(X, Z.squeeze(1))
 
-    def cuts(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Bounds at several perturbed points of one centre and how they change as it moves: ``s``
-        values and ``s x d`` gradients. The least of them is the worst case."""
-        values, Z = self.balls.local_worst_cases(self.own, x[None, None])
-        Z = Z.flatten(0, 2)
-        return values.flatten(), self._gradients(x.expand_as(Z), Z)
+    def cuts(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Bounds at several perturbed points of each of ``r x d`` centres, ``s x r``, and how they
+        change as it moves, ``s x r x d``. The least of them is the worst case."""
+        values, Z = self.balls.local_worst_cases(self.own, X.unsqueeze(1))
+        Z = Z.squeeze(2)
+        gradients = self._gradients(X.expand_as(Z).flatten(0, 1), Z.flatten(0, 1))
+        return values.squeeze(2), gradients.view_as(Z)
 
     @torch.enable_grad()
     def _gradients(self, X: Tensor, Z: Tensor) -> Tensor:
@@ -113,6 +123,14 @@ class WorstCase:
         X = X.detach().clone().requires_grad_()
         moved = (self.balls.follow(X, Z) * gradient.squeeze(1)).sum()
         return torch.autograd.grad(moved, X)[0]
+
+
+class _Top(NamedTuple):
+    """A centre on the host, its worst case and the position of the model that counts."""
+
+    value: float
+    x: ndarray
+    position: int
 
 
 def maximize_worst_case(
@@ -148,58 +166,55 @@ def maximize_worst_case(
     values = _screened(bounds, balls, X)
     top = values.topk(min(_NUM_CENTERS, len(X)), dim=-1).indices  # (m, c)
     # Far from the top a few steps of descent are enough.
-    hasty = BoxBalls(box, balls.radii, balls.norm, max_iterations=_HASTY_DESCENT)
+    hasty = balls.searched(_HASTY_DESCENT)
     least, _ = hasty.worst_case(OwnBounds(bounds), X[top].transpose(0, 1))
     finalists = least.amax(dim=0).topk(min(_NUM_FINALISTS, models.num_models)).indices.tolist()
     singles = {position: bounds.select([position]) for position in finalists}
-    climbed: list[tuple[float, Tensor, int]] = []
-    by_height = itemgetter(0)
+    ends: list[_Top] = []
     for position, single in singles.items():
         objective = WorstCase(single, hasty)
         starts = X[spread_best(values[position], X, box, _NUM_STARTS)]
         starts = torch.cat([X[top[position, least[:, position].argmax()]].unsqueeze(0), starts])
-        ends, heights = feasible_ascent(
+        U, heights = feasible_ascent(
             on_unit_cube(objective.value_and_gradient, box, values),
             box.to_unit(starts),
             num_steps=_COARSE_STEPS,
         )
-        climbed += [
-            (height, end, position) for height, end in zip(heights.tolist(), ends, strict=True)
-        ]
-    climbed.sort(key=by_height, reverse=True)
-    ridges: list[tuple[Tensor, int]] = []
-    for _, end, position in climbed:
-        if all(p != position or float((u - end).abs().max()) > _APART for u, p in ridges):
-            ridges.append((end, position))
+        ends += _read(heights, box.from_unit(U), position)
     spread = float(values.max() - values.min())
-    n = models.num_observations
-    closer, brisk = (_with_more_offsets(balls, n, k) for k in (_HASTY_DESCENT, _BRISK_DESCENT))
-    found: list[tuple[float, Tensor, int]] = []
+    closer = _with_more_offsets(balls, models.num_observations, _HASTY_DESCENT)
 
-    def climb(x: Tensor, position: int, within: BoxBalls, num_steps: int) -> None:
-        tops = [(value, top) for value, top, other in found if other == position]
-        objective = WorstCase(singles[position], within)
-        x, value = _along_ridge(objective, x, _RIDGE_TOLERANCE * spread, tops, num_steps)
-        found.append((value, x, position))
+    def climb(starts: Sequence[_Top], within: BoxBalls, num_steps: int) -> list[_Top]:
+        tops: list[_Top] = []
+        for position, single in singles.items():
+            own = [start.x for start in starts if start.position == position]
+            if own:
+                cuts, tolerance = WorstCase(single, within).cuts, _RIDGE_TOLERANCE * spread
+                found = along_ridges(cuts, box, np.stack(own), tolerance, num_steps)
+                tops += [_Top(value, x, position) for value, x in zip(*found, strict=True)]
+        return _from_the_best(tops)
 
-    for end, position in ridges[:_NUM_RIDGES]:
-        climb(box.from_unit(end), position, closer, _FEW_STEPS)
-    ahead = sorted(found, key=by_height, reverse=True)[:2]
+    side = np.subtract(*box.bounds.flip(0).cpu().numpy())
+    ridges: list[_Top] = []
+    for end in _from_the_best(ends):
+        others = (other for other in ridges if other.position == end.position)
+        if all(np.abs((end.x - other.x) / side).max() > _APART for other in others):
+            ridges.append(end)
+    ahead = climb(ridges[:_NUM_RIDGES], closer, _FEW_STEPS)[:2]
     num_around = min(max(affordable, _FEW_AROUND), _MOST_AROUND)
+    better: dict[int, _Top] = {}
     for i, (value, x, position) in enumerate(ahead):
-        around = near_points(x.unsqueeze(0), box, num_around, seed, _DISTANCES)
-        around = around[_screened(singles[position], balls, around)[0].topk(_NUM_CENTERS).indices]
-        heights = WorstCase(singles[position], closer).value(around)
-        if heights.max() > value:
-            climb(around[heights.argmax()], position, closer, _FEW_STEPS)
-            ahead[i] = found[-1]
-    ahead.sort(key=by_height, reverse=True)
-    found.clear()
-    for value, x, position in ahead:
-        if value >= ahead[0][0] - _CLOSE * spread:
-            climb(x, position, brisk, _RIDGE_STEPS)
-    _, x, position = max(found, key=by_height)
-    return x, position
+        around = near_points(X.new_tensor(x[None]), box, num_around, seed, _DISTANCES)
+        near = _screened(singles[position], balls, around)[0].topk(_NUM_CENTERS).indices
+        heights = WorstCase(singles[position], closer).value(around[near])
+        best = _from_the_best(_read(heights, around[near], position))[0]
+        if best.value > value:
+            better[i] = best
+    ahead = [top for i, top in enumerate(ahead) if i not in better]
+    ahead = _from_the_best([*ahead, *climb(list(better.values()), closer, _FEW_STEPS)])
+    close = [top for top in ahead if top.value >= ahead[0].value - _CLOSE * spread]
+    _, x, position = climb(close, closer.searched(_BRISK_DESCENT), _RIDGE_STEPS)[0]
+    return X.new_tensor(x), position
 
 
 def lowest_bound(bounds: UpperBounds, balls: BoxBalls, x: Tensor) -> tuple[Tensor, int]:
@@ -220,6 +235,16 @@ def lowest_bound(bounds: UpperBounds, balls: BoxBalls, x: Tensor) -> tuple[Tenso
     return Z[0, position].clone(), position
 
 
+def _read(values: Tensor, X: Tensor, position: int) -> list[_Top]:
+    """Centres, ``n x d``, of one model on the host."""
+    rows = torch.cat([values.unsqueeze(-1), X], dim=-1).cpu().numpy()
+    return [_Top(float(row[0]), row[1:], position) for row in rows]
+
+
+def _from_the_best(tops: Sequence[_Top]) -> list[_Top]:
+    return sorted(tops, key=attrgetter("value"), reverse=True)
+
+
 def _screened(bounds: UpperBounds, balls: BoxBalls, X: Tensor) -> Tensor:
     """The least bounds of m models at the offsets around n points, ``m x n``."""
     Z = balls.points(X, balls.offsets.unsqueeze(1))
@@ -229,70 +254,4 @@ def _screened(bounds: UpperBounds, balls: BoxBalls, X: Tensor) -> Tensor:
 def _with_more_offsets(balls: BoxBalls, num_observations: int, max_iterations: int) -> BoxBalls:
     """The same balls with more offsets, as far as n observations leave them affordable."""
     most = min(_MANY_OFFSETS * (balls.box.dim + 1), _WORK_AROUND // (num_observations + 1) ** 2)
-    num_screened = max(most, len(balls.offsets))
-    starts = balls.num_starts
-    return BoxBalls(balls.box, balls.radii, balls.norm, num_screened, starts, max_iterations)
-
-
-def _along_ridge(
-    objective: WorstCase,
-    x: Tensor,
-    tolerance: float,
-    tops: Sequence[tuple[float, Tensor]],
-    num_steps: int,
-) -> tuple[Tensor, float]:
-    """Climbs by linear programmes in a trust region; never ends below its start. Ends early where a
-    higher one of the tops of other ridges is within a step."""
-    box = objective.balls.box
-    side, step = box.upper - box.lower, _FIRST_STEP
-    values, gradients = objective.cuts(x)
-    for _ in range(num_steps):
-        value = float(values.min())
-        if any(top >= value and bool(((end - x).abs() <= step * side).all()) for top, end in tops):
-            break
-        move, predicted = _steepest(
-            (values - value).tolist(),
-            (gradients * side).tolist(),
-            ((box.lower - x) / side).tolist(),
-            ((box.upper - x) / side).tolist(),
-            step,
-        )
-        slack = 10 * torch.finfo(x.dtype).eps * abs(value)
-        if predicted <= max(tolerance, slack):
-            break
-        new = x + side * x.new_tensor(move)
-        new = torch.minimum(torch.maximum(new, box.lower), box.upper)
-        new_values, new_gradients = objective.cuts(new)
-        gain = float(new_values.min()) - value
-        if gain > 0:
-            x, values, gradients = new, new_values, new_gradients
-        step = 2 * step if gain > 0.5 * predicted else step if gain > 0.1 * predicted else step / 4
-        if step < _LEAST_STEP:
-            break
-    return x, float(values.min())
-
-
-def _steepest(
-    heights: list[float],
-    gradients: list[list[float]],
-    low: list[float],
-    high: list[float],
-    step: float,
-) -> tuple[list[float], float]:
-    """The move within the step that raises the least of several linear functions most, and by how
-    much."""
-    slopes = np.asarray(gradients)
-    scale = max(float(np.abs(slopes).max()), 1e-300)
-    d = slopes.shape[1]
-    # In units of the step and of what the steepest function gains in it.
-    unit = scale * step
-    limits = [(max(a / step, -1.0), min(b / step, 1.0)) for a, b in zip(low, high, strict=True)]
-    result = linprog(
-        np.append(np.zeros(d), -1.0),
-        A_ub=np.hstack([-slopes / scale, np.ones((len(slopes), 1))]),
-        b_ub=np.asarray(heights) / unit,
-        bounds=[(min(a, 0.0), max(b, 0.0)) for a, b in limits] + [(None, None)],
-    )
-    if result.x is None:
-        return [0.0] * d, 0.0
-    return (step * result.x[:-1]).tolist(), float(unit * result.x[-1])
+    return balls.searched(max_iterations, most)

@@ -21,8 +21,9 @@ _HOPE, _HEAD_START = 4.0, 4
 # Where shapes never change: lengths of a step that are tried at once, and iterations that the host
 # does not look at.
 _NUM_LENGTHS, _UNSEEN = 5, 8
-# Step lengths `feasible_ascent` tries at once, relative to the last one taken.
-_LENGTHS = (2.0, 1.0, 0.5, 0.25)
+# Step lengths `feasible_ascent` tries at once, each half the one before: relative to the last one
+# taken, from twice as long on.
+_NUM_TRIED = 4
 
 
 def projected_bfgs(
@@ -82,14 +83,18 @@ def _those_that_move(
     fresh = torch.ones_like(f, dtype=torch.bool)
     for iteration in range(max_iterations):
         free = _free(x, g)
-        moving = (torch.where(free, g, 0).abs() > gradient_tolerance).any(dim=-1)
+        reduced = torch.where(free, g, 0)
+        moving = (reduced.abs() > gradient_tolerance).any(dim=-1)
         if not bool(moving.all()):
-            rows, x, f, g, B, fresh, free = (a[moving] for a in (rows, x, f, g, B, fresh, free))
+            rows, x, f, g, B, fresh, free, reduced = (
+                a[moving] for a in (rows, x, f, g, B, fresh, free, reduced)
+            )
         if not len(rows):
             break
-        step, promised = _newton_step(free, g, B, eye)
+        step = _newton_step(free, reduced, B, eye)
         if race and iteration >= _HEAD_START:
-            near = ~(f + _HOPE * promised < final_f.max())  # NaN leaves all of them
+            # NaN leaves all of them.
+            near = ~(f + _HOPE * _promised(step, reduced) < final_f.max())
             rows, x, f, g, B, fresh, step = (a[near] for a in (rows, x, f, g, B, fresh, step))
             if not len(rows):
                 break
@@ -131,12 +136,13 @@ def _all_to_the_end(
     going = fresh
     for iteration in range(max_iterations):
         free = _free(x, g)
-        going = going & (torch.where(free, g, 0).abs() > gradient_tolerance).any(dim=-1)
+        reduced = torch.where(free, g, 0)
+        going = going & (reduced.abs() > gradient_tolerance).any(dim=-1)
         if iteration % _UNSEEN == _UNSEEN - 1 and not bool(going.any()):
             break
-        step, promised = _newton_step(free, g, B, eye)
+        step = _newton_step(free, reduced, B, eye)
         if race and iteration >= _HEAD_START:
-            going = going & ~(f + _HOPE * promised < f.max())
+            going = going & ~(f + _HOPE * _promised(step, reduced) < f.max())
         least = value_tolerance * f.abs().clamp_min(1)
         trial = x[:, None] + (longest[:, None] * lengths).unsqueeze(-1) * step[:, None]  # k x s x d
         trial = trial.clamp(0, 1)
@@ -168,17 +174,20 @@ def _free(x: Tensor, g: Tensor) -> Tensor:
     return ~(((x <= 0) & (g < 0)) | ((x >= 1) & (g > 0)))
 
 
-def _newton_step(free: Tensor, g: Tensor, B: Tensor, eye: Tensor) -> tuple[Tensor, Tensor]:
-    """The quasi-Newton steps of the free coordinates, and what they promise to gain."""
-    reduced = torch.where(free, g, 0)
+def _newton_step(free: Tensor, reduced: Tensor, B: Tensor, eye: Tensor) -> Tensor:
+    """The quasi-Newton steps of the free coordinates, of a gradient that is zero in the others."""
     # The Newton system of the free coordinates alone; the identity for the others, which stay.
     both = free.unsqueeze(-1) & free.unsqueeze(-2)
     factor, _ = torch.linalg.cholesky_ex(torch.where(both, B, eye))
     step = torch.cholesky_solve(reduced.unsqueeze(-1), factor).squeeze(-1)
     # B is positive definite; this only catches rounding.
     uphill = (step * reduced).sum(dim=-1) > 0
-    step = torch.where(uphill[:, None], step, reduced)
-    return step, 0.5 * (step * reduced).sum(dim=-1)
+    return torch.where(uphill[:, None], step, reduced)
+
+
+def _promised(step: Tensor, reduced: Tensor) -> Tensor:
+    """What quasi-Newton steps promise to gain."""
+    return 0.5 * (step * reduced).sum(dim=-1)
 
 
 def _first_matrix(g: Tensor, eye: Tensor) -> Tensor:
@@ -220,8 +229,8 @@ def _update(B: Tensor, fresh: Tensor, s: Tensor, y: Tensor, eye: Tensor) -> tupl
     good = curvature > 1e-10 * (s.square().sum(dim=-1) * squared).sqrt()
     curvature = torch.where(good, curvature, 1)[:, None, None]
     # Before the first update: the scale of the curvature seen (Nocedal and Wright, eq. 6.20).
-    scale = torch.where(fresh & good, squared, 1)[:, None, None] / curvature
-    B = torch.where((fresh & good)[:, None, None], scale * eye, B)
+    first = (fresh & good)[:, None, None]
+    B = torch.where(first, squared[:, None, None] / curvature * eye, B)
     Bs = (B @ s.unsqueeze(-1)).squeeze(-1)
     quadratic = torch.where(good, (s * Bs).sum(dim=-1), 1)[:, None, None]
     updated = (
@@ -256,7 +265,7 @@ def feasible_ascent(
     """
     x, (f, g) = starts, value_and_gradient(starts)
     k = len(starts)
-    lengths = starts.new_tensor(_LENGTHS)
+    lengths = 2.0 ** (1 - torch.arange(_NUM_TRIED, dtype=starts.dtype, device=starts.device))
     step = starts.new_full((k,), first_step)
     rows = torch.arange(k, device=starts.device)
     for _ in range(num_steps):

@@ -9,12 +9,14 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from botorch_ext.chunks import points_at_once
+from botorch_ext.distances import distances
 from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.ascent import projected_bfgs
 
-# Screening evaluates this many points in one call, to bound memory.
+# Screening evaluates this many points in one call on the CPU.
 _CHUNK = 4096
 # Multiplications that a screening may take, n^2 for each point and model: about 40 ms on one core;
 # and the fewest and the most points it looks at, whatever they take.
@@ -102,9 +104,9 @@ class ConfidenceBound:
             joint = with_context(X, self.context)
             mean, std, mean_gradient, std_gradient = self.model.mean_std_and_gradients(joint)
             width = self.width
-            value = self.mean_weight * mean + width * std
+            value = torch.add(width * std, mean, alpha=self.mean_weight)
             width = width.unsqueeze(-1) if isinstance(width, Tensor) else width
-            gradient = self.mean_weight * mean_gradient + width * std_gradient
+            gradient = torch.add(width * std_gradient, mean_gradient, alpha=self.mean_weight)
             return value, gradient[..., : X.shape[-1]]
 
     def _evaluate(self, X: Tensor) -> Tensor:
@@ -238,7 +240,7 @@ def maximize_on_box(
         X = torch.cat([extra, X])
     values = evaluate(objective, X)
     starts = X[spread_best(values, X, box, num_starts)]
-    best = X[values.argmax()]
+    best = X[values.argmax(dim=0, keepdim=True)]
     # Where the gradient is g, the value is below the peak by about g^2.
     polished, _ = projected_bfgs(
         on_unit_cube(objective.value_and_gradient, box, values),
@@ -247,16 +249,17 @@ def maximize_on_box(
         tolerance,
         race=True,
     )
-    X = torch.cat([best.unsqueeze(0), box.from_unit(polished)])
+    X = torch.cat([best, box.from_unit(polished)])
     values = evaluate(objective, X)
-    top = values.argmax()
-    return X[top], values[top]
+    top = values.argmax(dim=0, keepdim=True)
+    return X[top].squeeze(0), values[top].squeeze(0)
 
 
 def evaluate(objective: Objective, X: Tensor) -> Tensor:
     """``m x d`` to ``m`` values, some thousand at a time; where they are not finite, the lowest
     that is."""
-    return lowest_for_others(torch.cat([objective.value(chunk) for chunk in X.split(_CHUNK)]))
+    chunks = X.split(points_at_once(X, _CHUNK))
+    return lowest_for_others(torch.cat([objective.value(chunk) for chunk in chunks]))
 
 
 def lowest_for_others(values: Tensor) -> Tensor:
@@ -283,11 +286,11 @@ def on_unit_cube(
     best = values.max()
     spread = best - values.min()
     spread = torch.where(spread > 0, spread, 1.0)
-    side = box.upper - box.lower
+    side = (box.upper - box.lower) / spread
 
     def scaled(U: Tensor, *more: Tensor) -> tuple[Tensor, Tensor]:
         value, gradient = value_and_gradient(box.from_unit(U), *more)
-        return (value - best) / spread, gradient * (side / spread)
+        return (value - best) / spread, gradient * side
 
     return scaled
 
@@ -296,13 +299,13 @@ def spread_best(values: Tensor, X: Tensor, box: Box, num: int) -> Tensor:
     """The rows of the best points that have no better one near by, then of the best others.
 
     Args:
-        values: ``m``.
+        values: ``*batch x m``.
         X: ``m x d``.
         box: Where the points lie.
         num: How many.
 
     Returns:
-        At most ``num`` rows.
+        At most ``num`` rows, ``*batch x num``.
     """
     return best_apart(values, X, box.to_unit, num, 8 * num, len(X) ** (-1 / box.dim))
 
@@ -317,9 +320,9 @@ def best_apart(
 ) -> Tensor:
     """`spread_best` among the ``num_seen`` best, where points are near by that are, scaled, within
     a distance."""
-    top = values.topk(min(num_seen, len(values))).indices
+    top = values.topk(min(num_seen, len(X))).indices
     U = scaled(X[top])
-    near = torch.cdist(U, U) < distance
+    near = distances(U, U) < distance
     # `top` is sorted, so a better neighbour is an earlier one.
     shadowed = near.tril(diagonal=-1).any(dim=-1)
-    return top[shadowed.to(torch.uint8).argsort(stable=True)[:num]]
+    return top.gather(-1, shadowed.to(torch.uint8).argsort(dim=-1, stable=True)[..., :num])

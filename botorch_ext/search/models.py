@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from botorch_ext.chunks import points_at_once
 from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.kernels.batching import members_of
@@ -21,7 +22,7 @@ from botorch_ext.search.box import (
     spread_best,
 )
 
-# Numbers in the largest intermediate tensor of a screening, to bound memory.
+# Numbers in the largest intermediate tensor of a screening on the CPU.
 _MAX_ENTRIES = 2**21
 # Models that are screened more closely (at least; of many, a quarter), how many times more points
 # they are screened on, and the starts of each that climb a few steps.
@@ -46,11 +47,16 @@ class UpperBounds:
     offsets: Tensor
     context: Tensor | None = None
 
+    @property
+    def entries(self) -> int:
+        """Of the kernel matrices of one point and the data, in all models."""
+        return max(self.models.num_observations, 1) * self.models.num_models
+
     @torch.no_grad()
     def values(self, X: Tensor) -> Tensor:
         """``m x n`` values at ``n x d`` points, a part of them at a time."""
-        rows = max(self.models.num_observations, 1) * self.models.num_models
-        chunks = X.split(max(_MAX_ENTRIES // rows, 16))
+        on_cpu = max(_MAX_ENTRIES // self.entries, 16)
+        chunks = X.split(points_at_once(X, on_cpu, self.entries))
         return torch.cat([self._values(chunk) for chunk in chunks], dim=-1)
 
     def _values(self, X: Tensor) -> Tensor:
@@ -76,18 +82,26 @@ class AverageBound:
         # What weighs less than rounding does is left out: most models, after a while.
         kept = (probabilities > torch.finfo(probabilities.dtype).eps).nonzero().flatten().tolist()
         self.bounds = bounds.select(kept)
-        self.probabilities = probabilities[kept]
+        self.probabilities = members_of(probabilities, kept)
+        self._climber = _Climber(self.bounds)
+        self._weights = members_of(self.probabilities, self._climber.positions)
 
     def value(self, X: Tensor) -> Tensor:
         return self.probabilities @ self.bounds.values(X)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        m = len(self.probabilities)
-        climber = _Climber(self.bounds)
-        values, gradients = climber.value_and_gradient(X.repeat(m, 1))
-        weights = self.probabilities[climber.positions]
-        return weights @ values.view(m, -1), (
-            weights[:, None, None] * gradients.view(m, *X.shape)
+        chunks = X.split(points_at_once(X, len(X), self.bounds.entries))
+        parts = [self._of_chunk(chunk) for chunk in chunks]
+        if len(parts) == 1:
+            return parts[0]
+        values, gradients = (torch.cat(each) for each in zip(*parts, strict=True))
+        return values, gradients
+
+    def _of_chunk(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        m = len(self._weights)
+        values, gradients = self._climber.value_and_gradient(X.repeat(m, 1))
+        return self._weights @ values.view(m, -1), (
+            self._weights[:, None, None] * gradients.view(m, *X.shape)
         ).sum(dim=0)
 
 
@@ -117,6 +131,8 @@ class _Climber:
             values.append((value + offsets[:, None]).flatten())
             gradients.append(gradient.flatten(0, 1))
             start = stop
+        if len(values) == 1:
+            return values[0], gradients[0]
         return torch.cat(values), torch.cat(gradients)
 
 
@@ -159,7 +175,7 @@ def maximize_over_models(
     closer = bounds.select(places)
     values = torch.cat([members_of(values, places), closer.values(more)], dim=-1)
     X = torch.cat([first, more])
-    starts = torch.stack([X[spread_best(row, X, box, _NUM_STARTS)] for row in values])
+    starts = X[spread_best(values, X, box, _NUM_STARTS)]
     ends, heights = _climb(closer, box, starts, values, tolerance, _FIRST_STEPS)
     finalists = _highest(heights, _NUM_FINALISTS)
     places = [places[place] for place in finalists]

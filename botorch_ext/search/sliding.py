@@ -25,12 +25,12 @@ ValueAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
 _Quadratic = tuple[ndarray, ndarray, ndarray]
 
 # Lengths are in units of the scale. The longest step, and that of difference quotients.
-_LONGEST = 0.3
-_PROBE = {torch.float64: 1e-5, torch.float32: 1e-2}
+LONGEST = 0.3
+PROBE = {torch.float64: 1e-5, torch.float32: 1e-2}
 # A step aims so far inside the constraints it follows.
-_INSIDE = {torch.float64: 1e-9, torch.float32: 1e-5}
+INSIDE = {torch.float64: 1e-9, torch.float32: 1e-5}
 # The constraints that a start can meet at once are among the nearest few.
-_NUM_NEAR = 3
+NUM_NEAR = 3
 _NUM_ACTIVE = 2
 # Relative to the largest value: what a step must promise to gain, and the least curvature.
 _LEAST_GAIN = 4e-5
@@ -68,7 +68,7 @@ def sliding_ascent(
     ends = starts.cpu().numpy().copy()
     values = np.full(len(ends), -np.inf)
     lower, upper, unit = (t.cpu().numpy() for t in (box.lower, box.upper, scale))
-    inside = _INSIDE[starts.dtype]
+    inside = INSIDE[starts.dtype]
 
     def on_device(points: ndarray) -> Tensor:
         return torch.as_tensor(points.reshape(-1, box.dim), device=starts.device)
@@ -76,7 +76,7 @@ def sliding_ascent(
     rows = np.arange(len(ends))
     for _ in range(num_steps):
         x = ends[rows]
-        probes, quotient = _probes(x, _PROBE[starts.dtype] * unit, upper)
+        probes, quotient = _probes(x, PROBE[starts.dtype] * unit, upper)
         quotient = quotient * unit[:, None]
         X = on_device(probes)
         f, g, H = _quadratic(objective.value_and_gradient(X), unit, quotient)
@@ -110,7 +110,7 @@ def sliding_ascent(
         error = np.abs(values[rows] - f[kept] - size[kept] * promised)
         left = size[kept] * (gains[kept, 0] - promised) + 2 * error
         cut = (np.abs(taken - room[:, kept]) < 1e-12) & (taken != 0)
-        cut = cut.any(axis=(0, -1)) | (np.square(taken).sum(axis=-1) > 0.99 * _LONGEST**2)
+        cut = cut.any(axis=(0, -1)) | (np.square(taken).sum(axis=-1) > 0.99 * LONGEST**2)
         done = ~cut & (values[rows] + left <= (1 + _LEAST_GAIN) * values.max())
         rows = rows[~done]
         if not len(rows):
@@ -155,7 +155,7 @@ def _steps(
     k, d = g.shape
     c, A, C = _nearest(near, k, d)  # k x J, k x J x d, k x J x d x d
     J = c.shape[1]
-    on = _active_sets(J, d)  # s x J
+    on = active_sets(J, d)  # s x J
     lower, upper = room[:, :, None]
     A_on = A[:, None] * on[..., None]  # k x s x J x d
     # Less of a ridge than what a step aims inside by, for constraints that run side by side.
@@ -181,7 +181,7 @@ def _steps(
     def step(target: ndarray) -> ndarray:
         p = climb + (solution[..., d:] @ target[..., None])[..., 0]
         length = np.sqrt((p * p).sum(axis=-1, keepdims=True))
-        return p * np.minimum(1, _LONGEST / np.maximum(length, 1e-300))
+        return p * np.minimum(1, LONGEST / np.maximum(length, 1e-300))
 
     aim = on * (inside - c[:, None])
     bend = on * _bent(step(aim), C)
@@ -215,7 +215,7 @@ def _nearest(near: list[_Quadratic], k: int, d: int) -> _Quadratic:
     c, A, C = (np.stack(parts, axis=1) for parts in zip(*near, strict=True))
     length = np.maximum(np.linalg.norm(A, axis=-1), 1e-300)
     c, A, C = c / length, A / length[..., None], C / length[..., None, None]
-    rows = np.argsort(c, axis=1, kind="stable")[:, :_NUM_NEAR]
+    rows = np.argsort(c, axis=1, kind="stable")[:, :NUM_NEAR]
     return (
         np.take_along_axis(c, rows, axis=1),
         np.take_along_axis(A, rows[..., None], axis=1),
@@ -223,7 +223,7 @@ def _nearest(near: list[_Quadratic], k: int, d: int) -> _Quadratic:
     )
 
 
-def _active_sets(num: int, d: int) -> ndarray:
+def active_sets(num: int, d: int) -> ndarray:
     """Each small set of ``num`` constraints as a row of zeros and ones; the empty one first."""
     sets = [
         set

@@ -55,6 +55,8 @@ class Strategy(ABC):
 
     #: Whether the actions may change from step to step.
     takes_actions: bool = False
+    #: Whether the candidates may be divided among processes, by a `ShardedSet`.
+    takes_shards: bool = False
 
     def __init__(
         self,
@@ -74,6 +76,12 @@ class Strategy(ABC):
         space = as_context_space(context_domain)
         if space is not None and space.domain is not None:
             require_same_kind(space.domain.like, domain.like, "context_domain")
+        if isinstance(domain, FiniteSet) and domain.shard is not None:
+            if not self.takes_shards:
+                raise ValueError(f"domain must not be a ShardedSet for {type(self).__name__}")
+            if space is not None:
+                raise ValueError("context_domain must be None on a ShardedSet")
+            self.takes_actions = False
         self.initial = None if initial is None else checked_data(domain, initial, space)
         if space is not None and space.dim is None and self.initial is not None:
             space = replace(space, dim=self.initial[0].shape[-1] - domain.dim)

@@ -24,6 +24,7 @@ class RandomSearch(Strategy):
     """
 
     takes_actions = True
+    takes_shards = True
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         generator = torch.Generator().manual_seed(self._seed_of(len(self.history.trials)))

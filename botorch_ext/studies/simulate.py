@@ -54,7 +54,8 @@ class Trace:
     @property
     def cumulative_regret(self) -> Tensor:
         """``T`` running sums of the regret."""
-        return self.regret.cumsum(dim=0)
+        # On the host: CUDA has no running sum that is always the same.
+        return self.regret.cpu().cumsum(dim=0).to(self.regret)
 
     @property
     def simple_regret(self) -> Tensor:

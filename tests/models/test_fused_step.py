@@ -8,6 +8,7 @@ from torch.testing import assert_close
 pytest.importorskip("triton")
 
 from botorch_ext import FiniteSet, algorithms
+from botorch_ext.domains.shards import Shard
 from botorch_ext.models import FinitePosterior, fused_step, fusing, row_blocks
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -94,6 +95,26 @@ def test_a_posterior_is_that_without_them(name, dtype, calls, monkeypatch):
             assert torch.equal(own.train_inputs[0], other.train_inputs[0])
             for a, b in zip(numbers(own), numbers(other), strict=True):
                 assert_close(a, b, rtol=DTYPES[dtype], atol=DTYPES[dtype])
+
+
+class Alone(Shard):
+    """Whose rows alone are asked for."""
+
+    def from_owners(self, columns, rows):
+        return columns
+
+
+def test_a_shard_is_a_part_of_the_whole(calls):
+    data, part = points(), slice(90, 210)
+    whole = FinitePosterior(kernel_of("RBF, ARD"), data, 0.01)
+    shard = FinitePosterior(kernel_of("RBF, ARD"), data, 0.01, shard=Alone(90, 210, None))
+    for i in range(20):
+        for posterior in (whole, shard):
+            posterior.add_candidate(90 + 6 * i, float(data[i, 0]))
+    assert len(calls) == 40
+    for a, b in zip(numbers(shard), numbers(whole), strict=True):
+        own = b[..., part] if b.shape[-1] == N else b
+        assert_close(a, own, rtol=1e-12, atol=1e-12)
 
 
 def test_a_step_with_more_rows_than_are_read_at_once(calls, monkeypatch):

@@ -116,8 +116,8 @@ def test_projection_is_the_nearest_offset(norm):
     X[:10, 0], X[5:15, 2] = box.upper[0], box.lower[2]
     g = torch.Generator().manual_seed(0)
     U = 2 * torch.randn(40, 3, generator=g, dtype=torch.float64)
-    low, high = balls._limits(X)
-    P = balls._projected(U, low, high)
+    ball = balls._ball(X)
+    low, high, P = ball.low, ball.high, ball.nearest(U)
     assert bool(((P >= low) & (P <= high)).all())
     assert bool(((P.norm(dim=-1) if norm == "l2" else P.abs().amax(-1)) <= 1 + 1e-12).all())
     # (U - P)'(V - P) <= 0 for all feasible V characterises the projection on a convex set.

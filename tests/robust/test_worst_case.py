@@ -152,11 +152,11 @@ def test_a_plateau_is_left():
     bounds = UpperBounds(models, width, 0 * width)
     balls = BoxBalls(box, 0.2 * side, "l2")
     extra = X[Y.topk(5).indices]
-    found = [maximize_worst_case(bounds, balls, seed, extra)[0] for seed in range(6)]
+    found = [maximize_worst_case(bounds, balls, seed, extra)[0] for seed in range(10)]
     many = BoxBalls(box, balls.radii, "l2", num_screened=4096, num_starts=32)
     better = box.from_unit(torch.tensor([1.0, 0.6225], dtype=torch.float64))
     *values, known = WorstCase(bounds, many).value(torch.stack([*found, better]))
-    assert sum(bool(value >= known - 1e-7) for value in values) >= 3
+    assert sum(bool(value >= known - 1e-7) for value in values) >= 4
 
 
 def test_few_descents_go_to_ridges_that_lead_to_the_same_top(monkeypatch):
@@ -164,10 +164,10 @@ def test_few_descents_go_to_ridges_that_lead_to_the_same_top(monkeypatch):
     bounds, box = upper_bounds(4, 1)
     seen, cuts = [], WorstCase.cuts
 
-    def counted(self, x):
+    def counted(self, X):
         if self.balls.max_iterations > 6:  # the others are hasty
-            seen.append(x)
-        return cuts(self, x)
+            seen.extend(X)
+        return cuts(self, X)
 
     monkeypatch.setattr(WorstCase, "cuts", counted)
     maximize_worst_case(bounds, Perturbations(0.2).on(box), 0)

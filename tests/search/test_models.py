@@ -3,7 +3,8 @@ import torch
 from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel
 from torch.testing import assert_close
 
-from botorch_ext import Box, CandidateModels
+from benchmarks.common.pretend_cuda import PretendCUDA, counting, following_memory
+from botorch_ext import Box, CandidateModels, chunks
 from botorch_ext.search.box import ConfidenceBound, maximize_on_box
 from botorch_ext.search.models import AverageBound, UpperBounds, maximize_over_models
 from tests.helpers import tolerance
@@ -92,3 +93,51 @@ def test_the_average_and_its_gradient_are_those_of_the_models(kind, num_points):
     values, gradients = average.value_and_gradient(X)
     assert_close(values, expected, **TOL)
     assert_close(gradients, gradient, **TOL)
+
+
+@pytest.mark.parametrize("num_models", [8, 64])
+@pytest.mark.parametrize("average", [False, True])
+def test_memory_of_a_screening_does_not_grow_with_the_models(num_models, average, monkeypatch):
+    limit, num_points = 2**14, 64
+    monkeypatch.setattr(chunks, "_MOST_ENTRIES", limit)
+    kernels = [with_lengthscale(RBFKernel(), 0.3 + 0.02 * i) for i in range(num_models)]
+    X, Z = BOX.sample(num_points, 0), BOX.sample(600, 1)
+    Y = X.sum(dim=-1).sin()
+    found, weights = [], torch.full((num_models,), 1 / num_models, dtype=torch.float64)
+    for device in ("cpu", "cuda"):
+        with PretendCUDA():
+            models = CandidateModels(kernels, 0.01, device=device)
+            models.add(X.to(device), Y.to(device))
+            width = torch.ones_like(models.noise_variance)
+            bounds = UpperBounds(models, width, 0 * width)
+            mean = AverageBound(bounds, weights.to(device))
+            mean.value(Z[:1].to(device))  # what is worked out once
+            with following_memory() as memory:
+                if average:
+                    values = torch.cat([a.flatten() for a in mean.value_and_gradient(Z.to(device))])
+                else:
+                    values = bounds.values(Z.to(device))
+            found.append(values.cpu())
+            if device == "cuda":
+                kept = 8 * (3 * values.numel() + Z.numel())
+                # All at once it is 19 times the limit with 8 models, 150 times with 64.
+                assert num_models * num_points * len(Z) >= 18 * limit
+                assert memory.growth - kept <= 10 * 8 * limit
+    assert_close(*found, **TOL)
+
+
+def test_many_models_are_solved_for_together_on_cuda():
+    kernels = [with_lengthscale(RBFKernel(), 0.3 + 0.02 * i) for i in range(20)]
+    X, Z = BOX.sample(30, 0), BOX.sample(10, 1)
+    places = [17, 3, 8, 11]
+    found = []
+    for device in ("cpu", "cuda"):
+        with PretendCUDA():
+            models = CandidateModels(kernels, 0.01, device=device)
+            models.add(X.to(device), X.sum(dim=-1).sin().to(device))
+            some = models.select(places)
+            with counting() as tally:
+                mean, std = some.mean_and_std(Z.to(device))
+            found.append(torch.stack([mean.cpu(), std.cpu()]))
+    assert [shape[0] for shape, _ in tally.solves] == [4]
+    assert_close(*found, **TOL)

@@ -50,9 +50,10 @@ class Bounds:
     def highest_at_once(self) -> list[float] | None:
         """The row of the candidate with the highest upper bound of the only model, and its mean,
         standard deviation, width and offset, where one kernel finds it; None elsewhere."""
-        if not isinstance(self.models, FiniteCandidates) or len(self.models) > 1:
+        models = self.models
+        if not isinstance(models, FiniteCandidates) or len(models) > 1 or models.shard is not None:
             return None
-        model = self.models.single(0)
+        model = models.single(0)
         step = fused_step(model.mean)
         if step is None:
             return None

@@ -111,21 +111,21 @@ class BoundsStrategy(Strategy):
         num_initial: int = 0,
         context_domain: Domain | int | ContextSpace | None = None,
     ) -> None:
+        self.search = Highest() if search is None else search
+        self.takes_actions, self.takes_shards = self.search.takes_actions, self.search.takes_shards
         super().__init__(domain, seed, initial, num_initial, context_domain)
         policy = PendingPolicy(pending, inflate, minimum, timeout)
         probes = probes_of(domain, self.context_space, self.seed)
         models = _checked_models(model, probes)
         self.width = _checked_widths(width, models)
-        self.search = Highest() if search is None else search
         self.judge = Judge() if judge is None else judge
-        self.takes_actions = self.search.takes_actions
         if self.judge.advises and not self.search.takes_advice:
             kinds = type(self.judge).__name__, type(self.search).__name__
             raise ValueError(f"judge must let all models play, got {kinds[0]} with {kinds[1]}")
         if isinstance(domain, FiniteSet) and self.context_space is None:
             if isinstance(model, KernelGP) and model.has_transforms:
                 raise ValueError("model must not have input or outcome transforms on a FiniteSet")
-            posterior = models.on(domain.points)
+            posterior = models.on(domain.points, domain.shard)
             rows = [] if self.initial is None else domain.index(self.initial[0]).tolist()
             self._initial_data_rows: list[int] = rows
         else:
@@ -216,7 +216,10 @@ class BoundsStrategy(Strategy):
         bounds = self._bounds(self._rows.current().posterior, checked)
         if bounds.of_candidates is not None and isinstance(self.domain, FiniteSet):
             index = self.domain.index(X)
-            mean, _, half_width = (values[:, index] for values in bounds.of_candidates)
+            mean, _, half_width = (
+                bounds.models.at(values, index)  # pyright: ignore
+                for values in bounds.of_candidates
+            )
             return mean, half_width
         mean, std = bounds.upper().models.mean_and_std(with_context(X, checked))
         return mean, bounds.widths[:, None] * std + bounds.offsets[:, None]
@@ -316,7 +319,7 @@ class BoundsStrategy(Strategy):
         untold = self._rows.untold(self.history) if self.judge.needs_predictions else []
         if numbers is None:
             if bounds.of_candidates is not None:
-                mean, std = (values[position, at] for values in bounds.of_candidates[:2])
+                mean, std = (models.at(values[position], at) for values in bounds.of_candidates[:2])
             else:
                 mean, std, _ = models.moments_without(position, [], at)
             own = [mean, std, bounds.widths[position], bounds.offsets[position]]
@@ -414,7 +417,8 @@ class BoundsStrategy(Strategy):
         rows = self._rows.for_means()
         if isinstance(rows.posterior, FiniteCandidates):
             told = [self.history.trials[id].info["index"] for id in self.history.values]
-            return rows.posterior.mean[self._likeliest(rows), self._initial_data_rows + told]
+            at = torch.tensor(self._initial_data_rows + told, device=self.domain.device)
+            return rows.posterior.at(rows.posterior.mean[self._likeliest(rows)], at)
         return self.means_at(self.evaluated()[0])
 
     @torch.no_grad()

@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from botorch_ext.domains import Domain
+from botorch_ext.domains.shards import Shard
 from botorch_ext.immutable import Immutable
+from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.robust.box_balls import BoxBalls
 from botorch_ext.robust.perturbations import FiniteBalls
 from botorch_ext.robust.worst_case import OwnBounds, lowest_bound, maximize_worst_case
@@ -68,6 +70,8 @@ class Search(Immutable, ABC):
     takes_actions: bool = True
     #: Whether it heeds the contenders and the weights of a judge.
     takes_advice: bool = True
+    #: Whether the candidates may be divided among processes.
+    takes_shards: bool = False
 
     @abstractmethod
     def best(self, bounds: Bounds, turn: Turn) -> Pick:
@@ -77,6 +81,8 @@ class Search(Immutable, ABC):
 class Highest(Search):
     """The point and the model with the highest upper bound, or the point with the highest average
     of them. On finite sets ties go to the first point and the first model."""
+
+    takes_shards = True
 
     def best(self, bounds: Bounds, turn: Turn) -> Pick:
         contenders, weights, choices = turn.contenders, turn.weights, turn.choices
@@ -100,7 +106,13 @@ class Highest(Search):
         values = values if choices.rows is None else values[:, choices.rows]  # (m, N)
         row, model = best_pair(values, contenders, weights)
         at = row if choices.rows is None else choices.rows[row]
-        row, model, *numbers = _read((row, model), bounds.at_candidate(model, at))
+        numbers, candidates = bounds.at_candidate(model, at), cast(FiniteCandidates, bounds.models)
+        if candidates.shard is None:
+            row, model, *numbers = _read((row, model), numbers)
+        else:
+            value = _value(values, weights, row, model)
+            own = [value, candidates.checksum(), *numbers]
+            row, model, *numbers = _read_highest(candidates.shard, (row, model), own)
         return Pick(points[row].clone(), model, dict(choices.places(row)), numbers=numbers)
 
 
@@ -123,7 +135,7 @@ class WorstCase(Search):
     @property
     def moves(self) -> bool:
         """Whether there is anything within reach of a point but itself."""
-        return isinstance(self.balls, FiniteBalls) or bool((self.balls.radii > 0).any())
+        return isinstance(self.balls, FiniteBalls) or self.balls.moves
 
     def best(self, bounds: Bounds, turn: Turn) -> Pick:
         if isinstance(self.balls, FiniteBalls):
@@ -170,3 +182,31 @@ def _read(pair: tuple[Tensor, Tensor | None], numbers: Sequence[Tensor] = ()) ->
     read = torch.cat([*(place.double() for place in places), *numbers]).tolist()
     whole = int(read[0]), 0 if model is None else int(read[1])
     return *whole, *read[len(places) :]
+
+
+def _value(values: Tensor, weights: Tensor | None, row: Tensor, model: Tensor | None) -> Tensor:
+    """What `best_pair` compared at what it chose of ``m x N`` bounds, ``(1,)``."""
+    column = values.index_select(1, row)[:, 0]
+    if weights is not None:
+        return (weights @ column).view(1)
+    return column[:1] if model is None else column[model]
+
+
+def _read_highest(
+    shard: Shard, pair: tuple[Tensor, Tensor | None], numbers: Sequence[Tensor]
+) -> tuple[Any, ...]:
+    """As `_read`, without the first two numbers: the value by which the highest of all processes is
+    found, of equal ones the first, and what must be the same in all of them.
+
+    Raises:
+        RuntimeError: The processes do not know the same.
+    """
+    row, model = pair
+    place = torch.zeros_like(row) if model is None else model
+    own = torch.cat([(row + shard.start).double(), place.double(), *numbers])
+    everybodys = shard.gathered(own).tolist()
+    checksums = [read[3] for read in everybodys]
+    if max(checksums) - min(checksums) > 1e-6 * max(map(abs, checksums)):
+        raise RuntimeError("the processes of a ShardedSet must ask and be told the same")
+    row, model, _, _, *rest = max(everybodys, key=lambda read: read[2])
+    return int(row), int(model), *rest

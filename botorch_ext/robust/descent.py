@@ -1,0 +1,207 @@
+"""Descents: the least values of a function in balls that the faces of a box cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple, Self
+
+import torch
+from torch import Tensor
+
+Norm = Literal["l2", "linf"]
+
+# Share of the predicted gain that a step must reach (Armijo), and the least that it is halved to.
+_SUFFICIENT, _SHORTEST = 1e-4, 2.0**-20
+# Steps without a gain above rounding, after which a descent ends.
+_MAX_IDLE = 8
+# Steps that the host does not look at where waiting costs more than arithmetic.
+_UNSEEN = 7
+
+
+class CutBall(NamedTuple):
+    """The offsets from each of n points, in units of the radii: the part of the unit ball between
+    limits.
+
+    Args:
+        low: ``n x *batch x d``, in [-1, 0].
+        high: ``n x *batch x d``, in [0, 1].
+        norm: "l2" or "linf".
+    """
+
+    low: Tensor
+    high: Tensor
+    norm: Norm
+
+    def clamp(self, U: Tensor) -> Tensor:
+        """Offsets brought between the limits."""
+        return torch.minimum(torch.maximum(U, self.low), self.high)
+
+    def nearest(self, U: Tensor) -> Tensor:
+        """The nearest offsets of the ball that lie between the limits, of ``... x n x *batch x d``
+        ones."""
+        if self.norm == "linf" or U.shape[-1] == 1:
+            return self.clamp(U)
+        # clamp(s U) with the largest s <= 1 that brings it into the ball. While the coordinates
+        # that meet their limits before one of them are held, the norm is known; where they should
+        # not be it is too large, and s too small: the largest s is the one.
+        tiny = torch.finfo(U.dtype).tiny
+        size, limit = U.abs(), torch.where(U > 0, self.high, -self.low)
+        meets = limit / size.clamp_min(tiny)
+        before = meets.unsqueeze(-2) < meets.unsqueeze(-1)
+        held = torch.where(before, limit.square().unsqueeze(-2), 0).sum(dim=-1)
+        free = torch.where(before, 0, size.square().unsqueeze(-2)).sum(dim=-1)
+        s = ((1 - held).clamp_min(0) / free.clamp_min(tiny)).amax(dim=-1, keepdim=True).sqrt()
+        return self.clamp(s.clamp_max(1) * U)
+
+
+class _Descents(NamedTuple):
+    """Those of n starts, ``n x *batch`` or ``n x *batch x d`` each, with 1 or d in place of d.
+
+    Args:
+        rows: ``n``: which of all starts they are.
+        centers: Around which they go.
+        low: Limits of the offsets.
+        high: Limits of the offsets.
+        unit: The step whose length tells whether there is anything to gain.
+        least: The shortest spectral step.
+        most: The longest one.
+        slack: What rounding makes of a value.
+        offsets: Where they are.
+        values: There.
+        gradients: There.
+        step: The spectral step.
+        share: Of the step that is tried.
+        idle: Steps without a gain above rounding.
+        moving: Which go on.
+        moves: From the offsets to where the whole step leads.
+    """
+
+    rows: Tensor
+    centers: Tensor
+    low: Tensor
+    high: Tensor
+    unit: Tensor
+    least: Tensor
+    most: Tensor
+    slack: Tensor
+    offsets: Tensor
+    values: Tensor
+    gradients: Tensor
+    step: Tensor
+    share: Tensor
+    idle: Tensor
+    moving: Tensor
+    moves: Tensor
+
+    def aimed(self, norm: Norm) -> Self:
+        """Where they go next, but for those that are at a minimum."""
+        ball = CutBall(self.low, self.high, norm)
+        steps = torch.stack([self.unit, self.step]) * self.gradients
+        plain, moves = ball.nearest(self.offsets - steps) - self.offsets
+        some = plain.norm(dim=-1) > torch.finfo(plain.dtype).eps ** 0.6
+        return self._replace(moves=moves, moving=self.moving & some & (self.idle < _MAX_IDLE))
+
+    def moved(self, trial: Tensor, new_f: Tensor, new_g: Tensor) -> Self:
+        """After a step, where it is good, or with a shorter one ahead."""
+        f, g, slack = self.values, self.gradients, self.slack
+        predicted = self.share * (g * self.moves).sum(dim=-1)
+        # Near the end rounding decides: what is above by no more than that is no worse.
+        hopeful = (predicted < -slack) & (self.share > _SHORTEST)
+        enough = new_f <= f + slack + torch.where(hopeful, _SUFFICIENT * predicted, 0)
+        taken = self.moving & enough
+        moving = self.moving & (enough | hopeful)  # where neither nothing is to be gained
+        s, y = trial - self.offsets, new_g - g
+        curvature = (s * y).sum(dim=-1, keepdim=True)
+        spectral = s.square().sum(dim=-1, keepdim=True) / curvature
+        spectral = torch.where(curvature > 0, spectral, 10 * self.step)
+        spectral = spectral.clamp(self.least, self.most)
+        new = taken.unsqueeze(-1)
+        return self._replace(
+            offsets=torch.where(new, trial, self.offsets),
+            values=torch.where(taken, new_f, f),
+            gradients=torch.where(new, new_g, g),
+            step=torch.where(new, spectral, self.step),
+            share=torch.where(moving & ~taken, 0.5 * self.share, 1),
+            idle=torch.where(f - new_f <= slack, self.idle + taken, 0),
+            moving=moving,
+        )
+
+    def those(self, kept: Tensor) -> Self:
+        """Some of them."""
+        return type(self)(*(part[kept] for part in self))
+
+
+def descend(
+    value_and_gradient: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+    centers: Tensor,
+    starts: Tensor,
+    ball: CutBall,
+    spread: Tensor,
+    moving: Tensor,
+    max_iterations: int,
+) -> tuple[Tensor, Tensor]:
+    """Spectral projected gradient descent (Birgin, Martinez and Raydan 2000) of many starts at
+    once, each from its own offset around its own centre.
+
+    Args:
+        value_and_gradient: What is minimised: of ``k x *batch x d`` centres and as many offsets
+            ``k x *batch`` values and ``k x *batch x d`` gradients by the offsets.
+        centers: ``n x *batch x d``.
+        starts: ``n x *batch x d`` offsets in the ball.
+        ball: Of each centre.
+        spread: ``n x *batch``: how much the function varies in each ball.
+        moving: ``n x *batch``: which of them descend; the others stay.
+        max_iterations: Steps of each descent; one that is halved counts again.
+
+    Returns:
+        ``n x *batch x d`` offsets and their ``n x *batch`` values, none above its start.
+    """
+    f, g = value_and_gradient(centers, starts)
+    eps, tiny = torch.finfo(f.dtype).eps, torch.finfo(f.dtype).tiny
+    # Gradients are of the order of the spread; a flat function is at its minimum.
+    scale = spread.clamp_min(tiny**0.5).unsqueeze(-1)
+    first = 1 / torch.maximum(g.norm(dim=-1, keepdim=True), scale)
+    going = _Descents(
+        rows=torch.arange(len(f), device=f.device),
+        centers=centers,
+        low=ball.low,
+        high=ball.high,
+        unit=1 / scale,
+        least=1e-6 * first,
+        most=1e6 * first,
+        slack=10 * eps * f.abs(),
+        offsets=starts,
+        values=f,
+        gradients=g,
+        step=first,
+        share=torch.ones_like(f),
+        idle=torch.zeros_like(f),
+        moving=moving,
+        moves=torch.zeros_like(starts),
+    )
+    ends = starts, f
+    for iteration in range(max_iterations):
+        going = going.aimed(ball.norm)
+        if starts.is_cuda:
+            # Shapes never change: launches and waiting cost more than arithmetic.
+            if iteration % _UNSEEN == _UNSEEN - 1 and not bool(going.moving.any()):
+                break
+        else:
+            kept = going.moving.view(len(going.rows), -1).any(dim=-1)
+            if not bool(kept.all()):
+                ends = _written(ends, going)
+                going = going.those(kept)
+            if not len(going.rows):
+                break
+        trial = going.offsets + going.share.unsqueeze(-1) * going.moves
+        going = going.moved(trial, *value_and_gradient(going.centers, trial))
+    return _written(ends, going)
+
+
+def _written(ends: tuple[Tensor, Tensor], going: _Descents) -> tuple[Tensor, Tensor]:
+    """The ends of all starts, where some of them are now."""
+    now = going.offsets, going.values
+    if len(going.rows) == len(ends[0]):
+        return now
+    U, f = (end.index_copy(0, going.rows, new) for end, new in zip(ends, now, strict=True))
+    return U, f

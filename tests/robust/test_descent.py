@@ -1,0 +1,144 @@
+import pytest
+import torch
+from torch.testing import assert_close
+
+from benchmarks.common.pretend_cuda import PretendCUDA, counting
+from botorch_ext import Box
+from botorch_ext.robust.box_balls import BoxBalls
+from botorch_ext.robust.descent import CutBall, descend
+from botorch_ext.search.box import FunctionObjective
+from tests.helpers import tolerance
+
+NORMS = ["l2", "linf"]
+TOL = tolerance(torch.float64)
+
+
+def limits(n, d, seed=0):
+    g = torch.Generator().manual_seed(seed)
+    low, high = torch.rand(2, n, d, generator=g, dtype=torch.float64).clamp_max(0.8) / 0.8
+    low[: n // 3, 0], high[n // 4 : n // 2, -1] = 0, 0  # at faces
+    return -low, high
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 6])
+def test_nearest_offsets_by_bisection(d):
+    low, high = limits(60, d)
+    g = torch.Generator().manual_seed(1)
+    U = torch.randn(60, d, generator=g, dtype=torch.float64) * torch.logspace(-2, 2, 60)[:, None]
+    U[:5], U[5:10, 0] = 0, 0
+    U[10:15] = high[10:15]  # ties
+    least, most = torch.zeros(60, 1, dtype=torch.float64), torch.ones(60, 1, dtype=torch.float64)
+    for _ in range(100):
+        s = (least + most) / 2
+        inside = (s * U).clamp(low, high).norm(dim=-1, keepdim=True) <= 1
+        least, most = torch.where(inside, s, least), torch.where(inside, most, s)
+    got = CutBall(low, high, "l2").nearest(U)
+    assert_close(got, (most * U).clamp(low, high), **TOL)
+    assert_close(CutBall(low, high, "linf").nearest(U), U.clamp(low, high), rtol=0, atol=0)
+    both = CutBall(low, high, "l2").nearest(torch.stack([U, got]))
+    assert_close(both, torch.stack([got, got]), rtol=0, atol=1e-15)
+
+
+def valleys(X, U):
+    """Curved valleys around each centre, with steps that are too long at first."""
+    Z = X + U
+    a, b = Z[..., 0], Z[..., 1:]
+    values = (a - 0.3) ** 2 + 20 * (b - a.unsqueeze(-1) ** 2).square().sum(dim=-1)
+    return values + torch.cos(7 * a)
+
+
+def started(n=40, d=3):
+    low, high = limits(n, d)
+    g = torch.Generator().manual_seed(2)
+    X = torch.randn(n, d, generator=g, dtype=torch.float64)
+    U = CutBall(low, high, "l2").nearest(torch.randn(n, d, generator=g, dtype=torch.float64))
+    moving = torch.arange(n) % 5 > 0
+    return X, U, low, high, torch.full((n,), 3.0, dtype=torch.float64), moving
+
+
+def descended(max_iterations, norm, function=valleys):
+    def value_and_gradient(X, U):
+        objective = FunctionObjective(lambda U: function(X, U))
+        return objective.value_and_gradient(U)
+
+    def run(X, U, low, high, spread, moving):
+        ball = CutBall(low, high, norm)
+        return descend(value_and_gradient, X, U, ball, spread, moving, max_iterations)
+
+    return run
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("max_iterations", [3, 100])
+def test_fixed_shapes_end_where_starts_that_leave_do(norm, max_iterations):
+    arguments = started()
+    run = descended(max_iterations, norm)
+    U, values = run(*arguments)
+    with PretendCUDA():
+        moved = [a.to("cuda") for a in arguments]
+        with counting() as tally:
+            ends = run(*moved)
+        same_U, same = (end.cpu() for end in ends)
+    assert tally.num_stops <= max_iterations // 7
+    assert not tally.nondeterministic
+    assert_close(same, values, rtol=0, atol=1e-12)
+    assert_close(same_U, U, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_ends_are_local_minima_not_above_their_starts(norm):
+    X, start, low, high, spread, moving = started()
+    U, values = descended(200, norm)(X, start, low, high, spread, moving)
+    first = valleys(X, start)
+    assert bool((values <= first).all()) and torch.equal(U[~moving], start[~moving])
+    assert_close(values, valleys(X, U), **TOL)
+    g = torch.Generator().manual_seed(3)
+    near = U + 1e-3 * torch.randn(500, *U.shape, generator=g, dtype=torch.float64)
+    near = CutBall(low, high, norm).nearest(near)
+    assert (values - valleys(X, near).amin(dim=0))[moving].max() < 1e-9
+
+
+def test_what_is_no_number_stays_at_its_start():
+    def holes(X, U):
+        return torch.where(U[..., 0] > 0.2, torch.nan, valleys(X, U))
+
+    X, start, low, high, spread, moving = started()
+    U, values = descended(50, "l2", holes)(X, start, low, high, spread, moving)
+    ill = start[:, 0] > 0.2
+    assert torch.equal(U[ill], start[ill]) and bool(values[~ill].isfinite().all())
+    assert bool((U[~ill, 0] <= 0.2).all())
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_worst_cases_are_the_same_on_both_devices(norm):
+    box = Box([[2.0, -3.0], [5.0, -1.0]])
+    radii = torch.tensor([0.5, 0.2], dtype=torch.float64)
+
+    def function(Z):
+        return torch.sin(3 * Z[..., 0]) * torch.cos(2 * Z[..., 1]) + 0.1 * Z.sum(dim=-1)
+
+    X = torch.cat([box.sample(20, 0), box.bounds])
+    least, Z = BoxBalls(box, radii, norm).worst_case(FunctionObjective(function), X)
+    with PretendCUDA():
+        balls = BoxBalls(box.to(device="cuda"), radii.to("cuda"), norm)
+        with counting() as tally:
+            got, places = balls.worst_case(FunctionObjective(function), X.to("cuda"))
+        assert not tally.nondeterministic and not tally.cdist_entries
+        assert tally.num_stops <= balls.max_iterations // 7
+        assert_close(got.cpu(), least, **TOL)
+        assert_close(function(places).cpu(), least, **TOL)
+    assert_close(function(Z), least, **TOL)
+
+
+def test_other_numbers_of_steps_and_offsets():
+    box = Box([[2.0, -3.0], [5.0, -1.0]])
+    balls = BoxBalls(box, torch.tensor([0.5, 0.0], dtype=torch.float64), "l2")
+    hasty = balls.searched(6)
+    assert hasty.offsets is balls.offsets and (hasty.max_iterations, balls.max_iterations) == (
+        6,
+        100,
+    )
+    closer = hasty.searched(30, 400)
+    assert len(closer.offsets) > len(balls.offsets) and closer.max_iterations == 30
+    assert hasty.searched(6, 10).offsets is balls.offsets
+    assert not closer.offsets[:, 1].any()
