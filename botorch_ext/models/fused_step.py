@@ -69,7 +69,7 @@ def enter(
     """Writes everything that an observation at a candidate changes.
 
     Args:
-        kernel: One that is `taken <takes>`.
+        kernel: One that it `takes`.
         noise_variance: 0-dim.
         candidates: ``N x d``.
         point: ``d``: the candidate that is observed.
@@ -253,7 +253,8 @@ def _highest_of_each(mean, variance, width, offset, tops, places, N, NUMBERS: tl
     bound = tl.where(inside, bound, -float("inf"))
     top, place = tl.max(bound, axis=0, return_indices=True)  # the first of equal ones
     tl.store(tops + program, top)
-    tl.store(places + program, program.to(tl.int64) * NUMBERS + place)
+    # Among NaN it may be none that is inside.
+    tl.store(places + program, tl.minimum(program.to(tl.int64) * NUMBERS + place, N - 1))
 
 
 @triton.jit
@@ -266,7 +267,8 @@ def _highest_of_all(
         program = start + tl.arange(0, NUMBERS)
         bounds = tl.load(tops + program, mask=program < programs, other=-float("inf"))
         top, place = tl.max(bounds, axis=0, return_indices=True)
-        at = tl.where(top > best, tl.load(places + start + place), at)
+        there = tl.minimum(start + place, programs - 1)
+        at = tl.where(top > best, tl.load(places + there), at)
         best = tl.maximum(top, best)
     std = tl.sqrt(tl.maximum(tl.load(variance + at), 0.0))
     tl.store(read, at.to(tl.float64))

@@ -9,6 +9,7 @@ pytest.importorskip("triton")
 
 from botorch_ext import FiniteSet, algorithms
 from botorch_ext.domains.shards import Shard
+from botorch_ext.exceptions import NoTritonWarning
 from botorch_ext.models import FinitePosterior, fused_step, fusing, row_blocks
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -26,6 +27,7 @@ DTYPES = {torch.float64: 1e-10, torch.float32: 2e-3}
 @pytest.fixture
 def calls(monkeypatch):
     """The kernels that run; they run wherever the tensors are."""
+    fusing._kernels(torch.device(DEVICE))  # tries them once
     ran, launch = [], fused_step._launch
 
     def counted(kernel, *arguments, **constants):
@@ -151,6 +153,23 @@ def test_the_highest_bound_is_the_first_of_equal_ones(n):
     row = int((mean + 0.25 + 1.5 * std).argmax())
     expected = [row, float(mean[row]), float(std[row]), 1.5, 0.25]
     assert fused_step.highest(mean, variance, width, offset).tolist() == pytest.approx(expected)
+
+
+def test_the_highest_among_what_is_no_number_is_some_row():
+    nothing, one = torch.full((700,), torch.nan, device=DEVICE), torch.ones(1, device=DEVICE)
+    row, mean, *_ = fused_step.highest(nothing, nothing, one, one).tolist()
+    assert 0 <= row < 700 and mean != mean
+
+
+def test_where_triton_does_not_run_a_warning_says_so(monkeypatch):
+    def launch(*arguments, **constants):
+        raise RuntimeError("Failed to find C compiler")
+
+    monkeypatch.setattr(fused_step, "_launch", launch)
+    monkeypatch.setattr(fusing, "_is_on_a_gpu", lambda x: True)
+    monkeypatch.setattr(fusing, "_kernels", fusing._kernels.__wrapped__)
+    with pytest.warns(NoTritonWarning, match="C compiler"):
+        assert fusing.fused_step(points()) is None
 
 
 @pytest.mark.parametrize("pending", [0, 3])
