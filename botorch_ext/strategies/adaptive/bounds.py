@@ -53,10 +53,10 @@ class Bounds:
         models = self.models
         if not isinstance(models, FiniteCandidates) or len(models) > 1 or models.shard is not None:
             return None
-        model = models.single(0)
-        step = fused_step(model.mean)
+        step = fused_step(models.candidates)
         if step is None:
             return None
+        model = models.single(0)
         return step.highest(model.mean, model.variance, self.widths, self.offsets).tolist()
 
     def at_candidate(self, model: Tensor | None, row: Tensor) -> list[Tensor]:
