@@ -27,7 +27,7 @@ BUDGETS = {
     "he_gp_ucb, finite, N=2500, 32 models, ask and tell": (Most(62, 1), Most(None, 1)),
     "stable_opt, box, d=2, n=50, ask": (Most(66000, 135), Most(None, 200)),
     "bpe_delay, box, opening of a round of about 500 points": (Most(351, 19), Most(None, 0.6)),
-    "breadthwise, d=2, step, mean of 400": (Most(84, 17), Most(None, None)),
+    "breadthwise, d=2, step, mean of 400": (Most(84, 12), Most(None, None)),
 }
 
 

@@ -95,10 +95,6 @@ class RepeatedDesign:
         return self._model.noise_variance
 
     @property
-    def num_observations(self) -> int:
-        return int(self.counts.sum())
-
-    @property
     def dim(self) -> int:
         return self.candidates.shape[-1]
 
@@ -124,6 +120,7 @@ class RepeatedDesign:
         condition(self._rows, self.variance, n, covariances, weights, pivot.sqrt())
         self._num_rows = n + 1
         self.counts[index] += 1
+        self.num_observations += 1
         self._information_gain = self._information_gain + 0.5 * (pivot / self.noise_variance).log()
         if self._num_rows >= self._most_rows:
             self._fold_rows()
@@ -138,6 +135,7 @@ class RepeatedDesign:
     def _start(self, counts: Tensor) -> None:
         N = len(self.candidates)
         self.counts = counts
+        self.num_observations = int(counts.sum())
         self._covariance: Tensor | None = None
         self.variance = self._model.kernel_function.diagonal(self.candidates).clone()
         self._least_pivots = least_pivot(self.variance)

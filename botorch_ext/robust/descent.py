@@ -8,6 +8,8 @@ from typing import Literal, NamedTuple, Self
 import torch
 from torch import Tensor
 
+from botorch_ext.repeats import loop
+
 Norm = Literal["l2", "linf"]
 
 # Share of the predicted gain that a step must reach (Armijo), and the least that it is halved to.
@@ -139,6 +141,7 @@ def descend(
     spread: Tensor,
     moving: Tensor,
     max_iterations: int,
+    recordable: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Spectral projected gradient descent (Birgin, Martinez and Raydan 2000) of many starts at
     once, each from its own offset around its own centre.
@@ -152,6 +155,7 @@ def descend(
         spread: ``n x *batch``: how much the function varies in each ball.
         moving: ``n x *batch``: which of them descend; the others stay.
         max_iterations: Steps of each descent; one that is halved counts again.
+        recordable: Whether ``value_and_gradient`` can be a part of a CUDA graph.
 
     Returns:
         ``n x *batch x d`` offsets and their ``n x *batch`` values, none above its start.
@@ -179,22 +183,30 @@ def descend(
         moving=moving,
         moves=torch.zeros_like(starts),
     )
-    ends = starts, f
-    for iteration in range(max_iterations):
+
+    def stepped(now: _Descents) -> _Descents:
+        trial = now.offsets + now.share.unsqueeze(-1) * now.moves
+        return now.moved(trial, *value_and_gradient(now.centers, trial))
+
+    if starts.is_cuda:
+        # Shapes never change: launches and waiting cost more than arithmetic.
         going = going.aimed(ball.norm)
-        if starts.is_cuda:
-            # Shapes never change: launches and waiting cost more than arithmetic.
-            if iteration % _UNSEEN == _UNSEEN - 1 and not bool(going.moving.any()):
+        steps = loop(lambda now: stepped(now).aimed(ball.norm), going, recordable)
+        for start in range(0, max_iterations, _UNSEEN):
+            going = steps(min(_UNSEEN, max_iterations - start))
+            if not bool(going.moving.any()):
                 break
-        else:
-            kept = going.moving.view(len(going.rows), -1).any(dim=-1)
-            if not bool(kept.all()):
-                ends = _written(ends, going)
-                going = going.those(kept)
-            if not len(going.rows):
-                break
-        trial = going.offsets + going.share.unsqueeze(-1) * going.moves
-        going = going.moved(trial, *value_and_gradient(going.centers, trial))
+        return going.offsets, going.values
+    ends = starts, f
+    for _ in range(max_iterations):
+        going = going.aimed(ball.norm)
+        kept = going.moving.view(len(going.rows), -1).any(dim=-1)
+        if not bool(kept.all()):
+            ends = _written(ends, going)
+            going = going.those(kept)
+        if not len(going.rows):
+            break
+        going = stepped(going)
     return _written(ends, going)
 
 

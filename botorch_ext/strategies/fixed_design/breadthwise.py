@@ -177,10 +177,11 @@ class BreadthwiseExploration(Strategy):
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         level, design, opening = self._at(len(self.history.trials) + 1)
-        row = int(design.variance.argmax())
+        top = design.variance.argmax(dim=0, keepdim=True)
+        row, cell = torch.cat([top, level.codes[top]]).tolist()
         info: dict[str, Any] = {
             "level": level.depth,
-            "cell": int(level.codes[row]),
+            "cell": cell,
             "std": float(design.variance[row].clamp_min(0).sqrt()),
             "slack": level.slack,
         }
@@ -266,7 +267,7 @@ class BreadthwiseExploration(Strategy):
                 f"x of trial {trial.id} must be the center {design.candidates[row].tolist()} of "
                 f"its cell, got {trial.x.tolist()}"
             )
-        pair = design.variance[[row, int(design.variance.argmax())]].clamp_min(0).sqrt()
+        pair = torch.stack([design.variance[row], design.variance.max()]).clamp_min(0).sqrt()
         std, largest = pair.tolist()
         if not self._rule.is_recorded(std, largest):
             raise ValueError(
