@@ -182,7 +182,7 @@ def _screened(model: KernelGP, Z: Tensor, q: int) -> tuple[Tensor, Tensor]:
         some = slice(start, start + at_once)
         cross = model.kernel_function(model.train_inputs[0], Z[some])
         V[:n, some] = solve_triangular(model.factor.L[:n, :n], cross)
-        variance[some] -= V[:n, some].square().sum(dim=0)
+        variance[some].sub_(V[:n, some].square().sum(dim=0))
     return V, variance
 
 
