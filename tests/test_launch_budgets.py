@@ -26,7 +26,7 @@ BUDGETS = {
     "he_gp_ucb, box, d=4, n=200, 16 models, ask, mean of 4": (Most(3840, 17), Most(4000, 24)),
     "he_gp_ucb, finite, N=2500, 32 models, ask and tell": (Most(62, 1), Most(None, 1)),
     "stable_opt, box, d=2, n=50, ask": (Most(66000, 147), Most(None, 200)),
-    "bpe_delay, box, opening of a round of about 500 points": (Most(331, 2.4), Most(None, 0.6)),
+    "bpe_delay, box, opening of a round of about 500 points": (Most(268, 2.3), Most(None, 0.6)),
     "breadthwise, d=2, step, mean of 400": (Most(84, 12), Most(None, None)),
 }
 

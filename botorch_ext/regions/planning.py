@@ -82,7 +82,8 @@ def plan(
 
     On a finite set every point is an exact maximiser, ties broken at random. On a box or a region
     it is the best of a few that climb from the best of many screened points, along faces and
-    constraints where they come to them, and never leave the region.
+    constraints where they come to them, and never leave the region. On CUDA these climb by other
+    steps: the points are others than on the CPU, and as good.
 
     Args:
         domain: Where to choose.
