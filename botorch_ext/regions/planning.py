@@ -216,8 +216,7 @@ def _plan_while_they_climb(
     feasible = region.meets if region.constraints else None
     slacks = [constraint.slack_and_gradient for constraint in region.constraints]
     population = population.clone()
-    extent = population.amax(dim=0) - population.amin(dim=0)
-    scale = extent.maximum(1e-3 * (box.upper - box.lower))
+    scale = region.extent(population)
     X = population.new_empty(q, box.dim)
     chosen = population.new_empty(q)
     for i, n in enumerate(range(model.num_observations, len(V))):
