@@ -49,7 +49,7 @@ class Bounds:
 
     def highest_at_once(self) -> list[float] | None:
         """The row of the candidate with the highest upper bound of the only model, and its mean,
-        standard deviation, width and offset, where one kernel finds it; None elsewhere."""
+        standard deviation, width and offset, where kernels find it; None elsewhere."""
         models = self.models
         if not isinstance(models, FiniteCandidates) or len(models) > 1 or models.shard is not None:
             return None
