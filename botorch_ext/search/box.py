@@ -94,11 +94,20 @@ class ConfidenceBound:
         self.context = context
         self._through_autograd = FunctionObjective(self._evaluate)
 
+    @property
+    def is_closed_form(self) -> bool:
+        """Whether it consists of known operations alone."""
+        return self._has_gradient and self.model.mean is None
+
+    @property
+    def _has_gradient(self) -> bool:
+        return self.model.has_closed_form_gradient and self.model.num_observations > 0
+
     def value(self, X: Tensor) -> Tensor:
         return self._through_autograd.value(X)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        if not (self.model.has_closed_form_gradient and self.model.num_observations):
+        if not self._has_gradient:
             return self._through_autograd.value_and_gradient(X)
         with torch.no_grad():
             joint = with_context(X, self.context)
@@ -248,6 +257,7 @@ def maximize_on_box(
         0.3 * tolerance**0.5,
         tolerance,
         race=True,
+        recordable=getattr(objective, "is_closed_form", False),
     )
     X = torch.cat([best, box.from_unit(polished)])
     values = evaluate(objective, X)

@@ -86,6 +86,11 @@ class AverageBound:
         self._climber = _Climber(self.bounds)
         self._weights = members_of(self.probabilities, self._climber.positions)
 
+    @property
+    def is_closed_form(self) -> bool:
+        """Whether it consists of known operations alone."""
+        return self._climber.is_closed_form
+
     def value(self, X: Tensor) -> Tensor:
         return self.probabilities @ self.bounds.values(X)
 
@@ -119,6 +124,11 @@ class _Climber:
             widths = members_of(bounds.widths, part.positions).unsqueeze(-1)
             bound = ConfidenceBound(part.model, widths, context=bounds.context)
             self._parts.append((bound, members_of(bounds.offsets, part.positions)))
+
+    @property
+    def is_closed_form(self) -> bool:
+        """Whether it consists of known operations alone."""
+        return all(bound.is_closed_form for bound, _ in self._parts)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """``(m s) x d`` points to ``m s`` values and ``(m s) x d`` gradients."""
@@ -227,7 +237,13 @@ def _climb(
 
     scaled = on_unit_cube(own, box, values)
     ends, _ = projected_bfgs(
-        scaled, box.to_unit(flat), 0.3 * tolerance**0.5, tolerance, max_iterations, with_rows=True
+        scaled,
+        box.to_unit(flat),
+        0.3 * tolerance**0.5,
+        tolerance,
+        max_iterations,
+        with_rows=True,
+        recordable=climber.is_closed_form,
     )
     ends = box.from_unit(ends)
     heights, _ = climber.value_and_gradient(ends)

@@ -11,7 +11,7 @@ from botorch_ext.search.ascent import feasible_ascent, projected_bfgs
 def form(request, monkeypatch):
     """Both forms pass the same tests, wherever they are used."""
     if request.param == "all to the end":
-        monkeypatch.setattr(ascent, "_those_that_move", ascent._all_to_the_end)
+        monkeypatch.setattr(ascent, "_those_that_move", ascent.climb_in_step)
 
 
 def with_gradient(function):
