@@ -20,10 +20,10 @@ BUDGETS = {
     "gp_ucb, finite, N=2500, ask and tell": (Most(57, 1), Most(6, 1)),
     "plan, finite, N=10k, q=300, per point": (Most(28, 0.025), Most(None, 0.05)),
     "plan, box, d=6, q=99, per point": (Most(161, 18), Most(120, 0.5)),
-    "ec_gp_ucb, box, d=6, n=500, ask, mean of 4": (Most(5500, 10), Most(None, 12)),
-    "he_gp_ucb, box, d=4, n=200, 16 models, ask, mean of 4": (Most(3650, 18), Most(4000, 24)),
+    "ec_gp_ucb, box, d=6, n=500, ask, mean of 4": (Most(5100, 9), Most(None, 12)),
+    "he_gp_ucb, box, d=4, n=200, 16 models, ask, mean of 4": (Most(3850, 17), Most(4000, 24)),
     "he_gp_ucb, finite, N=2500, 32 models, ask and tell": (Most(62, 1), Most(None, 1)),
-    "stable_opt, box, d=2, n=50, ask": (Most(66000, 135), Most(None, 200)),
+    "stable_opt, box, d=2, n=50, ask": (Most(70500, 140), Most(None, 200)),
     "bpe_delay, box, opening of a round of about 500 points": (Most(351, 19), Most(None, 0.6)),
     "breadthwise, d=2, step, mean of 400": (Most(84, 12), Most(None, None)),
 }

@@ -8,14 +8,16 @@ from typing import Literal, NamedTuple, Self
 import torch
 from torch import Tensor
 
+from botorch_ext.repeats import loop
+
 Norm = Literal["l2", "linf"]
 
 # Share of the predicted gain that a step must reach (Armijo), and the least that it is halved to.
 _SUFFICIENT, _SHORTEST = 1e-4, 2.0**-20
 # Steps without a gain above rounding, after which a descent ends.
 _MAX_IDLE = 8
-# Steps that the host does not look at where waiting costs more than arithmetic.
-_UNSEEN = 7
+# Steps that the host does not look at on CUDA, and the least that are worth recording as a graph.
+_UNSEEN, _LEAST_RECORDED = 6, 16
 
 
 class CutBall(NamedTuple):
@@ -139,6 +141,7 @@ def descend(
     spread: Tensor,
     moving: Tensor,
     max_iterations: int,
+    recordable: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Spectral projected gradient descent (Birgin, Martinez and Raydan 2000) of many starts at
     once, each from its own offset around its own centre.
@@ -152,6 +155,7 @@ def descend(
         spread: ``n x *batch``: how much the function varies in each ball.
         moving: ``n x *batch``: which of them descend; the others stay.
         max_iterations: Steps of each descent; one that is halved counts again.
+        recordable: Whether ``value_and_gradient`` can be a part of a CUDA graph.
 
     Returns:
         ``n x *batch x d`` offsets and their ``n x *batch`` values, none above its start.
@@ -179,22 +183,28 @@ def descend(
         moving=moving,
         moves=torch.zeros_like(starts),
     )
-    ends = starts, f
-    for iteration in range(max_iterations):
-        going = going.aimed(ball.norm)
-        if starts.is_cuda:
-            # Shapes never change: launches and waiting cost more than arithmetic.
-            if iteration % _UNSEEN == _UNSEEN - 1 and not bool(going.moving.any()):
+
+    def step(now: _Descents) -> _Descents:
+        trial = now.offsets + now.share.unsqueeze(-1) * now.moves
+        return now.moved(trial, *value_and_gradient(now.centers, trial)).aimed(ball.norm)
+
+    going, ends = going.aimed(ball.norm), (starts, f)
+    if starts.is_cuda:
+        # Shapes never change: launches and waiting cost more than arithmetic.
+        steps = loop(step, going, recordable and max_iterations >= _LEAST_RECORDED)
+        for first_step in range(0, max_iterations, _UNSEEN):
+            going = steps(min(_UNSEEN, max_iterations - first_step))
+            if max_iterations > _UNSEEN and not bool(going.moving.any()):
                 break
-        else:
-            kept = going.moving.view(len(going.rows), -1).any(dim=-1)
-            if not bool(kept.all()):
-                ends = _written(ends, going)
-                going = going.those(kept)
-            if not len(going.rows):
-                break
-        trial = going.offsets + going.share.unsqueeze(-1) * going.moves
-        going = going.moved(trial, *value_and_gradient(going.centers, trial))
+        return going.offsets, going.values
+    for _ in range(max_iterations):
+        kept = going.moving.view(len(going.rows), -1).any(dim=-1)
+        if not bool(kept.all()):
+            ends = _written(ends, going)
+            going = going.those(kept)
+        if not len(going.rows):
+            break
+        going = step(going)
     return _written(ends, going)
 
 

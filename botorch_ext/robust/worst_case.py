@@ -69,6 +69,11 @@ class OwnBounds:
         order = [position for _, positions in self._parts for position in positions]
         self._places = sorted(range(len(order)), key=order.__getitem__)
 
+    @property
+    def is_closed_form(self) -> bool:
+        """Whether it consists of known operations alone."""
+        return all(bound.is_closed_form for bound, _ in self._parts)
+
     def value(self, X: Tensor) -> Tensor:
         return self._together([bound.value(Z) for bound, Z in self._of_parts(X)]) + self._offsets
 
