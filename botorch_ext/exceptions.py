@@ -34,6 +34,10 @@ class AllModelsRejectedWarning(BotorchExtWarning):
     """The data refute every candidate model; the last one stays."""
 
 
+class NoTritonWarning(BotorchExtWarning):
+    """Triton is there and cannot compile: steps on a finite set take more launches."""
+
+
 class OutsideDomainError(ValueError):
     """A point lies outside the domain."""
 

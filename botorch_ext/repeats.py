@@ -74,7 +74,8 @@ def repeat(step: Callable[[], None], times: int, device: torch.device, recordabl
     repeats(times)
     if repeats.records:
         # The graph and its memory may go only when all is done.
-        torch.cuda.current_stream(device).synchronize()
+        with torch.cuda.device(device):
+            torch.cuda.current_stream().synchronize()
 
 
 def loop(

@@ -3,8 +3,10 @@
 from typing import NamedTuple
 
 import pytest
+import torch
 
-from benchmarks.common.pretend_cuda import PretendCUDA
+from benchmarks.common.pretend_cuda import PretendCUDA, PretendTensor
+from benchmarks.common.pretend_cuda.tally import count_launches
 from benchmarks.performance.hot_paths import PATHS
 from benchmarks.performance.meters import LaunchMeter
 
@@ -19,12 +21,12 @@ BUDGETS = {
     "KernelGP.add, n=1000": (Most(54, 1), Most(None, 1)),
     "gp_ucb, finite, N=2500, ask and tell": (Most(57, 1), Most(6, 1)),
     "plan, finite, N=10k, q=300, per point": (Most(28, 0.025), Most(None, 0.05)),
-    "plan, box, d=6, q=99, per point": (Most(161, 18), Most(120, 0.5)),
-    "ec_gp_ucb, box, d=6, n=500, ask, mean of 4": (Most(5100, 9), Most(None, 12)),
-    "he_gp_ucb, box, d=4, n=200, 16 models, ask, mean of 4": (Most(3850, 17), Most(4000, 24)),
+    "plan, box, d=6, q=99, per point": (Most(137, 1.5), Most(120, 0.5)),
+    "ec_gp_ucb, box, d=6, n=500, ask, mean of 4": (Most(5500, 10), Most(None, 12)),
+    "he_gp_ucb, box, d=4, n=200, 16 models, ask, mean of 4": (Most(3840, 17), Most(4000, 24)),
     "he_gp_ucb, finite, N=2500, 32 models, ask and tell": (Most(62, 1), Most(None, 1)),
-    "stable_opt, box, d=2, n=50, ask": (Most(70500, 140), Most(None, 200)),
-    "bpe_delay, box, opening of a round of about 500 points": (Most(351, 19), Most(None, 0.6)),
+    "stable_opt, box, d=2, n=50, ask": (Most(66000, 147), Most(None, 200)),
+    "bpe_delay, box, opening of a round of about 500 points": (Most(331, 2.4), Most(None, 0.6)),
     "breadthwise, d=2, step, mean of 400": (Most(84, 12), Most(None, None)),
 }
 
@@ -41,3 +43,34 @@ def test_a_path_launches_and_waits_no_more_than_it_did(path):
     assert not meter.tally.nondeterministic
     assert got.launches <= reached.launches, f"{got} over {reached}, wanted {wanted}"
     assert got.stops <= reached.stops, f"{got} over {reached}, wanted {wanted}: {lines}"
+
+
+@pytest.fixture
+def fused(monkeypatch):
+    """Triton kernels run on the pretended GPU, interpreted, as one launch each."""
+    pytest.importorskip("triton")
+    if torch.cuda.is_available():
+        pytest.skip("kernels are interpreted where there is no GPU")
+    from botorch_ext.models import fused_step, fusing
+
+    launch = fused_step._launch
+
+    def launched(kernel, programs, *arguments, **constants):
+        count_launches(kernel.fn.__name__, 1)
+        hosts = [x.host if isinstance(x, PretendTensor) else x for x in arguments]
+        launch(kernel, programs, *hosts, **constants)
+
+    monkeypatch.setattr(fused_step, "_launch", launched)
+    monkeypatch.setattr(fusing, "_is_on_a_gpu", lambda x: isinstance(x, PretendTensor))
+
+
+def test_a_step_of_fused_kernels_launches_little(fused):
+    path, meter = PATHS["gp_ucb, finite, N=2500, ask and tell"], LaunchMeter()
+    with PretendCUDA():
+        path(meter, True)
+    reached, wanted = Most(13, 1), Most(6, 1)
+    got = Most(meter.launches, meter.stops)
+    names = meter.tally.operations
+    assert names["_enter"] == names["_highest_of_all"] == meter.steps
+    assert got.launches <= reached.launches, f"{got} over {reached}, wanted {wanted}"
+    assert got.stops <= reached.stops, f"{got} over {reached}, wanted {wanted}"

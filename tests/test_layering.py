@@ -50,7 +50,7 @@ ROOMS = (
     PACKAGE,
 )
 
-OPTIONAL = {"ax", "dask", "distributed", "matplotlib", "optuna", "pandas"}
+OPTIONAL = {"ax", "dask", "distributed", "matplotlib", "optuna", "pandas", "triton"}
 
 
 def _modules() -> dict[str, Path]:

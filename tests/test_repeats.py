@@ -1,13 +1,17 @@
 """Repeats: a step that is recorded as a graph and replayed does what it does done anew."""
 
+from contextlib import contextmanager, nullcontext
+from typing import NamedTuple
+
 import pytest
 import torch
+from torch import Tensor
 from torch.testing import assert_close
 
 import botorch_ext as bx
 from benchmarks.common.kernels import matern, rbf
 from benchmarks.common.pretend_cuda import PretendCUDA, counting
-from botorch_ext.repeats import repeat
+from botorch_ext.repeats import loop, repeat
 
 CUDA = torch.device("cuda")
 
@@ -48,3 +52,93 @@ def test_a_batch_is_the_same_by_graphs(kernel, constrained):
             plans.append((plan.X.host, plan.std.host))
     for one, other in zip(*plans, strict=True):
         assert_close(one, other, rtol=0, atol=0)
+
+
+class Counting:
+    """A CUDA that does nothing while it records and once more at each replay."""
+
+    def __init__(self, monkeypatch):
+        self.done = self.replays = self.recorded = 0
+        self.recording = False
+        self.order = []
+        stream = type("Stream", (), {})
+        for name in ("wait_stream", "synchronize"):
+            setattr(stream, name, lambda _, *other, name=name: self.order.append(name))
+        for name, fake in {
+            "is_available": lambda: True,
+            "device": lambda device: nullcontext(),
+            "stream": lambda stream: nullcontext(),
+            "Stream": stream,
+            "current_stream": stream,
+            "CUDAGraph": lambda: self,
+            "graph": self.graph,
+        }.items():
+            monkeypatch.setattr(torch.cuda, name, fake)
+
+    @contextmanager
+    def graph(self, graph, stream):
+        self.recording = True
+        yield
+        self.recording = False
+
+    def step(self):
+        if self.recording:
+            self.recorded += 1
+        else:
+            self.done += 1
+            self.order.append("done")
+
+    def replay(self):
+        self.replays += 1
+        self.order.append("replayed")
+
+
+@pytest.mark.parametrize("times", [0, 1, 9, 10, 40])
+def test_what_is_recorded_is_replayed_for_all_other_times(times, monkeypatch):
+    cuda = Counting(monkeypatch)
+    repeat(cuda.step, times, CUDA, recordable=True)
+    assert cuda.done + cuda.replays == times
+    assert cuda.recorded == (times >= 10) and (cuda.replays > 0) == (times >= 10)
+    if cuda.replays:
+        # Aside after what came before, and nothing is let go before it is done.
+        warm_up = ["wait_stream", "done", "done", "wait_stream"]
+        assert cuda.order == [*warm_up, *["replayed"] * (times - 2), "synchronize"]
+
+
+def test_what_cuda_does_not_record_is_done_each_time(monkeypatch):
+    def refused(graph, stream):
+        raise RuntimeError("CUDA error: operation not permitted when stream is capturing")
+
+    cuda = Counting(monkeypatch)
+    monkeypatch.setattr(torch.cuda, "graph", refused)
+    with pytest.warns(RuntimeWarning, match="not recorded: CUDA error"):
+        repeat(cuda.step, 40, CUDA, recordable=True)
+    assert (cuda.done, cuda.replays) == (40, 0)
+
+
+class State(NamedTuple):
+    x: Tensor
+    total: Tensor
+    rate: Tensor
+
+
+def body(now):
+    x = now.rate * now.x + 1
+    return now._replace(x=x, total=now.total + now.x)
+
+
+@pytest.mark.parametrize("graphs", [False, True])
+@pytest.mark.parametrize("recordable", [False, True])
+def test_a_loop_goes_on_from_where_it_was(graphs, recordable):
+    first = State(*torch.tensor([[1.0, 2.0], [0.0, 0.0], [0.5, 0.25]]))
+    expected = first
+    for _ in range(11):
+        expected = body(expected)
+    with PretendCUDA(graphs=graphs), counting() as tally:
+        state = State(*(part.to(CUDA) for part in first))
+        run = loop(body, state, recordable)
+        for times in (1, 4, 6):  # the second one records
+            state = run(times)
+        assert tally.replays == (8 if graphs and recordable else 0)
+        for got, wanted in zip(state, expected, strict=True):
+            assert_close(got.host, wanted, rtol=0, atol=0)

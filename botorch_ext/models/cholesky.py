@@ -190,16 +190,32 @@ class GrowingCholesky:
         new = slice(n, n + m)
         self.z[..., new], self.y[..., new] = z, target
         self.gains[..., new], self.jitter[..., new] = gains, jitter
-        self.num_points = n + m
-        self._mean_weights = None
-        if y is None:
-            self.pending.extend(range(n, n + m))
-        elif self.pending:
+        self._count(m, y is None)
+        if y is not None and self.pending:
             # What is now known moves the mean at the pending points, and with it their targets.
             start, change = self._project()
             change[..., n - start :] += z
             return corner, start, change
         return corner, n, z
+
+    def _count(self, num_new: int, pending: bool) -> None:
+        n = self.num_points
+        self.num_points = n + num_new
+        self._mean_weights = None
+        if pending:
+            self.pending.extend(range(n, n + num_new))
+
+    def room(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """The buffers of L, z, y, gains and jitter, with room for another row: who writes it there
+        calls `count_row`."""
+        self._reserve(self.num_points + 1)
+        return self.triangle.room(), self.z, self.y, self.gains, self.jitter
+
+    def count_row(self, pending: bool) -> None:
+        """Takes in the row that was written where there was `room`; pending rows before it leave no
+        room for a known one, which would move them."""
+        self.triangle.num_rows += 1
+        self._count(1, pending)
 
     def extended(self, cross: Tensor, covariance: Tensor, y: Tensor) -> GrowingCholesky:
         """A new factor with m more points, differentiable in all arguments; this one stays as it

@@ -47,6 +47,8 @@ class RowBlocks:
 
     def block(self, rows: slice, columns: slice = slice(None)) -> Tensor:
         """Some rows and columns, not to be changed in place."""
+        if len(self._blocks) == 1:
+            return self._blocks[0].block(rows, columns)
         pieces = [piece for _, piece in self.pieces(rows, columns)]
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=-2)
 
@@ -58,6 +60,8 @@ class RowBlocks:
     def combined(self, weights: Tensor, start: int) -> Tensor:
         """``weights @ rows`` of the rows from ``start`` on: ``*batch x m x n'`` to ``*batch x m x
         width``."""
+        if len(self._blocks) == 1:
+            return self._blocks[0].combined(weights, start)
         parts = self._parts(start, start + weights.shape[-1])
         block, own, part = next(parts)
         total = block.combined(weights[..., : part.stop - start], own.start)
@@ -74,11 +78,14 @@ class RowBlocks:
             return
         if room:
             last.append(rows[..., :room, :])
-        for block in self._blocks:
-            block.shed()
-        shape = *rows.shape[:-2], self.most_rows, rows.shape[-1]
-        self._blocks.append(GrowingRows(rows.new_empty(shape), _GROWTH, self.most_rows))
+        self._open(rows)
         self.append(rows[..., room:, :])
+
+    def last(self) -> GrowingRows:
+        """The block that the next row goes into."""
+        if self._blocks[-1].num_rows == self.most_rows:
+            self._open(self._blocks[-1].values)
+        return self._blocks[-1]
 
     def truncate(self, num_rows: int) -> None:
         """Forgets all rows from ``num_rows`` on."""
@@ -98,6 +105,12 @@ class RowBlocks:
         are freed when the first block grows, or another one is opened."""
         for block in self._blocks:
             block.keep(index)
+
+    def _open(self, like: Tensor) -> None:
+        for block in self._blocks:
+            block.shed()
+        shape = *like.shape[:-2], self.most_rows, like.shape[-1]
+        self._blocks.append(GrowingRows(like.new_empty(shape), _GROWTH, self.most_rows))
 
     def _parts(self, start: int, stop: int) -> Iterator[tuple[GrowingRows, slice, slice]]:
         """The blocks that some rows lie in, one at least: which rows of the block, and of all."""

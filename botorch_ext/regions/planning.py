@@ -182,7 +182,7 @@ def _screened(model: KernelGP, Z: Tensor, q: int) -> tuple[Tensor, Tensor]:
         some = slice(start, start + at_once)
         cross = model.kernel_function(model.train_inputs[0], Z[some])
         V[:n, some] = solve_triangular(model.factor.L[:n, :n], cross)
-        variance[some] -= V[:n, some].square().sum(dim=0)
+        variance[some].sub_(V[:n, some].square().sum(dim=0))
     return V, variance
 
 
@@ -216,8 +216,7 @@ def _plan_while_they_climb(
     feasible = region.meets if region.constraints else None
     slacks = [constraint.slack_and_gradient for constraint in region.constraints]
     population = population.clone()
-    extent = population.amax(dim=0) - population.amin(dim=0)
-    scale = extent.maximum(1e-3 * (box.upper - box.lower))
+    scale = region.extent(population)
     X = population.new_empty(q, box.dim)
     chosen = population.new_empty(q)
     for i, n in enumerate(range(model.num_observations, len(V))):

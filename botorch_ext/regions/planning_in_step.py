@@ -12,10 +12,10 @@ from torch import Tensor
 from botorch_ext.models.cholesky import least_pivot
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.conditional_variance import ConditionalVariance
+from botorch_ext.regions.landscapes import landscape
 from botorch_ext.regions.region import Region
 from botorch_ext.repeats import repeat
-from botorch_ext.search.damped_steps import DampedSteps, Quadratic
-from botorch_ext.search.sliding import PROBE
+from botorch_ext.search.damped_steps import DampedSteps
 
 # The population lies in so many cells. The best point of each climbs, one step for each point of
 # the batch, and goes on from there for the next.
@@ -49,7 +49,7 @@ def plan_in_step(
     while left:
         times = min(left, _BUCKET)
         batch.look_at(n + times)
-        repeat(batch.step, times, population.device, batch.is_recordable)
+        repeat(batch.step, times, population.device, batch.landscape.is_recordable)
         n, left = n + times, left - times
     return batch.X[-q:], batch.chosen[-q:]
 
@@ -59,10 +59,8 @@ class _Batch:
 
     def __init__(self, region: Region, model: KernelGP, q: int, population: Tensor) -> None:
         box, like = region.box, region.like
-        self.region, self.kernel = region, model.kernel_function
+        self.kernel = model.kernel_function
         self.transform_inputs, self.noise_variance = model.transform_inputs, model.noise_variance
-        extent = population.amax(dim=0) - population.amin(dim=0)
-        self.unit = extent.maximum(1e-3 * (box.upper - box.lower))
         by_cell = cells(population, _NUM_CELLS)
         self.order, (self.num_cells, size) = by_cell.flatten(), by_cell.shape
         self.corner = size * torch.arange(self.num_cells, device=like.device)
@@ -74,21 +72,9 @@ class _Batch:
         self.V = torch.cat([columns, like.new_zeros(q, len(self.order))])
         self.X, self.chosen = like.new_empty(n + q, box.dim), like.new_empty(n + q)
         self.row = torch.full((1,), n, device=like.device)  # the next one of the factor
-        self.steps = DampedSteps(len(region.constraints), like)
-        probe = PROBE[like.dtype] * self.unit
-        self.probes, self.half = torch.stack([probe, -probe]), 0.5 * self.unit
-        self.beside = torch.cat([like.new_zeros(1, box.dim), self.steps.eye])
-        self.middle = (box.lower + box.upper) / 2
+        self.steps = DampedSteps(box, region.extent(population), len(region.constraints))
         self.floor = least_pivot(self.kernel.diagonal(self.Z).max())
-        for constraint in region.constraints:  # what they work out once
-            constraint.slack_and_gradient(self.population[:1])
-
-    @property
-    def is_recordable(self) -> bool:
-        """Whether a step consists of known operations alone."""
-        return self.variances.is_closed_form and all(
-            constraint.is_closed_form for constraint in self.region.constraints
-        )
+        self.landscape = landscape(region, self.variances, population)
 
     def look_at(self, num_points: int) -> None:
         """Makes room for so many points, those so far included."""
@@ -114,8 +100,8 @@ class _Batch:
         self.variance.index_copy_(0, rows, values)
         V = self.V[: len(columns)]
         V.index_copy_(1, rows, columns)
-        top = values.argmax(dim=0, keepdim=True)
-        x, value, v = ends[top], values[top], columns[:, top].mT
+        value, top = values.max(dim=0, keepdim=True)
+        x, v = ends[top], columns[:, top].mT
         z = self.transform_inputs(x)
         root = (value + self.noise_variance).maximum(self.floor).sqrt()
         # Of rows of L^-1, and those of V, the sign makes no difference: it is the other one here.
@@ -132,29 +118,15 @@ class _Batch:
     def _climbed(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Where points ``k x d`` come to in one step, the variances there, none lower than at the
         points, and the columns of V."""
-        box, (k, d) = self.region.box, x.shape
-        move = torch.where(x < self.middle, *self.probes)
-        probes = torch.addcmul(x[:, None], move[:, None], self.beside).flatten(0, 1)
-        quotient = (self.half / move)[..., None]
-
-        def model(value: Tensor, gradient: Tensor) -> Quadratic:
-            gradient = gradient.view(k, d + 1, d) * self.unit
-            half = (gradient[:, 1:] - gradient[:, :1]) * quotient
-            return Quadratic(value[:: d + 1], gradient[:, 0], half + half.mT)
-
-        objective = model(probes[:0], self.variances.gradient(probes))
-        constraints = self.region.constraints
-        near = [model(*constraint.slack_and_gradient(probes)) for constraint in constraints]
-        steps = self.steps(objective, near, (box.bounds[:, None] - x) / self.unit)
-        ends = torch.addcmul(x[:, None], steps, self.unit).clamp(box.lower, box.upper)
-        trials = torch.cat([x[:, None], ends], dim=1).flatten(0, 1)
-        values, columns = self.variances.value_and_columns(trials)
-        values = values.nan_to_num(-torch.inf, neginf=-torch.inf).view(k, -1)
-        if constraints:
-            inside = self.region.meets(trials).view(k, -1)
-            inside[:, 0].fill_(True)  # also where rounding says otherwise
+        k, d = x.shape
+        trials = self.steps.points(self.landscape.models, x).flatten(0, 1)
+        values, inside, columns = self.landscape.look(trials)
+        if inside is None:
+            values = values.nan_to_num(-torch.inf, neginf=-torch.inf)
+        else:  # NaN is not inside
+            inside.view(k, -1)[:, 0].fill_(True)  # also where rounding says otherwise
             values = torch.where(inside, values, -torch.inf)
-        best, which = values.max(dim=1)
+        best, which = values.view(k, -1).max(dim=1)
         ends = trials.view(k, -1, d).take_along_dim(which[:, None, None], 1)[:, 0]
         columns = columns.view(len(columns), k, -1).take_along_dim(which[None, :, None], 2)
         return ends, best, columns[..., 0]

@@ -275,6 +275,11 @@ class Region:
             drawn.hit_and_run,
         )
 
+    def extent(self, population: Tensor) -> Tensor:
+        """``d`` lengths by which a population ``m x d`` extends, none next to nothing."""
+        extent = population.amax(dim=0) - population.amin(dim=0)
+        return extent.maximum(1e-3 * (self.box.upper - self.box.lower))
+
     def maximize(
         self, objective: Objective, points: Tensor, num_starts: int = 6, tolerance: float = 1e-9
     ) -> tuple[Tensor, Tensor]:

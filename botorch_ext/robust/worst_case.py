@@ -71,7 +71,7 @@ class OwnBounds:
 
     @property
     def is_closed_form(self) -> bool:
-        """Whether it consists of known operations alone."""
+        """Whether they consist of known operations alone."""
         return all(bound.is_closed_form for bound, _ in self._parts)
 
     def value(self, X: Tensor) -> Tensor:

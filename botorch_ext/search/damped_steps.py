@@ -1,4 +1,4 @@
-"""Damped steps: where quadratic models of an objective and its constraints promise a gain.
+"""Damped steps: where starts in a box may come higher, along the constraints that stop them.
 
 Many starts at once, with shapes that never change and nothing that the host looks at: a form of
 `sliding` for a GPU, where several steps of each start cost no more than one. Each curvature is
@@ -8,149 +8,148 @@ by its eigenvectors, for which CUDA stops the host.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from botorch_ext.search.sliding import INSIDE, LONGEST, NUM_NEAR, active_sets
+from botorch_ext.domains import Box
+from botorch_ext.search.sliding import (
+    INSIDE,
+    LONGEST,
+    NUM_NEAR,
+    PROBE,
+    active_sets,
+)
 
-# Damping of a curvature, in units of its norm. Those above 1 make any curvature positive.
-_DAMPINGS = (1e-6, 0.03, 0.3, 1.1, 4.0)
-# Steps of each start among constraints: those of the most promise.
-_NUM_STEPS = 12
+# From ``m x d`` points to ``J x m`` values of constraints, or None without any, and ``(1 + J) x m x
+# d`` gradients of the objective and of them.
+Models = Callable[[Tensor], tuple[Tensor | None, Tensor]]
 
-
-class Quadratic(NamedTuple):
-    """The quadratic models of a function around k points.
-
-    Args:
-        value: ``k``.
-        gradient: ``k x d``.
-        hessian: ``k x d x d``.
-    """
-
-    value: Tensor
-    gradient: Tensor
-    hessian: Tensor
+# Damping of a curvature, in units of its norm and that of the slope. Those above 1 make any
+# curvature positive, and no step is longer than one over its damping.
+_DAMPINGS = (1e-6, 0.03, 0.3, 1.1, 4.0, 20.0)
 
 
 class DampedSteps:
-    """Steps that models of an objective and of its constraints favour.
+    """Points that quadratic models of an objective and of its constraints favour.
 
     Args:
+        box: Where.
+        scale: ``d`` lengths by which the feasible set extends.
         num_constraints: How many there are.
-        like: ``... x d``: dtype, device and d of the points.
     """
 
-    def __init__(self, num_constraints: int, like: Tensor) -> None:
-        d = like.shape[-1]
-        self.inside = INSIDE[like.dtype]
+    def __init__(self, box: Box, scale: Tensor, num_constraints: int) -> None:
+        like, d = box.like, box.dim
+        self.box, self.scale = box, scale
+        self.middle = (box.lower + box.upper) / 2
+        probe = PROBE[like.dtype] * scale
+        self.probes, self.half = torch.stack([probe, -probe]), 0.5 * scale
         self.eye = torch.eye(d, dtype=like.dtype, device=like.device)
-        self.dampings = like.new_tensor(_DAMPINGS)[:, None, None] * self.eye  # t x d x d
+        self.beside = torch.cat([like.new_zeros(1, d), self.eye])
+        self.inside = INSIDE[like.dtype]
         num = min(num_constraints, NUM_NEAR)
+        damped = torch.cat([self.eye, like.new_zeros(d, 1 + num)], dim=-1)
+        self.dampings = like.new_tensor(_DAMPINGS)[:, None, None] * damped  # t x d x (d + 1 + J)
         self.on = torch.from_numpy(active_sets(num, d)).to(like)  # s x J
+        self.is_on, self.half_on = self.on[..., None] != 0, 0.5 * self.on[:, None]
         # Less of a ridge than what a step aims inside by, for constraints that run side by side.
         self.idle = torch.diag_embed(1 - self.on + 1e-12)  # s x J x J
         self.near_eye = torch.eye(num, dtype=like.dtype, device=like.device)
 
-    def __call__(self, objective: Quadratic, near: list[Quadratic], room: Tensor) -> Tensor:
-        """The steps, in the units of the models.
+    def points(self, models: Models, x: Tensor) -> Tensor:
+        """Each start, and where steps from it lead: in the box, some outside the constraints, some
+        lower, some NaN.
 
         Args:
-            objective: Its model at each of k starts; the value does not count.
-            near: Those of the constraints, at least 0 at the starts.
-            room: ``2 x k x d``: to the lower faces of the box, none positive, and to the upper.
+            models: What the objective and the constraints are; at least 0 in the feasible set.
+            x: ``k x d`` starts.
 
         Returns:
-            ``k x s x d``; some may be NaN.
+            ``k x s x d``, the starts first.
         """
-        if not near:
-            return self._free_steps(objective, room)
-        return self._along(objective, self._nearest(near), room)
+        k, d = x.shape
+        # Inwards, so that no probe leaves the box.
+        move = torch.where(x < self.middle, *self.probes)
+        probes = torch.addcmul(x[:, None], move[:, None], self.beside).flatten(0, 1)
+        values, gradients = models(probes)
+        gradients = gradients.unflatten(1, (k, d + 1)) * self.scale
+        slopes = gradients[:, :, 0]
+        half = (gradients[:, :, 1:] - gradients[:, :, :1]) * (self.half / move)[..., None]
+        bends = half + half.mT
+        room = (self.box.bounds[:, None] - x) / self.scale
+        if values is None:
+            steps = self._freely(slopes[0], bends[0], room)
+        else:
+            steps = self._along(values[:, :: d + 1], slopes, bends, room)
+        ends = torch.addcmul(x[:, None], steps, self.scale).clamp(self.box.lower, self.box.upper)
+        return torch.cat([x[:, None], ends], dim=1)
 
-    def _free_steps(self, objective: Quadratic, room: Tensor) -> Tensor:
-        _, g, H = objective
+    def _freely(self, g: Tensor, H: Tensor, room: Tensor) -> Tensor:
         free = _free(g, room)
-        system = self._damped(H, free)  # k x t x d x d
-        right = torch.where(free, g, 0)[:, None, :, None].expand(*system.shape[:-1], 1)
-        return shortened(solved(system, right, self.eye)[..., 0])
+        return _shortened(self._climbs(H, free, torch.where(free, g, 0)[..., None])[..., 0])
 
-    def _along(self, objective: Quadratic, near: Quadratic, room: Tensor) -> Tensor:
-        (_, g, H), (c, A, C) = objective, near  # c: k x J
+    def _along(self, values: Tensor, slopes: Tensor, bends: Tensor, room: Tensor) -> Tensor:
+        g, H = slopes[0], bends[0]
+        constraints = (part.transpose(0, 1) for part in (values, slopes[1:], bends[1:]))
+        c, A, C = _nearest(*constraints)  # c: k x J
         k, d = g.shape
-        J = c.shape[-1]
         room = room[:, :, None]
-        A_on = A[:, None] * self.on[..., None]  # k x s x J x d
-        # How hard each constraint of a set must push to stop the climb, by least squares.
-        push = solved(A_on @ A_on.mT + self.idle, -(A_on @ g[:, None, :, None]), self.near_eye)
-        push = push.clamp_min(0)[..., 0] * self.on  # k x s x J
-        free = _free(g[:, None] + (push[..., None, :] @ A_on)[..., 0, :], room)
-        curvature = H[:, None] + (push @ C.flatten(2)).view(k, -1, d, d)
-        A_on = torch.where(free[..., None, :], A_on, 0)[:, :, None]  # k x s x 1 x J x d
-        system = self._damped(curvature, free)
-        pulls = torch.where(free, g[:, None], 0)[..., None]
-        right = torch.cat([pulls, A_on[:, :, 0].mT], dim=-1)
-        answer = solved(system, right[:, :, None].expand(*system.shape[:-1], J + 1), self.eye)
+        # How hard each constraint must push to stop the climb: nothing, or less.
+        push = (A @ g[..., None]).clamp_max(0).mT * self.on  # k x s x J
+        free = _free(g[:, None] - push @ A, room)
+        curvature = H[:, None] - (push @ C.flatten(2)).view(k, -1, d, d)
+        A_on = torch.where(free[..., None, :] & self.is_on, A[:, None], 0)  # k x s x J x d
+        right = torch.cat([torch.where(free, g[:, None], 0)[..., None], A_on.mT], dim=-1)
+        answer = self._climbs(curvature, free, right)
         climb, pull = answer[..., :1], answer[..., 1:]  # k x s x t x d x (1, J)
-        joint = A_on @ pull + self.idle[:, None]
-        back = pull @ solved(joint, self.near_eye.expand_as(joint), self.near_eye)
-        short = A_on @ climb
+        A_on = A_on[:, :, None]
+        back = solved(A_on @ pull + self.idle[:, None], pull.mT, self.near_eye).mT
+        aim = (self.inside - c[:, None]) * self.on  # k x s x J
+        p = climb + back @ (aim[:, :, None, :, None] - A_on @ climb)
+        p = _shortened(p[..., 0])
+        bend = _bent(p, C) * self.half_on  # k x s x t x J
+        p = p - (back @ bend[..., None])[..., 0]
+        return p.flatten(1, 2).clamp(*room)
 
-        def step(target: Tensor) -> Tensor:  # k x s x t x J
-            return shortened((climb + back @ (target[..., None] - short))[..., 0])
+    def _climbs(self, curvature: Tensor, free: Tensor, right: Tensor) -> Tensor:
+        """Minus the damped curvatures, inverted, times slopes.
 
-        on = self.on[:, None]
-        aim = on * (self.inside - c[:, None, None])
-        bend = on * _bent(step(aim), C)
-        full, safe = step(aim - bend), step(aim - bend + 0.2 * bend.abs())
-        p = torch.cat([full, safe], dim=1).flatten(1, 2)
-        p = p.clamp(*room)  # k x t x d
-        gain = (p @ g[..., None])[..., 0] + _bent(p, H[:, None])[..., 0]
-        slack = c[:, None] + p @ A.mT + _bent(p, C)
-        outside = (slack < -0.1 * p.norm(dim=-1, keepdim=True)).any(dim=-1)
-        gain = torch.where(outside | gain.isnan(), -torch.inf, gain)
-        best = gain.topk(min(_NUM_STEPS, gain.shape[-1]), dim=-1).indices
-        return p.gather(1, best[..., None].expand(-1, -1, d))
+        Args:
+            curvature: ``... x d x d``.
+            free: ``... x d``: the coordinates that may move.
+            right: ``... x d x (1 + J)``: slopes; of the first the norm counts.
 
-    def _damped(self, curvature: Tensor, free: Tensor) -> Tensor:
-        """Minus the curvatures ``... x d x d`` along free coordinates, damped: ``... x t x d x
-        d``."""
-        curvature = torch.where(free[..., None] & free[..., None, :], curvature, 0)
-        size = torch.linalg.vector_norm(curvature, dim=(-2, -1))
-        return size[..., None, None, None] * self.dampings - curvature.unsqueeze(-3)
-
-    def _nearest(self, near: list[Quadratic]) -> Quadratic:
-        """The nearest constraints of each start, in units of distance."""
-        c, A, C = (torch.stack(parts, dim=1) for parts in zip(*near, strict=True))
-        length = A.norm(dim=-1).clamp_min(torch.finfo(A.dtype).tiny)
-        c, A, C = c / length, A / length[..., None], C / length[..., None, None]
-        if len(near) <= NUM_NEAR:
-            return Quadratic(c, A, C)
-        rows = c.topk(NUM_NEAR, dim=1, largest=False).indices
-        d = A.shape[-1]
-        return Quadratic(
-            c.gather(1, rows),
-            A.gather(1, rows[..., None].expand(-1, -1, d)),
-            C.gather(1, rows[..., None, None].expand(-1, -1, d, d)),
-        )
+        Returns:
+            ``... x t x d x (1 + J)``.
+        """
+        both = free[..., None] & free[..., None, :]
+        joint = torch.cat([torch.where(both, curvature, 0), right], dim=-1)
+        part = joint[..., : free.shape[-1] + 1]
+        size = torch.linalg.vector_norm(part, dim=(-2, -1), keepdim=True).unsqueeze(-3)
+        return -_eliminated(joint.unsqueeze(-3) - size * self.dampings, self.eye)
 
 
 def solved(A: Tensor, B: Tensor, eye: Tensor) -> Tensor:
-    """A^-1 B for many small positive matrices, ``... x n x n`` and ``... x n x m``, by elimination
-    without pivots; anything where A is not positive.
+    """A^-1 B for many small definite matrices, ``... x n x n`` and ``... x n x m``; anything where
+    A is not definite.
 
     No library of linear algebra: what those do with small batches on CUDA may stop the host.
     """
-    n = A.shape[-1]
-    AB = torch.cat([A, B], dim=-1)
+    return _eliminated(torch.cat([A, B], dim=-1), eye)
+
+
+def _eliminated(AB: Tensor, eye: Tensor) -> Tensor:
+    """A^-1 B, by elimination without pivots."""
+    n = len(eye)
     for i in range(n):
         row = AB[..., i : i + 1, :] / AB[..., i : i + 1, i : i + 1]
         AB = torch.addcmul(AB, eye[:, i : i + 1] - AB[..., i : i + 1], row)
     return AB[..., n:]
 
 
-def shortened(p: Tensor) -> Tensor:
+def _shortened(p: Tensor) -> Tensor:
     """Steps ``... x d`` of the longest length at most."""
     length = torch.linalg.vector_norm(p, dim=-1, keepdim=True)
     return p / (length / LONGEST).clamp_min(1)
@@ -162,6 +161,21 @@ def _free(pull: Tensor, room: Tensor) -> Tensor:
 
 
 def _bent(p: Tensor, C: Tensor) -> Tensor:
-    """p' C p / 2 of steps ``k x ... x d`` and matrices ``k x J x d x d``: ``k x ... x J``."""
+    """p' C p of steps ``k x ... x d`` and matrices ``k x J x d x d``: ``k x ... x J``."""
     squares = (p[..., None] * p[..., None, :]).flatten(-2)
-    return ((squares.flatten(1, -2) @ C.flatten(2).mT) / 2).view(*p.shape[:-1], C.shape[1])
+    return (squares.flatten(1, -2) @ C.flatten(2).mT).view(*p.shape[:-1], C.shape[1])
+
+
+def _nearest(c: Tensor, A: Tensor, C: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Values, gradients and Hessians of the nearest constraints of each start, in units of
+    distance."""
+    length = torch.linalg.vector_norm(A, dim=-1).clamp_min(torch.finfo(A.dtype).tiny)
+    c, A, C = c / length, A / length[..., None], C / length[..., None, None]
+    if c.shape[-1] <= NUM_NEAR:
+        return c, A, C
+    rows = c.topk(NUM_NEAR, dim=1, largest=False).indices
+    return (
+        c.gather(1, rows),
+        A.take_along_dim(rows[..., None], 1),
+        C.take_along_dim(rows[..., None, None], 1),
+    )

@@ -2,6 +2,7 @@
 
 import pickle
 from copy import deepcopy
+from operator import is_not
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch.testing import assert_close
 
 from benchmarks.common.pretend_cuda import PretendCUDA, following_memory
 from botorch_ext.models import FinitePosterior, row_blocks
+from botorch_ext.models.growing_rows import GrowingTriangle, identity
 from botorch_ext.models.row_blocks import RowBlocks
 
 WIDTH, BLOCK = 50, 7
@@ -177,3 +179,21 @@ def test_many_observations_at_once_take_no_more(monkeypatch):
             posterior.remove(100)
         rest = 3 * posterior.factor.triangle.capacity**2 * 8 + 20 * N * 8
         assert memory.growth <= (n + 3 * block) * N * 8 + rest
+
+
+def test_a_million_candidates_have_18000_observations_in_139_gib():
+    like = torch.empty((), dtype=torch.float64, device="meta")  # sizes without memory
+    V, L = RowBlocks(like, (64, 10**6)), GrowingTriangle(identity(like, 64), 1.25)
+    row, corner = like.new_empty(1, 10**6), like.new_empty(1, 1)
+    held, peak = [], 0
+    for n in range(18_000):
+        V.append(row)
+        L.extend(like.new_empty(1, n), corner)
+        buffers = [block._buffer for block in V._blocks] + [L._buffer]
+        if len(buffers) != len(held) or any(map(is_not, buffers, held)):
+            living = {id(buffer): buffer.nbytes for buffer in held + buffers}  # while it grows
+            held, peak = buffers, max(peak, sum(living.values()))
+    assert V.num_rows == L.num_rows == 18_000
+    assert peak > 18_000 * 10**6 * 8
+    # Beside them: candidates, differences in ten columns, and vectors as long as the candidates.
+    assert peak + (3 * 10 + 20) * 10**6 * 8 < 139 * 2**30

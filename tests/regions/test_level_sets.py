@@ -1,4 +1,5 @@
-"""Sets whose volume and uniform distribution are known exactly.
+"""Sets whose volume and uniform distribution are known exactly; points move as on a CPU and as on a
+GPU.
 
 Tests at random have fixed seeds; the stated false-alarm rates are those of a new seed.
 """
@@ -9,7 +10,17 @@ import pytest
 import torch
 from scipy.stats import chisquare, norm
 
+from benchmarks.common.pretend_cuda import PretendCUDA, budget
+from botorch_ext.regions import level_sets
 from botorch_ext.regions.level_sets import NUM_GROUPS, hit_and_run, sample_level_set
+
+
+@pytest.fixture(autouse=True, params=["draw by draw", "at once"])
+def form(request, monkeypatch):
+    if request.param == "at once":
+        monkeypatch.setattr(level_sets, "_moved_draw_by_draw", level_sets._moved_at_once)
+    return request.param
+
 
 SMALL, LARGE = torch.tensor([[0.2, 0.3], [0.75, 0.6]], dtype=torch.float64)
 
@@ -176,3 +187,23 @@ def test_the_same_generator_gives_the_same_points():
         runs.append(sample_level_set(strip, U, 64, 8, generator))
     assert bool((runs[0].points == runs[1].points).all())
     assert runs[0].volume == runs[1].volume
+
+
+def test_where_nothing_is_hit_points_stay(form):
+    U, generator = uniform(50, 3, seed=1)
+
+    def only_here(X, level=0.0):
+        return (X[:, None] == U).all(dim=-1).any(dim=-1).double() - 1
+
+    end, values = moved(only_here, U, 2, U[:9], generator)
+    assert torch.equal(end, U) and bool((values == 0).all())
+
+
+def test_on_a_gpu_the_random_numbers_come_in_one_upload(form):
+    with PretendCUDA():
+        U, generator = uniform(64, 3, seed=1)
+        U = 0.4 * U.to("cuda")
+        values = 0.4 - U[:, 0]
+        with budget(uploads=1, stops=1):
+            end, _ = hit_and_run(lambda X, level: 0.4 - X[:, 0], U, values, 0.0, 5, U, generator)
+        assert bool((end[:, 0] <= 0.4).all()) and bool((end != U).any())

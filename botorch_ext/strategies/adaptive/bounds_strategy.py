@@ -293,7 +293,7 @@ class BoundsStrategy(Strategy):
             self.judge.weights(self),
         )
         pick = self.search.best(bounds, turn)
-        at = pick.info["index"] if bounds.of_candidates is not None else None
+        at = pick.info["index"] if bounds.on_candidates else None
         place = with_context(pick.x, choices.context) if at is None else at
         info = pick.info | self._record(bounds, pick.model, place, pick.numbers)
         if pick.opponent is not None:
