@@ -18,6 +18,8 @@ _SUFFICIENT, _SHORTEST = 1e-4, 2.0**-20
 _MAX_IDLE = 8
 # Steps that the host does not look at where waiting costs more than arithmetic.
 _UNSEEN = 7
+# Steps of a descent that is worth recording, which takes about as long as eight of them.
+_LEAST_RECORDED = 16
 
 
 class CutBall(NamedTuple):
@@ -191,6 +193,7 @@ def descend(
     if starts.is_cuda:
         # Shapes never change: launches and waiting cost more than arithmetic.
         going = going.aimed(ball.norm)
+        recordable = recordable and max_iterations >= _LEAST_RECORDED
         steps = loop(lambda now: stepped(now).aimed(ball.norm), going, recordable)
         for start in range(0, max_iterations, _UNSEEN):
             going = steps(min(_UNSEEN, max_iterations - start))

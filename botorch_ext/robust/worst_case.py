@@ -179,7 +179,8 @@ def maximize_worst_case(
     for position, single in singles.items():
         objective = WorstCase(single, hasty)
         starts = X[spread_best(values[position], X, box, _NUM_STARTS)]
-        starts = torch.cat([X[top[position, least[:, position].argmax()]].unsqueeze(0), starts])
+        best = least[:, position].argmax(dim=0, keepdim=True)
+        starts = torch.cat([X[top[position][best]], starts])
         U, heights = feasible_ascent(
             on_unit_cube(objective.value_and_gradient, box, values),
             box.to_unit(starts),

@@ -4,6 +4,7 @@ from gpytorch.kernels import MaternKernel, RBFKernel
 from torch.nn.functional import max_pool3d
 from torch.testing import assert_close
 
+from benchmarks.common.pretend_cuda import PretendCUDA, counting
 from botorch_ext import Box, CandidateModels
 from botorch_ext.robust.box_balls import BoxBalls
 from botorch_ext.robust.perturbations import Perturbations
@@ -13,16 +14,17 @@ from botorch_ext.search.models import UpperBounds
 from tests.helpers import tolerance
 
 
-def upper_bounds(dim, num_models, seed=0, num_data=20):
+def upper_bounds(dim, num_models, seed=0, num_data=20, device="cpu"):
     """Models of two forms, not in the order of the parts they make."""
     box = Box([[2.0] * dim, [4.0] * dim])
     kernels = [(RBFKernel() if i % 2 else MaternKernel(nu=2.5)).double() for i in range(num_models)]
     for i, kernel in enumerate(kernels):
         kernel.lengthscale = torch.tensor(0.4 + 0.2 * i, dtype=torch.float64)
-    models = CandidateModels(kernels, 0.01)
+    models = CandidateModels(kernels, 0.01, device=device)
     X = box.sample(num_data, seed)
-    models.add(X, torch.sin(3 * X.sum(dim=-1) + seed))
-    widths = torch.linspace(1.5, 2.5, num_models, dtype=torch.float64)
+    models.add(X.to(device), torch.sin(3 * X.sum(dim=-1) + seed).to(device))
+    widths = torch.linspace(1.5, 2.5, num_models, dtype=torch.float64).to(device)
+    box = box.to(device=device)
     return UpperBounds(models, widths, 0.1 * widths), box
 
 
@@ -172,6 +174,36 @@ def test_few_descents_go_to_ridges_that_lead_to_the_same_top(monkeypatch):
     monkeypatch.setattr(WorstCase, "cuts", counted)
     maximize_worst_case(bounds, Perturbations(0.2).on(box), 0)
     assert 0 < len(seen) < 35  # 50 where the next best is always climbed on
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+@pytest.mark.parametrize("num_models", [1, 3])
+def test_searches_are_the_same_on_the_device_and_by_graphs(norm, num_models):
+    found, tallies = [], []
+    for device, graphs in (("cpu", False), ("cuda", False), ("cuda", True)):
+        with PretendCUDA(graphs=graphs):
+            bounds, box = upper_bounds(2, num_models, device=device)
+            balls = Perturbations(0.25, norm).on(box)
+            with counting() as tally:
+                x, position = maximize_worst_case(bounds, balls, 0)
+                z, opponent = lowest_bound(bounds, balls, x)
+            found.append((x.cpu(), z.cpu(), position, opponent))
+            tallies.append(tally)
+    _, alone, together = tallies
+    assert alone.num_stops <= 200 and not alone.nondeterministic
+    assert together.replays and together.num_stops <= alone.num_stops
+    for a, b in zip(found[1], found[2], strict=True):
+        assert_close(a, b, rtol=0, atol=0)
+    (x, z, *positions), (y, w, *others) = found[:2]
+    assert positions == others
+    at_x, at_y = WorstCase(*of_cpu(num_models, positions[0], norm)).value(torch.stack([x, y]))
+    assert_close(at_x, at_y, **tolerance(torch.float64))
+    assert_close(z, w, rtol=0, atol=1e-4)
+
+
+def of_cpu(num_models, position, norm):
+    bounds, box = upper_bounds(2, num_models)
+    return bounds.select([position]), Perturbations(0.25, norm).on(box)
 
 
 def test_extra_centres_are_screened():
