@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 import torch
@@ -11,8 +12,8 @@ from torch import Tensor
 
 # Steps done one operation after another before one is recorded: libraries get ready in them.
 _WARM_UP = 2
-# Recording a step takes about as long as so many of them.
-_LEAST_REPLAYS = 8
+# Of fewer steps none is recorded.
+_LEAST = 10
 
 _State = TypeVar("_State", bound=tuple[Any, ...])
 
@@ -21,19 +22,25 @@ class Repeats:
     """A step that is done again and again; on CUDA it is recorded once and replayed, so that all of
     its kernels are launched together.
 
+    The device is to be waited for before an object of this class is let go.
+
     Args:
         step: Reads and writes tensors that stay where they are, of shapes that stay the same; draws
             no random numbers, and asks the device for nothing.
         device: Where the tensors are.
         recordable: Whether the step keeps to that. Otherwise it is done each time anew.
+        most: How often it is done at most.
 
     Warns:
         RuntimeWarning: CUDA could not record the step, which is then done each time anew.
     """
 
-    def __init__(self, step: Callable[[], None], device: torch.device, recordable: bool) -> None:
+    def __init__(
+        self, step: Callable[[], None], device: torch.device, recordable: bool, most: int
+    ) -> None:
         self._step, self._device = step, device
-        self.records = recordable and torch.cuda.is_available() and device.type == "cuda"
+        on_cuda = torch.cuda.is_available() and device.type == "cuda"
+        self.records = recordable and most >= _LEAST and on_cuda
         self._graph: Any = None
 
     def __call__(self, times: int) -> None:
@@ -46,40 +53,52 @@ class Repeats:
 
     def _record(self) -> None:
         """Does the first steps and records the next one."""
-        with torch.cuda.device(self._device):
-            here, aside = torch.cuda.current_stream(), torch.cuda.Stream()
-            aside.wait_stream(here)
-            with torch.cuda.stream(aside):
-                for _ in range(_WARM_UP):
-                    self._step()
-            graph = torch.cuda.CUDAGraph()
+        here, aside = (
+            torch.cuda.current_stream(self._device),
+            _side_stream(torch.cuda.Stream, self._device),
+        )
+        aside.wait_stream(here)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.stream(aside):
+            for _ in range(_WARM_UP):
+                self._step()
             try:
-                with torch.cuda.graph(graph, stream=aside):
+                # `torch.cuda.graph` would wait for the device and give its cached memory back;
+                # other threads may use it meanwhile.
+                graph.capture_begin(capture_error_mode="thread_local")
+                try:
                     self._step()  # recorded, not done
+                finally:
+                    graph.capture_end()
                 self._graph = graph
             except RuntimeError as error:
                 self.records = False
-                warnings.warn(f"a step is not recorded: {error}", RuntimeWarning, stacklevel=2)
-            here.wait_stream(aside)
+                why = error.__context__ or error
+                warnings.warn(f"a step is not recorded: {why}", RuntimeWarning, stacklevel=2)
+        here.wait_stream(aside)
+
+
+@cache
+def _side_stream(stream: Callable[[torch.device], Any], device: torch.device) -> Any:
+    """One for all recordings: libraries keep memory for each stream they have seen."""
+    return stream(device)
 
 
 def repeat(step: Callable[[], None], times: int, device: torch.device, recordable: bool) -> None:
-    """Does a step several times, as `Repeats` where that pays; then the device is waited for.
+    """Does a step several times, as `Repeats`; then the device is waited for where it was recorded.
 
     Args:
         step: As for `Repeats`, and so are ``device`` and ``recordable``.
         times: How often.
     """
-    repeats = Repeats(step, device, recordable and times >= _WARM_UP + _LEAST_REPLAYS)
+    repeats = Repeats(step, device, recordable, times)
     repeats(times)
     if repeats.records:
-        # The graph and its memory may go only when all is done.
-        with torch.cuda.device(device):
-            torch.cuda.current_stream().synchronize()
+        torch.cuda.current_stream(device).synchronize()
 
 
 def loop(
-    body: Callable[[_State], _State], state: _State, recordable: bool
+    body: Callable[[_State], _State], state: _State, recordable: bool, most: int
 ) -> Callable[[int], _State]:
     """A function that applies a body so often, from where it ended the time before.
 
@@ -87,11 +106,10 @@ def loop(
 
     Args:
         body: Takes a named tuple of tensors to one of the same shapes; otherwise as the step of
-            `Repeats`.
+            `Repeats`. What it changes is new, and no part of what it was given under another name.
         state: What it begins with.
-        recordable: As for `Repeats`.
+        recordable: As for `Repeats`, and so is ``most``.
     """
-    device = state[0].device
 
     def step() -> None:
         # What the body works out is all there before any of it is written.
@@ -99,7 +117,7 @@ def loop(
             if new is not old:
                 old.copy_(new)
 
-    repeats = Repeats(step, device, recordable)
+    repeats = Repeats(step, state[0].device, recordable, most)
     if repeats.records:
         state = type(state)(*(part.clone() if isinstance(part, Tensor) else part for part in state))
 

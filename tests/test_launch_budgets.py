@@ -23,7 +23,7 @@ BUDGETS = {
     "plan, finite, N=10k, q=300, per point": (Most(28, 0.025), Most(None, 0.05)),
     "plan, box, d=6, q=99, per point": (Most(137, 1.5), Most(120, 0.5)),
     "ec_gp_ucb, box, d=6, n=500, ask, mean of 4": (Most(5500, 10), Most(None, 12)),
-    "he_gp_ucb, box, d=4, n=200, 16 models, ask, mean of 4": (Most(3840, 17), Most(4000, 24)),
+    "he_gp_ucb, box, d=4, n=200, 16 models, ask, mean of 4": (Most(3900, 17), Most(4000, 24)),
     "he_gp_ucb, finite, N=2500, 32 models, ask and tell": (Most(62, 1), Most(None, 1)),
     "stable_opt, box, d=2, n=50, ask": (Most(66000, 147), Most(None, 200)),
     "bpe_delay, box, opening of a round of about 500 points": (Most(268, 2.3), Most(None, 0.6)),

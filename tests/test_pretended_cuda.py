@@ -271,8 +271,11 @@ def test_memory_is_what_lives_at_once():
 
 def _recorded(step):
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    graph.capture_begin()
+    try:
         step()
+    finally:
+        graph.capture_end()
     return graph
 
 

@@ -24,7 +24,13 @@ def as_torchrun_starts_it(monkeypatch):
     """The environment of the only process of a group; afterwards there is no group."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    group = {"RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    group = {
+        "RANK": 0,
+        "LOCAL_RANK": 0,
+        "WORLD_SIZE": 1,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port,
+    }
     for name, value in (group | {"GLOO_SOCKET_IFNAME": "lo"}).items():
         monkeypatch.setenv(name, str(value))
     yield

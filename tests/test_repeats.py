@@ -1,6 +1,6 @@
 """Repeats: a step that is recorded as a graph and replayed does what it does done anew."""
 
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import pytest
@@ -54,6 +54,41 @@ def test_a_batch_is_the_same_by_graphs(kernel, constrained):
         assert_close(one, other, rtol=0, atol=0)
 
 
+def noisy(dim, n=30):
+    generator = torch.Generator().manual_seed(0)
+    X = torch.rand(n, dim, generator=generator, dtype=torch.float64)
+    return X.to(CUDA), (6 * X).sin().sum(dim=-1).to(CUDA)
+
+
+def gp_ucb(box):
+    return bx.algorithms.gp_ucb(
+        box, matern(0.3), noise_variance=1e-2, width=2.0, initial=noisy(box.dim)
+    )
+
+
+def he_gp_ucb(box):
+    models = bx.CandidateModels.lengthscales(
+        rbf(1.0), [0.1, 0.2, 0.4, 0.8], noise_variance=1e-2, device=CUDA
+    )
+    return bx.algorithms.he_gp_ucb(box, models, width=2.0, noise_std=0.1, initial=noisy(box.dim))
+
+
+def stable_opt(box):
+    return bx.algorithms.stable_opt(
+        box, rbf(0.3), noise_variance=1e-2, width=2.0, radius=0.1, initial=noisy(box.dim)
+    )
+
+
+@pytest.mark.parametrize("method", [gp_ucb, he_gp_ucb, stable_opt])
+def test_an_ask_is_the_same_by_graphs(method):
+    asked = []
+    for graphs in (False, True):
+        with PretendCUDA(graphs=graphs), counting() as tally:
+            asked.append(method(bx.Box([[0.0] * 2, [1.0] * 2], device=CUDA)).ask().x.host)
+            assert (tally.replays > 0) == graphs
+    assert_close(*asked, rtol=0, atol=0)
+
+
 class Counting:
     """A CUDA that does nothing while it records and once more at each replay."""
 
@@ -61,24 +96,23 @@ class Counting:
         self.done = self.replays = self.recorded = 0
         self.recording = False
         self.order = []
-        stream = type("Stream", (), {})
+        stream = type("Stream", (), {"__init__": lambda self, device: None})
         for name in ("wait_stream", "synchronize"):
             setattr(stream, name, lambda _, *other, name=name: self.order.append(name))
         for name, fake in {
             "is_available": lambda: True,
-            "device": lambda device: nullcontext(),
             "stream": lambda stream: nullcontext(),
             "Stream": stream,
             "current_stream": stream,
             "CUDAGraph": lambda: self,
-            "graph": self.graph,
         }.items():
             monkeypatch.setattr(torch.cuda, name, fake)
 
-    @contextmanager
-    def graph(self, graph, stream):
+    def capture_begin(self, capture_error_mode):
+        assert capture_error_mode == "thread_local"
         self.recording = True
-        yield
+
+    def capture_end(self):
         self.recording = False
 
     def step(self):
@@ -106,13 +140,20 @@ def test_what_is_recorded_is_replayed_for_all_other_times(times, monkeypatch):
 
 
 def test_what_cuda_does_not_record_is_done_each_time(monkeypatch):
-    def refused(graph, stream):
-        raise RuntimeError("CUDA error: operation not permitted when stream is capturing")
-
     cuda = Counting(monkeypatch)
-    monkeypatch.setattr(torch.cuda, "graph", refused)
-    with pytest.warns(RuntimeWarning, match="not recorded: CUDA error"):
-        repeat(cuda.step, 40, CUDA, recordable=True)
+
+    def step():
+        if cuda.recording:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        cuda.step()
+
+    def invalid():
+        cuda.recording = False
+        raise RuntimeError("operation failed due to a previous error during capture")
+
+    cuda.capture_end = invalid
+    with pytest.warns(RuntimeWarning, match="not recorded: operation not permitted"):
+        repeat(step, 40, CUDA, recordable=True)
     assert (cuda.done, cuda.replays) == (40, 0)
 
 
@@ -136,7 +177,7 @@ def test_a_loop_goes_on_from_where_it_was(graphs, recordable):
         expected = body(expected)
     with PretendCUDA(graphs=graphs), counting() as tally:
         state = State(*(part.to(CUDA) for part in first))
-        run = loop(body, state, recordable)
+        run = loop(body, state, recordable, 11)
         for times in (1, 4, 6):  # the second one records
             state = run(times)
         assert tally.replays == (8 if graphs and recordable else 0)

@@ -10,6 +10,8 @@ blocks on the CPU. Writes benchmarks/results/gpu.
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -30,12 +32,11 @@ _LIMIT = 600  # seconds of a block
 _BENCHMARKS = Path(__file__).parent.parent
 
 
-def _performance(module: str, setting: Setting) -> None:
-    """A module of benchmarks.performance, on the device and on the CPU of the same machine."""
-    for device in {setting.device.type, "cpu"}:
-        command = [sys.executable, "-m", f"benchmarks.performance.{module}", "--device", device]
-        command += ["--output", str(setting.output)] + ["--smoke"] * setting.smoke
-        subprocess.run(command, check=True)
+def _performance(module: str, device: str, setting: Setting) -> None:
+    """A module of benchmarks.performance, on the GPU or on the CPU of the same machine."""
+    command = [sys.executable, "-m", f"benchmarks.performance.{module}", "--device", device]
+    command += ["--output", str(setting.output)] + ["--smoke"] * setting.smoke
+    subprocess.run(command, check=True)
 
 
 BLOCKS: Mapping[str, Callable[[Setting], None]] = {
@@ -43,8 +44,9 @@ BLOCKS: Mapping[str, Callable[[Setting], None]] = {
     "micro": measure_micro,
     "paths": measure_paths,
     **{
-        f"performance-{module}": partial(_performance, module)
+        f"performance-{module}-{device}": partial(_performance, module, device)
         for module in ("foundation", "phased", "models", "contextual", "easy")
+        for device in ("cuda", "cpu")
     },
     "large": measure_large,
     "shards": measure_shards,
@@ -72,19 +74,27 @@ def main(argv: list[str] | None = None) -> None:
     names = _IN_SMOKE if given.smoke else tuple(BLOCKS) if has_gpu else ("paths", "shards")
     if not has_gpu and not given.smoke:
         print("There is no GPU here: paths are counted and predicted, and timed on the CPU.")
-    failed = [name for name in names if not _passed(name, given.smoke)]
+    failed = [name for name in names if not _passed(name, given.smoke, output)]
     if failed:
         sys.exit(f"blocks that failed or took over {_LIMIT} s: {', '.join(failed)}")
 
 
-def _passed(name: str, smoke: bool) -> bool:
+def _passed(name: str, smoke: bool, output: Path) -> bool:
     print(f"== {name}", flush=True)
     start = time.perf_counter()
     command = [sys.executable, "-m", "benchmarks.gpu", "--block", name] + ["--smoke"] * smoke
+    # A session of its own: what the block has started ends with it.
+    process = subprocess.Popen(command, start_new_session=True)
     try:
-        code = subprocess.run(command, timeout=_LIMIT).returncode
-    except subprocess.TimeoutExpired:
-        code = 1
+        code = process.wait(_LIMIT)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt) as error:
+        os.killpg(process.pid, signal.SIGKILL)
+        code = process.wait()
+        if isinstance(error, KeyboardInterrupt):
+            raise
+    page = output / f"{name}.md"
+    if page.exists():
+        print(page.read_text())
     print(f"== {name}: {'passed' if code == 0 else 'FAILED'}, {time.perf_counter() - start:.0f} s")
     return code == 0
 

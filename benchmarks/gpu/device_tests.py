@@ -1,4 +1,4 @@
-"""Tests on the GPU: all that take a device, on the real one."""
+"""Tests on the GPU: all that take a device, on the real one, and its own kernels."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from benchmarks.gpu.setting import Setting
 
 
 def run_device_tests(setting: Setting) -> None:
-    """Runs every test that takes a device on CUDA and writes how many passed, and which did not.
+    """Runs the tests that take a device on CUDA, and those of kernels in Triton; writes how many
+    passed, and which did not.
 
     Raises:
         SystemExit: A test failed.
     """
     report = setting.output / "tests.xml"
-    command = [sys.executable, "-m", "pytest", "-q", "-k", "cuda and not pretended"]
+    command = [sys.executable, "-m", "pytest", "-q", "-k", "(cuda and not pretended) or fused"]
     command += ["--junitxml", str(report)]
     if find_spec("xdist") is not None:
         command += ["-n", "4"]
+    report.unlink(missing_ok=True)
     code = subprocess.run([*command, "tests"]).returncode
+    if not report.exists():
+        sys.exit(f"pytest wrote no report, and ended with {code}")
     cases = list(ElementTree.parse(report).getroot().iter("testcase"))
     report.unlink()
     failed = [

@@ -153,6 +153,7 @@ def _defects(setting: Setting) -> list[Row]:
         f"device='{device.type}'); print(float(torch.cdist(X[:{many}], X).sum()) > 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    outcome = "works" if done.returncode == 0 else done.stderr.strip().splitlines()[-1][:80]
+    last = (done.stderr.strip() or f"exit {done.returncode}").splitlines()[-1][:80]
+    outcome = "works" if done.returncode == 0 else last
     rows.append(_row(f"torch.cdist of {many} x 1e6", "", "fails", outcome.replace("|", "/")))
     return rows

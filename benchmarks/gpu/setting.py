@@ -31,7 +31,7 @@ class Setting:
         return self.device.type == "cuda"
 
     def write(self, name: str, title: str, text: str, rows: Sequence[Row]) -> None:
-        """Prints a table and writes ``name``.md and ``name``.csv.
+        """Writes a table as ``name``.md and ``name``.csv.
 
         Args:
             name: Of the files.
@@ -42,6 +42,5 @@ class Setting:
         machine = f"On {describe_machine(self.device)}"
         where = machine if self.has_gpu else f"{machine}; **there was no GPU**"
         page = f"# {title}\n\n{where}. {text}\n\n{markdown_table(rows)}"
-        print(page)
         (self.output / f"{name}.md").write_text(page)
         write_csv(self.output / f"{name}.csv", rows)

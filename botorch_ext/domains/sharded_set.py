@@ -30,7 +30,8 @@ class ShardedSet(FiniteSet):
         group: The processes, after ``torch.distributed.init_process_group``; None for all.
 
     Raises:
-        ValueError: As for `FiniteSet`, fewer points than processes, or no process group.
+        ValueError: As for `FiniteSet`, fewer points than processes, or no process group that
+            holds this process.
     """
 
     group: dist.ProcessGroup | None
@@ -46,6 +47,8 @@ class ShardedSet(FiniteSet):
         if not dist.is_available() or not dist.is_initialized():
             raise ValueError("group must be one of torch.distributed, which is not initialised")
         size = dist.get_world_size(group)
+        if size < 0:
+            raise ValueError("group must hold this process")
         if self.num_points < size:
             raise ValueError(
                 f"points must be at least one for each process, got {self.num_points} for {size}"

@@ -55,7 +55,11 @@ class Shard(Immutable):
     def from_owners(self, columns: Tensor, rows: int | Tensor) -> Tensor:
         """As `columns`, of columns of which those of other processes' rows are any numbers."""
         own = (rows >= self.start) & (rows < self.stop)
-        shared = (columns * own).contiguous()
+        if isinstance(own, Tensor):
+            shared = torch.where(own, columns, 0)
+        else:
+            shared = columns.clone() if own else torch.zeros_like(columns)
+        shared = shared.contiguous()
         dist.all_reduce(shared, group=self.group)  # sums, of which one term is not 0
         return shared
 

@@ -208,8 +208,9 @@ class GrowingCholesky:
     def room(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """The buffers of L, z, y, gains and jitter, with room for another row: who writes it there
         calls `count_row`."""
+        L = self.triangle.room()
         self._reserve(self.num_points + 1)
-        return self.triangle.room(), self.z, self.y, self.gains, self.jitter
+        return L, self.z, self.y, self.gains, self.jitter
 
     def count_row(self, pending: bool) -> None:
         """Takes in the row that was written where there was `room`; pending rows before it leave no

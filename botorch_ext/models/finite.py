@@ -71,7 +71,7 @@ class FinitePosterior(GrowingPosterior):
         self.candidates, self.shard = candidates, shard
         if shard is not None:
             candidates = candidates[shard.start : shard.stop]
-        self._own_candidates = candidates
+        self._own_candidates = candidates.contiguous()
         self.noise_variance = noise.expand(batch).clone()
         self.factor = GrowingCholesky(self.noise_variance, capacity)
         shape = (*batch, len(candidates))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
@@ -61,8 +60,11 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
         return values[..., rows] if self.shard is None else self.shard.columns(values, rows)
 
     def checksum(self) -> Tensor:
-        """A number that is the same where the data are, ``(1,)``."""
-        return torch.stack([part.model.factor.z.sum() for part in self.parts]).sum(0, keepdim=True)
+        """A number that is the same where values and points are, ``(1,)``."""
+        factors = [part.model.factor for part in self.parts]
+        return sum(
+            ((f.z + f.gains).sum().view(1) for f in factors), self.noise_variance.new_zeros(1)
+        )
 
     def add_candidate(self, index: int, y: float | None) -> None:
         """Adds an observation at one candidate.

@@ -6,6 +6,7 @@ They compute what `FinitePosterior.add_candidate` and the argmax of the bounds d
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -83,7 +84,7 @@ def enter(
     _launch(
         _enter,
         -(-N // _COLUMNS),
-        candidates.contiguous(),
+        candidates,
         point.contiguous(),
         kernel.inverse_lengthscale,
         noise_variance if scale is None else scale,
@@ -94,7 +95,7 @@ def enter(
         *(cross.stride(0), len(cross), to.first, N, dim, to.L.stride(0)),
         RATE=RATES[kernel.nu],
         SMOOTHNESS=0 if kernel.nu == math.inf else int(2 * kernel.nu),
-        FLOOR=float(least_pivot(torch.ones((), dtype=candidates.dtype))),
+        FLOOR=_floor(candidates.dtype),
         HAS_LENGTHSCALES=kernel.inverse_lengthscale.numel() > 1,
         HAS_SCALE=scale is not None,
         HAS_EARLIER=earlier is not None,
@@ -125,6 +126,11 @@ def highest(mean: Tensor, variance: Tensor, width: Tensor, offset: Tensor) -> Te
     _launch(_highest_of_each, programs, *arguments, N, NUMBERS=_NUMBERS)
     _launch(_highest_of_all, 1, *arguments, read, programs, NUMBERS=_NUMBERS)
     return read
+
+
+@cache
+def _floor(dtype: torch.dtype) -> float:
+    return float(least_pivot(torch.ones((), dtype=dtype)))
 
 
 def _launch(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> None:

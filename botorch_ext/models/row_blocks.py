@@ -11,7 +11,7 @@ from torch import Tensor
 
 from botorch_ext.models.growing_rows import GrowingRows
 
-# A million candidates in float64 have 67 rows in a block, and 268 blocks at 18,000 observations:
+# A million candidates in float64 have 67 rows in a block, and 269 blocks at 18,000 observations:
 # 134 GiB of rows and less than one block without any, within the 139 GiB of an H200.
 _MOST_BYTES = 2**29
 _GROWTH = 1.5

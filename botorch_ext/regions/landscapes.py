@@ -5,12 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from botorch_ext.kernels.batching import same_kernel
 from botorch_ext.regions.conditional_variance import ConditionalVariance
 from botorch_ext.regions.constraints import inverse_factor
 from botorch_ext.regions.region import Region
-
-# Two kernels that agree to the last digit at so many points are the same.
-_NUM_COMPARED = 16
 
 
 class Apart:
@@ -110,21 +108,18 @@ class Together:
         return v, variance, std, torch.addcmul(mean, self.width, std) - self.level
 
 
-def landscape(
-    region: Region, variances: ConditionalVariance, population: Tensor
-) -> Apart | Together:
-    """The landscape of a batch.
+def landscape(region: Region, variances: ConditionalVariance) -> Apart | Together:
+    """The landscape of a batch. Where variance and constraints go together the former goes on in
+    the memory of the landscape.
 
     Args:
         region: Where the points lie.
         variances: What they climb.
-        population: ``m x d`` points of the region, of which the first tell kernels apart.
     """
     models = [constraint.model for constraint in region.constraints]
     known = all(constraint.is_closed_form for constraint in region.constraints)
     if not models or not known or not variances.is_closed_form:
         return Apart(region, variances)
-    some = population[:_NUM_COMPARED]
-    K, *others = (m.kernel_function(some, some) for m in (variances.model, *models))
-    is_one = bool(torch.stack([(other == K).all() for other in others]).all())
+    kernel = variances.model.kernel
+    is_one = all(same_kernel(kernel, model.kernel) for model in models)
     return (Together if is_one else Apart)(region, variances)

@@ -142,8 +142,7 @@ def hit_and_run(
     drawn (Neal 2003: slice sampling, the shrinkage procedure). Half of the lines point in
     directions between two points of the pool, which suits sets that are thin and oblique.
 
-    On a GPU the points are others than on the CPU, and as uniform: the random numbers are the same
-    in another order.
+    On a GPU the points are others than on the CPU, from other random numbers, and as uniform.
 
     Args:
         margin: Defines the set.

@@ -74,7 +74,7 @@ class _Batch:
         self.row = torch.full((1,), n, device=like.device)  # the next one of the factor
         self.steps = DampedSteps(box, region.extent(population), len(region.constraints))
         self.floor = least_pivot(self.kernel.diagonal(self.Z).max())
-        self.landscape = landscape(region, self.variances, population)
+        self.landscape = landscape(region, self.variances)
 
     def look_at(self, num_points: int) -> None:
         """Makes room for so many points, those so far included."""

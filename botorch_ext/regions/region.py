@@ -300,10 +300,14 @@ class Region:
         if not len(X):
             raise ValueError("points must not be empty where the region has no members")
         values = evaluate(objective, X)
-        best, best_value = X[values.argmax()], values.max()
+        first = values.argmax(dim=0, keepdim=True)
+        best, best_value = X[first], values[first]
         scaled = on_unit_cube(objective.value_and_gradient, self.box, values)
         starts = self.box.to_unit(X[spread_best(values, X, self.box, num_starts)])
-        free, _ = projected_bfgs(scaled, starts, 0.3 * tolerance**0.5, tolerance)
+        recordable = getattr(objective, "is_recordable", False)
+        free, _ = projected_bfgs(
+            scaled, starts, 0.3 * tolerance**0.5, tolerance, recordable=recordable
+        )
         inside = self._unit_meets(free)
         ends = free[inside]
         if len(ends) < len(starts):
@@ -312,9 +316,10 @@ class Region:
         X = self.box.from_unit(ends)
         # A start that never moved can be outside, by the rounding of its coordinates.
         values = torch.where(self.meets(X), objective.value(X), -torch.inf)
-        top = values.argmax()
+        top = values.argmax(dim=0, keepdim=True)
         improved = values[top] > best_value
-        return torch.where(improved, X[top], best), torch.where(improved, values[top], best_value)
+        best = torch.where(improved, X[top], best)
+        return best[0], torch.where(improved, values[top], best_value)[0]
 
     def _by_rejection(self, num_points: int, seed: int) -> _Draw | None:
         """Sobol points that lie in the region, in their order; None where they are rare."""

@@ -128,7 +128,7 @@ class BoxBalls(Immutable):
             spread.expand(shape).flatten(0, 1),
             promising.flatten(0, 1),
             self.max_iterations,
-            getattr(objective, "is_closed_form", False),
+            getattr(objective, "is_recordable", False),
         )
         return values.view(shape), self.points(X, U.view(*shape, -1))
 

@@ -18,8 +18,6 @@ _SUFFICIENT, _SHORTEST = 1e-4, 2.0**-20
 _MAX_IDLE = 8
 # Steps that the host does not look at where waiting costs more than arithmetic.
 _UNSEEN = 7
-# Steps of a descent that is worth recording, which takes about as long as eight of them.
-_LEAST_RECORDED = 16
 
 
 class CutBall(NamedTuple):
@@ -190,11 +188,13 @@ def descend(
         trial = now.offsets + now.share.unsqueeze(-1) * now.moves
         return now.moved(trial, *value_and_gradient(now.centers, trial))
 
+    def stepped_and_aimed(now: _Descents) -> _Descents:
+        return stepped(now).aimed(ball.norm)
+
     if starts.is_cuda:
         # Shapes never change: launches and waiting cost more than arithmetic.
         going = going.aimed(ball.norm)
-        recordable = recordable and max_iterations >= _LEAST_RECORDED
-        steps = loop(lambda now: stepped(now).aimed(ball.norm), going, recordable)
+        steps = loop(stepped_and_aimed, going, recordable, max_iterations)
         for start in range(0, max_iterations, _UNSEEN):
             going = steps(min(_UNSEEN, max_iterations - start))
             if not bool(going.moving.any()):

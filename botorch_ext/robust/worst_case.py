@@ -70,9 +70,9 @@ class OwnBounds:
         self._places = sorted(range(len(order)), key=order.__getitem__)
 
     @property
-    def is_closed_form(self) -> bool:
-        """Whether they consist of known operations alone."""
-        return all(bound.is_closed_form for bound, _ in self._parts)
+    def is_recordable(self) -> bool:
+        """Whether they can be a part of a CUDA graph."""
+        return all(bound.is_recordable for bound, _ in self._parts)
 
     def value(self, X: Tensor) -> Tensor:
         return self._together([bound.value(Z) for bound, Z in self._of_parts(X)]) + self._offsets

@@ -80,11 +80,11 @@ def climb_in_step(
 
     def step(now: _Climbers, race: bool) -> _Climbers:
         x, f, g, B, longest, fresh, going, free, reduced = now
-        step = newton_step(free, reduced, B, eye)
+        move = newton_step(free, reduced, B, eye)
         if race:
-            going = going & ~(f + HOPE * promised_gain(step, reduced) < f.max())
+            going = going & ~(f + HOPE * promised_gain(move, reduced) < f.max())
         least = value_tolerance * f.abs().clamp_min(1)
-        trial = x[:, None] + (longest[:, None] * lengths).unsqueeze(-1) * step[:, None]  # k x s x d
+        trial = x[:, None] + (longest[:, None] * lengths).unsqueeze(-1) * move[:, None]  # k x s x d
         trial = trial.clamp(0, 1)
         trial_f, trial_g = evaluate(trial.flatten(0, 1), each)
         trial_f, trial_g = trial_f.view_as(trial[..., 0]), trial_g.view_as(trial)
@@ -112,7 +112,7 @@ def climb_in_step(
     head_start = min(HEAD_START, max_iterations) if race else 0
     for _ in range(head_start):
         now = step(now, False)
-    climb = loop(partial(step, race=race), now, recordable)
+    climb = loop(partial(step, race=race), now, recordable, max_iterations - head_start)
     for start in range(head_start, max_iterations, _UNSEEN):
         now = climb(min(_UNSEEN, max_iterations - start))
         if not bool(now.going.any()):

@@ -23,6 +23,8 @@ _CHUNK = 4096
 _WORK, _FEWEST, _MOST = 2**30, 512, 2048
 # Screened points for each of them that climbs, and the fewest that climb.
 _SHARE, _FEWEST_STARTS = 50, 20
+# Observations of a batch of models whose climbs are recorded as CUDA graphs.
+_MOST_IN_BATCH = 512
 # Of points around the best so far, in sides of the box.
 _DISTANCES = (0.1, 0.2, 0.4)
 
@@ -95,9 +97,11 @@ class ConfidenceBound:
         self._through_autograd = FunctionObjective(self._evaluate)
 
     @property
-    def is_closed_form(self) -> bool:
-        """Whether it consists of known operations alone."""
-        return self._has_gradient and self.model.mean is None
+    def is_recordable(self) -> bool:
+        """Whether it can be a part of a CUDA graph."""
+        # Libraries may wait for the device while they solve with many large triangles at once.
+        small = not self.model.batch_shape or self.model.num_observations <= _MOST_IN_BATCH
+        return self._has_gradient and self.model.mean is None and small
 
     @property
     def _has_gradient(self) -> bool:
@@ -257,7 +261,7 @@ def maximize_on_box(
         0.3 * tolerance**0.5,
         tolerance,
         race=True,
-        recordable=getattr(objective, "is_closed_form", False),
+        recordable=getattr(objective, "is_recordable", False),
     )
     X = torch.cat([best, box.from_unit(polished)])
     values = evaluate(objective, X)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains import Box
+from botorch_ext.search.elimination import eliminated, solved
 from botorch_ext.search.sliding import (
     INSIDE,
     LONGEST,
@@ -27,7 +28,7 @@ from botorch_ext.search.sliding import (
 Models = Callable[[Tensor], tuple[Tensor | None, Tensor]]
 
 # Damping of a curvature, in units of its norm and that of the slope. Those above 1 make any
-# curvature positive, and no step is longer than one over its damping.
+# curvature positive, and steps are the shorter the more they are damped.
 _DAMPINGS = (1e-6, 0.03, 0.3, 1.1, 4.0, 20.0)
 
 
@@ -128,25 +129,7 @@ class DampedSteps:
         joint = torch.cat([torch.where(both, curvature, 0), right], dim=-1)
         part = joint[..., : free.shape[-1] + 1]
         size = torch.linalg.vector_norm(part, dim=(-2, -1), keepdim=True).unsqueeze(-3)
-        return -_eliminated(joint.unsqueeze(-3) - size * self.dampings, self.eye)
-
-
-def solved(A: Tensor, B: Tensor, eye: Tensor) -> Tensor:
-    """A^-1 B for many small definite matrices, ``... x n x n`` and ``... x n x m``; anything where
-    A is not definite.
-
-    No library of linear algebra: what those do with small batches on CUDA may stop the host.
-    """
-    return _eliminated(torch.cat([A, B], dim=-1), eye)
-
-
-def _eliminated(AB: Tensor, eye: Tensor) -> Tensor:
-    """A^-1 B, by elimination without pivots."""
-    n = len(eye)
-    for i in range(n):
-        row = AB[..., i : i + 1, :] / AB[..., i : i + 1, i : i + 1]
-        AB = torch.addcmul(AB, eye[:, i : i + 1] - AB[..., i : i + 1], row)
-    return AB[..., n:]
+        return -eliminated(joint.unsqueeze(-3) - size * self.dampings, self.eye)
 
 
 def _shortened(p: Tensor) -> Tensor:

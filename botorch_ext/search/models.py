@@ -87,9 +87,9 @@ class AverageBound:
         self._weights = members_of(self.probabilities, self._climber.positions)
 
     @property
-    def is_closed_form(self) -> bool:
-        """Whether it consists of known operations alone."""
-        return self._climber.is_closed_form
+    def is_recordable(self) -> bool:
+        """Whether it can be a part of a CUDA graph."""
+        return self._climber.is_recordable
 
     def value(self, X: Tensor) -> Tensor:
         return self.probabilities @ self.bounds.values(X)
@@ -126,9 +126,9 @@ class _Climber:
             self._parts.append((bound, members_of(bounds.offsets, part.positions)))
 
     @property
-    def is_closed_form(self) -> bool:
-        """Whether it consists of known operations alone."""
-        return all(bound.is_closed_form for bound, _ in self._parts)
+    def is_recordable(self) -> bool:
+        """Whether it can be a part of a CUDA graph."""
+        return all(bound.is_recordable for bound, _ in self._parts)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """``(m s) x d`` points to ``m s`` values and ``(m s) x d`` gradients."""
@@ -243,7 +243,7 @@ def _climb(
         tolerance,
         max_iterations,
         with_rows=True,
-        recordable=climber.is_closed_form,
+        recordable=climber.is_recordable,
     )
     ends = box.from_unit(ends)
     heights, _ = climber.value_and_gradient(ends)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from botorch_ext.search.elimination import solved
+
 # Share of the predicted gain that a step must reach (Armijo).
 SUFFICIENT = 1e-4
 MAX_HALVINGS = 25
@@ -22,12 +24,11 @@ def newton_step(free: Tensor, reduced: Tensor, B: Tensor, eye: Tensor) -> Tensor
     """The quasi-Newton steps of the free coordinates, of a gradient that is zero in the others."""
     # The Newton system of the free coordinates alone; the identity for the others, which stay.
     both = free.unsqueeze(-1) & free.unsqueeze(-2)
-    factor, _ = torch.linalg.cholesky_ex(torch.where(both, B, eye))
-    right = reduced.unsqueeze(-1)
-    if B.is_cuda:  # the solve of both at once may wait for the device
-        half = torch.linalg.solve_triangular(factor, right, upper=False)
-        step = torch.linalg.solve_triangular(factor.mT, half, upper=True).squeeze(-1)
+    system, right = torch.where(both, B, eye), reduced.unsqueeze(-1)
+    if B.is_cuda:  # what libraries do with small batches there may wait for the device
+        step = solved(system, right, eye).squeeze(-1)
     else:
+        factor, _ = torch.linalg.cholesky_ex(system)
         step = torch.cholesky_solve(right, factor).squeeze(-1)
     # B is positive definite; this only catches rounding.
     uphill = (step * reduced).sum(dim=-1) > 0

@@ -63,7 +63,7 @@ def test_one_batch_is_each_for_itself(name, num, sizes):
     kernels = [KERNELS[name]() for _ in range(1 + len(sizes))]
     region, variances = setting(kernels, sizes, num)
     X = BOX.sample(50, seed=4)
-    together = landscape(region, variances, X)
+    together = landscape(region, variances)
     assert isinstance(together, Together) and together.is_recordable
     apart_region, apart_variances = setting(kernels, sizes, num)
     apart = Apart(apart_region, apart_variances)
@@ -80,13 +80,12 @@ def test_one_batch_is_each_for_itself(name, num, sizes):
 
 
 def test_a_batch_takes_one_kernel_and_known_gradients():
-    X = BOX.sample(50, seed=4)
     other = rbf()
     other.lengthscale = torch.tensor([0.7, 0.5001], dtype=torch.float64)
     for kernels in ([other, rbf(), rbf()], [rbf(), rbf(), other]):
-        land = landscape(*setting(kernels, (5, 6), 9), X)
+        land = landscape(*setting(kernels, (5, 6), 9))
         assert isinstance(land, Apart) and land.is_recordable
     _, variances = setting([rbf()], (), 9)
-    land = landscape(Region(BOX, (known(lambda X: X[..., 0] - 2.2),)), variances, X)
+    land = landscape(Region(BOX, (known(lambda X: X[..., 0] - 2.2),)), variances)
     assert isinstance(land, Apart) and not land.is_recordable
-    assert isinstance(landscape(Region(BOX), variances, X), Apart)
+    assert isinstance(landscape(Region(BOX), variances), Apart)

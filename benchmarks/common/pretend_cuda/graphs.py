@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -43,15 +43,16 @@ class PretendGraph:
                     old.copy_(new)
         count_replay(self._tally)
 
-    @contextmanager
-    def recording(self) -> Iterator[None]:
-        """Records what is done within, and takes it back."""
+    def capture_begin(self, pool: object = None, capture_error_mode: str = "global") -> None:
+        """Records from here on."""
+        self._recording = ExitStack()
+        self._tally = self._recording.enter_context(no_stops("a CUDA graph"))
         RECORDERS.append(self)
-        try:
-            with no_stops("a CUDA graph") as self._tally:
-                yield
-        finally:
-            RECORDERS.remove(self)
+
+    def capture_end(self) -> None:
+        """Ends the recording, and takes back what was done."""
+        RECORDERS.remove(self)
+        self._recording.close()
         for storage, held in self._before.values():
             storage.copy_(held)
         for _, _, _, outputs in self._recorded:
@@ -85,6 +86,9 @@ class PretendGraph:
 
 
 class _Stream:
+    def __init__(self, device: object = None) -> None:
+        pass
+
     def wait_stream(self, other: _Stream) -> None:
         pass
 
@@ -92,21 +96,15 @@ class _Stream:
         count_stop("synchronize")
 
 
-def _graph(graph: PretendGraph, stream: object = None) -> AbstractContextManager[None]:
-    return graph.recording()
-
-
 def graphs_pretended() -> AbstractContextManager[Any]:
     """Patches of ``torch.cuda``: it is there, with graphs and streams, while they last."""
     patches = ExitStack()
     for name, pretended in {
         "is_available": lambda: True,
-        "device": lambda device: nullcontext(),
         "Stream": _Stream,
         "current_stream": _Stream,
         "stream": lambda stream: nullcontext(),
         "CUDAGraph": PretendGraph,
-        "graph": _graph,
     }.items():
         patches.enter_context(patch(f"torch.cuda.{name}", pretended))
     return patches

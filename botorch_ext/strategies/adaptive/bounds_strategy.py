@@ -417,7 +417,8 @@ class BoundsStrategy(Strategy):
         rows = self._rows.for_means()
         if isinstance(rows.posterior, FiniteCandidates):
             told = [self.history.trials[id].info["index"] for id in self.history.values]
-            at = torch.tensor(self._initial_data_rows + told, device=self.domain.device)
+            rows_told = self._initial_data_rows + told
+            at = torch.tensor(rows_told, dtype=torch.long, device=self.domain.device)
             return rows.posterior.at(rows.posterior.mean[self._likeliest(rows)], at)
         return self.means_at(self.evaluated()[0])
 

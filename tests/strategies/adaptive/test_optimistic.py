@@ -199,6 +199,12 @@ def test_best_is_the_evaluated_point_with_the_highest_mean(domain, policy, with_
     assert compared == 6
 
 
+def test_before_anything_is_evaluated_there_are_no_means(device):
+    domain = FiniteSet([[0.0], [1.0]], device=device)
+    model = KernelGP(MaternKernel(), 1e-2, device=device)
+    assert OptimisticStrategy(domain, model, width=2.0).evaluated_means().shape == (0,)
+
+
 @all_policies
 def test_report_states_the_policy_and_the_width(policy):
     strategy = make(finite(), policy)
