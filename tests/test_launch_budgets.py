@@ -5,8 +5,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from benchmarks.common.pretend_cuda import PretendCUDA, PretendTensor
-from benchmarks.common.pretend_cuda.tally import count_launches
+from benchmarks.common.pretend_cuda import PretendCUDA, triton_pretended
 from benchmarks.performance.hot_paths import PATHS
 from benchmarks.performance.meters import LaunchMeter
 
@@ -45,28 +44,11 @@ def test_a_path_launches_and_waits_no_more_than_it_did(path):
     assert got.stops <= reached.stops, f"{got} over {reached}, wanted {wanted}: {lines}"
 
 
-@pytest.fixture
-def fused(monkeypatch):
-    """Triton kernels run on the pretended GPU, interpreted, as one launch each."""
+@pytest.mark.skipif(torch.cuda.is_available(), reason="kernels are interpreted without a GPU")
+def test_a_step_of_fused_kernels_launches_little():
     pytest.importorskip("triton")
-    if torch.cuda.is_available():
-        pytest.skip("kernels are interpreted where there is no GPU")
-    from botorch_ext.models import fused_step, fusing
-
-    launch = fused_step._launch
-
-    def launched(kernel, programs, *arguments, **constants):
-        count_launches(kernel.fn.__name__, 1)
-        hosts = [x.host if isinstance(x, PretendTensor) else x for x in arguments]
-        launch(kernel, programs, *hosts, **constants)
-
-    monkeypatch.setattr(fused_step, "_launch", launched)
-    monkeypatch.setattr(fusing, "_is_on_a_gpu", lambda x: isinstance(x, PretendTensor))
-
-
-def test_a_step_of_fused_kernels_launches_little(fused):
     path, meter = PATHS["gp_ucb, finite, N=2500, ask and tell"], LaunchMeter()
-    with PretendCUDA():
+    with PretendCUDA(), triton_pretended():
         path(meter, True)
     reached, wanted = Most(13, 1), Most(6, 1)
     got = Most(meter.launches, meter.stops)
