@@ -46,8 +46,8 @@ class FinitePosterior(GrowingPosterior):
         mean: The prior mean: a GPyTorch `Mean`, or a callable ``N x d`` to ``*batch x N``; zero if
             None.
         capacity: Observations to make room for at first.
-        shard: Which of the candidates this process keeps, if not all: `mean`, `variance` and `std`
-            are of them.
+        shard: Which of the candidates this process keeps, if not all: what is said of candidates is
+            said of them.
 
     Raises:
         ValueError: A noise variance that is not positive and finite.

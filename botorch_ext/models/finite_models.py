@@ -23,7 +23,8 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
         entries: The models.
         candidates: ``N x d``.
         parts: Their posteriors; without data if None.
-        shard: Which of the candidates this process keeps, if not all: `mean` and `std` are of them.
+        shard: Which of the candidates this process keeps, if not all: means and deviations are
+            theirs.
     """
 
     def __init__(
