@@ -111,4 +111,4 @@ def onto_columns(gradient: Tensor, active_dims: Tensor | None, dim: int) -> Tens
     if active_dims is None:
         return gradient
     full = gradient.new_zeros(*gradient.shape[:-1], dim)
-    return full.index_copy(-1, active_dims, gradient)
+    return full.index_add(-1, active_dims, gradient)  # a column may count twice
