@@ -73,13 +73,7 @@ def he_gp_ucb(box):
     return bx.algorithms.he_gp_ucb(box, models, width=2.0, noise_std=0.1, initial=noisy(box.dim))
 
 
-def stable_opt(box):
-    return bx.algorithms.stable_opt(
-        box, rbf(0.3), noise_variance=1e-2, width=2.0, radius=0.1, initial=noisy(box.dim)
-    )
-
-
-@pytest.mark.parametrize("method", [gp_ucb, he_gp_ucb, stable_opt])
+@pytest.mark.parametrize("method", [gp_ucb, he_gp_ucb])
 def test_an_ask_is_the_same_by_graphs(method):
     asked = []
     for graphs in (False, True):
