@@ -55,6 +55,13 @@ class Inputs(Immutable):
         each has its own."""
         return None
 
+    @property
+    def sides(self) -> Tensor:
+        """``num_columns``: the range of each column, 1 where it is constant."""
+        if self.contexts is None:
+            return self._sides
+        return torch.cat([self._sides, _positive(self.contexts[1] - self.contexts[0]).double()])
+
     def features(self, joint: Tensor) -> Tensor:
         """``... x (d + d_z)`` joint rows to ``... x p``, in float64."""
         d, joint = self.domain.dim, joint.double()
