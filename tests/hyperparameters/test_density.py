@@ -1,6 +1,7 @@
 """The density against GPyTorch's kernel and a dense normal density."""
 
 import math
+from itertools import pairwise
 
 import pytest
 import torch
@@ -32,7 +33,7 @@ def somewhere(num, dim):
 def dense(X, y, row, lengthscale_of=None):
     """The definition, for one row of parameters."""
     p = X.shape[-1]
-    row = row[list(lengthscale_of or range(p)) + [-1]]
+    row = row[[*(lengthscale_of or range(p)), -1]]
     kernel = MaternKernel(nu=2.5, ard_num_dims=p).double()
     kernel.lengthscale = row[:-1].exp()
     K = kernel(X, X).to_dense() + row[-1].exp() * torch.eye(len(X), dtype=torch.float64)
@@ -86,8 +87,7 @@ def slopes(density, parameters):
             for h in (0.02, 0.01, 0.005, 0.0025)
         ]
         for order in (4, 16, 64):
-            pairs = zip(tries, tries[1:], strict=False)
-            tries = [(order * b - a) / (order - 1) for a, b in pairs]
+            tries = [(order * b - a) / (order - 1) for a, b in pairwise(tries)]
         columns.append(tries[0])
     return torch.stack(columns, dim=-1)
 
