@@ -113,6 +113,17 @@ def test_duplicates_and_the_ends_of_the_range():
     assert (density.value(ends * (1 + 1e-6)) == -math.inf).all()
 
 
+def test_parameters_that_no_matrix_has_are_impossible():
+    X, y = data(12, 2)
+    X[3] = X[4]
+    density = Density(X, y, PRIOR)
+    far = torch.tensor([[60.0, 60, -900], [800, 0, 0], [-800, -800, -900], [0, 0, 800]]).double()
+    values, gradient = density.value_and_gradient(torch.cat([far, somewhere(1, 3)]))
+    assert (values[:-1] == -math.inf).all()
+    assert values[-1].isfinite()
+    assert gradient.isfinite().all()
+
+
 def test_without_data_it_is_the_prior():
     X, y = data(4, 2)
     density = Density(X[:0], y[:0], PRIOR)
