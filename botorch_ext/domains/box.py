@@ -19,6 +19,9 @@ from botorch_ext.domains.scales import Scales
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.immutable import Immutable
 
+# All 2^d corners of a box of so many dimensions are looked at.
+_MOST_CORNERS_DIM = 8
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class Box(Immutable):
@@ -49,6 +52,8 @@ class Box(Immutable):
     log: tuple[int, ...]
     categories: Mapping[int, tuple[float, ...]]
     constraints: tuple[Tensor, Tensor] | None
+    _scales: Scales | None
+    _linear: LinearConstraints | None
 
     def __init__(
         self,
@@ -101,6 +106,15 @@ class Box(Immutable):
         """Whether every point within the bounds is one of the box."""
         return self._scales is None or not (self._scales.stepped or self._linear)
 
+    @cached_property
+    def corners(self) -> Tensor:
+        """Corners that are points of the box, ``n x d``: of up to 8 columns all of them, else those
+        of all ends."""
+        ends = self.ends
+        if self.dim <= _MOST_CORNERS_DIM:
+            ends = torch.cartesian_prod(*ends.T).view(-1, self.dim)
+        return ends if self._linear is None else ends[self._linear.hold(ends)]
+
     @property
     def stepped(self) -> tuple[int, ...]:
         """The columns that take some numbers only: whole numbers or codes."""
@@ -134,6 +148,15 @@ class Box(Immutable):
             categories=self.categories,
             constraints=self.constraints,
         )
+
+    def require_plain(self, who: str, name: str = "domain") -> None:
+        """Raises a ValueError that names the argument unless the box has nothing but bounds."""
+        if not self.is_plain:
+            raise ValueError(
+                f"{name} must be a Box with nothing but bounds for {who}, got {self!r}: choose "
+                "among points of it, as FiniteSet(box.sample(1000, seed=0)) has, or use a method "
+                "that searches such boxes, as gp_bucb does"
+            )
 
     def contains(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
         """Which points lie in the box, its faces included: whole numbers and codes exactly,
