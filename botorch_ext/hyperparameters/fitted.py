@@ -40,7 +40,8 @@ class Fitted(Immutable):
     Widths count posterior standard deviations of the fitted model. They are practical ones: with
     hyperparameters from the same data no guarantee of a published width is left.
 
-    Tasks and other whole numbers among the contexts are taken as numbers.
+    Lengthscales are in sides of the domain, of logarithmic columns in sides of their logarithm;
+    tasks of a `ContextSpace` are categories, as those of a `Box` are: any two are equally far apart.
 
     Args:
         prior: Of lengthscales, in sides of the domain, and of the noise variance, in units of the

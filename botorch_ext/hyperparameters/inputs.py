@@ -61,11 +61,12 @@ class Inputs(Immutable):
         return columns.to(self.actions.device)
 
     @property
-    def sides(self) -> Tensor:
-        """``num_columns``: the range of each column, 1 where it is constant."""
-        if self.contexts is None:
-            return self._sides
-        return torch.cat([self._sides, _positive(self.contexts[1] - self.contexts[0]).double()])
+    def sides(self) -> Tensor | None:
+        """``num_columns``: what 1 in each feature is in the units of its column; None where columns
+        are logarithmic or categories."""
+        if any(box.log or box.categories for box in self._boxes):
+            return None
+        return torch.cat([box.without_steps().stretch(box.lower) for box in self._boxes])
 
     def features(self, joint: Tensor) -> Tensor:
         """``... x (d + d_z)`` joint rows to ``... x p``."""

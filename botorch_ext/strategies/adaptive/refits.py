@@ -9,6 +9,7 @@ from torch import Tensor
 
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.hyperparameters.feature_kernel import FeatureKernel
 from botorch_ext.hyperparameters.fitted import (
     Fitted,
     Hyperparameters,
@@ -74,10 +75,15 @@ class Refits:
                 as these.
         """
         like = self._domain.like
-        sides = self._inputs(X).sides.to(like)
-        matern = MaternKernel(nu=2.5, ard_num_dims=len(sides)).to(like)
-        matern.lengthscale = like.new_tensor(numbers.lengthscales) * sides
-        kernel = ScaleKernel(matern).to(like)
+        inputs, lengthscales = self._inputs(X), like.new_tensor(numbers.lengthscales)
+        if inputs.sides is None:
+            lengthscales = inputs.of_features(lengthscales)
+        else:
+            lengthscales = lengthscales * inputs.sides
+        matern = MaternKernel(nu=2.5, ard_num_dims=len(lengthscales)).to(like)
+        matern.lengthscale = lengthscales
+        kernel = ScaleKernel(FeatureKernel(matern, inputs) if inputs.sides is None else matern)
+        kernel = kernel.to(like)
         kernel.outputscale = numbers.outputscale
         mean = as_mean(numbers.mean)
         return KernelGP(
