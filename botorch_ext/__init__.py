@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from botorch_ext.domains import Box, ContextSpace, FiniteSet
     from botorch_ext.domains.sharded_set import ShardedSet
     from botorch_ext.hyperparameters.fitted import Fitted
+    from botorch_ext.hyperparameters.particles import Particles
     from botorch_ext.models import CandidateModels, FinitePosterior, KernelGP
     from botorch_ext.regions import Plan, Region, plan
     from botorch_ext.strategies import (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         Strategy,
         Trial,
     )
+    from botorch_ext.studies.optimize import optimize
     from botorch_ext.studies.run import run
     from botorch_ext.studies.simulate import simulate
 
@@ -49,6 +51,7 @@ __all__ = [
     "HyperparameterElimination",
     "KernelGP",
     "OptimisticStrategy",
+    "Particles",
     "PhasedElimination",
     "Plan",
     "Region",
@@ -64,6 +67,7 @@ __all__ = [
     "estimates",
     "information_gain",
     "kernels",
+    "optimize",
     "plan",
     "plotting",
     "problems",
@@ -80,6 +84,7 @@ _HOMES = {
     "domains": ("Box", "ContextSpace", "FiniteSet"),
     "domains.sharded_set": ("ShardedSet",),
     "hyperparameters.fitted": ("Fitted",),
+    "hyperparameters.particles": ("Particles",),
     "models": ("CandidateModels", "FinitePosterior", "KernelGP"),
     "regions": ("Plan", "Region", "plan"),
     "strategies": (
@@ -93,6 +98,7 @@ _HOMES = {
         "Strategy",
         "Trial",
     ),
+    "studies.optimize": ("optimize",),
     "studies.run": ("run",),
     "studies.simulate": ("simulate",),
 }
