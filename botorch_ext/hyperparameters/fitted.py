@@ -41,7 +41,7 @@ class Fitted(Immutable):
     hyperparameters from the same data no guarantee of a published width is left.
 
     Lengthscales are in sides of the domain, of logarithmic columns in sides of their logarithm;
-    tasks of a `ContextSpace` are categories, as those of a `Box` are: any two are equally far apart.
+    tasks of a `ContextSpace` are categories, as those of a `Box` are.
 
     Args:
         prior: Of lengthscales, in sides of the domain, and of the noise variance, in units of the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any, TypedDict
@@ -11,7 +12,12 @@ from torch import Tensor
 
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
-from botorch_ext.exceptions import AllModelsRejectedWarning
+from botorch_ext.exceptions import (
+    AllModelsRejectedWarning,
+    EnlargementWarning,
+    LengthscaleWarning,
+    PriorScaleWarning,
+)
 from botorch_ext.hyperparameters.fitted import Fitted, Hyperparameters
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_models import FiniteCandidates
@@ -25,8 +31,11 @@ from botorch_ext.strategies.adaptive.refits import Refits
 from botorch_ext.strategies.adaptive.searches import Highest, Search, Turn
 from botorch_ext.strategies.admission import probes_of
 from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.cautions import LOOKS, odd_lengthscales, odd_scale
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.widths import Width, as_tensor_like, as_width
+from botorch_ext.widths.base import SEVERAL_TIMES
+from botorch_ext.widths.composed import share_of_enlargement
 
 
 class BoundsOptions(TypedDict, total=False):
@@ -95,6 +104,12 @@ class BoundsStrategy(Strategy):
     Warns:
         KernelBoundWarning: k(x, x) of a model exceeds 1 somewhere on the domain; with contexts of
             which no domain is known, at an asked point.
+        LengthscaleWarning: A lengthscale of every model is under a twentieth or over twenty times
+            the side of the domain.
+        EnlargementWarning: Misspecification adds more than three times the rest of a width.
+        PriorScaleWarning: 8, 16, 32 or 64 observations of a single model contradict its scale: they
+            are more than 3 or less than a tenth of its standard deviations away from its mean. On
+            a GPU nobody looks.
         AllModelsRejectedWarning: Every model is refuted. The last one stays.
     """
 
@@ -151,8 +166,14 @@ class BoundsStrategy(Strategy):
         # From the place of a model to the number of observations that refuted it.
         self.rejected: dict[int, int] = {}
         self.all_rejected_at: int | None = None
+        widths = [self.width] if isinstance(self.width, Width) else self.width
+        # Of all models, where a width is enlarged: numbers, so that no step asks the device.
+        self._noise: list[float] = []
+        if any(share_of_enlargement(own, 1, 1.0) for own in widths):
+            self._noise = models.noise_variance.tolist()
         if len(probes):
             self._note_large_kernels(models.largest_variances(probes))
+            self._note_lengthscales(models, probes)
             self._raise_warnings()
         if self.initial is not None:
             posterior.add(*self.initial)
@@ -436,6 +457,8 @@ class BoundsStrategy(Strategy):
             self._rows.enter_newest()
             if self.refits is not None and event.trial.id >= len(self._initial_points):
                 self._adopt(event.trial, refitted)
+            if self._noise and event.trial.id >= len(self._initial_points):
+                self._note_enlargement(event.trial.info)
             if self._looks_at_kernel_later and not self.warnings:
                 self._note_large_kernels(self._largest)
             known = len(self.names)
@@ -444,6 +467,8 @@ class BoundsStrategy(Strategy):
         is_datum = self._rows.absorb(event, self.history)
         if is_datum and self.num_data & (self.num_data - 1) == 0:  # now and then
             self._restart()
+        if is_datum and self.num_data in LOOKS:
+            self._note_scale()
         if is_datum and isinstance(event, Told) and event.id >= len(self._initial_points):
             trial = self.history.trials[event.id]
             for model in self.judge.learn(trial, event.value, self):
@@ -451,6 +476,8 @@ class BoundsStrategy(Strategy):
 
     def _grow(self) -> None:
         added = self._rows.posterior.grow(self.next_step)
+        if added and self._noise:
+            self._noise += self._rows.posterior.noise_variance[-len(added) :].tolist()
         self.alive += range(len(self.names), len(self.names) + len(added))
         self.names += added
 
@@ -473,6 +500,46 @@ class BoundsStrategy(Strategy):
             return
         for id, value in zip(self.alive, largest.tolist(), strict=True):
             self._note_large_kernel(value, f" ({self.names[id]})" if len(self.names) > 1 else "")
+
+    def _note_lengthscales(self, models: CandidateModels, probes: Tensor) -> None:
+        if self.refits is not None:  # which finds what the data say
+            return
+        first = models.parts[0].model  # one with transforms is alone
+        kernels = [part.model.kernel for part in models.parts]
+        said = odd_lengthscales(kernels, first.transform_inputs(probes))
+        if said is not None:
+            self._note_once(said, LengthscaleWarning)
+
+    def _note_enlargement(self, info: dict[str, Any]) -> None:
+        """Looks at the width of a trial, with the rows it was chosen by."""
+        posterior, id = self._rows.posterior, info["model"]
+        own = self.width if isinstance(self.width, Width) else self.width[id]
+        noise = self._noise[id] if self.refits is None else self.refits.current.noise_variance
+        enlargement = share_of_enlargement(own, posterior.num_observations + 1, noise)
+        width = info["width"]
+        if self._rows.policy.inflate and enlargement:
+            width /= math.exp(posterior.pending_information_gain()[self.alive.index(id)])
+        rest = width - enlargement
+        if enlargement > SEVERAL_TIMES * rest > 0:
+            self._note_once(
+                f"misspecification adds {enlargement:.3g} to a width of {rest:.3g}: "
+                "bounds then tell little but where nothing was observed; a larger noise_variance "
+                "makes it less",
+                EnlargementWarning,
+            )
+
+    def _note_scale(self) -> None:
+        model: Any = self._rows.posterior.parts[0].model
+        fixed = len(self.names) == 1 and self.refits is None
+        # A look would stop the host, which waits for a GPU once a step.
+        if (
+            fixed
+            and not getattr(model, "has_transforms", False)
+            and not model.noise_variance.is_cuda
+        ):
+            said = odd_scale(model, *self._data())
+            if said is not None:
+                self._note_once(said, PriorScaleWarning)
 
     # --- means ------------------------------------------------------------------------------------
 
