@@ -92,7 +92,7 @@ def test_an_enlargement_of_fitted_noise_is_warned_of():
 
 def test_an_acquisition_function_warns_of_its_enlargement():
     X = BOX.to_unit(BOX.sample(20, seed=0))
-    model = SingleTaskGP(X, (9 * X[:, :1]).sin(), outcome_transform=None)
+    model = SingleTaskGP(X, torch.linspace(-1.6, 1.6, 20)[:, None].double(), outcome_transform=None)
 
     def make(misspecification):
         return EnlargedUpperConfidenceBound(
