@@ -29,6 +29,12 @@ _WHY_NOT = {
     "num_initial": "its rounds start from the prior",
     "pending": "it decides without what is pending",
 }
+
+
+class _NoNoiseVariance(ValueError):
+    """A kernel that is not `Fitted` came without a noise variance."""
+
+
 _DESIGNED = "what it asks follows from the prior, before anything is observed"
 _WHY_NOT_FITTED = {
     "phased_uncertainty_sampling": _DESIGNED,
@@ -63,7 +69,13 @@ def checked_names(
             kwargs.get("kernel", args[1] if len(args) > 1 else None), Fitted
         ):
             raise ValueError(f"{name}(): kernel must not be Fitted: {_WHY_NOT_FITTED[name]}")
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except _NoNoiseVariance:
+            if "noise_variance" in kwargs:
+                raise
+        missing = "missing 1 required keyword-only argument: 'noise_variance'"
+        raise TypeError(f"{name}() {missing}")
 
     return checked
 
@@ -133,8 +145,8 @@ def model_or_fitted(
         mean: The prior mean.
 
     Raises:
-        TypeError: A kernel without a noise variance.
-        ValueError: Numbers that come from the fit, or a noise variance that is impossible.
+        ValueError: Numbers that come from the fit, a kernel without a noise variance, or one that
+            is impossible.
     """
     if isinstance(kernel, Fitted):
         for argument, given in (("noise_variance", noise_variance), ("mean", mean)):
@@ -145,5 +157,5 @@ def model_or_fitted(
                 )
         return kernel
     if noise_variance is None:
-        raise TypeError(f"{name}() missing 1 required keyword-only argument: 'noise_variance'")
+        raise _NoNoiseVariance("noise_variance must be one number, got None")
     return make_model(domain, kernel, noise_variance, mean)

@@ -369,6 +369,11 @@ class Strategy(ABC):
         taken, self._unraised = self._unraised, []
         return taken
 
+    def expect(self, category: type[Warning]) -> None:
+        """Warnings of this category are not raised, nor reported: whoever made the strategy knows
+        of them."""
+        self._noted.add(category)
+
     # --- for subclasses ---------------------------------------------------------------------------
 
     @abstractmethod
