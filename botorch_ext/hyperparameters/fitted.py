@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import torch
@@ -22,6 +22,8 @@ _FEW, _GROWTH = 50, 10
 # Where a fit starts besides the mode of the prior and the fit before: a lengthscale in sides of the
 # cube for all columns, and a noise variance.
 _STARTS = ((0.2, 1e-3), (1.0, 0.1))
+# The range of smoothness whose lower end, next to none, is that of a Matern kernel.
+_ROUGH = (1e-12, 0.5)
 # Squares of scales beyond these are no numbers.
 _SCALES = (1e-150, 1e150)
 
@@ -45,7 +47,7 @@ class Fitted(Immutable):
 
     Args:
         prior: Of lengthscales, in sides of the domain, and of the noise variance, in units of the
-            variance of the observations.
+            variance of the observations; what it says of smoothness counts for nothing.
         every: How many new observations make a fit due. None: each one up to 50, from there on a
             tenth more.
 
@@ -147,7 +149,7 @@ def _clamped(scale: float) -> float:
 def prior_mode(prior: Prior, num_lengthscales: int, Y: Tensor) -> Hyperparameters:
     """The mode of the prior, in the units of observations."""
     location, _ = prior.moments(num_lengthscales, Y.double())
-    return _in_units(location, 0.0, *location_and_scale(Y))
+    return _in_units(location[:-1], 0.0, *location_and_scale(Y))
 
 
 @torch.no_grad()
@@ -172,24 +174,29 @@ def most_probable(
         In the units of the observations.
     """
     mean, scale = location_and_scale(Y.double())
-    density = Density(features.double(), (Y.double() - mean) / scale, prior, groups)
-    lower, side = density.lower, density.upper - density.lower
+    rough = replace(prior, smoothness=_ROUGH)
+    density = Density(features.double(), (Y.double() - mean) / scale, rough, groups)
+    lower, upper, odds = density.lower[:-1], density.upper[:-1], density.lower[-1:]
+    side = upper - lower
+
+    def inside(U: Tensor) -> Tensor:
+        held = odds.expand(*U.shape[:-1], 1)
+        return torch.cat([torch.minimum(lower + side * U, upper), held], dim=-1)
 
     def on_cube(U: Tensor) -> tuple[Tensor, Tensor]:
-        inside = torch.minimum(lower + side * U, density.upper)
-        value, gradient = density.value_and_gradient(inside)
-        return value, gradient * side
+        value, gradient = density.value_and_gradient(inside(U))
+        return value, gradient[..., :-1] * side
 
     d = density.num_lengthscales
     location, _ = prior.moments(d, lower)
-    starts = [location, *(lower.new_tensor([a] * d + [b]).log() for a, b in _STARTS)]
+    starts = [location[:-1], *(lower.new_tensor([a] * d + [b]).log() for a, b in _STARTS)]
     if near is not None:
         starts.append(lower.new_tensor(near).log())
     U = ((torch.stack(starts) - lower) / side).clamp(0, 1)
     ends, values = projected_bfgs(on_cube, U, 1e-3, 1e-8, 100)
-    best = torch.minimum(lower + side * ends[values.argmax()], density.upper)
+    best = inside(ends[values.argmax()])
     constant = float(density.constants(best.unsqueeze(0)))
-    return _in_units(best, constant, mean, scale)
+    return _in_units(best[:-1], constant, mean, scale)
 
 
 def _in_units(parameters: Tensor, constant: float, mean: float, scale: float) -> Hyperparameters:
