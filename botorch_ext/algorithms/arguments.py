@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from gpytorch.kernels import Kernel
 
@@ -134,7 +134,8 @@ def model_or_fitted(
     kernel: Kernel | Fitted,
     noise_variance: float | None,
     mean: PriorMean | None,
-) -> KernelGP | Fitted:
+    make: Callable[[Domain, Kernel, float, PriorMean | None], Any] = make_model,
+) -> Any:
     """The prior of a method that plays adaptively, or what says that it is fitted.
 
     Args:
@@ -143,6 +144,7 @@ def model_or_fitted(
         kernel: A kernel, which needs a noise variance, or `Fitted`, which takes no numbers.
         noise_variance: The ridge.
         mean: The prior mean.
+        make: Makes the prior.
 
     Raises:
         ValueError: Numbers that come from the fit, a kernel without a noise variance, or one that
@@ -158,4 +160,4 @@ def model_or_fitted(
         return kernel
     if noise_variance is None:
         raise _NoNoiseVariance("noise_variance must be one number, got None")
-    return make_model(domain, kernel, noise_variance, mean)
+    return make(domain, kernel, one_number(noise_variance, "noise_variance"), mean)

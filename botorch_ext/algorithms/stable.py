@@ -89,7 +89,7 @@ def stable_opt(
     width = published_width("stable_opt", SelfNormalized, width, rkhs_bound, noise_std, delta)
     return StableStrategy(
         domain,
-        model_or_fitted("stable_opt", domain, kernel, noise_variance, mean),
+        model_or_fitted("stable_opt", domain, kernel, noise_variance, mean, _one_candidate),
         width,
         radius=radius,
         norm=norm,
@@ -192,4 +192,12 @@ def he_stable_opt(
         seed=seed,
         initial=initial,
         num_initial=num_initial,
+    )
+
+
+def _one_candidate(
+    domain: Domain, kernel: Kernel, noise_variance: float, mean: PriorMean | None
+) -> CandidateModels:
+    return CandidateModels(
+        kernel, noise_variance, means=mean, dtype=domain.dtype, device=domain.device
     )
