@@ -14,13 +14,9 @@ from botorch_ext.domains.contexts import with_context
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.search.ascent import projected_bfgs
-from botorch_ext.search.box import (
-    ConfidenceBound,
-    near_points,
-    on_unit_cube,
-    screening_points,
-    spread_best,
-)
+from botorch_ext.search.box import ConfidenceBound
+from botorch_ext.search.objectives import on_unit_cube
+from botorch_ext.search.screening import near_points, screening_points, spread_best
 
 # Numbers in the largest intermediate tensor of a screening on the CPU.
 _MAX_ENTRIES = 2**21
