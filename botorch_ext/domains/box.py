@@ -237,6 +237,13 @@ class Box(Immutable):
             return self._scales.to_unit(X)
         return (X - self.lower) / (self.upper - self.lower)
 
+    def to_distances(self, X: Tensor) -> Tensor:
+        """As `to_unit`, but any two codes are 1 apart or more."""
+        U = self.to_unit(X)
+        for j, codes in self.categories.items():
+            U[..., j] *= len(codes)
+        return U
+
     def stretch(self, X: Tensor) -> Tensor:
         """How fast points of the box, ``... x d``, move with those of the unit cube: 0 in columns
         of whole numbers or codes. It may have fewer dimensions than ``X``."""

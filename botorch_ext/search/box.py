@@ -9,6 +9,7 @@ from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.ascent import projected_bfgs
+from botorch_ext.search.mixed import MixedSearch
 from botorch_ext.search.objectives import FunctionObjective, Objective, evaluate, on_unit_cube
 from botorch_ext.search.screening import near_points, screening_points, spread_best
 
@@ -126,7 +127,8 @@ def maximize_on_box(
     tolerance: float = 1e-9,
 ) -> tuple[Tensor, Tensor]:
     """Screens many points in one batched call, then lets the best race: a batched quasi-Newton
-    ascent that starts leave when they fall behind.
+    ascent that starts leave when they fall behind. Where columns take some numbers only, or
+    constraints hold, `MixedSearch` follows; where the points are few all of them are looked at.
 
     Args:
         objective: What to maximise.
@@ -141,12 +143,19 @@ def maximize_on_box(
     Returns:
         The ``d``-dim maximiser found and its value.
     """
+    if box.listed is not None:
+        values = evaluate(objective, box.listed)
+        top = values.argmax(dim=0, keepdim=True)
+        return box.listed[top].squeeze(0), values[top].squeeze(0)
     X = screening_points(box, num_raw, seed)
     if extra is not None:
         X = torch.cat([extra, X])
     values = evaluate(objective, X)
     starts = X[spread_best(values, X, box, num_starts)]
     best = X[values.argmax(dim=0, keepdim=True)]
+    if not box.is_filled:
+        x, value = MixedSearch(objective, box, values, tolerance).best(torch.cat([best, starts]))
+        return x.squeeze(0), value.squeeze(0)
     # Where the gradient is g, the value is below the peak by about g^2.
     polished, _ = projected_bfgs(
         on_unit_cube(objective.value_and_gradient, box, values),

@@ -72,7 +72,8 @@ def on_unit_cube(
     value_and_gradient: Callable[..., tuple[Tensor, Tensor]], box: Box, values: Tensor
 ) -> Callable[..., tuple[Tensor, Tensor]]:
     """A function for the routines of `ascent`: on the unit cube, where one step size fits all
-    coordinates, shifted and scaled so that ``values`` lie in [-1, 0].
+    coordinates, shifted and scaled so that ``values`` lie in [-1, 0]. Columns of whole numbers or
+    codes have no gradient, and stay.
 
     Args:
         value_and_gradient: What to maximise: of ``m x d`` points, and of whatever else it takes.
@@ -86,10 +87,12 @@ def on_unit_cube(
     best = values.max()
     spread = best - values.min()
     spread = torch.where(spread > 0, spread, 1.0)
-    side = (box.upper - box.lower) / spread
+    side = (box.upper - box.lower) / spread if box.is_plain else None
 
     def scaled(U: Tensor, *more: Tensor) -> tuple[Tensor, Tensor]:
-        value, gradient = value_and_gradient(box.from_unit(U), *more)
-        return (value - best) / spread, gradient * side
+        X = box.from_unit(U)
+        value, gradient = value_and_gradient(X, *more)
+        scale = box.stretch(X) / spread if side is None else side
+        return (value - best) / spread, gradient * scale
 
     return scaled

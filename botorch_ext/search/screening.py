@@ -12,6 +12,8 @@ from botorch_ext.domains import Box
 
 # Of points around the best so far, in sides of the box.
 _DISTANCES = (0.1, 0.2, 0.4)
+# The share of these with a code of its own.
+_NEW_CODE = 0.3
 
 
 def screening_points(box: Box, num_points: int, seed: int) -> Tensor:
@@ -46,8 +48,12 @@ def on_faces(X: Tensor, box: Box, generator: torch.Generator) -> Tensor:
     """
     share = torch.rand(len(X), 1, generator=generator)
     moved = (torch.rand(len(X), box.dim, generator=generator) < share).to(box.device)
-    nearest = torch.where(X < (box.lower + box.upper) / 2, box.lower, box.upper)
-    return torch.where(moved, nearest, X)
+    if box.is_plain:
+        nearest = torch.where(X < (box.lower + box.upper) / 2, box.lower, box.upper)
+        return torch.where(moved, nearest, X)
+    moved[:, list(box.categories)] = False  # codes have no faces
+    nearest = torch.where(box.to_unit(X) < 0.5, *box.ends)
+    return box.nearby(torch.where(moved, nearest, X), X)
 
 
 def near_points(
@@ -70,8 +76,15 @@ def near_points(
     which = torch.randint(len(X), (num,), generator=generator)
     steps = torch.randn(num, box.dim, generator=generator, dtype=torch.float64)
     steps *= torch.tensor(distances, dtype=steps.dtype).repeat(num)[:num, None]
-    U = box.to_unit(X[which.to(X.device)]) + steps.to(X)
-    return box.from_unit(U.clamp(0, 1))
+    centers = X[which.to(X.device)]
+    U = (box.to_unit(centers) + steps.to(X)).clamp(0, 1)
+    if box.is_plain:
+        return box.from_unit(U)
+    for j in box.categories:  # none is near another
+        others = torch.rand(num, generator=generator, dtype=torch.float64).to(X)
+        stays = torch.rand(num, generator=generator) >= _NEW_CODE
+        U[:, j] = torch.where(stays.to(X.device), box.to_unit(centers)[:, j], others)
+    return box.nearby(box.from_unit(U), centers)
 
 
 def spread_best(values: Tensor, X: Tensor, box: Box, num: int) -> Tensor:
@@ -86,7 +99,7 @@ def spread_best(values: Tensor, X: Tensor, box: Box, num: int) -> Tensor:
     Returns:
         At most ``num`` rows, ``*batch x num``.
     """
-    return best_apart(values, X, box.to_unit, num, 8 * num, len(X) ** (-1 / box.dim))
+    return best_apart(values, X, box.to_distances, num, 8 * num, len(X) ** (-1 / box.dim))
 
 
 def best_apart(
