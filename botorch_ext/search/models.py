@@ -106,6 +106,32 @@ class AverageBound:
         ).sum(dim=0)
 
 
+class HighestBound:
+    """The highest of upper confidence bounds, an `Objective`.
+
+    Args:
+        bounds: Of m models.
+    """
+
+    def __init__(self, bounds: UpperBounds) -> None:
+        self.bounds = bounds
+        self._climber = _Climber(bounds)
+
+    def value(self, X: Tensor) -> Tensor:
+        return self.bounds.values(X).amax(dim=0)
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        m = self.bounds.models.num_models
+        values, gradients = self._climber.value_and_gradient(X.repeat(m, 1))
+        height, which = values.view(m, -1).max(dim=0)
+        rows = torch.arange(len(X), device=X.device)
+        return height, gradients.view(m, *X.shape)[which, rows]
+
+    def model_at(self, x: Tensor) -> int:
+        """The position of the model whose bound is the highest at a point, ``d``."""
+        return int(self.bounds.values(x.unsqueeze(0))[:, 0].argmax())
+
+
 class _Climber:
     """Upper bounds at points that each belong to one model: as many points for each of m models.
 
