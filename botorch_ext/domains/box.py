@@ -265,7 +265,15 @@ class Box(Immutable):
         if self._linear is None:
             return self._scales.snapped(targets)
         X = self._linear.nearby(targets, self._scales)
-        return torch.where(self._linear.hold(X)[:, None], X, otherwise)
+        holds = self._linear.hold(X)[:, None]
+        if not self.stepped or bool(holds.all()):
+            return torch.where(holds, X, otherwise)
+        # With other numbers and codes they may hold.
+        kept = targets.clone()
+        kept[:, list(self.stepped)] = otherwise[:, list(self.stepped)]
+        kept = self._linear.nearby(kept, self._scales)
+        kept = torch.where(self._linear.hold(kept)[:, None], kept, otherwise)
+        return torch.where(holds, X, kept)
 
     def without_steps(self) -> Box:
         """The box in which columns of whole numbers are continuous, half a step beyond either

@@ -17,7 +17,7 @@ _DRAWN, _LEAST_SHARE = 4096, 1 / 64
 # The points of a space are listed where there are at most so many, of so many combinations.
 MOST_LISTED, _MOST_COMBINATIONS = 4096, 2**17
 # Of the chain that walks through the polytope of the constraints.
-_BURN_IN, _THINNING, _NUM_TRIES = 200, 3, 4
+_BURN_IN, _THINNING, _MOST_WALKED = 200, 12, 256
 # Extreme points that are sought where nothing else gives a feasible one.
 _NUM_EXTREME = 16
 
@@ -97,16 +97,15 @@ def _few_feasible(
 
 
 def _walked(scales: Scales, constraints: LinearConstraints, num_points: int, seed: int) -> Tensor:
-    """At most so many feasible points of BoTorch's walk through the columns that constraints look
-    at, the others those of Sobol points."""
+    """At most so many feasible points: of BoTorch's walk through the columns that constraints look
+    at, or where none of these is stepped between two points of it; the other columns are those of
+    Sobol points."""
     from botorch.exceptions import BotorchError
     from botorch.utils.sampling import HitAndRunPolytopeSampler
 
     columns = constraints.columns
     inside, equal = _split(constraints.A[:, columns], constraints.b)
     bounds = scales.cells[:, columns].double().cpu()
-    engine = SobolEngine(scales.ends.shape[1], scramble=True, seed=seed)
-    found: list[Tensor] = []
     try:
         sampler = HitAndRunPolytopeSampler(
             inequality_constraints=inside,
@@ -116,16 +115,24 @@ def _walked(scales: Scales, constraints: LinearConstraints, num_points: int, see
             n_thinning=_THINNING,
             seed=seed,
         )
-        for _ in range(_NUM_TRIES):
-            X = scales.from_unit(engine.draw(num_points, dtype=torch.float64).to(scales.ends))
-            X[:, columns] = sampler.draw(num_points).to(X)
-            X = constraints.nearby(X, scales)
-            found.append(X[constraints.hold(X)])
-            if sum(map(len, found)) >= num_points:
-                break
+        walk = sampler.draw(min(num_points, _MOST_WALKED)).to(scales.ends)
     except (BotorchError, ValueError):  # a polytope too thin to walk in
-        pass
-    return torch.cat(found)[:num_points] if found else scales.ends[:0]
+        return scales.ends[:0]
+    rows = torch.arange(num_points, device=walk.device) % len(walk)
+    generator = torch.Generator().manual_seed(seed)
+    if not {*columns} & {*scales.stepped}:
+        apart = torch.randint(1, max(len(walk), 2), (num_points,), generator=generator)
+        others = (rows + apart.to(rows.device)) % len(walk)
+        shares = torch.rand(num_points, 1, generator=generator).to(walk)
+        shares[: len(walk)] = 0
+        between = torch.lerp(walk[rows], walk[others], shares)
+    else:
+        between = walk[rows]
+    engine = SobolEngine(scales.ends.shape[1], scramble=True, seed=seed)
+    X = scales.from_unit(engine.draw(num_points, dtype=torch.float64).to(scales.ends))
+    X[:, columns] = between
+    X = constraints.nearby(X, scales)
+    return X[constraints.hold(X)]
 
 
 def _split(

@@ -25,6 +25,8 @@ _MAX_TURNS, _MAX_STEPS = 8, 8
 _STEPS_INSIDE, _NUM_SLIDING = 8, 4
 # Of a climb along constraints: the least gain of a step, and the most steps.
 _LEAST_GAIN, _MAX_SLIDES = 1e-10, 60
+# Climbs of many starts, and the last one.
+_FIRST_TOLERANCE, _FIRST_ITERATIONS, _MOST_ITERATIONS = 1e-7, 30, 200
 # Neighbours of the best point that climb before it is believed.
 _NUM_RIVALS = 24
 
@@ -53,10 +55,8 @@ class MixedSearch:
         f = evaluate(self._objective, X)
         rows = spread_best(f, X, self._box, len(starts))
         x, f = _highest(*self._by_turns(X[rows], f[rows]))
-        if not (self._box.stepped and self._continuous):
-            return x, f
         # A step alone may lose what the climb after it gains.
-        for _ in range(_MAX_TURNS):
+        for _ in range(_MAX_TURNS if self._box.stepped and self._continuous else 0):
             rivals = self._neighbours(x)[0]
             values = evaluate(self._objective, rivals)
             rows = values.topk(min(_NUM_RIVALS, len(rivals))).indices
@@ -64,7 +64,7 @@ class MixedSearch:
             if not bool(value > f):
                 break
             x, f = self._by_turns(rival, value)
-        return x, f
+        return self._climbed(x, f, self._tolerance, _MOST_ITERATIONS)
 
     def _rounded(self, starts: Tensor) -> Tensor:
         """Where starts climb to while whole numbers are continuous, rounded."""
@@ -88,11 +88,17 @@ class MixedSearch:
                 break
         return X, f
 
-    def _climbed(self, X: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
+    def _climbed(
+        self,
+        X: Tensor,
+        f: Tensor,
+        tolerance: float = _FIRST_TOLERANCE,
+        max_iterations: int = _FIRST_ITERATIONS,
+    ) -> tuple[Tensor, Tensor]:
         """Climbs of the continuous columns alone."""
         if not self._continuous:
             return X, f
-        box, limit = self._box, self._tolerance
+        box = self._box
         scaled = on_unit_cube(self._objective.value_and_gradient, box, self._values)
         if self._is_stopped:
             inside = feasible_ascent(
@@ -103,7 +109,8 @@ class MixedSearch:
             slides = [self._slid(scaled, ends[row]) for row in rows.tolist()]
             ends = ends.index_copy(0, rows, torch.stack(slides))
         else:
-            ends, _ = projected_bfgs(scaled, box.to_unit(X), 0.3 * limit**0.5, limit)
+            least = 0.3 * tolerance**0.5
+            ends, _ = projected_bfgs(scaled, box.to_unit(X), least, tolerance, max_iterations)
         ends = box.nearby(box.from_unit(ends), X)
         return _better(X, f, ends, evaluate(self._objective, ends))
 
