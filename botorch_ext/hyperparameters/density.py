@@ -34,6 +34,7 @@ class Density:
         self._squares = squares.flatten(1)
         self._location, self._spread = prior.moments(self.num_lengthscales, X)
         self.lower, self.upper = prior.limits(self.num_lengthscales, X)
+        self._eye = torch.eye(n, dtype=X.dtype, device=X.device)
         self._targets = torch.stack([torch.ones_like(y), y], dim=-1)
 
     @property
@@ -93,7 +94,8 @@ class Density:
         noise = parameters[:, -1].exp()
         K.diagonal(dim1=-2, dim2=-1).add_(noise.unsqueeze(-1))
         L, failed = torch.linalg.cholesky_ex(K)
-        return L, failed == 0, (s, decay)
+        ok = (failed == 0) & (L.diagonal(dim1=-2, dim2=-1) > 0).all(dim=-1)  # not so of NaN
+        return torch.where(ok[:, None, None], L, self._eye), ok, (s, decay)
 
     def _residuals(self, L: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """L^-1 (y - m), its square and m, the constant that makes it least."""

@@ -1,6 +1,7 @@
 """The density against GPyTorch's kernel and a dense normal density."""
 
 import math
+from itertools import pairwise
 
 import pytest
 import torch
@@ -32,7 +33,7 @@ def somewhere(num, dim):
 def dense(X, y, row, lengthscale_of=None):
     """The definition, for one row of parameters."""
     p = X.shape[-1]
-    row = row[list(lengthscale_of or range(p)) + [-1]]
+    row = row[[*(lengthscale_of or range(p)), -1]]
     kernel = MaternKernel(nu=2.5, ard_num_dims=p).double()
     kernel.lengthscale = row[:-1].exp()
     K = kernel(X, X).to_dense() + row[-1].exp() * torch.eye(len(X), dtype=torch.float64)
@@ -86,8 +87,7 @@ def slopes(density, parameters):
             for h in (0.02, 0.01, 0.005, 0.0025)
         ]
         for order in (4, 16, 64):
-            pairs = zip(tries, tries[1:], strict=False)
-            tries = [(order * b - a) / (order - 1) for a, b in pairs]
+            tries = [(order * b - a) / (order - 1) for a, b in pairwise(tries)]
         columns.append(tries[0])
     return torch.stack(columns, dim=-1)
 
@@ -111,6 +111,17 @@ def test_duplicates_and_the_ends_of_the_range():
     assert values.isfinite().all()
     assert gradient.isfinite().all()
     assert (density.value(ends * (1 + 1e-6)) == -math.inf).all()
+
+
+def test_parameters_that_no_matrix_has_are_impossible():
+    X, y = data(12, 2)
+    X[3] = X[4]
+    density = Density(X, y, PRIOR)
+    far = torch.tensor([[60.0, 60, -900], [800, 0, 0], [-800, -800, -900], [0, 0, 800]]).double()
+    values, gradient = density.value_and_gradient(torch.cat([far, somewhere(1, 3)]))
+    assert (values[:-1] == -math.inf).all()
+    assert values[-1].isfinite()
+    assert gradient.isfinite().all()
 
 
 def test_without_data_it_is_the_prior():

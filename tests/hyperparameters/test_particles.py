@@ -74,9 +74,8 @@ def test_few_particles_that_scale_each_other_keep_them_too(draws):
     """Particles of a handful adapt their steps to one another."""
     density = density_of()
     g = torch.Generator().manual_seed(3)
-    ends = []
-    for group in draws[:1024].split(8):
-        ends.append(swept(density, group, density.value(group), 3, g)[0])
+    groups = draws[:1024].split(8)
+    ends = [swept(density, group, density.value(group), 3, g)[0] for group in groups]
     assert largest_difference(draws[1024:], torch.cat(ends)) < THRESHOLD
 
 
