@@ -199,6 +199,17 @@ def test_a_sum_of_whole_numbers_that_must_be_exact_beside_a_continuous_column():
     assert len(X.unique(dim=0)) > 10
 
 
+def test_whole_numbers_that_hardly_ever_fit_are_found_by_programming():
+    row = [1701.0, 2203.0, 3301.0, 4409.0, 0.0]
+    total = sum(a * x for a, x in zip(row, [11, 3, 17, 5, 0], strict=True))
+    rows = ([row, [-a for a in row]], [total, -total])
+    box = bx.Box([(0, 40)] * 4 + [(2.0, 3.0)], integer=range(4), constraints=rows)
+    X = box.sample(20, seed=0)
+    assert bool(box.contains(X).all())
+    assert torch.equal(X[:, :4] @ torch.tensor(row[:4]).double(), torch.full((20,), total).double())
+    assert float(X[:, 4].max() - X[:, 4].min()) > 0.5
+
+
 def test_points_are_moved_into_the_box():
     box = mixed()
     inside = box.sample(400, seed=0)
