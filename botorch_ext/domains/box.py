@@ -280,13 +280,13 @@ class Box(Immutable):
     def without_steps(self) -> Box:
         """The box in which columns of whole numbers are continuous, half a step beyond either
         end."""
-        if not self.integer:
+        if self._scales is None or not self.integer:
             return self
         cells = self._scales.cells
         return Box(cells, log=self.log, categories=self.categories, constraints=self.constraints)
 
     def __repr__(self) -> str:
-        options = {"integer": list(self.integer), "log": list(self.log)}
+        options: dict[str, Any] = {"integer": list(self.integer), "log": list(self.log)}
         options["categories"] = {j: list(codes) for j, codes in self.categories.items()}
         if self.constraints is not None:
             options["constraints"] = tuple(tensor.tolist() for tensor in self.constraints)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +20,8 @@ from botorch_ext.domains import Box
 from botorch_ext.search.ascent import feasible_ascent, projected_bfgs
 from botorch_ext.search.objectives import Objective, evaluate, on_unit_cube
 from botorch_ext.search.screening import spread_best
+
+ValueAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 # Turns of climbs and steps, and steps in a turn.
 _MAX_TURNS, _MAX_STEPS = 8, 8
@@ -114,12 +118,13 @@ class MixedSearch:
         ends = box.nearby(box.from_unit(ends), X)
         return _better(X, f, ends, evaluate(self._objective, ends))
 
-    def _slid(self, scaled: object, start: Tensor) -> Tensor:
+    def _slid(self, scaled: ValueAndGradient, start: Tensor) -> Tensor:
         """Where one start, ``d`` in the unit cube, climbs to along the constraints (SLSQP)."""
         from scipy.optimize import minimize  # slow to import
 
         box, free = self._box, self._continuous
-        A, b = (tensor.double().cpu().numpy() for tensor in box.constraints)
+        constraints: Any = box.constraints
+        A, b = (tensor.double().cpu().numpy() for tensor in constraints)
         looks = A[:, free].any(axis=1)
         A, b = A[looks], b[looks]
         # In units of the most that it can change by.
