@@ -135,12 +135,9 @@ class PendingRows(Generic[_Posterior]):
         """
         new = copy(self)
         new.posterior, new.ids = posterior, self.ids.copy()
-        late = set(self.told_too_late)
-        values = [
-            self.policy.minimum if id in late else history.values.get(id, self.policy.minimum)
-            for id in self.ids[len(first) :]
-        ]
-        values = [*first, *values]
+        told = {id: y for id, y in history.values.items() if id not in self.told_too_late}
+        ids = [id for id in self.ids if id is not None]
+        values = [*first, *(told.get(id, self.policy.minimum) for id in ids)]
         if values:
             posterior.add(*self.posterior.train_inputs, None)
         known = {row: value for row, value in enumerate(values) if value is not None}
