@@ -135,9 +135,10 @@ class PendingRows(Generic[_Posterior]):
         """
         new = copy(self)
         new.posterior, new.ids = posterior, self.ids.copy()
-        told = {id: y for id, y in history.values.items() if id not in self.told_too_late}
-        ids = [id for id in self.ids if id is not None]
-        values = [*first, *(told.get(id, self.policy.minimum) for id in ids)]
+        told = {id: value for id, value in history.values.items() if id not in self.told_too_late}
+        ids: list[Any] = self.ids[len(first) :]
+        values = [told.get(id, self.policy.minimum) for id in ids]
+        values = [*first, *values]
         if values:
             posterior.add(*self.posterior.train_inputs, None)
         known = {row: value for row, value in enumerate(values) if value is not None}
