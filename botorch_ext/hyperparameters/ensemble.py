@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import torch
 from botorch.models.transforms.input import InputTransform
 from botorch.models.transforms.outcome import Standardize
-from gpytorch.kernels import MaternKernel
+from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
 from gpytorch.means import ConstantMean
 from torch import Tensor, nn
 
+from botorch_ext.hyperparameters.density import split
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.immutable import Immutable
+from botorch_ext.kernel_functions.base import KernelFunction
+from botorch_ext.kernel_functions.combined import CombinedKernel
+from botorch_ext.kernel_functions.stationary import StationaryKernel
 from botorch_ext.models.ensemble_gp import EnsembleGP
 from botorch_ext.models.kernel_gp import KernelGP
 
@@ -23,6 +30,7 @@ class Ensemble(Immutable):
     """m GPs of the same data, each around the constant that is likeliest for it.
 
     Args:
+        parameters: ``m x dim``, of the particles.
         model: A batch of m models of the residuals, on features.
         constants: ``m``, what to add to their means.
         inputs: From joint rows to features.
@@ -30,6 +38,7 @@ class Ensemble(Immutable):
         joint: ``n x (d + d_z)``, where they were made.
     """
 
+    parameters: Tensor
     model: KernelGP
     constants: Tensor
     inputs: Inputs
@@ -40,18 +49,13 @@ class Ensemble(Immutable):
     @torch.no_grad()
     def of(cls, parameters: Tensor, inputs: Inputs, joint: Tensor, outcomes: Outcomes) -> Ensemble:
         """The ensemble of ``m x p`` particles, given ``n x (d + d_z)`` joint rows."""
-        F, y, n = inputs.features(joint), outcomes.values.double(), len(joint)
-        kernel, noise = _kernel(inputs.of_features(parameters[:, :-1].exp())), parameters[:, -1]
-        model = KernelGP(kernel, noise.exp(), dtype=F.dtype, device=F.device)
-        m = len(parameters)
-        constants = F.new_zeros(m)
-        if n:
-            model.add(F, y)
-            factor = model.factor
-            ones = factor.solve(F.new_ones(m, n, 1)).squeeze(-1)
-            constants = (ones * factor.z[:, :n]).sum(dim=-1) / ones.square().sum(dim=-1)
-            factor.set_targets(list(range(n)), y - constants.unsqueeze(-1))
-        return cls(model, constants, inputs, outcomes, joint)
+        F, noise = inputs.features(joint), split(parameters)[1].exp()
+        model = KernelGP(_kernel(parameters, inputs), noise, dtype=F.dtype, device=F.device)
+        constants = F.new_zeros(len(parameters))
+        if len(joint):
+            model.add(F, outcomes.values)
+            constants = model.factor.subtract_constant()
+        return cls(parameters, model, constants, inputs, outcomes, joint)
 
     @torch.no_grad()
     def to_botorch(self) -> EnsembleGP:
@@ -66,7 +70,7 @@ class Ensemble(Immutable):
         mean = ConstantMean(batch_shape=like.shape).to(like)
         mean.constant = self.constants.clone()
         model = EnsembleGP(
-            self.model.kernel,
+            _botorch_kernel(self.parameters, self.inputs),
             self.model.noise_variance,
             mean,
             UnitFeatures(self.inputs),
@@ -129,9 +133,25 @@ class UnitFeatures(InputTransform, nn.Module):
         return self.inputs.features(X)
 
 
-def _kernel(lengthscales: Tensor) -> MaternKernel:
-    """Of ``m x p`` lengthscales."""
-    m, p = lengthscales.shape
-    kernel = MaternKernel(nu=2.5, ard_num_dims=p, batch_shape=torch.Size([m])).to(lengthscales)
-    kernel.lengthscale = lengthscales.unsqueeze(-2)
-    return kernel
+def _kernel(parameters: Tensor, inputs: Inputs) -> CombinedKernel:
+    """The kernels of ``m x dim`` particles, on features."""
+    lengthscales, _, odds = split(parameters)
+    lengthscales = inputs.of_features(lengthscales.exp()).unsqueeze(-2)
+    parts: list[KernelFunction] = [
+        StationaryKernel(nu, lengthscales, share, None)
+        for nu, share in ((math.inf, odds.sigmoid()), (2.5, (-odds).sigmoid()))
+    ]
+    return CombinedKernel(parts, product=False, outputscale=None)
+
+
+def _botorch_kernel(parameters: Tensor, inputs: Inputs) -> Kernel:
+    """The same as a GPyTorch kernel."""
+    frozen: Any = _kernel(parameters, inputs)
+    kernels = []
+    for part, kind in zip(frozen.parts, (RBFKernel, partial(MaternKernel, nu=2.5)), strict=True):
+        m, _, p = part.inverse_lengthscale.shape
+        base = kind(ard_num_dims=p, batch_shape=torch.Size([m]))
+        scaled = ScaleKernel(base, batch_shape=torch.Size([m])).to(parameters)
+        base.lengthscale, scaled.outputscale = 1 / part.inverse_lengthscale, part.outputscale
+        kernels.append(scaled)
+    return kernels[0] + kernels[1]

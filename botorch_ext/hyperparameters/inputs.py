@@ -60,6 +60,11 @@ class Inputs(Immutable):
         columns = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
         return columns.to(self.actions.device)
 
+    @property
+    def is_recordable(self) -> bool:
+        """Whether features can be a part of a CUDA graph."""
+        return all(box.is_plain for box in self._boxes)
+
     def features(self, joint: Tensor) -> Tensor:
         """``... x (d + d_z)`` joint rows to ``... x p``."""
         parts = joint.split([box.dim for box in self._boxes], dim=-1)
