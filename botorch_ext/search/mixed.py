@@ -32,8 +32,9 @@ _STEPS_INSIDE, _NUM_SLIDING, _RIVALS_SLIDING = 8, 4, 2
 _LEAST_GAIN = 1e-10
 # Climbs of many starts, and the last one.
 _FIRST_TOLERANCE, _FIRST_ITERATIONS, _MOST_ITERATIONS = 1e-7, 30, 200
-# Neighbours of the best point that climb before it is believed.
-_NUM_RIVALS = 24
+# Neighbours of the best point that climb before it is believed, and by how much one must be better,
+# relative to the spread of the screened values.
+_NUM_RIVALS, _LEAST_LEAD = 24, 1e-6
 
 
 class MixedSearch:
@@ -61,17 +62,18 @@ class MixedSearch:
         rows = spread_best(f, X, self._box, len(starts))
         x, f = _highest(*self._by_turns(X[rows], f[rows]))
         # A step alone may lose what the climb after it gains.
+        least = _LEAST_LEAD * (self._values.max() - self._values.min())
         for _ in range(_MAX_TURNS if self._box.stepped and self._continuous else 0):
             rivals = self._neighbours(x)[0]
             values = evaluate(self._objective, rivals)
             rows = values.topk(min(_NUM_RIVALS, len(rivals))).indices
             ends = self._climbed(rivals[rows], values[rows], num_sliding=_RIVALS_SLIDING)
             rival, value = _highest(*ends)
-            if not bool(value > f):
+            if not bool(value > f + least):
                 break
             x, f = self._by_turns(rival, value)
-        least = max(self._tolerance, _LEAST_GAIN) if self._is_stopped else self._tolerance
-        return self._climbed(x, f, least, _MOST_ITERATIONS)
+        last = max(self._tolerance, _LEAST_GAIN) if self._is_stopped else self._tolerance
+        return self._climbed(x, f, last, _MOST_ITERATIONS)
 
     def _rounded(self, starts: Tensor) -> Tensor:
         """Where starts climb to while whole numbers are continuous, rounded."""
