@@ -1,7 +1,9 @@
 """Mixed: the argmax over a box with columns of whole numbers or codes, or with constraints.
 
 Continuous columns climb while the others stay, then the others step to neighbours while the
-continuous ones stay, by turns, from many starts at once.
+continuous ones stay, by turns, from many starts at once. BoTorch's
+`optimize_acqf_mixed_alternating` takes neither starts nor logarithmic scales; with constraints it
+took over ten times as long.
 """
 
 from __future__ import annotations
