@@ -1,0 +1,108 @@
+"""The practice benchmark: what a user gets who has bounds and noisy results, and nothing else.
+
+    python -m benchmarks.practice [--smoke] [--processes N] [--seeds N] [--only METHOD ...]
+        [--settings NAME ...] [--problems NAME ...] [--output FOLDER] [--report 1]
+
+The library's methods beside BoTorch's, Optuna's and random search, on functions in their own units
+and on two real tuning tasks, with noise, one at a time and in parallel, with late results, failing
+evaluations, outliers and coarse values. Every run adds a line to a file in the folder ``runs`` of
+the output; started again, the command runs only what is missing. Writes report.md, runs.csv and
+the pictures from all lines that are there.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+import torch
+from tqdm import tqdm
+
+from benchmarks.common.command_line import Options, parse_options
+from benchmarks.common.processes import as_they_finish
+from benchmarks.common.tables import Row
+from benchmarks.practice.methods import METHODS
+from benchmarks.practice.problems import problems
+from benchmarks.practice.remaining import Remaining
+from benchmarks.practice.runs import FIRST_SEED, Case, cases, play
+from benchmarks.practice.settings import NOISES, SETTINGS
+from benchmarks.practice.store import Store
+
+# One that is tuned on and one that is not.
+_SMOKE_PROBLEMS = ("Branin", "Hartmann4")
+_MORE = {
+    "only": {"nargs": "+", "choices": list(METHODS), "help": "methods (default: all)"},
+    "settings": {"nargs": "+", "choices": list(SETTINGS), "help": "settings (default: all)"},
+    "problems": {"nargs": "+", "choices": list(problems()), "help": "problems (default: all)"},
+    "seeds": {
+        "type": int,
+        "default": 10,
+        "help": f"how many from {FIRST_SEED} + SEED (default 10)",
+    },
+    "report": {"action": "store_true", "help": "run nothing, only write the report"},
+}
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Runs what is missing and writes the report."""
+    options = parse_options(
+        "practice", "The practical default, compared.", argv, processes=True, more=_MORE
+    )
+    torch.set_num_threads(1)
+    store = Store(options.output / "runs")
+    to_run = _cases(options)
+    found, num_stale = store.rows(to_run)
+    if num_stale:
+        print(f"{num_stale} rows are stale: of other settings than those of now", file=sys.stderr)
+    failures = 0
+    if not options.more["report"]:
+        missing = [case for case in to_run if case not in found]
+        failures = _run(missing, found, store, 1 if options.smoke else options.processes)
+    if failures:
+        sys.exit(f"{failures} runs failed")
+
+
+def _cases(options: Options) -> list[Case]:
+    more = options.more
+    names = more["problems"] or (_SMOKE_PROBLEMS if options.smoke else problems())
+    first = FIRST_SEED + options.seed
+    seeds = range(first, first + (1 if options.smoke else more["seeds"]))
+    chosen = cases(
+        more["settings"] or (["sequential"] if options.smoke else list(SETTINGS)),
+        list(names),
+        more["only"] or list(METHODS),
+        seeds,
+        options.smoke,
+    )
+    return [case for case in chosen if not options.smoke or case.noise == NOISES[0]]
+
+
+def _run(missing: Sequence[Case], found: dict[Case, Row], store: Store, processes: int) -> int:
+    """Runs cases and adds their rows; how many failed."""
+    remaining = Remaining(found, missing, processes)
+    failures = 0
+    with tqdm(total=len(missing), desc="practice", unit="run") as bar:
+        for case, outcome in as_they_finish(_attempt, missing, processes):
+            if isinstance(outcome, str):
+                failures += 1
+                bar.write(f"{case}\n{outcome}", file=sys.stderr)
+            else:
+                store.add(outcome)
+                remaining.add(case, outcome["wall"])
+                found[case] = outcome
+            bar.update()
+            bar.set_postfix_str(remaining.text(), refresh=False)
+    return failures
+
+
+def _attempt(case: Case) -> Row | str:
+    """The row of a run, or how it failed: one run must not end all others."""
+    try:
+        return play(case)
+    except Exception:  # noqa: BLE001
+        return traceback.format_exc()
+
+
+if __name__ == "__main__":
+    main()
