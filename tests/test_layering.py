@@ -30,6 +30,7 @@ ROOMS = (
     "widths",
     "estimates",
     "search",
+    "hyperparameters",
     "robust",
     "problems",
     "problems.functions",

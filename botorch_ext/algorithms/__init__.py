@@ -10,6 +10,7 @@ from botorch_ext.algorithms.late_feedback import gp_bucb, gp_ucb_sdf
 from botorch_ext.algorithms.lengthscales import a_gp_ucb, lb_gp_ucb
 from botorch_ext.algorithms.optimistic import ec_gp_ucb, gp_ucb, igp_ucb
 from botorch_ext.algorithms.phased import bpe, bpe_delay, phased_uncertainty_sampling
+from botorch_ext.algorithms.practical import integrated_ei
 from botorch_ext.algorithms.stable import he_stable_opt, stable_opt
 from botorch_ext.algorithms.unknown_hyperparameters import expected_ucb, he_gp_ucb, mle_ucb
 
@@ -27,6 +28,7 @@ __all__ = [
     "he_gp_ucb",
     "he_stable_opt",
     "igp_ucb",
+    "integrated_ei",
     "lb_gp_ucb",
     "mle_ucb",
     "phased_uncertainty_sampling",

@@ -39,6 +39,7 @@ class InstanceGrid:
         box = problem.domain
         if not isinstance(box, Box):
             raise ValueError(f"problem must be on a Box, got {type(box).__name__}")
+        box.require_plain("a grid", "domain of the problem")
         self.box = box
         self.shape: tuple[int, ...] = _checked_shape(shape, lengthscales)
         sides = (box.upper - box.lower).tolist()

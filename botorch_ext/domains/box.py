@@ -1,52 +1,87 @@
-"""Box: an axis-aligned box in R^d."""
+"""Box: a box in R^d, with scales and constraints of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from botorch_ext.domains.points import as_floating, as_points
+from botorch_ext.domains.bounds import BoundsLike, as_bounds
+from botorch_ext.domains.feasible_points import all_points, sampled
+from botorch_ext.domains.linear_constraints import LinearConstraints
+from botorch_ext.domains.points import as_points
+from botorch_ext.domains.scales import Scales
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.immutable import Immutable
+
+# All 2^d corners of a box of so many dimensions are looked at.
+_MOST_CORNERS_DIM = 8
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Box(Immutable):
-    """An axis-aligned box in R^d.
+    """A box in R^d, all of it or the points of it that columns and constraints allow.
+
+    A kernel sees points as they are, in their units and with their codes. `from_unit` and `to_unit`
+    map to the unit cube, where a logarithmic column is its logarithm.
 
     Args:
-        bounds: ``2 x d``: the lower corner, then the upper corner.
+        bounds: Two lists, an array or a tensor are rows, ``2 x d``: the lower corner, then the
+            upper, as in ``[[0, 1], [20, 80]]``. A list of tuples is the pair (lower, upper) of each
+            column, as in ``[(0, 20), (1, 80)]``.
         dtype: float64 unless given here or by a floating-point tensor.
         device: The device everything that uses this domain runs on.
+        integer: Columns that take whole numbers alone, all those within the bounds.
+        log: Columns that are sampled and searched by their logarithm; their lower bound is above 0.
+        categories: From a column to its codes, numbers within the bounds that have no order.
+        constraints: ``(A, b)``, ``m x d`` and ``m``: the points x with A x <= b, in the units of
+            the points.
 
     Raises:
-        ValueError: Wrong shape, not finite, or a lower bound that is not below its upper bound.
+        ValueError: Other bounds, not finite, or a lower bound that is not below its upper bound; an
+            impossible column, code or constraint; constraints that no point satisfies.
     """
 
     bounds: Tensor
+    integer: tuple[int, ...]
+    log: tuple[int, ...]
+    categories: Mapping[int, tuple[float, ...]]
+    constraints: tuple[Tensor, Tensor] | None
+    _scales: Scales | None
+    _linear: LinearConstraints | None
 
     def __init__(
         self,
-        bounds: Tensor | Sequence[Sequence[float]],
+        bounds: BoundsLike,
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
+        *,
+        integer: Iterable[int] = (),
+        log: Iterable[int] = (),
+        categories: Mapping[int, Sequence[float]] | None = None,
+        constraints: tuple[Tensor | Sequence[Sequence[float]], Tensor | Sequence[float]]
+        | None = None,
     ) -> None:
-        bounds = as_floating(bounds, dtype, device, "bounds")
-        if bounds.ndim != 2 or bounds.shape[0] != 2 or bounds.shape[1] == 0:
-            raise ValueError(
-                f"bounds must have shape (2, d), lower then upper, got {tuple(bounds.shape)}"
-            )
-        if not bool(torch.isfinite(bounds).all()):
-            raise ValueError(f"bounds must be finite, got {bounds.tolist()}")
-        if not bool((bounds[0] < bounds[1]).all()):
-            raise ValueError(
-                f"bounds must have lower < upper in every column, got {bounds.tolist()}"
-            )
-        object.__setattr__(self, "bounds", bounds)
+        bounds = as_bounds(bounds, dtype, device)
+        scales = linear = None
+        if constraints is not None or any(_is_given(kind) for kind in (integer, log, categories)):
+            scales = Scales(bounds, integer, log, {} if categories is None else categories)
+        if scales is not None and constraints is not None:
+            linear = LinearConstraints(constraints, bounds)
+            if linear.extreme_point(scales, torch.zeros_like(bounds[0])) is None:
+                raise ValueError("constraints must leave a feasible point in the box, got none")
+        self._set("bounds", bounds)
+        self._set("integer", () if scales is None else scales.integer)
+        self._set("log", () if scales is None else scales.log)
+        self._set("categories", {} if scales is None else scales.categories)
+        self._set("constraints", None if linear is None else (linear.A, linear.b))
+        self._set("_scales", scales)
+        self._set("_linear", linear)
 
     @property
     def like(self) -> Tensor:
@@ -62,6 +97,35 @@ class Box(Immutable):
         return self.bounds[1]
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it has nothing but bounds."""
+        return self._scales is None
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether every point within the bounds is one of the box."""
+        return self._scales is None or not (self._scales.stepped or self._linear)
+
+    @cached_property
+    def corners(self) -> Tensor:
+        """Corners that are points of the box, ``n x d``: of up to 8 columns all of them, else those
+        of all ends."""
+        ends = self.ends
+        if self.dim <= _MOST_CORNERS_DIM:
+            ends = torch.cartesian_prod(*ends.T).view(-1, self.dim)
+        return ends if self._linear is None else ends[self._linear.hold(ends)]
+
+    @property
+    def stepped(self) -> tuple[int, ...]:
+        """The columns that take some numbers only: whole numbers or codes."""
+        return () if self._scales is None else self._scales.stepped
+
+    @property
+    def ends(self) -> Tensor:
+        """``2 x d``: the least and the largest value that each column can take."""
+        return self.bounds if self._scales is None else self._scales.ends
+
+    @property
     def dim(self) -> int:
         return self.bounds.shape[1]
 
@@ -75,10 +139,28 @@ class Box(Immutable):
 
     def to(self, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> Box:
         """The same box in another dtype or on another device."""
-        return Box(self.bounds, dtype=dtype, device=device)
+        return Box(
+            self.bounds,
+            dtype=dtype,
+            device=device,
+            integer=self.integer,
+            log=self.log,
+            categories=self.categories,
+            constraints=self.constraints,
+        )
+
+    def require_plain(self, who: str, name: str = "domain") -> None:
+        """Raises a ValueError that names the argument unless the box has nothing but bounds."""
+        if not self.is_plain:
+            raise ValueError(
+                f"{name} must be a Box with nothing but bounds for {who}, got {self!r}: choose "
+                "among points of it, as FiniteSet(box.sample(1000, seed=0)) has, or use a method "
+                "that searches such boxes, as gp_bucb does"
+            )
 
     def contains(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
-        """Which points lie in the box, its faces included.
+        """Which points lie in the box, its faces included: whole numbers and codes exactly,
+        constraints with a small tolerance.
 
         Args:
             X: A ``n x d``-dim tensor, or one point.
@@ -87,7 +169,12 @@ class Box(Immutable):
             A boolean tensor of ``n`` entries.
         """
         X = as_points(X, self.dim, self.bounds)
-        return ((X >= self.lower) & (X <= self.upper)).all(dim=-1)
+        inside = ((X >= self.lower) & (X <= self.upper)).all(dim=-1)
+        if self._scales is not None:
+            inside &= self._scales.admits(X).all(dim=-1)
+        if self._linear is not None:
+            inside &= self._linear.hold(X)
+        return inside
 
     def require_contains(
         self, X: Tensor | Sequence[float] | Sequence[Sequence[float]], name: str = "X"
@@ -96,12 +183,30 @@ class Box(Immutable):
         X = as_points(X, self.dim, self.bounds, name)
         outside = (~self.contains(X)).nonzero()
         if len(outside):
-            x = X[outside[0, 0]].tolist()
-            raise OutsideDomainError(f"{name} must lie in the box {self.bounds.tolist()}, got {x}")
+            x = X[outside[0, 0]]
+            raise OutsideDomainError(f"{name} must {self._rule_broken_by(x)}, got {x.tolist()}")
         return X
 
+    def _rule_broken_by(self, x: Tensor) -> str:
+        if self._scales is not None and bool(((x >= self.lower) & (x <= self.upper)).all()):
+            for j in (~self._scales.admits(x[None])[0]).nonzero().flatten().tolist():
+                codes = self.categories.get(j)
+                kind = "a whole number" if codes is None else f"one of the codes {list(codes)}"
+                return f"have {kind} in column {j}"
+            if self._linear is not None:
+                row = int(self._linear.excess(x[None])[0].argmax())
+                a, b = (values[row].tolist() for values in (self._linear.A, self._linear.b))
+                return f"satisfy constraint {row}, {a} x <= {b}"
+        return f"lie in the box {self.bounds.tolist()}"
+
+    @cached_property
+    def listed(self) -> Tensor | None:
+        """All points, ``n x d``, where no column is continuous and they are few; else None."""
+        return None if self._scales is None else all_points(self._scales, self._linear)
+
     def sample(self, num_points: int, seed: int) -> Tensor:
-        """Scrambled Sobol points.
+        """Scrambled Sobol points, those that are feasible; where few are, points of a random walk
+        (on which a column that constraints look at is uniform, logarithmic or not).
 
         Args:
             num_points: How many.
@@ -112,17 +217,68 @@ class Box(Immutable):
         """
         if num_points == 0:  # which a SobolEngine refuses
             return self.bounds.new_empty(0, self.dim)
+        if self._linear is not None:
+            return sampled(self._scales, self._linear, self.listed, num_points, seed)
         engine = SobolEngine(self.dim, scramble=True, seed=seed)
         return self.from_unit(engine.draw(num_points, dtype=torch.float64).to(self.bounds))
 
     def from_unit(self, U: Tensor) -> Tensor:
-        """Points of the unit cube, ``... x d``, as points of the box."""
+        """Points of the unit cube, ``... x d``, as points of the box, but for its constraints:
+        whole numbers and codes have equal parts of the unit interval."""
+        if self._scales is not None:
+            return self._scales.from_unit(U)
         # Rounding can carry the sum past the upper corner.
         return torch.minimum(self.lower + (self.upper - self.lower) * U, self.upper)
 
     def to_unit(self, X: Tensor) -> Tensor:
-        """Points of the box, ``... x d``, as points of the unit cube."""
+        """Points of the box, ``... x d``, as points of the unit cube: whole numbers and codes as
+        the middles of their parts."""
+        if self._scales is not None:
+            return self._scales.to_unit(X)
         return (X - self.lower) / (self.upper - self.lower)
 
+    def stretch(self, X: Tensor) -> Tensor:
+        """How fast points of the box, ``... x d``, move with those of the unit cube: 0 in columns
+        of whole numbers or codes. It may have fewer dimensions than ``X``."""
+        return self.upper - self.lower if self._scales is None else self._scales.stretch(X)
+
+    def nearby(self, targets: Tensor, otherwise: Tensor) -> Tensor:
+        """Points of the box near any points: rounded where columns take some numbers only, and
+        moved until constraints hold.
+
+        Args:
+            targets: ``n x d``, within the bounds.
+            otherwise: ``n x d`` points of the box, for those for which no point is found.
+
+        Returns:
+            ``n x d``.
+        """
+        if self._scales is None:
+            return targets
+        if self._linear is None:
+            return self._scales.snapped(targets)
+        X = self._linear.nearby(targets, self._scales)
+        return torch.where(self._linear.hold(X)[:, None], X, otherwise)
+
+    def without_steps(self) -> Box:
+        """The box in which columns of whole numbers are continuous, half a step beyond either
+        end."""
+        if not self.integer:
+            return self
+        cells = self._scales.cells
+        return Box(cells, log=self.log, categories=self.categories, constraints=self.constraints)
+
     def __repr__(self) -> str:
-        return f"Box({self.bounds.tolist()}, dtype={self.dtype}, device='{self.device}')"
+        options = {"integer": list(self.integer), "log": list(self.log)}
+        options["categories"] = {j: list(codes) for j, codes in self.categories.items()}
+        if self.constraints is not None:
+            options["constraints"] = tuple(tensor.tolist() for tensor in self.constraints)
+        given = "".join(f", {name}={value}" for name, value in options.items() if value)
+        return f"Box({self.bounds.tolist()}{given}, dtype={self.dtype}, device='{self.device}')"
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+
+def _is_given(columns: Any) -> bool:
+    return not (columns is None or (isinstance(columns, tuple | list | dict) and not columns))

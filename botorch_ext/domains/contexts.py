@@ -117,7 +117,9 @@ class ContextSpace(Immutable):
             few = self.domain.num_points <= num_points
             return self.domain.points if few else self.domain.sample(num_points, seed)
         if self.domain is not None:
-            return torch.cat([self.domain.bounds, self.domain.sample(num_points, seed)])
+            sample = self.domain.sample(num_points, seed)
+            # Of other boxes these need not be points.
+            return torch.cat([self.domain.bounds, sample]) if self.domain.is_plain else sample
         if self.dim is None:
             return like.new_zeros(0, 0)
         if not self.tasks:

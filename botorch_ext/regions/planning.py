@@ -115,6 +115,8 @@ def plan(
         model.add(as_points(X_pending, like.shape[-1], like, "X_pending"), None)
     if isinstance(domain, FiniteSet):
         return plan_on_set(domain, model, q, seed)
+    if isinstance(domain, Box):
+        domain.require_plain("plan")
     region = Region(domain) if isinstance(domain, Box) else domain
     if population is None:
         population = region.population(POPULATION_SIZE, seed).points

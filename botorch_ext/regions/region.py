@@ -87,6 +87,7 @@ class Region:
     members: Tensor = None  # pyright: ignore[reportAssignmentType]
 
     def __post_init__(self) -> None:
+        self.box.require_plain("a Region or a plan", "box")
         object.__setattr__(self, "constraints", tuple(self.constraints))
         for constraint in self.constraints:
             constraint.model.require_takes(self.box.like)

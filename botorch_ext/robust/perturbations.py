@@ -79,10 +79,11 @@ class Perturbations(Immutable):
         """The balls around the points of a domain.
 
         Raises:
-            ValueError: Radii for another number of coordinates.
+            ValueError: Radii for another number of coordinates, or a box with more than bounds.
         """
         if isinstance(domain, FiniteSet):
             return FiniteBalls(domain, self)
+        domain.require_plain("worst cases over perturbations")
         return BoxBalls(domain, self.radii(domain.bounds), self.norm)
 
 

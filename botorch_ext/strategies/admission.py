@@ -11,8 +11,6 @@ from botorch_ext.domains import Box, Domain, FiniteSet, checked_like, checked_te
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.models.checks import checked_values
 
-# All 2^d corners of a box of so many dimensions are looked at.
-_MOST_CORNERS_DIM = 8
 # Pairs of an action and a context, and contexts of a box.
 _MOST_PAIRS, _NUM_IN_BOX = 2**18, 64
 
@@ -32,10 +30,7 @@ def probes_of(domain: Domain, space: ContextSpace | None, seed: int) -> Tensor:
     if isinstance(domain, FiniteSet):
         actions = domain.points
     else:
-        corners = domain.bounds
-        if domain.dim <= _MOST_CORNERS_DIM:
-            corners = torch.cartesian_prod(*corners.T).view(-1, domain.dim)
-        actions = torch.cat([corners, domain.sample(256, seed)])
+        actions = torch.cat([domain.corners, domain.sample(256, seed)])
     if space is None:
         return actions
     num_contexts = max(_MOST_PAIRS // len(actions), 1)

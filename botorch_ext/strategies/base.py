@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number, whole_number
-from botorch_ext.domains import Domain, FiniteSet, require_same_kind
+from botorch_ext.domains import Box, Domain, FiniteSet, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError, UnknownTrialError
 from botorch_ext.strategies.action_sets import Actions, Choices
@@ -57,6 +57,8 @@ class Strategy(ABC):
     takes_actions: bool = False
     #: Whether the candidates may be divided among processes, by a `ShardedSet`.
     takes_shards: bool = False
+    #: Whether a `Box` may have more than bounds: whole numbers, codes, constraints, other scales.
+    takes_spaces: bool = False
 
     def __init__(
         self,
@@ -67,6 +69,8 @@ class Strategy(ABC):
         context_domain: Domain | int | ContextSpace | None = None,
     ) -> None:
         num_initial = whole_number(num_initial, "num_initial", least=0)
+        if isinstance(domain, Box) and not self.takes_spaces:
+            domain.require_plain(type(self).__name__)
         self.domain = domain
         self.seed = whole_number(seed, "seed")
         self.history = History()

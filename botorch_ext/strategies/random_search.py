@@ -25,11 +25,14 @@ class RandomSearch(Strategy):
 
     takes_actions = True
     takes_shards = True
+    takes_spaces = True
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         generator = torch.Generator().manual_seed(self._seed_of(len(self.history.trials)))
         points = choices.points(self.domain)
         if points is None:
+            if not self.domain.is_plain:  # pyright: ignore - a Box, since it has no points
+                return self.domain.sample(1, self._seed_of(len(self.history.trials)))[0], {}
             share = torch.rand(self.domain.dim, generator=generator, dtype=torch.float64)
             lower, upper = self.domain.bounds  # pyright: ignore - a Box, since it has no points
             return torch.lerp(lower, upper, share.to(lower)), {}

@@ -30,9 +30,13 @@ def parameters(method):
 
 
 def first_two(method):
-    several = "models" in parameters(method)
-    models = CandidateModels.lengthscales(RBFKernel().double(), [0.3, 0.8], 0.1)
-    return BOX, models if several else RBFKernel().double()
+    kernel = RBFKernel().double()
+    seconds = {
+        "kernel": kernel,
+        "models": CandidateModels.lengthscales(kernel, [0.3, 0.8], 0.1),
+        "particles": None,
+    }
+    return BOX, seconds[list(parameters(method))[1]]
 
 
 def documented(method):
@@ -69,14 +73,15 @@ def test_every_argument_is_documented_in_its_place(method):
 
 
 def test_the_same_word_has_the_same_default():
-    """Where it may be left out, but for numbers that leave out what others must have."""
+    """Where it may be left out, but for numbers that leave out what others must have, and for
+    methods that know nothing before their first points."""
     defaults = {}
     for method in METHODS:
         for name, parameter in parameters(method).items():
             if parameter.default is not inspect.Parameter.empty:
                 defaults.setdefault(name, set()).add(parameter.default)
     several = {name: values for name, values in defaults.items() if len(values) > 1}
-    assert several == {"pending": {"hallucinate", "censor"}}
+    assert several == {"pending": {"hallucinate", "censor"}, "num_initial": {0, 8}}
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -134,7 +139,9 @@ def optional_numbers(method):
     if method == "lb_gp_ucb":
         return []  # it does without a bound
     taken = parameters(method)
-    return [name for name in ("rkhs_bound", "noise_std") if taken[name].default is None]
+    return [
+        name for name in ("rkhs_bound", "noise_std") if name in taken and not taken[name].default
+    ]
 
 
 @pytest.mark.parametrize("method", [method for method in METHODS if optional_numbers(method)])

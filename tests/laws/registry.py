@@ -130,6 +130,11 @@ def _breadthwise(nu: float) -> Make:
     return make
 
 
+def _integrated_ei(place: Place, **options: Any) -> strategies.Strategy:
+    own = {"num_initial": 2, **place.options()}
+    return algorithms.integrated_ei(place.domain(), **own, **options)
+
+
 def _random(place: Place, **options: Any) -> strategies.Strategy:
     return strategies.RandomSearch(place.domain(), **place.options(), **options)
 
@@ -217,6 +222,7 @@ METHODS: dict[str, Make] = {
         c1=0.003,
         c2=0.02,
     ),
+    "integrated_ei": _integrated_ei,
     "random": _random,
     "contextwise": _contextwise,
 }
@@ -279,6 +285,7 @@ ENTRIES = [
     *_over("breadthwise_exploration", ("line", "box")),
     *_over("breadthwise_exploration, smooth", ("line", "box")),
     *_over("regret_balancing", PLACES, TWO),
+    *_over("integrated_ei", PLACES),
     *_over("random", PLACES),
     *_over("contextwise", CONTEXTS, TWO),
 ]

@@ -238,7 +238,8 @@ class ContextualRKHSFunction(ContextualFunction):
 
 def _random_pairs(domain: Domain, contexts: Domain, num_pairs: int, seed: int) -> Tensor:
     """``num_pairs x (d + d_z)`` pairs of a random action and a random context."""
-    if isinstance(domain, Box) and isinstance(contexts, Box):
+    boxes = isinstance(domain, Box) and isinstance(contexts, Box)
+    if boxes and domain.is_plain and contexts.is_plain:
         # One sequence of Sobol points: two of them, paired, would be correlated.
         return Box(torch.cat([domain.bounds, contexts.bounds], dim=-1)).sample(num_pairs, seed)
     generator = torch.Generator().manual_seed(seed)

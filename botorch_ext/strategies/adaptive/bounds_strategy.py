@@ -113,6 +113,7 @@ class BoundsStrategy(Strategy):
     ) -> None:
         self.search = Highest() if search is None else search
         self.takes_actions, self.takes_shards = self.search.takes_actions, self.search.takes_shards
+        self.takes_spaces = self.search.takes_spaces
         super().__init__(domain, seed, initial, num_initial, context_domain)
         policy = PendingPolicy(pending, inflate, minimum, timeout)
         probes = probes_of(domain, self.context_space, self.seed)

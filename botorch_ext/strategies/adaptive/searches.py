@@ -72,6 +72,8 @@ class Search(Immutable, ABC):
     takes_advice: bool = True
     #: Whether the candidates may be divided among processes.
     takes_shards: bool = False
+    #: Whether a box may have more than bounds.
+    takes_spaces: bool = False
 
     @abstractmethod
     def best(self, bounds: Bounds, turn: Turn) -> Pick:
@@ -83,6 +85,7 @@ class Highest(Search):
     of them. On finite sets ties go to the first point and the first model."""
 
     takes_shards = True
+    takes_spaces = True
 
     def best(self, bounds: Bounds, turn: Turn) -> Pick:
         contenders, weights, choices = turn.contenders, turn.weights, turn.choices

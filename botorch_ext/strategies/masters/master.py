@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.domains import Domain, require_same_kind
+from botorch_ext.domains import Box, Domain, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace
 from botorch_ext.exceptions import HorizonReached, NoObservationsError, WaitingForObservations
 from botorch_ext.strategies.action_sets import Choices
@@ -36,6 +36,8 @@ class MasterStrategy(Strategy):
         ValueError: No base, or one that is no strategy, has trials, or lives on another domain than
             the first.
     """
+
+    takes_spaces = True  # as the bases do
 
     def __init__(
         self,
@@ -231,5 +233,6 @@ def _check_bases(bases: Sequence[Strategy]) -> None:
             raise ValueError(f"{name} must have no trials, got {len(base.history.trials)}")
         domain, first = base.domain, bases[0].domain
         require_same_kind(domain.like, first.like, f"the domain of {name}")
-        if type(domain) is not type(first) or not torch.equal(domain.like, first.like):
+        alike = type(domain) is type(first) and torch.equal(domain.like, first.like)
+        if not alike or (isinstance(domain, Box) and repr(domain) != repr(first)):
             raise ValueError(f"the domain of {name} must be that of base 0, got {domain!r}")

@@ -1,0 +1,68 @@
+"""Bounds of a box, as people write them: two rows, or a pair for each column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains.points import as_floating
+
+#: Two lists, an array or a tensor: rows; a list of tuples: pairs.
+BoundsLike = Tensor | Sequence[Sequence[float]]
+
+_FORMS = (
+    "write two rows, lower then upper, as in [[0, 1], [20, 80]], or a pair for each column, as in "
+    "[(0, 20), (1, 80)]"
+)
+
+
+def as_bounds(
+    bounds: BoundsLike,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+) -> Tensor:
+    """The lower and the upper corner of a box.
+
+    Args:
+        bounds: Two lists, an array or a tensor: the lower corner, then the upper. A list of tuples:
+            the pair (lower, upper) of each column, also where there are two.
+        dtype: float64 unless given here or by a floating-point tensor.
+        device: Of the result.
+
+    Returns:
+        ``2 x d``, a copy.
+
+    Raises:
+        ValueError: Anything else, a number that is not finite, or a lower bound that is not below
+            its upper bound.
+    """
+    are_pairs = False
+    if isinstance(bounds, list | tuple):
+        kinds = {isinstance(entry, tuple) for entry in bounds}
+        if len(kinds) > 1:
+            raise ValueError(f"bounds must not mix lists and tuples, got {bounds!r}: {_FORMS}")
+        are_pairs = kinds == {True}
+    try:
+        numbers = as_floating(bounds, dtype, device, "bounds")
+    except ValueError as error:
+        if "bounds" not in str(error):  # about the dtype
+            raise
+        raise ValueError(f"{error}: {_FORMS}") from error
+    shape = tuple(numbers.shape)
+    if are_pairs:
+        if len(shape) != 2 or shape[1] != 2:
+            raise ValueError(
+                f"bounds must have shape (d, 2) as a list of tuples, got {shape}: {_FORMS}"
+            )
+        numbers = numbers.T.contiguous()
+    elif len(shape) != 2 or shape[0] != 2 or shape[1] == 0:
+        raise ValueError(f"bounds must have shape (2, d), lower then upper, got {shape}: {_FORMS}")
+    if not bool(torch.isfinite(numbers).all()):
+        raise ValueError(f"bounds must be finite, got {numbers.tolist()}: {_FORMS}")
+    if not bool((numbers[0] < numbers[1]).all()):
+        raise ValueError(
+            f"bounds must have lower < upper in every column, got {numbers.tolist()}: {_FORMS}"
+        )
+    return numbers

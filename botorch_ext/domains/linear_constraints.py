@@ -1,0 +1,137 @@
+"""Linear constraints on points: A x <= b."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from botorch_ext.domains.points import as_floating
+from botorch_ext.domains.scales import Scales
+from botorch_ext.immutable import Immutable
+
+# Relative to the largest sum of terms that a constraint can have.
+_TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-5}
+# Rounds of projections on one constraint after the other.
+_NUM_ROUNDS = 100
+
+
+class LinearConstraints(Immutable):
+    """A x <= b, in the units of the points.
+
+    Args:
+        given: ``(A, b)``: ``m x d`` and ``m``.
+        bounds: ``2 x d``, of the box.
+
+    Raises:
+        ValueError: No such pair, another shape, or numbers that are not finite.
+    """
+
+    def __init__(self, given: Any, bounds: Tensor) -> None:
+        if not isinstance(given, tuple | list) or len(given) != 2:
+            raise ValueError(
+                "constraints must be a pair (A, b), for the points x with A x <= b, got a "
+                f"{type(given).__name__}"
+            )
+        d = bounds.shape[1]
+        A, b = (
+            as_floating(values, bounds.dtype, bounds.device, f"constraints {name}")
+            for values, name in zip(given, ("A", "b"), strict=True)
+        )
+        if A.ndim != 2 or A.shape[1] != d or b.shape != A.shape[:1] or not len(b):
+            raise ValueError(
+                f"constraints must have A of shape (m, {d}) and b of shape (m,) with m >= 1, got "
+                f"{tuple(A.shape)} and {tuple(b.shape)}"
+            )
+        if not bool(torch.isfinite(A).all() and torch.isfinite(b).all()):
+            raise ValueError("constraints must be finite, got NaN or infinite entries")
+        self.A, self.b = A, b
+        largest = A.abs() @ bounds.abs().amax(dim=0) + b.abs()
+        self._tolerance = _TOLERANCES.get(bounds.dtype, 1e-2) * largest
+
+    @property
+    def columns(self) -> list[int]:
+        """Those that a constraint looks at."""
+        return (self.A != 0).any(dim=0).nonzero().flatten().tolist()
+
+    def excess(self, X: Tensor) -> Tensor:
+        """How far ``n x d`` points are beyond each constraint and its tolerance, ``n x m``."""
+        return X @ self.A.T - self.b - self._tolerance
+
+    def hold(self, X: Tensor) -> Tensor:
+        """Which of ``n x d`` points satisfy all constraints, with a small tolerance."""
+        return (self.excess(X) <= 0).all(dim=-1)
+
+    def projected(self, X: Tensor, bounds: Tensor, free: Tensor) -> Tensor:
+        """Points moved until they satisfy the constraints, where that is possible.
+
+        Each is projected on one violated constraint after the other, with the sides of the bounds
+        as units (Kaczmarz); it need not become the nearest feasible point, nor a feasible one.
+
+        Args:
+            X: ``n x d``.
+            bounds: ``2 x d``, which they do not leave.
+            free: ``d``: 1 in the columns that may change, 0 in the others.
+
+        Returns:
+            ``n x d``.
+        """
+        X = X.clone()
+        (rows,) = (~self.hold(X)).nonzero(as_tuple=True)
+        squares = ((bounds[1] - bounds[0]) * free).square()
+        lengths = (self.A.square() @ squares).clamp_min(1e-300)
+        for _ in range(_NUM_ROUNDS):
+            if not len(rows):
+                break
+            moved = X[rows]
+            for a, b, length in zip(self.A, self.b, lengths, strict=True):
+                beyond = (moved @ a - b).clamp_min(0) / length
+                moved -= beyond[:, None] * (a * squares)
+                moved = torch.where(free > 0, moved.clamp(bounds[0], bounds[1]), moved)
+            X[rows] = moved
+            rows = rows[~self.hold(moved)]
+        return X
+
+    def nearby(self, X: Tensor, scales: Scales) -> Tensor:
+        """Points with whole numbers and codes rounded and the other columns projected; not all
+        become feasible."""
+        X = scales.snapped(X)
+        free = torch.ones_like(self.A[0])
+        free[list(scales.stepped)] = 0
+        return self.projected(X, scales.ends, free)
+
+    def extreme_point(self, scales: Scales, direction: Tensor) -> Tensor | None:
+        """A feasible point that lies furthest in a direction, by mixed-integer programming.
+
+        Args:
+            scales: Of the columns.
+            direction: ``d``.
+
+        Returns:
+            ``d``, or None where no point is feasible.
+        """
+        from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
+
+        low, high = (end.double().cpu().numpy() for end in scales.ends)
+        A, b = (tensor.double().cpu().numpy() for tensor in (self.A, self.b))
+        # A column of codes is replaced by one for each of them, 0 or 1, that sum to 1.
+        codes = [scales.categories.get(j, (1.0,)) for j in range(len(low))]
+        column = np.repeat(np.arange(len(low)), [len(values) for values in codes])
+        is_choice = np.isin(column, list(scales.categories))
+        to_points = np.zeros((len(low), len(column)))
+        to_points[column, np.arange(len(column))] = np.concatenate(codes)
+        sums = (column == np.array(list(scales.categories), dtype=int)[:, None]).astype(float)
+        found = milp(
+            -direction.double().cpu().numpy() @ to_points,
+            integrality=is_choice | np.isin(column, scales.integer),
+            bounds=Bounds(
+                np.where(is_choice, 0, low[column]), np.where(is_choice, 1, high[column])
+            ),
+            constraints=[LinearConstraint(A @ to_points, ub=b), LinearConstraint(sums, 1, 1)],
+        )
+        if found.x is None:
+            return None
+        x = self.nearby(torch.as_tensor(to_points @ found.x).to(self.A).unsqueeze(0), scales)
+        return x[0] if bool(self.hold(x)) else None

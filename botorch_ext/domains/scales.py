@@ -1,0 +1,187 @@
+"""Scales: what the unit interval means in each column of a box whose columns are not all plain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from botorch_ext.checks import one_number, whole_number
+from botorch_ext.immutable import Immutable
+
+
+class Scales(Immutable):
+    """Columns of whole numbers, with a logarithmic scale, or of codes without an order.
+
+    The unit interval is divided evenly among the values of a column of whole numbers or codes; on a
+    logarithmic scale by their logarithms.
+
+    Args:
+        bounds: ``2 x d``.
+        integer: Columns of whole numbers.
+        log: Columns with a logarithmic scale.
+        categories: From a column to its codes.
+
+    Raises:
+        ValueError: Columns that are none of the box, that come twice or are two things at once; a
+            logarithm of 0; no whole number or no code within the bounds.
+    """
+
+    def __init__(
+        self,
+        bounds: Tensor,
+        integer: Iterable[int],
+        log: Iterable[int],
+        categories: Mapping[int, Sequence[float]],
+    ) -> None:
+        d = bounds.shape[1]
+        self.integer = _columns(integer, "integer", d)
+        self.log = _columns(log, "log", d)
+        if not isinstance(categories, Mapping):
+            raise ValueError(
+                "categories must map columns to their codes, as in {3: [0, 1, 2]}, got "
+                f"{categories!r}"
+            )
+        coded = _columns(categories, "categories", d)
+        for name, others in (("integer", self.integer), ("log", self.log)):
+            if both := sorted({*coded} & {*others}):
+                raise ValueError(f"{name} must have no column of categories, got column {both[0]}")
+        self.categories = {j: _codes(categories[j], j, bounds) for j in coded}
+        for j in self.log:
+            if not bool(bounds[0, j] > 0):
+                raise ValueError(
+                    f"log must name columns whose lower bound is above 0, got {float(bounds[0, j])}"
+                    f" in column {j}"
+                )
+        ends = bounds.clone()
+        for j in self.integer:
+            low, high = bounds[0, j].ceil(), bounds[1, j].floor()
+            if not bool(low <= high):
+                raise ValueError(
+                    "integer must name columns with a whole number within their bounds, got "
+                    f"{bounds[:, j].tolist()} in column {j}"
+                )
+            ends[0, j], ends[1, j] = low, high
+        for j, codes in self.categories.items():
+            ends[0, j], ends[1, j] = codes[0], codes[-1]
+        #: ``2 x d``: the least and the largest value that each column can take.
+        self.ends = ends
+        # The unit interval begins and ends half a step beyond whole numbers; of codes it has the
+        # places.
+        cells = ends.clone()
+        for j in self.integer:
+            cells[0, j], cells[1, j] = ends[0, j] - 0.5, ends[1, j] + 0.5
+        for j in self.categories:
+            cells[:, j] = bounds[:, j]
+        #: ``2 x d``: what the columns could take were all of them continuous.
+        self.cells = cells
+        rows = [list(self.log), list(self.integer)]
+        self._log, self._integer = (torch.tensor(j, dtype=torch.long) for j in rows)
+        start, stop = cells.clone()
+        for j, codes in self.categories.items():
+            start[j], stop[j] = 0, len(codes)
+        start[self._log], stop[self._log] = start[self._log].log(), stop[self._log].log()
+        self._start, self._span = start, stop - start
+
+    @cached_property
+    def stepped(self) -> tuple[int, ...]:
+        """The columns that take some numbers only."""
+        return tuple(sorted({*self.integer, *self.categories}))
+
+    def values(self, column: int) -> Tensor:
+        """All values of a column of whole numbers or codes, from the least on."""
+        if column in self.categories:
+            return self._codes_of(column)
+        low, high = self.ends[:, column].tolist()
+        return torch.arange(low, high + 1, dtype=self.ends.dtype, device=self.ends.device)
+
+    def num_values(self, column: int) -> int:
+        """How many values a column of whole numbers or codes has."""
+        if column in self.categories:
+            return len(self.categories[column])
+        low, high = self.ends[:, column].tolist()
+        return int(high - low) + 1
+
+    def from_unit(self, U: Tensor) -> Tensor:
+        """Points of the unit cube, ``... x d``, as points."""
+        low, high = self.ends
+        X = self._start + self._span * U
+        X[..., self._log] = X[..., self._log].exp()
+        X[..., self._integer] = X[..., self._integer].round() + 0.0  # -0.0 becomes 0.0
+        for j, codes in self.categories.items():
+            place = X[..., j].long().clamp(0, len(codes) - 1)
+            X[..., j] = self._codes_of(j)[place]
+        X = X.clamp(low, high)
+        # A logarithm may miss what it came from by rounding.
+        X = torch.where(U <= 0, low, X)
+        return torch.where(U >= 1, high, X)
+
+    def snapped(self, X: Tensor) -> Tensor:
+        """Points, ``... x d``, moved to the nearest values of their columns."""
+        X = X.clone()
+        X[..., self._integer] = X[..., self._integer].round() + 0.0
+        for j in self.categories:
+            codes = self._codes_of(j)
+            X[..., j] = codes[(X[..., j, None] - codes).abs().argmin(dim=-1)]
+        return X.clamp(self.ends[0], self.ends[1])
+
+    def to_unit(self, X: Tensor) -> Tensor:
+        """Points, ``... x d``, as points of the unit cube: whole numbers and codes as the middles
+        of their parts."""
+        V = X.clone()
+        V[..., self._log] = V[..., self._log].log()
+        for j in self.categories:
+            V[..., j] = torch.searchsorted(self._codes_of(j), X[..., j].contiguous()).to(V) + 0.5
+        return (V - self._start) / self._span
+
+    def stretch(self, X: Tensor) -> Tensor:
+        """How fast points, ``... x d``, move with those of the unit cube: 0 in columns that take
+        some numbers only."""
+        speed = self._span.expand_as(X).clone()
+        speed[..., self._log] *= X[..., self._log]
+        speed[..., list(self.stepped)] = 0
+        return speed
+
+    def admits(self, X: Tensor) -> Tensor:
+        """Which entries of ``n x d`` points within the bounds are values of their columns."""
+        admitted = torch.ones_like(X, dtype=torch.bool)
+        admitted[:, self._integer] = X[:, self._integer] == X[:, self._integer].round()
+        for j in self.categories:
+            admitted[:, j] = (X[:, j, None] == self._codes_of(j)).any(dim=-1)
+        return admitted
+
+    def _codes_of(self, column: int) -> Tensor:
+        codes = self.categories[column]
+        return torch.tensor(codes, dtype=self.ends.dtype, device=self.ends.device)
+
+
+def _columns(given: Any, name: str, d: int) -> tuple[int, ...]:
+    """Columns in order, or a ValueError that names the argument."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ValueError(f"{name} must be columns, as in [2], got {given!r}")
+    given = list(given)
+    columns = sorted(whole_number(column, f"each column of {name}") for column in given)
+    if columns and not 0 <= columns[0] <= columns[-1] < d:
+        raise ValueError(f"{name} must name columns from 0 to {d - 1}, got {given}")
+    if len({*columns}) < len(columns):
+        raise ValueError(f"{name} must name a column once, got {given}")
+    return tuple(columns)
+
+
+def _codes(given: Any, column: int, bounds: Tensor) -> tuple[float, ...]:
+    """The codes of a column in the precision of the bounds, from the least on; or a ValueError."""
+    name = f"categories of column {column}"
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ValueError(f"{name} must be a list of codes, got {given!r}")
+    numbers = [one_number(code, f"each of the {name}") for code in given]
+    codes = sorted({*bounds.new_tensor(numbers).tolist()})
+    if not codes or len(codes) < len(numbers):
+        raise ValueError(f"{name} must be one code or more, each once, got {numbers}")
+    low, high = bounds[:, column].tolist()
+    if not all(math.isfinite(code) and low <= code <= high for code in codes):
+        raise ValueError(f"{name} must lie within the bounds {[low, high]}, got {numbers}")
+    return tuple(codes)

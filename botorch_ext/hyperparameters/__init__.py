@@ -1,0 +1,1 @@
+"""Hyperparameters from data: their prior, their posterior density and particles of it."""

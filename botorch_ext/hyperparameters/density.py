@@ -1,0 +1,113 @@
+"""Density: the log posterior density of the hyperparameters of a GP, for many at once."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from botorch_ext.hyperparameters.prior import Prior
+
+_SQRT5 = math.sqrt(5)
+
+
+class Density:
+    """The log posterior density, up to a constant, of ``(log lengthscales, log noise variance)``:
+    Matern 5/2 with a lengthscale for each feature, signal variance 1, and the constant mean that is
+    likeliest for each of them.
+
+    Args:
+        X: ``n x p`` features, of the unit cube.
+        y: ``n`` standardised observations.
+        prior: Of the parameters.
+        groups: ``p``: the lengthscale each feature has; None for one each.
+    """
+
+    def __init__(self, X: Tensor, y: Tensor, prior: Prior, groups: Tensor | None = None) -> None:
+        n, p = X.shape
+        self.y, self.num_lengthscales = y, p if groups is None else int(groups.max()) + 1
+        squares = (X.mT.unsqueeze(-1) - X.mT.unsqueeze(-2)).square()  # (p, n, n)
+        if groups is not None:
+            own = squares.new_zeros(self.num_lengthscales, n, n)
+            squares = own.index_add(0, groups, squares)
+        self._squares = squares.flatten(1)
+        self._location, self._spread = prior.moments(self.num_lengthscales, X)
+        self.lower, self.upper = prior.limits(self.num_lengthscales, X)
+        self._eye = torch.eye(n, dtype=X.dtype, device=X.device)
+        self._targets = torch.stack([torch.ones_like(y), y], dim=-1)
+
+    @property
+    def dim(self) -> int:
+        """How many parameters there are."""
+        return self.num_lengthscales + 1
+
+    def value(self, parameters: Tensor) -> Tensor:
+        """``m x dim`` to ``m``; -inf outside the range of the prior."""
+        L, ok, _ = self._factors(parameters)
+        _, quadratic, _ = self._residuals(L)
+        return self._assembled(parameters, L, quadratic, ok)
+
+    def log_prior(self, parameters: Tensor) -> Tensor:
+        """The log prior density up to a constant, inside its range: ``m x dim`` to ``m``."""
+        distance = (parameters - self._location) / self._spread
+        return -0.5 * distance.square().sum(dim=-1)
+
+    def prior_draws(self, num: int, generator: torch.Generator) -> Tensor:
+        """Draws from the prior, ``num x dim``."""
+        share = torch.rand(num, self.dim, generator=generator, dtype=torch.float64)
+        limits = torch.stack([self.lower, self.upper]).sub(self._location).div(self._spread)
+        lowest, highest = torch.special.ndtr(limits)
+        z = torch.special.ndtri(torch.lerp(lowest, highest, share.to(lowest)))
+        return torch.clamp(self._location + self._spread * z, self.lower, self.upper)
+
+    def constants(self, parameters: Tensor) -> Tensor:
+        """The likeliest constant mean under each of ``m x dim`` parameters, ``m``."""
+        return self._residuals(self._factors(parameters)[0])[2]
+
+    def value_and_gradient(self, parameters: Tensor) -> tuple[Tensor, Tensor]:
+        """``m x dim`` to ``m`` values and ``m x dim`` gradients."""
+        L, ok, (s, decay) = self._factors(parameters)
+        z, quadratic, _ = self._residuals(L)
+        value = self._assembled(parameters, L, quadratic, ok)
+        inverse = torch.cholesky_inverse(L)
+        alpha = torch.linalg.solve_triangular(L.mT, z, upper=True)
+        # d value / dK; the mean that is likeliest does not change the first order.
+        W = (alpha @ alpha.mT - inverse).mul_(0.5)
+        noise = parameters[:, -1].exp()
+        of_noise = W.diagonal(dim1=-2, dim2=-1).sum(dim=-1) * noise
+        slope = decay.mul_(s.add_(1)).mul_(W).flatten(1)  # dk / d(r^2) = -5/6 (1 + s) exp(-s)
+        inverse_squares = (-2 * parameters[:, :-1]).exp()
+        of_lengthscales = (slope @ self._squares.mT) * inverse_squares * (5 / 3)
+        gradient = torch.cat([of_lengthscales, of_noise.unsqueeze(-1)], dim=-1)
+        gradient = gradient - (parameters - self._location) / self._spread.square()
+        return value, gradient.nan_to_num(0.0, 0.0, 0.0)
+
+    def _factors(self, parameters: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
+        """Cholesky factors of K + noise, whether they are ones, and what the slope of the kernel is
+        made of."""
+        n = len(self.y)
+        s = ((-2 * parameters[:, :-1]).exp() * 5) @ self._squares
+        s = s.sqrt_().view(len(parameters), n, n)
+        decay = s.neg().exp_()
+        K = torch.addcmul(s, s, s, value=1 / 3).add_(1).mul_(decay)
+        noise = parameters[:, -1].exp()
+        K.diagonal(dim1=-2, dim2=-1).add_(noise.unsqueeze(-1))
+        L, failed = torch.linalg.cholesky_ex(K)
+        ok = (failed == 0) & (L.diagonal(dim1=-2, dim2=-1) > 0).all(dim=-1)  # not so of NaN
+        return torch.where(ok[:, None, None], L, self._eye), ok, (s, decay)
+
+    def _residuals(self, L: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """L^-1 (y - m), its square and m, the constant that makes it least."""
+        both = torch.linalg.solve_triangular(L, self._targets.expand(len(L), -1, -1), upper=False)
+        ones, y = both[..., :1], both[..., 1:]
+        constant = (ones * y).sum(dim=-2) / ones.square().sum(dim=-2)  # (m, 1)
+        z = y - constant.unsqueeze(-2) * ones
+        return z, z.square().sum(dim=(-2, -1)), constant.squeeze(-1)
+
+    def _assembled(self, parameters: Tensor, L: Tensor, quadratic: Tensor, ok: Tensor) -> Tensor:
+        log_determinant = L.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
+        value = self.log_prior(parameters) - 0.5 * quadratic - log_determinant
+        inside = (parameters >= self.lower) & (parameters <= self.upper)
+        ok = ok & inside.all(dim=-1) & value.isfinite()
+        return torch.where(ok, value, -math.inf)

@@ -1,0 +1,104 @@
+"""Particles: hyperparameters drawn from their posterior, moved along as data come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from botorch_ext.checks import whole_number
+from botorch_ext.hyperparameters.density import Density
+from botorch_ext.hyperparameters.moves import resampled, swept
+from botorch_ext.hyperparameters.prior import Prior
+from botorch_ext.immutable import Immutable
+
+# Draws from the prior of which the first particles are chosen.
+_NUM_DRAWS = 256
+# Observations of the first stage of a start, and trajectories at the first and at later stages.
+_FIRST_STAGE, _FIRST_SWEEPS, _LATER_SWEEPS = 16, 12, 4
+# Trajectories of each particle when data came, and with more observations than so many.
+_SWEEPS, _FEW_SWEEPS, _MANY = 2, 1, 100
+# Particles halve with more observations than so many: their density is narrow then.
+_FEWER_FROM, _FEWEST = 200, 16
+
+
+@dataclass(frozen=True)
+class Particles(Immutable):
+    """Sequential Monte Carlo over the hyperparameters of a GP.
+
+    Args:
+        num_particles: An even number.
+        prior: Of lengthscales and noise.
+
+    Raises:
+        ValueError: A number of particles that is odd or less than 4.
+    """
+
+    num_particles: int = 32
+    prior: Prior = field(default_factory=Prior)
+
+    def __post_init__(self) -> None:
+        if whole_number(self.num_particles, "num_particles", least=4) % 2:
+            raise ValueError(f"num_particles must be even, got {self.num_particles}")
+
+    def number(self, num_observations: int) -> int:
+        """How many particles there are with so many observations."""
+        if num_observations <= _FEWER_FROM:
+            return self.num_particles
+        return min(self.num_particles, max(_FEWEST, self.num_particles // 4 * 2))
+
+    @torch.no_grad()
+    def started(self, X: Tensor, y: Tensor, groups: Tensor | None, seed: int) -> Cloud:
+        """Particles for data at once: from prior draws, through ever more of the data.
+
+        Args:
+            X: ``n x p`` features of the unit cube.
+            y: ``n`` standardised observations.
+            groups: As for `Density`.
+            seed: The same seed gives the same particles.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        n, order = len(X), torch.randperm(len(X), generator=generator).to(X.device)
+        size = min(_FIRST_STAGE, n)
+        density = Density(X[order[:size]], y[order[:size]], self.prior, groups)
+        draws = density.prior_draws(_NUM_DRAWS, generator)
+        values = density.value(draws)
+        rows = resampled(values - density.log_prior(draws), self.num_particles, generator)
+        parameters, values = swept(density, draws[rows], values[rows], _FIRST_SWEEPS, generator)
+        while size < n:
+            size = min(2 * size, n)
+            density = Density(X[order[:size]], y[order[:size]], self.prior, groups)
+            num = self.number(size)
+            cloud = Cloud(parameters, values)
+            parameters, values = cloud.onto(density, num, _LATER_SWEEPS, generator)
+        return Cloud(parameters, values)
+
+    @torch.no_grad()
+    def moved(self, cloud: Cloud, X: Tensor, y: Tensor, groups: Tensor | None, seed: int) -> Cloud:
+        """Particles after more data; arguments as for `started`."""
+        generator = torch.Generator().manual_seed(seed)
+        sweeps = _SWEEPS if len(X) <= _MANY else _FEW_SWEEPS
+        density = Density(X, y, self.prior, groups)
+        return Cloud(*cloud.onto(density, self.number(len(X)), sweeps, generator))
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud(Immutable):
+    """Particles of equal weight.
+
+    Args:
+        parameters: ``m x p``: log lengthscales, then the log noise variance.
+        values: ``m``, the log density there that they are of.
+    """
+
+    parameters: Tensor
+    values: Tensor
+
+    def onto(
+        self, density: Density, num: int, num_sweeps: int, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """``num`` particles of another density, and its logarithm there."""
+        values = density.value(self.parameters)
+        rows = resampled(values - self.values, num, generator)
+        return swept(density, self.parameters[rows], values[rows], num_sweeps, generator)

@@ -1,0 +1,245 @@
+"""Improvement: expected improvement averaged over the hyperparameters that the data allow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from botorch_ext.checks import one_number
+from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
+from botorch_ext.domains.points import as_floating
+from botorch_ext.exceptions import NoObservationsError
+from botorch_ext.hyperparameters.ensemble import Ensemble
+from botorch_ext.hyperparameters.inputs import Inputs
+from botorch_ext.hyperparameters.outcomes import Outcomes
+from botorch_ext.hyperparameters.particles import Cloud, Particles
+from botorch_ext.search.box import Objective, evaluate, maximize_on_box, near_points
+from botorch_ext.search.improvement import AverageMean, IntegratedImprovement
+from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.events import Asked, Event, Trial
+
+# Screened points of a box, those near the best so far and how far in sides of the box, and climbs.
+_NUM_RAW, _NUM_NEAR, _NEAR, _NUM_STARTS = 512, 40, (0.02, 0.1), 4
+_NUM_BEST = 5
+_TOLERANCE = 1e-12
+
+
+class ImprovementStrategy(Strategy):
+    """Asks where the expected improvement, averaged over hyperparameters, is largest.
+
+    The hyperparameters are particles of their posterior: a Matern 5/2 kernel with a lengthscale for
+    each column, the noise, and a constant mean; `Particles` says how they are moved when data came.
+    Pending trials are hallucinated: they count in the standard deviations and, with their means,
+    among the incumbents that are to be improved on.
+
+    ``info`` of a trial has ``mean`` and ``std`` of the mixture of all particles, in units of the
+    observations, ``log_improvement``, in standard deviations of the observations, and where the
+    particles moved ``particles``: their ``parameters``, log lengthscales in sides of the domain and
+    the log noise variance in variances of the observations, and the log density there, ``values``.
+    Replay takes them from there.
+
+    Args:
+        domain: A `Box` or a `FiniteSet`, of actions.
+        particles: How hyperparameters are drawn; `Particles()` if None.
+        seed: Seeds particles, search and first points.
+        initial: ``(X, Y)`` the user already has.
+        num_initial: Sobol points asked first.
+        context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
+            `ContextSpace`.
+
+    Raises:
+        ValueError: What `Strategy` raises.
+    """
+
+    takes_actions = True
+
+    def __init__(
+        self,
+        domain: Domain,
+        particles: Particles | None = None,
+        *,
+        seed: int = 0,
+        initial: tuple[Tensor, Tensor] | None = None,
+        num_initial: int = 8,
+        context_domain: Domain | int | ContextSpace | None = None,
+    ) -> None:
+        super().__init__(domain, seed, initial, num_initial, context_domain)
+        self.particles = Particles() if particles is None else particles
+        # The particles that were recorded last, and how many observations they are of.
+        self._cloud: Cloud | None = None
+        self._num_absorbed = 0
+        # Follows from the events: particles and models of the data so far.
+        self._known: tuple[tuple[int, int | None], Cloud, Ensemble] | None = None
+        # What was chosen last, and its particles: they need no check.
+        self._decided: dict[str, Any] | None = None
+
+    # --- what is known ----------------------------------------------------------------------------
+
+    @property
+    def posterior(self) -> Ensemble:
+        """The models of all particles, given the told data: those that the next ask looks at.
+        Reading it changes nothing."""
+        return self._current()[1]
+
+    def evaluated_means(self) -> Tensor:
+        return self.means_at(self.evaluated()[0])
+
+    def means_at(self, X: Tensor) -> Tensor:
+        return self.posterior.mean(X)
+
+    @torch.no_grad()
+    def recommend(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
+        """The point of the domain with the highest posterior mean, averaged over the particles, and
+        that mean; it need not have been evaluated.
+
+        Args:
+            context: ``d_z``, where the strategy takes contexts.
+
+        Raises:
+            NoObservationsError: Nothing was evaluated yet.
+            ValueError: A context that `ask` would refuse.
+        """
+        checked = self.checked_context(context)
+        X, _ = self.evaluated()
+        if not len(X):
+            raise NoObservationsError("recommend needs at least one evaluated point, got none")
+        ensemble = self.posterior
+        points = self.domain.points if isinstance(self.domain, FiniteSet) else None
+        mean = AverageMean(ensemble.model, ensemble.inputs, checked)
+        x, _ = self._highest(mean, points, ensemble, self._seed_of(len(self.history.trials)))
+        return x, float(ensemble.mean(with_context(x, checked).unsqueeze(0)))
+
+    def report(self) -> dict[str, Any]:
+        summary = super().report()
+        cloud, ensemble = self._current()
+        noise = cloud.parameters[:, -1].exp().mul(ensemble.outcomes.scale**2)
+        lengthscales = cloud.parameters[:, :-1].exp()
+        quartiles = lengthscales.new_tensor([0.25, 0.5, 0.75])
+        return summary | {
+            "num_particles": len(noise),
+            "lengthscales": lengthscales.quantile(quartiles, dim=0).tolist(),
+            "noise_std": noise.sqrt().quantile(quartiles).tolist(),
+        }
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
+        seed = self._seed_of(len(self.history.trials))
+        cloud, known = self._current()
+        told, _ = self.evaluated()
+        pending = self._pending_rows(told)
+        ensemble, context = known.with_pending(pending), choices.context
+        points = choices.points(self.domain)
+        places = torch.cat([told, pending])[:, : self.domain.dim]
+        if choices.actions is not None:  # what is not there now cannot be improved on
+            places = choices.actions
+        if len(places):
+            incumbents = ensemble.means(with_context(places, context)).amax(dim=-1)
+        else:
+            incumbents = torch.zeros_like(ensemble.constants)
+        improvement = IntegratedImprovement(ensemble.model, incumbents, ensemble.inputs, context)
+        x, row = self._highest(improvement, points, ensemble, seed)
+        info: dict[str, Any] = {} if row is None else dict(choices.places(row))
+        at = with_context(x, context).unsqueeze(0)
+        numbers = [*ensemble.mean_and_std(at), improvement.value(x.unsqueeze(0))]
+        names = ("mean", "std", "log_improvement")
+        info |= dict(zip(names, torch.cat(numbers).tolist(), strict=True))
+        if cloud is not self._cloud:
+            info["particles"] = {
+                "parameters": cloud.parameters.tolist(),
+                "values": cloud.values.tolist(),
+            }
+        self._decided = info
+        return x, info
+
+    def _highest(
+        self, objective: Objective, points: Tensor | None, ensemble: Ensemble, seed: int
+    ) -> tuple[Tensor, int | None]:
+        """The best of ``n x d`` points and its row, or the best point of a box and None."""
+        if points is None:
+            box: Any = self.domain  # since it has no points
+            told, _ = self.evaluated()
+            best = told[:0, : box.dim]
+            if len(told):
+                top = ensemble.mean(told).topk(min(_NUM_BEST, len(told))).indices
+                best = told[top, : box.dim]
+                best = torch.cat([best, near_points(best, box, _NUM_NEAR, seed, _NEAR)])
+            x, _ = maximize_on_box(objective, box, seed, _NUM_RAW, _NUM_STARTS, best, _TOLERANCE)
+            return x, None
+        values = evaluate(objective, points)
+        row = int(values.argmax())
+        return points[row].clone(), row
+
+    def _pending_rows(self, like: Tensor) -> Tensor:
+        """The pending points with their contexts, ``n x (d + d_z)``."""
+        rows = [self.history.trials[id].point for id in self.pending]
+        return torch.stack(rows) if rows else like[:0]
+
+    def _current(self) -> tuple[Cloud, Ensemble]:
+        """The particles of the data so far, and their models."""
+        joint, Y = self.evaluated()
+        is_recorded = self._cloud is not None and self._num_absorbed == len(Y)
+        key = len(Y), None if is_recorded else len(self.history.trials)
+        if self._known is None or self._known[0] != key:
+            inputs = Inputs.of(self.domain, self.context_space, joint)
+            outcomes, cloud = Outcomes.of(Y), self._cloud
+            if cloud is None or not is_recorded:
+                seed = self._seed_of(len(self.history.trials))
+                y = outcomes.values.double()
+                data = inputs.features(joint), y, inputs.groups, seed
+                if cloud is None:
+                    cloud = self.particles.started(*data)
+                else:
+                    cloud = self.particles.moved(cloud, *data)
+            self._known = key, cloud, Ensemble.of(cloud.parameters, inputs, joint, outcomes)
+        return self._known[1:]
+
+    # --- the fold ---------------------------------------------------------------------------------
+
+    def _check_event(self, event: Event) -> None:
+        if not isinstance(event, Asked) or event.trial.id < len(self._initial_points):
+            return
+        if event.trial.info is not self._decided:
+            self._check_asked(event.trial)
+
+    def _check_asked(self, trial: Trial) -> None:
+        """A ValueError where a recorded trial is none that the method asks now."""
+        name = f"info of trial {trial.id}"
+        for key in ("mean", "std", "log_improvement"):
+            one_number(trial.info.get(key), f"{key} in the {name}")
+        record, n = trial.info.get("particles"), len(self.evaluated()[1])
+        if (record is None) != (self._cloud is not None and self._num_absorbed == n):
+            raise ValueError(
+                f"particles in the {name} must be there exactly where data came, got {record!r}"
+            )
+        if record is not None:
+            self._recorded(record, n, len(trial.point), name)
+
+    def _recorded(self, record: Any, num_data: int, num_columns: int, name: str) -> Cloud:
+        """Recorded particles, or a ValueError."""
+        shape = self.particles.number(num_data), num_columns + 1
+        numbers = []
+        for key, expected in (("parameters", shape), ("values", shape[:1])):
+            own = record.get(key) if isinstance(record, dict) else None
+            numbers.append(as_floating(own, torch.float64, self.domain.device, key))  # pyright: ignore
+            if numbers[-1].shape != expected or not bool(numbers[-1].isfinite().all()):
+                raise ValueError(
+                    f"{key} of the particles in the {name} must be finite, of shape {expected}"
+                )
+        return Cloud(*numbers)
+
+    def _absorb(self, event: Event) -> None:
+        if not isinstance(event, Asked) or "particles" not in event.trial.info:
+            return
+        info, n = event.trial.info, len(self.evaluated()[1])
+        if info is self._decided and self._known is not None:
+            _, self._cloud, ensemble = self._known
+            self._known = (n, None), self._cloud, ensemble
+        else:
+            columns = len(event.trial.point)
+            self._cloud = self._recorded(info["particles"], n, columns, "info")
+        self._num_absorbed = n
