@@ -1,7 +1,7 @@
 """The practice benchmark: what a user gets who has bounds and noisy results, and nothing else.
 
     python -m benchmarks.practice [--smoke] [--processes N] [--seeds N] [--only METHOD ...]
-        [--settings NAME ...] [--problems NAME ...] [--output FOLDER] [--report 1]
+        [--settings NAME ...] [--problems NAME ...] [--output FOLDER] [--report]
 
 The library's methods beside BoTorch's, Optuna's and random search, on functions in their own units
 and on two real tuning tasks, with noise, one at a time and in parallel, with late results, failing
@@ -21,10 +21,13 @@ from tqdm import tqdm
 
 from benchmarks.common.command_line import Options, parse_options
 from benchmarks.common.processes import as_they_finish
-from benchmarks.common.tables import Row
+from benchmarks.common.reports import write_report
+from benchmarks.common.tables import Row, write_csv
+from benchmarks.practice.figures import draw
 from benchmarks.practice.methods import METHODS
 from benchmarks.practice.problems import problems
 from benchmarks.practice.remaining import Remaining
+from benchmarks.practice.report import csv_rows, report
 from benchmarks.practice.runs import FIRST_SEED, Case, cases, play
 from benchmarks.practice.settings import NOISES, SETTINGS
 from benchmarks.practice.store import Store
@@ -59,6 +62,12 @@ def main(argv: list[str] | None = None) -> None:
     if not options.more["report"]:
         missing = [case for case in to_run if case not in found]
         failures = _run(missing, found, store, 1 if options.smoke else options.processes)
+    rows = [found[case] for case in to_run if case in found]
+    if rows:
+        seeds = len({row["seed"] for row in rows})
+        write_report(options, report(rows, len(to_run) - len(rows)), f"{seeds} seeds")
+        write_csv(options.output / "runs.csv", csv_rows(rows))
+        draw(rows, options.output)
     if failures:
         sys.exit(f"{failures} runs failed")
 

@@ -109,6 +109,7 @@ def _strategy(make: Callable[..., bx.Strategy], settings: str, *arguments: Any) 
 
 
 METHODS = {
+    OURS: _strategy(bx.algorithms.integrated_ei, "revision 1"),
     REFERENCE: _botorch(noisy_improvement),
     RANDOM: _strategy(RandomSearch, "revision 1"),
     "TPE": _optuna(TPESampler, constant_liar=True),
