@@ -13,7 +13,6 @@ the pictures from all lines that are there.
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Sequence
 
 import torch
@@ -28,8 +27,8 @@ from benchmarks.practice.methods import METHODS
 from benchmarks.practice.problems import problems
 from benchmarks.practice.remaining import Remaining
 from benchmarks.practice.report import csv_rows, report
-from benchmarks.practice.runs import FIRST_SEED, Case, cases, play
-from benchmarks.practice.settings import NOISES, SETTINGS
+from benchmarks.practice.runs import FIRST_SEED, Case, attempt, cases
+from benchmarks.practice.settings import NOISES, PRIMARY, SETTINGS
 from benchmarks.practice.store import Store
 
 # One that is tuned on and one that is not.
@@ -54,18 +53,18 @@ def main(argv: list[str] | None = None) -> None:
     )
     torch.set_num_threads(1)
     store = Store(options.output / "runs")
-    to_run = _cases(options)
-    found, num_stale = store.rows(to_run)
+    all_cases = _cases(options)
+    found, num_stale = store.rows(all_cases)
     if num_stale:
         print(f"{num_stale} rows are stale: of other settings than those of now", file=sys.stderr)
     failures = 0
     if not options.more["report"]:
-        missing = [case for case in to_run if case not in found]
+        missing = [case for case in all_cases if case not in found and _is_chosen(case, options)]
         failures = _run(missing, found, store, 1 if options.smoke else options.processes)
-    rows = [found[case] for case in to_run if case in found]
+    rows = [found[case] for case in all_cases if case in found]
     if rows:
         seeds = len({row["seed"] for row in rows})
-        write_report(options, report(rows, len(to_run) - len(rows)), f"{seeds} seeds")
+        write_report(options, report(rows, len(all_cases) - len(rows)), f"{seeds} seeds")
         write_csv(options.output / "runs.csv", csv_rows(rows))
         draw(rows, options.output)
     if failures:
@@ -73,18 +72,23 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _cases(options: Options) -> list[Case]:
-    more = options.more
-    names = more["problems"] or (_SMOKE_PROBLEMS if options.smoke else problems())
+    """All runs of these seeds; of a smoke run a few, which are short."""
     first = FIRST_SEED + options.seed
-    seeds = range(first, first + (1 if options.smoke else more["seeds"]))
-    chosen = cases(
-        more["settings"] or (["sequential"] if options.smoke else list(SETTINGS)),
-        list(names),
-        more["only"] or list(METHODS),
-        seeds,
-        options.smoke,
+    if not options.smoke:
+        seeds = range(first, first + options.more["seeds"])
+        return list(cases(list(SETTINGS), list(problems()), list(METHODS), seeds))
+    chosen = cases([PRIMARY], _SMOKE_PROBLEMS, list(METHODS), [first], smoke=True)
+    return [case for case in chosen if case.noise == NOISES[0]]
+
+
+def _is_chosen(case: Case, options: Options) -> bool:
+    """Whether the command line asks for a run."""
+    chosen = (
+        (case.method, options.more["only"]),
+        (case.setting, options.more["settings"]),
+        (case.problem, options.more["problems"]),
     )
-    return [case for case in chosen if not options.smoke or case.noise == NOISES[0]]
+    return all(names is None or name in names for name, names in chosen)
 
 
 def _run(missing: Sequence[Case], found: dict[Case, Row], store: Store, processes: int) -> int:
@@ -92,7 +96,7 @@ def _run(missing: Sequence[Case], found: dict[Case, Row], store: Store, processe
     remaining = Remaining(found, missing, processes)
     failures = 0
     with tqdm(total=len(missing), desc="practice", unit="run") as bar:
-        for case, outcome in as_they_finish(_attempt, missing, processes):
+        for case, outcome in as_they_finish(attempt, missing, processes):
             if isinstance(outcome, str):
                 failures += 1
                 bar.write(f"{case}\n{outcome}", file=sys.stderr)
@@ -103,14 +107,6 @@ def _run(missing: Sequence[Case], found: dict[Case, Row], store: Store, processe
             bar.update()
             bar.set_postfix_str(remaining.text(), refresh=False)
     return failures
-
-
-def _attempt(case: Case) -> Row | str:
-    """The row of a run, or how it failed: one run must not end all others."""
-    try:
-        return play(case)
-    except Exception:  # noqa: BLE001
-        return traceback.format_exc()
 
 
 if __name__ == "__main__":

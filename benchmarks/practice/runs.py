@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -203,6 +204,14 @@ def play(case: Case) -> Row:
             "wall": round(time.perf_counter() - started, 2),
         }
     )
+
+
+def attempt(case: Case) -> Row | str:
+    """The row of a run, or how it failed: one run must not end all others."""
+    try:
+        return play(case)
+    except Exception:  # noqa: BLE001
+        return traceback.format_exc()
 
 
 def _common(record: _Record, problem: Problem) -> float:

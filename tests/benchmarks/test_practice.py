@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import botorch_ext as bx
+from benchmarks.common.processes import as_they_finish
 from benchmarks.practice import methods, runs
 from benchmarks.practice.__main__ import main
 from benchmarks.practice.claims import CLAIMS, claim_rows
@@ -17,7 +18,7 @@ from benchmarks.practice.methods import METHODS, OURS, REFERENCE, Method
 from benchmarks.practice.problems import TUNED, problems, scale_of
 from benchmarks.practice.ranks import ranks
 from benchmarks.practice.remaining import Remaining
-from benchmarks.practice.runs import Case, cases, play
+from benchmarks.practice.runs import Case, attempt, cases, play
 from benchmarks.practice.settings import (
     SETTINGS,
     Setting,
@@ -259,7 +260,8 @@ def test_started_again_it_does_only_what_is_missing(watched, tmp_path, capsys):
     rows, stale = Store(path.parent).rows([_case_of(json.loads(lines[-1]))])
     assert len(rows) == 1
     assert stale == 0
-    assert "partial" not in (tmp_path / "report.md").read_text()
+    total = 2 * len(METHODS)
+    assert f"{total - 2} of {total} runs are missing" in (tmp_path / "report.md").read_text()
     main(argv)
     assert len(watched) == 3
 
@@ -282,7 +284,15 @@ def test_a_failing_run_ends_no_others(watched, tmp_path, monkeypatch, capsys):
         main(["--smoke", "--only", REFERENCE, OURS, "--output", str(tmp_path)])
     assert len(watched) == 2
     assert "broken method" in capsys.readouterr().err
-    assert "2 of 4 runs are missing" in (tmp_path / "report.md").read_text()
+    assert not (tmp_path / "runs" / f"{REFERENCE}.jsonl").exists()
+
+
+def test_processes_send_rows_back():
+    to_run = [Case("sequential", "Branin", noise, "TPE", 1, smoke=True) for noise in (0.005, 0.05)]
+    found = dict(as_they_finish(attempt, to_run, processes=2))
+    assert set(found) == set(to_run)
+    for case, row in found.items():
+        assert row["digest"] == case.digest
 
 
 def test_remaining_time_is_that_of_like_runs():
