@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,8 +12,6 @@ from benchmarks.practice.problems import TUNED
 from benchmarks.practice.settings import NOISES, PRIMARY
 
 _LOW, _HIGH = NOISES
-# What a question may cost, in multiples of what it costs the reference.
-_COST = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -50,19 +46,19 @@ class Claim:
         return {"claim": text, "measured": measured, "holds": holds}
 
 
-def is_sequential(pair: Pair) -> bool:
+def _is_sequential(pair: Pair) -> bool:
     """Whether it belongs to the primary table."""
     return pair.setting == PRIMARY
 
 
 def _is_held_out(pair: Pair) -> bool:
-    return is_sequential(pair) and pair.problem not in TUNED
+    return _is_sequential(pair) and pair.problem not in TUNED
 
 
 CLAIMS = (
-    Claim("0.5 % noise", lambda p: is_sequential(p) and p.noise == _LOW, -0.2, True),
-    Claim("5 % noise", lambda p: is_sequential(p) and p.noise == _HIGH, 0.0, False),
-    Claim("pooled", is_sequential, -0.15, True),
+    Claim("0.5 % noise", lambda p: _is_sequential(p) and p.noise == _LOW, -0.2, True),
+    Claim("5 % noise", lambda p: _is_sequential(p) and p.noise == _HIGH, 0.0, False),
+    Claim("pooled", _is_sequential, -0.15, True),
     Claim(
         "0.5 % noise, problems it was not tuned on",
         lambda p: _is_held_out(p) and p.noise == _LOW,
@@ -83,27 +79,4 @@ CLAIMS = (
 def claim_rows(rows: Sequence[Row]) -> list[Row]:
     """The claims: both methods recommend the point of the box with the largest posterior mean."""
     pairs = paired(rows, OURS, REFERENCE, "box")
-    claims = [claim.row(pairs) for claim in CLAIMS]
-    ratios = cost_ratios(rows, OURS, REFERENCE)
-    text = f"a question costs at most {_COST:.2f} of the reference's, which fits its model at each"
-    if not ratios:
-        return [*claims, {"claim": text, "measured": "no runs", "holds": False}]
-    median = statistics.median(ratios)
-    measured = f"{median:.2f}, median of {len(ratios)} runs"
-    return [*claims, {"claim": text, "measured": measured, "holds": median <= _COST}]
-
-
-def seconds_of(row: Row) -> float:
-    """Of one core, of the questions after the initial ones, their mean in a run."""
-    return statistics.fmean(row["seconds"][row["initial"] :])
-
-
-def cost_ratios(rows: Sequence[Row], first: str, second: str) -> list[float]:
-    """Of the paired runs of the primary table: what a question costs, by what it costs the second
-    method."""
-    seconds: dict[tuple[str, float, int], dict[str, float]] = defaultdict(dict)
-    for row in rows:
-        if row["setting"] == PRIMARY:
-            cell = (row["problem"], row["noise"], row["seed"])
-            seconds[cell][row["method"]] = seconds_of(row)
-    return [both[first] / both[second] for both in seconds.values() if {first, second} <= set(both)]
+    return [claim.row(pairs) for claim in CLAIMS]

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from benchmarks.common.tables import Row, markdown_table
-from benchmarks.practice.claims import claim_rows, cost_ratios, seconds_of
+from benchmarks.practice.claims import claim_rows
+from benchmarks.practice.costs import cost_ratios, seconds_of
 from benchmarks.practice.differences import (
     Pair,
     by_cell,
@@ -227,7 +228,8 @@ def _of_costs(rows: Sequence[Row]) -> list[str]:
         "## Cost",
         "Seconds of one core for a question and its answer, after the initial ones: medians over "
         "runs of their means; and the median ratio of paired runs. The search for the recommended "
-        "point is not in it.",
+        "point is not in it. Runs go on for hours beside others, and paired ones at different "
+        "times: `python -m benchmarks.performance.practical` measures side by side.",
         _table(table),
     ]
 
