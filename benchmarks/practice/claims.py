@@ -76,7 +76,7 @@ CLAIMS = (
 )
 
 
-def claim_rows(rows: Sequence[Row]) -> list[Row]:
-    """The claims: both methods recommend the point of the box with the largest posterior mean."""
-    pairs = paired(rows, OURS, REFERENCE, "box")
+def claim_rows(rows: Sequence[Row], kind: str) -> list[Row]:
+    """The claims about the regret of what is recommended, of a kind of `final_regret`."""
+    pairs = paired(rows, OURS, REFERENCE, kind)
     return [claim.row(pairs) for claim in CLAIMS]

@@ -9,9 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.common.tables import Row
-
-# What a method can recommend, from the best kind to the last.
-KINDS = ("box", "evaluated", "observed")
+from benchmarks.practice.methods import METHODS
 
 
 @dataclass(frozen=True)
@@ -63,19 +61,12 @@ class Estimate:
 
 
 def final_regret(row: Row, kind: str) -> float | None:
-    """The regret at the end of what a run recommends of that kind, or None; "own" takes the best
-    kind that it has."""
-    if kind == "own":
-        kind = own_kind(row)
-    regret = row[kind]
+    """The regret at the end of what a run recommends of that kind, or None; "own" takes the kind
+    that the users of its method get."""
+    regret = row[METHODS[row["method"]].recommends if kind == "own" else kind]
     if isinstance(regret, list):
         return regret[-1] if regret else None
     return regret
-
-
-def own_kind(row: Row) -> str:
-    """The first of `KINDS` that a run has."""
-    return next(kind for kind in KINDS if row[kind])
 
 
 def paired(rows: Sequence[Row], first: str, second: str, kind: str) -> list[Pair]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import botorch
 import optuna
@@ -76,10 +76,13 @@ class Method:
     Args:
         make: A fresh loop.
         settings: Whatever changes its answers. Rows of other settings are stale.
+        recommends: What its users get: the ``box`` argmax of its posterior mean, the ``evaluated``
+            point with the largest one, or that of the largest value ``observed``.
     """
 
     make: Callable[[Start], Loop]
     settings: str
+    recommends: Literal["box", "evaluated", "observed"]
 
 
 def _botorch(acquire: Acquire, *, matern: bool = False) -> Method:
@@ -88,30 +91,37 @@ def _botorch(acquire: Acquire, *, matern: bool = False) -> Method:
         return BoTorchLoop(start.box, start.initial, start.seed, acquire, matern, effort)
 
     kernel = "Matern 5/2" if matern else "default"
-    return Method(make, f"{acquire.__name__}, {kernel}, {Effort()}, botorch {botorch.__version__}")
+    settings = f"{acquire.__name__}, {kernel}, {Effort()}, botorch {botorch.__version__}"
+    return Method(make, settings, "evaluated")
 
 
 def _optuna(sampler: type[Any], **options: Any) -> Method:
     def make(start: Start) -> Loop:
         return OptunaLoop(start.box, start.initial, start.seed, sampler, **options)
 
-    return Method(make, f"{sampler.__name__}, {options}, optuna {optuna.__version__}")
+    settings = f"{sampler.__name__}, {options}, optuna {optuna.__version__}"
+    return Method(make, settings, "observed")
 
 
-def _strategy(make: Callable[..., bx.Strategy], settings: str, *arguments: Any) -> Method:
+def _strategy(
+    make: Callable[..., bx.Strategy],
+    settings: str,
+    recommends: Literal["box", "evaluated", "observed"],
+    **arguments: Any,
+) -> Method:
     """Of the library: ``settings`` has a revision, raised when the method's answers change."""
 
     def loop(start: Start) -> Loop:
         options = {"num_initial": len(start.initial), "seed": start.seed}
-        return StrategyLoop(make(bx.Box(start.box), *arguments, **options))
+        return StrategyLoop(make(bx.Box(start.box), **arguments, **options))
 
-    return Method(loop, settings)
+    return Method(loop, settings, recommends)
 
 
 METHODS = {
-    OURS: _strategy(bx.algorithms.integrated_ei, "revision 1"),
+    OURS: _strategy(bx.algorithms.integrated_ei, "revision 1", "box"),
     REFERENCE: _botorch(noisy_improvement),
-    RANDOM: _strategy(RandomSearch, "revision 1"),
+    RANDOM: _strategy(RandomSearch, "revision 1", "observed"),
     "TPE": _optuna(TPESampler, constant_liar=True),
     "qLogNEI, Matern": _botorch(noisy_improvement, matern=True),
     "UCB": _botorch(confidence_bound),

@@ -69,7 +69,7 @@ def watched(monkeypatch):
         return made[-1]
 
     for name in (OURS, REFERENCE):
-        monkeypatch.setitem(methods.METHODS, name, Method(make, "watched"))
+        monkeypatch.setitem(methods.METHODS, name, Method(make, "watched", "evaluated"))
     return made
 
 
@@ -269,7 +269,7 @@ def test_started_again_it_does_only_what_is_missing(watched, tmp_path, capsys):
 def test_rows_of_other_settings_are_stale(watched, tmp_path, monkeypatch, capsys):
     argv = ["--smoke", "--only", OURS, "--output", str(tmp_path)]
     main(argv)
-    monkeypatch.setitem(methods.METHODS, OURS, Method(METHODS[OURS].make, "changed"))
+    monkeypatch.setitem(methods.METHODS, OURS, Method(METHODS[OURS].make, "changed", "evaluated"))
     main(argv)
     assert len(watched) == 4
     assert "2 rows are stale" in capsys.readouterr().err
@@ -279,7 +279,7 @@ def test_a_failing_run_ends_no_others(watched, tmp_path, monkeypatch, capsys):
     def broken(start):
         raise RuntimeError("broken method")
 
-    monkeypatch.setitem(methods.METHODS, REFERENCE, Method(broken, "broken"))
+    monkeypatch.setitem(methods.METHODS, REFERENCE, Method(broken, "broken", "box"))
     with pytest.raises(SystemExit, match="2 runs failed"):
         main(["--smoke", "--only", REFERENCE, OURS, "--output", str(tmp_path)])
     assert len(watched) == 2
@@ -328,6 +328,17 @@ def test_pairs_are_of_the_same_cell_and_seed():
     assert pair.value == pytest.approx(-0.5)
 
 
+def test_users_of_each_method_get_what_it_recommends():
+    rows = [_row(OURS, "Branin", 0, -1.0), _row(REFERENCE, "Branin", 0, -0.5)]
+    rows[0] |= {"evaluated": [1.0]}
+    rows[1] |= {"evaluated": [1e-3], "common": 1e-2, "box": []}
+    (pair,) = paired(rows, OURS, REFERENCE, "own")  # the box argmax, the evaluated point
+    assert pair.value == pytest.approx(2.0)
+    assert not paired(rows, OURS, REFERENCE, "box")
+    (pair,) = paired(rows, OURS, REFERENCE, "common")
+    assert pair.value == pytest.approx(1.0)
+
+
 def test_standard_errors_are_clustered_by_problem():
     values = {"Branin": [-1.0, -2.0, -3.0], "Levy4": [0.0, 1.0], "Ackley5": [4.0]}
     pairs = [
@@ -361,7 +372,7 @@ def test_claims_hold_where_they_should(gain, holds):
                 same = {"noise": noise, "setting": setting}
                 rows.append(_row(OURS, problem, 0, gain + shift, **same))
                 rows.append(_row(REFERENCE, problem, 0, 0.0, **same))
-    found = {row["claim"]: row["holds"] for row in claim_rows(rows)}
+    found = {row["claim"]: row["holds"] for row in claim_rows(rows, "box")}
     assert len(found) == len(CLAIMS)
     pooled = next(holds for claim, holds in found.items() if claim.startswith("pooled:"))
     assert pooled is holds
@@ -374,11 +385,11 @@ def test_a_mean_below_its_bound_that_is_unsure_does_not_hold():
     for number, problem in enumerate(problems()):
         rows.append(_row(OURS, problem, 0, -20.0 if number == 0 else 0.0))
         rows.append(_row(REFERENCE, problem, 0, 0.0))
-    assert not any(row["holds"] for row in claim_rows(rows))
+    assert not any(row["holds"] for row in claim_rows(rows, "box"))
 
 
 def test_claims_without_runs_do_not_hold():
-    assert not any(row["holds"] for row in claim_rows([]))
+    assert not any(row["holds"] for row in claim_rows([], "own"))
 
 
 def test_equal_methods_share_their_ranks():
