@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from botorch_ext.domains import Box, ContextSpace, FiniteSet
     from botorch_ext.domains.sharded_set import ShardedSet
+    from botorch_ext.hyperparameters.particles import Particles
     from botorch_ext.models import CandidateModels, FinitePosterior, KernelGP
     from botorch_ext.regions import Plan, Region, plan
     from botorch_ext.strategies import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         Strategy,
         Trial,
     )
+    from botorch_ext.studies.optimize import optimize
     from botorch_ext.studies.run import run
     from botorch_ext.studies.simulate import simulate
 
@@ -47,6 +49,7 @@ __all__ = [
     "HyperparameterElimination",
     "KernelGP",
     "OptimisticStrategy",
+    "Particles",
     "PhasedElimination",
     "Plan",
     "Region",
@@ -62,6 +65,7 @@ __all__ = [
     "estimates",
     "information_gain",
     "kernels",
+    "optimize",
     "plan",
     "plotting",
     "problems",
@@ -77,6 +81,7 @@ __all__ = [
 _HOMES = {
     "domains": ("Box", "ContextSpace", "FiniteSet"),
     "domains.sharded_set": ("ShardedSet",),
+    "hyperparameters.particles": ("Particles",),
     "models": ("CandidateModels", "FinitePosterior", "KernelGP"),
     "regions": ("Plan", "Region", "plan"),
     "strategies": (
@@ -90,6 +95,7 @@ _HOMES = {
         "Strategy",
         "Trial",
     ),
+    "studies.optimize": ("optimize",),
     "studies.run": ("run",),
     "studies.simulate": ("simulate",),
 }

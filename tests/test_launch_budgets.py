@@ -5,9 +5,12 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from benchmarks.common.pretend_cuda import PretendCUDA, triton_pretended
+from benchmarks.common.pretend_cuda import PretendCUDA, budget, triton_pretended
 from benchmarks.performance.hot_paths import PATHS
 from benchmarks.performance.meters import LaunchMeter
+from botorch_ext.hyperparameters.density import Density
+from botorch_ext.hyperparameters.moves import swept
+from botorch_ext.hyperparameters.prior import Prior
 
 
 class Most(NamedTuple):
@@ -24,6 +27,7 @@ BUDGETS = {
     "ec_gp_ucb, box, d=6, n=500, ask, mean of 4": (Most(5500, 10), Most(None, 12)),
     "he_gp_ucb, box, d=4, n=200, 16 models, ask, mean of 4": (Most(3900, 17), Most(4000, 24)),
     "he_gp_ucb, finite, N=2500, 32 models, ask and tell": (Most(62, 1), Most(None, 1)),
+    "integrated_ei, box, d=6, n=40, ask": (Most(15000, 16), Most(None, 16)),
     "stable_opt, box, d=2, n=50, ask": (Most(66000, 147), Most(None, 200)),
     "bpe_delay, box, opening of a round of about 500 points": (Most(268, 2.3), Most(None, 0.6)),
     "breadthwise, d=2, step, mean of 400": (Most(84, 12), Most(None, None)),
@@ -56,3 +60,15 @@ def test_a_step_of_fused_kernels_launches_little():
     assert names["_enter"] == names["_highest_of_all"] == meter.steps
     assert got.launches <= reached.launches, f"{got} over {reached}, wanted {wanted}"
     assert got.stops <= reached.stops, f"{got} over {reached}, wanted {wanted}"
+
+
+def test_no_sweep_of_particles_waits():
+    """Random numbers go to the device once; after that nothing comes back."""
+    with PretendCUDA():
+        X = torch.rand(12, 3, dtype=torch.float64, device="cuda")
+        density = Density(X, X.sum(dim=-1), Prior())
+        generator = torch.Generator().manual_seed(0)
+        parameters = density.prior_draws(8, generator)
+        values = density.value(parameters)
+        with budget(stops=1, uploads=1):
+            swept(density, parameters, values, 3, generator)

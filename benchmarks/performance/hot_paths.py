@@ -156,6 +156,22 @@ def _botorch_on_box(seed: int, device: torch.device) -> Callable[[], Tensor]:
     return lambda: optimize_acqf(ucb, bounds, q=1, num_restarts=10, raw_samples=512)[0][0]
 
 
+def _integrated(meter: Meter, small: bool) -> Tensor:
+    """Asks of particles that move from the data of one to those of the next."""
+    n, asks = (16, 2) if small else (40, 4)
+    X, Y = noisy_data(n + asks, 6, rbf(0.8), 0, meter.device)
+    box = bx.Box(torch.stack([X.new_zeros(6), X.new_ones(6)]))
+    strategy = bx.algorithms.integrated_ei(box, initial=(X[:n], Y[:n]), num_initial=0)
+    strategy.tell(strategy.ask().id, float(Y[n]))
+    asked = []
+    for value in Y[n:].flatten().tolist():
+        with meter.measured():
+            trial = strategy.ask()
+        strategy.tell(trial.id, value)
+        asked.append(trial.x)
+    return torch.stack(asked)
+
+
 def _of_lengthscales(num_models: int, seed: int, device: torch.device) -> Callable[[], Tensor]:
     kind, scale, gathered = _PROBLEMS[seed]
     X, Y = noisy_data(200, 4, kind(scale), seed, device, gathered)
@@ -212,6 +228,7 @@ PATHS: Mapping[str, Path] = {
         _asked, partial(_of_lengthscales, 16), 4
     ),
     "he_gp_ucb, finite, N=2500, 32 models, ask and tell": partial(_finite_models, 32),
+    "integrated_ei, box, d=6, n=40, ask": _integrated,
     "stable_opt, box, d=2, n=50, ask": partial(_asked, _stable, 1),
     "bpe_delay, box, opening of a round of about 500 points": _opened,
     "breadthwise, d=2, step, mean of 400": _breadthwise,

@@ -5,6 +5,7 @@ from botorch_ext.acquisition.confidence_bound import (
     EnlargedUpperConfidenceBound,
     LowerConfidenceBound,
 )
+from botorch_ext.acquisition.improvement import IntegratedLogEI
 from botorch_ext.acquisition.optimistic import ExpectedUCB, OptimisticModelUCB
 from botorch_ext.acquisition.stable import StableUCB
 from botorch_ext.acquisition.variance import MaxVariance
@@ -12,6 +13,7 @@ from botorch_ext.acquisition.variance import MaxVariance
 __all__ = [
     "EnlargedUpperConfidenceBound",
     "ExpectedUCB",
+    "IntegratedLogEI",
     "LowerConfidenceBound",
     "MaxVariance",
     "OptimisticModelUCB",

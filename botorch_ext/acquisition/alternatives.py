@@ -63,11 +63,49 @@ class Alternatives(ModelList):
 
 
 class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
-    """Confidence bounds of several models, pending points hallucinated for each.
+    """What is made of the moments of several models, pending points hallucinated for each.
 
     Args:
         models: A `CandidateModels`, a sequence of single-output models, a batched `KernelGP` or an
             ensemble.
+        posterior_transform: As in BoTorch, for every model.
+        maximize: False for the moments of the negative function.
+    """
+
+    _columns: Tensor
+
+    def __init__(
+        self,
+        models: Any,
+        posterior_transform: PosteriorTransform | None = None,
+        maximize: bool = True,
+    ) -> None:
+        parts, positions = _parts(models)
+        model = Alternatives(*parts)
+        super().__init__(model, posterior_transform)
+        self.maximize = maximize
+        columns = list(range(sum(model.counts)))
+        if positions is not None:  # which column of the parts is which model
+            columns = sorted(columns, key=positions.__getitem__)
+        self.register_buffer("_columns", torch.tensor(columns, device=_device(parts)))
+
+    @property
+    def num_models(self) -> int:
+        return len(self._columns)
+
+    def _moments_of(self, model: Any, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation of every model, ``... x m`` each; arguments as for
+        `Alternatives.moments`."""
+        moments = model.moments(X, self.posterior_transform)
+        mean, std = (moment[..., self._columns] for moment in moments)
+        return (mean if self.maximize else -mean), std
+
+
+class AlternativeBounds(AlternativesAcquisitionFunction):
+    """Confidence bounds of several models, pending points hallucinated for each.
+
+    Args:
+        models: As for `AlternativesAcquisitionFunction`.
         width: A number, a tensor of m, a width object or a sequence of m of those.
         posterior_transform: As in BoTorch, for every model.
         maximize: False for the bounds of the negative function.
@@ -76,7 +114,6 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
 
     width: Tensor
     offset: Tensor
-    _columns: Tensor
 
     def __init__(
         self,
@@ -86,24 +123,13 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
         maximize: bool = True,
         X_pending: Tensor | None = None,
     ) -> None:
-        parts, positions = _parts(models)
-        model = Alternatives(*parts)
-        super().__init__(model, posterior_transform)
-        self.maximize = maximize
-        columns = list(range(sum(model.counts)))
-        if positions is not None:  # which column of the parts is which model
-            columns = sorted(columns, key=positions.__getitem__)
-        device = _device(parts)
+        super().__init__(models, posterior_transform, maximize)
         # Of the models before any point is hallucinated.
-        width, offset = _evaluated_widths(model, columns, width, device)
+        columns, device = self._columns.tolist(), self._columns.device
+        width, offset = _evaluated_widths(self.model, columns, width, device)
         self.register_buffer("width", width)
         self.register_buffer("offset", offset)
-        self.register_buffer("_columns", torch.tensor(columns, device=device))
         self.set_X_pending(X_pending)
-
-    @property
-    def num_models(self) -> int:
-        return len(self._columns)
 
     def _upper_bounds(self, X: Tensor) -> Tensor:
         """The upper bound of every model.
@@ -115,13 +141,10 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
             ``... x m``.
         """
         self.to(X)  # as BoTorch's analytic acquisition functions do
-        model: Any = self.model
         if X.shape[-2] != 1:
             X = X[..., self._columns.argsort(), :]
-        mean, std = (
-            moment[..., self._columns] for moment in model.moments(X, self.posterior_transform)
-        )
-        return (mean if self.maximize else -mean) + self.width * std + self.offset
+        mean, std = self._moments_of(self.model, X)
+        return mean + self.width * std + self.offset
 
 
 def _batch_shape(model: Model) -> torch.Size:

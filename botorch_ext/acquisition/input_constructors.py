@@ -14,6 +14,7 @@ from botorch_ext.acquisition.confidence_bound import (
     EnlargedUpperConfidenceBound,
     LowerConfidenceBound,
 )
+from botorch_ext.acquisition.improvement import IntegratedLogEI
 from botorch_ext.acquisition.optimistic import ExpectedUCB, OptimisticModelUCB
 from botorch_ext.acquisition.stable import StableUCB
 from botorch_ext.acquisition.variance import MaxVariance
@@ -111,6 +112,29 @@ def construct_inputs_expected_ucb(
         "X_pending": X_pending,
         "width": width,
         "probabilities": probabilities,
+        "maximize": maximize,
+    }
+
+
+@acqf_input_constructor(IntegratedLogEI)
+def construct_inputs_integrated_log_ei(
+    model: Model,
+    training_data: Any,
+    posterior_transform: PosteriorTransform | None = None,
+    X_baseline: Tensor | None = None,
+    X_pending: Tensor | None = None,
+    maximize: bool = True,
+) -> dict[str, Any]:
+    """Keyword arguments of `IntegratedLogEI` over the draws of an ensemble."""
+    if X_baseline is None:
+        # As for BoTorch's noisy improvement: one dataset, or one for each outcome.
+        datasets = training_data.values() if isinstance(training_data, dict) else [training_data]
+        X_baseline = next(iter(datasets)).X
+    return {
+        "models": model,
+        "X_baseline": X_baseline,
+        "posterior_transform": posterior_transform,
+        "X_pending": X_pending,
         "maximize": maximize,
     }
 

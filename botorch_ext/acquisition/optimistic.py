@@ -9,15 +9,12 @@ from botorch.acquisition.objective import PosteriorTransform
 from botorch.utils.transforms import is_ensemble, t_batch_mode_transform
 from torch import Tensor
 
-from botorch_ext.acquisition.alternatives import (
-    AlternativesAcquisitionFunction,
-    Widths,
-)
+from botorch_ext.acquisition.alternatives import AlternativeBounds, Widths
 from botorch_ext.models.downdate import log_evidence
 from botorch_ext.models.kernel_gp import KernelGP
 
 
-class OptimisticModelUCB(AlternativesAcquisitionFunction):
+class OptimisticModelUCB(AlternativeBounds):
     """max over models u of mean_u + width_u std_u (+ offset_u): what hyperparameter elimination
     maximises.
 
@@ -52,7 +49,7 @@ class OptimisticModelUCB(AlternativesAcquisitionFunction):
         return self._upper_bounds(X).max(dim=-1).values
 
 
-class ExpectedUCB(AlternativesAcquisitionFunction):
+class ExpectedUCB(AlternativeBounds):
     """The average of mean_u + width_u std_u (+ offset_u) over models u, under P(u | data).
 
     Source: Ziomek et al. 2024, section 7 (uniform prior over the models).

@@ -9,14 +9,14 @@ from botorch.acquisition.objective import PosteriorTransform
 from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
-from botorch_ext.acquisition.alternatives import AlternativesAcquisitionFunction, Widths
+from botorch_ext.acquisition.alternatives import AlternativeBounds, Widths
 from botorch_ext.domains import Box
 from botorch_ext.robust.box_balls import BoxBalls, Norm
 from botorch_ext.robust.perturbations import Perturbations
 from botorch_ext.search.box import FunctionObjective
 
 
-class StableUCB(AlternativesAcquisitionFunction):
+class StableUCB(AlternativeBounds):
     """min over delta of the upper bound at x + delta, delta in a ball cut off at the bounds; of
     several models the largest such minimum.
 

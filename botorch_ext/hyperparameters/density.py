@@ -12,10 +12,16 @@ from botorch_ext.hyperparameters.prior import Prior
 _SQRT5 = math.sqrt(5)
 
 
+def split(parameters: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """``m x dim`` parameters as log lengthscales, ``m x (dim - 2)``, the log noise variance and the
+    log odds of smoothness, ``m`` each."""
+    return parameters[:, :-2], parameters[:, -2], parameters[:, -1]
+
+
 class Density:
-    """The log posterior density, up to a constant, of ``(log lengthscales, log noise variance)``:
-    Matern 5/2 with a lengthscale for each feature, signal variance 1, and the constant mean that is
-    likeliest for each of them.
+    """The log posterior density, up to a constant, of the parameters that `split` tells apart: a
+    lengthscale for each feature, signal variance 1, and the constant mean that is likeliest for
+    each of them.
 
     Args:
         X: ``n x p`` features, of the unit cube.
@@ -40,7 +46,7 @@ class Density:
     @property
     def dim(self) -> int:
         """How many parameters there are."""
-        return self.num_lengthscales + 1
+        return self.num_lengthscales + 2
 
     def value(self, parameters: Tensor) -> Tensor:
         """``m x dim`` to ``m``; -inf outside the range of the prior."""
@@ -67,35 +73,43 @@ class Density:
 
     def value_and_gradient(self, parameters: Tensor) -> tuple[Tensor, Tensor]:
         """``m x dim`` to ``m`` values and ``m x dim`` gradients."""
-        L, ok, (s, decay) = self._factors(parameters)
+        L, ok, parts = self._factors(parameters)
         z, quadratic, _ = self._residuals(L)
         value = self._assembled(parameters, L, quadratic, ok)
         inverse = torch.cholesky_inverse(L)
         alpha = torch.linalg.solve_triangular(L.mT, z, upper=True)
         # d value / dK; the mean that is likeliest does not change the first order.
         W = (alpha @ alpha.mT - inverse).mul_(0.5)
-        noise = parameters[:, -1].exp()
-        of_noise = W.diagonal(dim1=-2, dim2=-1).sum(dim=-1) * noise
-        slope = decay.mul_(s.add_(1)).mul_(W).flatten(1)  # dk / d(r^2) = -5/6 (1 + s) exp(-s)
-        inverse_squares = (-2 * parameters[:, :-1]).exp()
-        of_lengthscales = (slope @ self._squares.mT) * inverse_squares * (5 / 3)
-        gradient = torch.cat([of_lengthscales, of_noise.unsqueeze(-1)], dim=-1)
+        lengthscales, noise, odds = split(parameters)
+        of_noise = W.diagonal(dim1=-2, dim2=-1).sum(dim=-1) * noise.exp()
+        share = odds.sigmoid()[:, None, None]
+        s, decay, rough, smooth = parts
+        of_share = (W * (smooth - rough)).sum(dim=(-2, -1))
+        of_odds = of_share * odds.sigmoid() * (-odds).sigmoid()
+        # dk / d(r^2) is -5/6 (1 + s) exp(-s) of the rough part and -1/2 k of the smooth one.
+        slope = decay.mul_(s.add_(1)).mul_((5 / 3) * (1 - share)).addcmul_(smooth, share).mul_(W)
+        inverse_squares = (-2 * lengthscales).exp()
+        of_lengthscales = (slope.flatten(1) @ self._squares.mT) * inverse_squares
+        ends = torch.stack([of_noise, of_odds], dim=-1)
+        gradient = torch.cat([of_lengthscales, ends], dim=-1)
         gradient = gradient - (parameters - self._location) / self._spread.square()
         return value, gradient.nan_to_num(0.0, 0.0, 0.0)
 
-    def _factors(self, parameters: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
-        """Cholesky factors of K + noise, whether they are ones, and what the slope of the kernel is
-        made of."""
+    def _factors(self, parameters: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """Cholesky factors of K + noise, whether they are ones, and what the slopes of the kernel
+        are made of."""
         n = len(self.y)
-        s = ((-2 * parameters[:, :-1]).exp() * 5) @ self._squares
-        s = s.sqrt_().view(len(parameters), n, n)
+        lengthscales, noise, odds = split(parameters)
+        squares = (((-2 * lengthscales).exp() * 5) @ self._squares).view(len(parameters), n, n)
+        smooth = (squares * -0.1).exp_()
+        s = squares.sqrt_()
         decay = s.neg().exp_()
-        K = torch.addcmul(s, s, s, value=1 / 3).add_(1).mul_(decay)
-        noise = parameters[:, -1].exp()
-        K.diagonal(dim1=-2, dim2=-1).add_(noise.unsqueeze(-1))
+        rough = torch.addcmul(s, s, s, value=1 / 3).add_(1).mul_(decay)
+        K = torch.lerp(rough, smooth, odds.sigmoid()[:, None, None])
+        K.diagonal(dim1=-2, dim2=-1).add_(noise.exp().unsqueeze(-1))
         L, failed = torch.linalg.cholesky_ex(K)
         ok = (failed == 0) & (L.diagonal(dim1=-2, dim2=-1) > 0).all(dim=-1)  # not so of NaN
-        return torch.where(ok[:, None, None], L, self._eye), ok, (s, decay)
+        return torch.where(ok[:, None, None], L, self._eye), ok, (s, decay, rough, smooth)
 
     def _residuals(self, L: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """L^-1 (y - m), its square and m, the constant that makes it least."""

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import torch
-from gpytorch.kernels import MaternKernel
-from torch import Tensor
+from botorch.models.transforms.input import InputTransform
+from botorch.models.transforms.outcome import Standardize
+from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.means import ConstantMean
+from torch import Tensor, nn
 
+from botorch_ext.hyperparameters.density import split
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.immutable import Immutable
+from botorch_ext.kernel_functions.base import KernelFunction
+from botorch_ext.kernel_functions.combined import CombinedKernel
+from botorch_ext.kernel_functions.stationary import StationaryKernel
+from botorch_ext.models.ensemble_gp import EnsembleGP
 from botorch_ext.models.kernel_gp import KernelGP
 
 
@@ -19,35 +30,56 @@ class Ensemble(Immutable):
     """m GPs of the same data, each around the constant that is likeliest for it.
 
     Args:
+        parameters: ``m x dim``, of the particles.
         model: A batch of m models of the residuals, on features.
         constants: ``m``, what to add to their means.
         inputs: From joint rows to features.
-        outcomes: The units of the means.
+        outcomes: The observations, and the units of the means.
+        joint: ``n x (d + d_z)``, where they were made.
     """
 
+    parameters: Tensor
     model: KernelGP
     constants: Tensor
     inputs: Inputs
     outcomes: Outcomes
+    joint: Tensor
 
     @classmethod
     @torch.no_grad()
     def of(cls, parameters: Tensor, inputs: Inputs, joint: Tensor, outcomes: Outcomes) -> Ensemble:
         """The ensemble of ``m x p`` particles, given ``n x (d + d_z)`` joint rows."""
-        F, y, n = inputs.features(joint), outcomes.values.double(), len(joint)
-        lengthscales = inputs.of_features(parameters[:, :-1].exp())
-        m, p = lengthscales.shape
-        kernel = MaternKernel(nu=2.5, ard_num_dims=p, batch_shape=torch.Size([m])).to(F)
-        kernel.lengthscale = lengthscales.unsqueeze(-2)
-        model = KernelGP(kernel, parameters[:, -1].exp(), dtype=F.dtype, device=F.device)
-        constants = F.new_zeros(m)
-        if n:
-            model.add(F, y)
-            factor = model.factor
-            ones = factor.solve(F.new_ones(m, n, 1)).squeeze(-1)
-            constants = (ones * factor.z[:, :n]).sum(dim=-1) / ones.square().sum(dim=-1)
-            factor.set_targets(list(range(n)), y - constants.unsqueeze(-1))
-        return cls(model, constants, inputs, outcomes)
+        F, noise = inputs.features(joint), split(parameters)[1].exp()
+        model = KernelGP(_kernel(parameters, inputs), noise, dtype=F.dtype, device=F.device)
+        constants = F.new_zeros(len(parameters))
+        if len(joint):
+            model.add(F, outcomes.values)
+            constants = model.factor.subtract_constant()
+        return cls(parameters, model, constants, inputs, outcomes, joint)
+
+    @torch.no_grad()
+    def to_botorch(self) -> EnsembleGP:
+        """The same models as one ensemble model of BoTorch, of joint rows and in units of the
+        observations; observations that were squeezed are as low there as they are here."""
+        like = self.constants
+        scale = Standardize(m=1, min_stdv=0.0).to(like)
+        scale.means.fill_(self.outcomes.center)
+        scale.stdvs.fill_(self.outcomes.scale)
+        scale._stdvs_sq.fill_(self.outcomes.scale**2)
+        scale._is_trained.fill_(True)
+        mean = ConstantMean(batch_shape=like.shape).to(like)
+        mean.constant = self.constants.clone()
+        model = EnsembleGP(
+            _botorch_kernel(self.parameters, self.inputs),
+            self.model.noise_variance,
+            mean,
+            UnitFeatures(self.inputs),
+            scale.eval(),
+            dtype=like.dtype,
+            device=like.device,
+        )
+        model.add(self.joint, self.outcomes.untransformed(self.outcomes.values).to(self.joint))
+        return model
 
     def with_pending(self, joint: Tensor) -> Ensemble:
         """The ensemble in which more rows, ``n x (d + d_z)``, count in the standard deviations."""
@@ -56,7 +88,7 @@ class Ensemble(Immutable):
         model = self.model.fork()
         for row in self.inputs.features(joint).split(1):
             model.add(row, None)
-        return Ensemble(model, self.constants, self.inputs, self.outcomes)
+        return replace(self, model=model)
 
     def means(self, joint: Tensor) -> Tensor:
         """The means of all models, each less its constant, in standard units: ``m x n``."""
@@ -81,3 +113,45 @@ class Ensemble(Immutable):
         variance = stds.square().mean(dim=0) + means.var(dim=0, correction=0)
         mean = self.outcomes.untransformed(means.mean(dim=0))
         return mean.to(joint), (variance.sqrt() * self.outcomes.scale).to(joint)
+
+
+class UnitFeatures(InputTransform, nn.Module):
+    """`Inputs` as BoTorch's models take them.
+
+    Args:
+        inputs: From joint rows to features.
+    """
+
+    transform_on_train = transform_on_eval = transform_on_fantasize = True
+
+    def __init__(self, inputs: Inputs) -> None:
+        super().__init__()
+        self.inputs = inputs
+
+    def transform(self, X: Tensor) -> Tensor:
+        """``... x (d + d_z)`` to ``... x p``."""
+        return self.inputs.features(X)
+
+
+def _kernel(parameters: Tensor, inputs: Inputs) -> CombinedKernel:
+    """The kernels of ``m x dim`` particles, on features."""
+    lengthscales, _, odds = split(parameters)
+    lengthscales = inputs.of_features(lengthscales.exp()).unsqueeze(-2)
+    parts: list[KernelFunction] = [
+        StationaryKernel(nu, lengthscales, share, None)
+        for nu, share in ((math.inf, odds.sigmoid()), (2.5, (-odds).sigmoid()))
+    ]
+    return CombinedKernel(parts, product=False, outputscale=None)
+
+
+def _botorch_kernel(parameters: Tensor, inputs: Inputs) -> Kernel:
+    """The same as a GPyTorch kernel."""
+    frozen: Any = _kernel(parameters, inputs)
+    kernels = []
+    for part, kind in zip(frozen.parts, (RBFKernel, partial(MaternKernel, nu=2.5)), strict=True):
+        m, _, p = part.inverse_lengthscale.shape
+        base = kind(ard_num_dims=p, batch_shape=torch.Size([m]))
+        scaled = ScaleKernel(base, batch_shape=torch.Size([m])).to(parameters)
+        base.lengthscale, scaled.outputscale = 1 / part.inverse_lengthscale, part.outputscale
+        kernels.append(scaled)
+    return kernels[0] + kernels[1]

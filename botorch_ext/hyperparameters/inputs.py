@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,60 +13,62 @@ from botorch_ext.domains import Box, Domain
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.immutable import Immutable
 
+# Two categories are as far apart as the two ends of another column.
+_OF_CATEGORY = math.sqrt(0.5)
+
 
 @dataclass(frozen=True, eq=False)
 class Inputs(Immutable):
-    """Joint rows, ``n x (d + d_z)``, as features, ``n x p``: each column in sides of its range; a
-    category as columns of zeros and ones, so that two are as far apart as any other two.
+    """Joint rows, ``n x (d + d_z)``, as features, ``n x p``, in float64: each column as in the unit
+    cube of its box, a category as columns of which one is not zero.
 
     Args:
-        domain: Of the actions.
-        contexts: ``2 x d_z``: the range of contexts, the lower then the upper; None without them.
-        tasks: Columns of contexts that are categories, with their numbers.
+        actions: A box of d dimensions.
+        contexts: Of d_z dimensions, which contexts may leave; None without them.
     """
 
-    domain: Domain
-    contexts: Tensor | None = None
-    tasks: Sequence[tuple[int, int]] = ()
+    actions: Box
+    contexts: Box | None = None
 
     @classmethod
     def of(cls, domain: Domain, space: ContextSpace | None, joint: Tensor) -> Inputs:
-        """The inputs of a study: contexts of which no domain is known range as far as those that
-        were seen, the last columns of ``joint`` rows, ``n x (d + d_z)``."""
+        """The inputs of a study: points of a finite set range as far as they do, and so do contexts
+        of which no domain is known, the last columns of ``joint`` rows, ``n x (d + d_z)``."""
+        actions = domain if isinstance(domain, Box) else _around(domain.points)
         if space is None:
-            return cls(domain)
-        if space.domain is None:
-            seen = joint[:, domain.dim :]
-            if not len(seen):
-                seen = joint.new_zeros(1, space.dim or seen.shape[-1])
-            return cls(domain, _range(seen), space.tasks)
-        known = space.domain
-        bounds = known.bounds if isinstance(known, Box) else _range(known.points)
-        return cls(domain, bounds, space.tasks)
+            return cls(actions)
+        known, tasks = space.domain, dict(space.tasks)
+        if isinstance(known, Box) and not tasks:
+            return cls(actions, known)
+        seen = joint[:, domain.dim :] if known is None else known.like
+        if not len(seen):
+            seen = joint.new_zeros(1, space.dim or 1)
+        return cls(actions, _around(seen, tasks))
 
     @property
     def num_columns(self) -> int:
         """d + d_z."""
-        return self.domain.dim + (0 if self.contexts is None else self.contexts.shape[-1])
+        return sum(box.dim for box in self._boxes)
 
-    @property
+    @cached_property
     def groups(self) -> Tensor | None:
         """``p``: the column each feature belongs to, of which it has the lengthscale; None where
         each has its own."""
-        return None
+        if not any(box.categories for box in self._boxes):
+            return None
+        sizes = [len(box.categories.get(j, "1")) for box in self._boxes for j in range(box.dim)]
+        columns = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
+        return columns.to(self.actions.device)
+
+    @property
+    def is_recordable(self) -> bool:
+        """Whether features can be a part of a CUDA graph."""
+        return all(box.is_plain for box in self._boxes)
 
     def features(self, joint: Tensor) -> Tensor:
-        """``... x (d + d_z)`` joint rows to ``... x p``, in float64."""
-        d, joint = self.domain.dim, joint.double()
-        actions = (self._scale(joint[..., :d]) - self._scale(self._lower)) / self._sides
-        if self.contexts is None:
-            return actions
-        lower, upper = self.contexts.double()
-        return torch.cat([actions, (joint[..., d:] - lower) / _positive(upper - lower)], dim=-1)
-
-    def of_features(self, of_columns: Tensor) -> Tensor:
-        """What each column has, ``... x num_columns``, as what its features have, ``... x p``."""
-        return of_columns if self.groups is None else of_columns[..., self.groups]
+        """``... x (d + d_z)`` joint rows to ``... x p``."""
+        parts = joint.split([box.dim for box in self._boxes], dim=-1)
+        return torch.cat([_encoded(*pair) for pair in zip(self._boxes, parts, strict=True)], dim=-1)
 
     def at(self, X: Tensor, context: Tensor | None) -> Tensor:
         """`features` of ``... x d`` actions in a context of ``d_z``."""
@@ -74,31 +76,49 @@ class Inputs(Immutable):
 
     def pullback(self, X: Tensor, gradient: Tensor) -> Tensor:
         """Gradients by the features of ``... x d`` actions, ``... x p``, as gradients by these
-        actions."""
-        return (gradient[..., : self.domain.dim] / self._sides).to(X)
+        actions, whole numbers as continuous; zero for categories."""
+        slopes = gradient[..., self._first].to(X)
+        speed = self._continuous.stretch(X)
+        return torch.where(speed > 0, slopes / speed, 0.0)
 
-    def _scale(self, X: Tensor) -> Tensor:
-        return X
+    def of_features(self, of_columns: Tensor) -> Tensor:
+        """What each column has, ``... x (d + d_z)``, as what its features have, ``... x p``."""
+        return of_columns if self.groups is None else of_columns[..., self.groups]
 
-    @cached_property
-    def _lower(self) -> Tensor:
-        return self._bounds[0]
-
-    @cached_property
-    def _sides(self) -> Tensor:
-        lower, upper = self._scale(self._bounds)
-        return _positive(upper - lower)
+    @property
+    def _boxes(self) -> list[Box]:
+        return [self.actions] if self.contexts is None else [self.actions, self.contexts]
 
     @cached_property
-    def _bounds(self) -> Tensor:
-        domain = self.domain
-        return (domain.bounds if isinstance(domain, Box) else _range(domain.points)).double()
+    def _continuous(self) -> Box:
+        return self.actions.without_steps()
+
+    @cached_property
+    def _first(self) -> slice | Tensor:
+        """Of each action the first feature."""
+        if self.groups is None:
+            return slice(self.actions.dim)
+        columns = torch.arange(self.actions.dim, device=self.groups.device)
+        return (self.groups < columns.unsqueeze(-1)).sum(dim=-1)
 
 
-def _range(points: Tensor) -> Tensor:
-    return torch.stack([points.amin(dim=0), points.amax(dim=0)])
+def _encoded(box: Box, X: Tensor) -> Tensor:
+    U = box.to_unit(X).double()
+    if not box.categories:
+        return U
+    parts = list(U.split(1, dim=-1))
+    for j, codes in box.categories.items():
+        is_code = X[..., j, None] == X.new_tensor(codes)
+        parts[j] = _OF_CATEGORY * is_code.double()
+    return torch.cat(parts, dim=-1)
 
 
-def _positive(sides: Tensor) -> Tensor:
-    """1 where a column is constant."""
-    return torch.where(sides > 0, sides, 1.0)
+def _around(points: Tensor, tasks: dict[int, int] | None = None) -> Box:
+    """The box that ``n x d`` points fill; columns in which they are equal are one long."""
+    lower, upper = points.amin(dim=0), points.amax(dim=0)
+    upper = torch.where(upper > lower, upper, lower + lower.abs().clamp_min(1.0))
+    categories = {}
+    for column, number in (tasks or {}).items():
+        lower[column], upper[column] = -0.5, number - 0.5
+        categories[column] = list(range(number))
+    return Box(torch.stack([lower, upper]), categories=categories)

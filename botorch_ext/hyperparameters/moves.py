@@ -35,11 +35,10 @@ def resampled(log_weights: Tensor, num: int, generator: torch.Generator) -> Tens
     """
     weights = log_weights.softmax(dim=0)
     # As a product: cumulative sums on CUDA differ from run to run.
-    ends = torch.ones(len(weights), len(weights)).to(weights).tril() @ weights
+    ends = weights.new_ones(len(weights), len(weights)).tril() @ weights
     first = torch.rand((), generator=generator, dtype=torch.float64)
-    places = ((torch.arange(num, dtype=torch.float64) + first) / num).to(weights)
-    rows = (ends[:-1].unsqueeze(-1) < places).sum(dim=0)
-    return rows
+    places = torch.arange(num, dtype=ends.dtype, device=ends.device).add(float(first)).div(num)
+    return (ends[:-1].unsqueeze(-1) < places).sum(dim=0)
 
 
 def swept(
@@ -67,17 +66,18 @@ def swept(
     step = _STEP * p**-0.25
     num_steps = math.ceil(_LENGTH / step)
     drawn = [
-        torch.randn(num_sweeps, 2, half, p + 1, generator=generator, dtype=torch.float64),
-        torch.rand(num_sweeps, 2, half, 1, generator=generator, dtype=torch.float64),
+        torch.randn(num_sweeps, m, p + 1, generator=generator, dtype=torch.float64),
+        torch.rand(num_sweeps, m, 1, generator=generator, dtype=torch.float64),
+        torch.stack([torch.randperm(m, generator=generator) for _ in range(num_sweeps)])[..., None],
     ]
-    draws = torch.cat(drawn, dim=-1).to(parameters)
-    orders = torch.stack([torch.randperm(m, generator=generator) for _ in range(num_sweeps)])
-    for order, of_sweep in zip(orders.to(parameters.device), draws, strict=True):
+    for of_sweep in torch.cat(drawn, dim=-1).to(parameters):  # uploaded once
+        order = of_sweep[:, -1].long()
         shuffled, heights = parameters[order], values[order]
         halves, of_halves = [shuffled[:half], shuffled[half:]], [heights[:half], heights[half:]]
         for i in range(2):
             scale = halves[1 - i].std(dim=0).clamp_min(_LEAST_SCALE)
-            momenta, jitter, uniform = of_sweep[i].split([p, 1, 1], dim=-1)
+            of_half = of_sweep[i * half : (i + 1) * half]
+            momenta, jitter, uniform, _ = of_half.split([p, 1, 1, 1], dim=-1)
             lengths = step * (_STEP_JITTER * jitter).exp() * scale
             halves[i], of_halves[i] = _trajectory(
                 density, halves[i], of_halves[i], momenta, lengths, num_steps, uniform[:, 0].log()

@@ -26,16 +26,22 @@ class Outcomes:
     scale: float
 
     @classmethod
-    def of(cls, Y: Tensor) -> Outcomes:
-        """``n`` observations standardised. With quartiles q1, q2, q3 a value y below
-        l = q2 - 2 (q3 - q1) is first replaced by l - 0.3 log(1 + l - y), in standard deviations:
-        how low a failure was says little about where the best is. High values stay as they are.
+    def of(cls, Y: Tensor, device: torch.device) -> Outcomes:
+        """``n`` observations standardised.
+
+        With quartiles q1, q2, q3 a value y below l = q2 - 2 (q3 - q1) is first replaced by
+        l - 0.3 log(1 + l - y), in standard deviations: how low a failure was says little about
+        where the best is. High values stay as they are.
+
+        Args:
+            Y: ``n``, in float64, on the CPU.
+            device: Of the standardised ones.
         """
         if not len(Y):
-            return cls(Y, 0.0, 1.0)
+            return cls(Y.to(device), 0.0, 1.0)
         # Differences to the first value: those of large and nearly equal values are exact.
-        like, first = Y, float(Y[0])
-        y = Y.to("cpu", torch.float64) - first
+        first = float(Y[0])
+        y = Y - first
         center, scale = _moments(y)
         y = (y - center) / scale
         quartiles = torch.quantile(y, y.new_tensor([0.25, 0.5, 0.75]))
@@ -44,7 +50,7 @@ class Outcomes:
         y = torch.where(excess > 0, lowest - _FACTOR * excess.log1p(), y)
         again, spread = _moments(y)
         y = (y - again) / spread
-        return cls(y.to(like), first + center + scale * again, scale * spread)
+        return cls(y.to(device), first + center + scale * again, scale * spread)
 
     def untransformed(self, mean: Tensor) -> Tensor:
         """Means in units of the observations."""

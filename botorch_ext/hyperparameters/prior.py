@@ -1,10 +1,11 @@
-"""Prior of hyperparameters: independent normals of log lengthscales and log noise, truncated."""
+"""Prior of hyperparameters: independent normals of their logarithms, truncated."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from botorch_ext.immutable import Immutable
@@ -12,8 +13,9 @@ from botorch_ext.immutable import Immutable
 
 @dataclass(frozen=True)
 class Prior(Immutable):
-    """The prior of lengthscales, in sides of the unit cube, and of the noise variance, in units of
-    the variance of the observations.
+    """The prior of lengthscales, in sides of the unit cube, of the noise variance, in units of the
+    variance of the observations, and of smoothness, the share of the function that is smooth: its
+    kernel is that share of an RBF kernel and the rest of a Matern 5/2 kernel.
 
     The lengthscales' is BoTorch's density without the Jacobian of the logarithm, so that its mode
     is this prior's median (Hvarfner et al. 2024).
@@ -23,28 +25,40 @@ class Prior(Immutable):
         spread: Standard deviation of log lengthscales.
         noise_location: Median of the log noise variance.
         noise_spread: Standard deviation of the log noise variance.
+        smoothness_spread: Standard deviation of the log odds of smoothness, whose median is 0.
         lengthscales: The range they are truncated to.
         noise: The range the noise variance is truncated to.
+        smoothness: The range of smoothness, inside (0, 1).
     """
 
     location: float = math.sqrt(2) - 3
     spread: float = math.sqrt(3)
     noise_location: float = -5.0
     noise_spread: float = 1.0
+    smoothness_spread: float = 3.0
     lengthscales: tuple[float, float] = (0.025, 1000.0)
     noise: tuple[float, float] = (1e-4, 4.0)
+    smoothness: tuple[float, float] = (1e-4, 1 - 1e-4)
 
     def moments(self, dim: int, like: Tensor) -> tuple[Tensor, Tensor]:
-        """Means and standard deviations of d log lengthscales and of the log noise variance,
-        ``d + 1`` each, before truncation."""
-        mean = [self.location + math.log(dim) / 2] * dim + [self.noise_location]
-        spread = [self.spread] * dim + [self.noise_spread]
-        return like.new_tensor(mean), like.new_tensor(spread)
+        """Means and standard deviations of d log lengthscales, the log noise variance and the log
+        odds of smoothness, ``d + 2`` each, before truncation."""
+        mean = _row(dim, self.location + math.log(dim) / 2, self.noise_location, 0.0, like)
+        spread = _row(dim, self.spread, self.noise_spread, self.smoothness_spread, like)
+        return mean, spread
 
     def limits(self, dim: int, like: Tensor) -> tuple[Tensor, Tensor]:
-        """The lowest and the highest parameters there are, ``d + 1`` each."""
+        """The lowest and the highest parameters there are, ``d + 2`` each."""
         lower, upper = (
-            [math.log(length)] * dim + [math.log(noise)]
-            for length, noise in zip(self.lengthscales, self.noise, strict=True)
+            _row(dim, math.log(length), math.log(noise), math.log(share / (1 - share)), like)
+            for length, noise, share in zip(
+                self.lengthscales, self.noise, self.smoothness, strict=True
+            )
         )
-        return like.new_tensor(lower), like.new_tensor(upper)
+        return lower, upper
+
+
+def _row(dim: int, of_lengthscale: float, of_noise: float, of_odds: float, like: Tensor) -> Tensor:
+    # Filled, not copied to the device.
+    sizes = (dim, of_lengthscale), (1, of_noise), (1, of_odds)
+    return torch.cat([like.new_full((size,), value) for size, value in sizes])

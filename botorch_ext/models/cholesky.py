@@ -283,6 +283,21 @@ class GrowingCholesky:
         self.y[..., self.pending] += shift
         return columns.start, change
 
+    def subtract_constant(self) -> Tensor:
+        """Makes known targets residuals of the constant that generalised least squares fits to
+        them.
+
+        Returns:
+            The constants, ``*batch``.
+        """
+        n = self.num_points
+        ones = self.solve(self.z.new_ones(*self.batch_shape, n, 1)).squeeze(-1)
+        constant = (ones * self.z[..., :n]).sum(dim=-1) / ones.square().sum(dim=-1)
+        self.z[..., :n] -= constant.unsqueeze(-1) * ones
+        self.y[..., :n] -= constant.unsqueeze(-1)
+        self._mean_weights = None
+        return constant
+
     def set_targets(self, rows: list[int], y: Tensor) -> tuple[int, Tensor]:
         """Gives rows new targets: pending ones become known, known ones are replaced.
 

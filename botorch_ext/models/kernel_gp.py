@@ -19,7 +19,7 @@ from gpytorch.likelihoods import GaussianLikelihood
 from torch import Tensor
 
 from botorch_ext.domains.points import require_finite
-from botorch_ext.kernel_functions import freeze
+from botorch_ext.kernel_functions import KernelFunction, freeze
 from botorch_ext.models.checks import (
     PriorMean,
     checked_inputs,
@@ -45,7 +45,8 @@ class KernelGP(Predictions, Model, FantasizeMixin):
     batch shape of the model: every model at the same points is ``t-batch x 1 x q x d``.
 
     Args:
-        kernel: Any GPyTorch kernel; it is copied and frozen.
+        kernel: Any GPyTorch kernel; it is copied and frozen. Or one that is frozen already, of this
+            dtype and on this device.
         noise_variance: The ridge lambda > 0: a float, or a ``*batch``-dim tensor.
         mean: The prior mean: a GPyTorch `Mean`, or a callable ``... x n x d`` to ``... x n``; zero
             if None.
@@ -65,7 +66,7 @@ class KernelGP(Predictions, Model, FantasizeMixin):
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: Kernel | KernelFunction,
         noise_variance: float | Tensor,
         mean: PriorMean | None = None,
         input_transform: InputTransform | None = None,
@@ -75,8 +76,11 @@ class KernelGP(Predictions, Model, FantasizeMixin):
     ) -> None:
         super().__init__()
         noise = checked_noise_variance(noise_variance, dtype, device)
-        self.kernel = deepcopy(kernel).to(dtype=dtype, device=device).requires_grad_(False)
-        self.kernel_function = freeze(self.kernel, dtype, noise.device)
+        if isinstance(kernel, KernelFunction):
+            self.kernel = self.kernel_function = kernel
+        else:
+            self.kernel = deepcopy(kernel).to(dtype=dtype, device=device).requires_grad_(False)
+            self.kernel_function = freeze(self.kernel, dtype, noise.device)
         batch = torch.broadcast_shapes(self.kernel_function.batch_shape, noise.shape)
         self.register_buffer("noise_variance", noise.expand(batch).clone())
         self.mean = frozen_mean(mean, noise)

@@ -23,8 +23,6 @@ _CHUNK = 4096
 _WORK, _FEWEST, _MOST = 2**30, 512, 2048
 # Screened points for each of them that climbs, and the fewest that climb.
 _SHARE, _FEWEST_STARTS = 50, 20
-# Observations of a batch of models whose climbs are recorded as CUDA graphs.
-_MOST_IN_BATCH = 512
 # Of points around the best so far, in sides of the box.
 _DISTANCES = (0.1, 0.2, 0.4)
 
@@ -99,9 +97,7 @@ class ConfidenceBound:
     @property
     def is_recordable(self) -> bool:
         """Whether it can be a part of a CUDA graph."""
-        # Libraries may wait for the device while they solve with many large triangles at once.
-        small = not self.model.batch_shape or self.model.num_observations <= _MOST_IN_BATCH
-        return self._has_gradient and self.model.mean is None and small
+        return self._has_gradient and self.model.is_recordable
 
     @property
     def _has_gradient(self) -> bool:

@@ -89,6 +89,11 @@ class IntegratedImprovement:
         self._model, self._incumbents = model, incumbents.unsqueeze(-1)
         self._inputs, self._context = inputs, context
 
+    @property
+    def is_recordable(self) -> bool:
+        """Whether it can be a part of a CUDA graph."""
+        return self._model.is_recordable and self._inputs.is_recordable
+
     def value(self, X: Tensor) -> Tensor:
         """``n x d`` to ``n``."""
         mean, std = self._model.mean_and_std(self._inputs.at(X, self._context))

@@ -12,6 +12,7 @@ from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
 from botorch_ext.domains.points import as_floating
 from botorch_ext.exceptions import NoObservationsError
+from botorch_ext.hyperparameters.density import split
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
@@ -69,6 +70,8 @@ class ImprovementStrategy(Strategy):
     ) -> None:
         super().__init__(domain, seed, initial, num_initial, context_domain)
         self.particles = Particles() if particles is None else particles
+        Y = self._initial_points.new_zeros(0) if self.initial is None else self.initial[1]
+        self._initial_values = Y.to("cpu", torch.float64)
         # The particles that were recorded last, and how many observations they are of.
         self._cloud: Cloud | None = None
         self._num_absorbed = 0
@@ -116,13 +119,14 @@ class ImprovementStrategy(Strategy):
     def report(self) -> dict[str, Any]:
         summary = super().report()
         cloud, ensemble = self._current()
-        noise = cloud.parameters[:, -1].exp().mul(ensemble.outcomes.scale**2)
-        lengthscales = cloud.parameters[:, :-1].exp()
+        lengthscales, noise, odds = split(cloud.parameters)
+        lengthscales, noise = lengthscales.exp(), noise.exp().mul(ensemble.outcomes.scale**2)
         quartiles = lengthscales.new_tensor([0.25, 0.5, 0.75])
         return summary | {
             "num_particles": len(noise),
             "lengthscales": lengthscales.quantile(quartiles, dim=0).tolist(),
             "noise_std": noise.sqrt().quantile(quartiles).tolist(),
+            "smoothness": odds.sigmoid().quantile(quartiles).tolist(),
         }
 
     # --- decisions --------------------------------------------------------------------------------
@@ -130,8 +134,7 @@ class ImprovementStrategy(Strategy):
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         seed = self._seed_of(len(self.history.trials))
         cloud, known = self._current()
-        told, _ = self.evaluated()
-        pending = self._pending_rows(told)
+        told, pending = known.joint, self._pending_rows(known.joint)
         ensemble, context = known.with_pending(pending), choices.context
         points = choices.points(self.domain)
         places = torch.cat([told, pending])[:, : self.domain.dim]
@@ -146,13 +149,17 @@ class ImprovementStrategy(Strategy):
         info: dict[str, Any] = {} if row is None else dict(choices.places(row))
         at = with_context(x, context).unsqueeze(0)
         numbers = [*ensemble.mean_and_std(at), improvement.value(x.unsqueeze(0))]
-        names = ("mean", "std", "log_improvement")
-        info |= dict(zip(names, torch.cat(numbers).tolist(), strict=True))
+        m = 0
         if cloud is not self._cloud:
-            info["particles"] = {
-                "parameters": cloud.parameters.tolist(),
-                "values": cloud.values.tolist(),
-            }
+            m = len(cloud.values)
+            numbers += [cloud.values, cloud.parameters.flatten()]
+        read = torch.cat(numbers).tolist()  # the host waits once
+        info |= dict(zip(("mean", "std", "log_improvement"), read[:3], strict=True))
+        if m:
+            values, flat = read[3 : 3 + m], read[3 + m :]
+            width = len(flat) // m
+            rows = [flat[start : start + width] for start in range(0, len(flat), width)]
+            info["particles"] = {"parameters": rows, "values": values}
         self._decided = info
         return x, info
 
@@ -162,7 +169,7 @@ class ImprovementStrategy(Strategy):
         """The best of ``n x d`` points and its row, or the best point of a box and None."""
         if points is None:
             box: Any = self.domain  # since it has no points
-            told, _ = self.evaluated()
+            told = ensemble.joint
             best = told[:0, : box.dim]
             if len(told):
                 top = ensemble.mean(told).topk(min(_NUM_BEST, len(told))).indices
@@ -181,22 +188,28 @@ class ImprovementStrategy(Strategy):
 
     def _current(self) -> tuple[Cloud, Ensemble]:
         """The particles of the data so far, and their models."""
-        joint, Y = self.evaluated()
-        is_recorded = self._cloud is not None and self._num_absorbed == len(Y)
-        key = len(Y), None if is_recorded else len(self.history.trials)
+        n = self._num_data
+        is_recorded = self._cloud is not None and self._num_absorbed == n
+        key = n, None if is_recorded else len(self.history.trials)
         if self._known is None or self._known[0] != key:
+            joint, _ = self.evaluated()
             inputs = Inputs.of(self.domain, self.context_space, joint)
-            outcomes, cloud = Outcomes.of(Y), self._cloud
+            told = torch.tensor(list(self.history.values.values()), dtype=torch.float64)
+            values = torch.cat([self._initial_values, told])
+            outcomes, cloud = Outcomes.of(values, joint.device), self._cloud
             if cloud is None or not is_recorded:
                 seed = self._seed_of(len(self.history.trials))
-                y = outcomes.values.double()
-                data = inputs.features(joint), y, inputs.groups, seed
+                data = inputs.features(joint), outcomes.values, inputs.groups, seed
                 if cloud is None:
                     cloud = self.particles.started(*data)
                 else:
                     cloud = self.particles.moved(cloud, *data)
             self._known = key, cloud, Ensemble.of(cloud.parameters, inputs, joint, outcomes)
         return self._known[1:]
+
+    @property
+    def _num_data(self) -> int:
+        return len(self._initial_values) + len(self.history.values)
 
     # --- the fold ---------------------------------------------------------------------------------
 
@@ -211,7 +224,7 @@ class ImprovementStrategy(Strategy):
         name = f"info of trial {trial.id}"
         for key in ("mean", "std", "log_improvement"):
             one_number(trial.info.get(key), f"{key} in the {name}")
-        record, n = trial.info.get("particles"), len(self.evaluated()[1])
+        record, n = trial.info.get("particles"), self._num_data
         if (record is None) != (self._cloud is not None and self._num_absorbed == n):
             raise ValueError(
                 f"particles in the {name} must be there exactly where data came, got {record!r}"
@@ -221,7 +234,7 @@ class ImprovementStrategy(Strategy):
 
     def _recorded(self, record: Any, num_data: int, num_columns: int, name: str) -> Cloud:
         """Recorded particles, or a ValueError."""
-        shape = self.particles.number(num_data), num_columns + 1
+        shape = self.particles.number(num_data), num_columns + 2
         numbers = []
         for key, expected in (("parameters", shape), ("values", shape[:1])):
             own = record.get(key) if isinstance(record, dict) else None
@@ -235,7 +248,7 @@ class ImprovementStrategy(Strategy):
     def _absorb(self, event: Event) -> None:
         if not isinstance(event, Asked) or "particles" not in event.trial.info:
             return
-        info, n = event.trial.info, len(self.evaluated()[1])
+        info, n = event.trial.info, self._num_data
         if info is self._decided and self._known is not None:
             _, self._cloud, ensemble = self._known
             self._known = (n, None), self._cloud, ensemble

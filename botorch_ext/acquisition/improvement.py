@@ -1,0 +1,112 @@
+"""Improvement: the logarithm of expected improvement, averaged over several models."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from botorch.acquisition.objective import PosteriorTransform
+from botorch.utils.transforms import t_batch_mode_transform
+from torch import Tensor
+
+from botorch_ext.acquisition.alternatives import AlternativesAcquisitionFunction
+from botorch_ext.search.improvement import log_improvement
+
+
+class IntegratedLogEI(AlternativesAcquisitionFunction):
+    """log of the average over models of the expected improvement on the best mean of each.
+
+    Of the draws of a fully Bayesian model, of particles (`Ensemble.to_botorch`) or of any models of
+    the same quantity. Source: Snoek et al. 2012 (integrated expected improvement); Ament et al.
+    2023 (its logarithm).
+
+    Args:
+        models: A `CandidateModels`, a sequence of single-output BoTorch models, a batched
+            `KernelGP` or one ensemble.
+        X_baseline: ``n x d`` points that were evaluated: a model improves on its own largest mean
+            there and at pending points.
+        best_f: What to improve on instead: a number or one for each of m models; pending points
+            count as well.
+        posterior_transform: As in BoTorch, applied to every model.
+        maximize: False for a function to be minimised.
+        X_pending: ``n x d`` points that are asked and not yet told; they are hallucinated for every
+            model.
+
+    Raises:
+        ValueError: No models, models of several dtypes, devices or input dimensions, or both or
+            none of ``X_baseline`` and ``best_f``.
+    """
+
+    incumbents: Tensor
+
+    def __init__(
+        self,
+        models: Any,
+        X_baseline: Tensor | None = None,
+        best_f: float | Tensor | None = None,
+        posterior_transform: PosteriorTransform | None = None,
+        maximize: bool = True,
+        X_pending: Tensor | None = None,
+    ) -> None:
+        super().__init__(models, posterior_transform, maximize)
+        if (X_baseline is None or not len(X_baseline)) == (best_f is None):
+            raise ValueError(
+                "X_baseline or best_f must be given, and not both, got "
+                f"{'none' if best_f is None else 'both'}"
+            )
+        if X_baseline is not None:
+            best = self._told_means(X_baseline).amax(dim=-2)
+        else:
+            best = torch.as_tensor(best_f, dtype=torch.float64, device=self._columns.device)
+            if best.shape not in ((), (self.num_models,)):
+                raise ValueError(
+                    f"best_f must be a number or {self.num_models}, got shape {tuple(best.shape)}"
+                )
+            best = best.expand(self.num_models) * (1 if maximize else -1)
+        self.register_buffer("_best", best)
+        self.register_buffer("incumbents", best)
+        self.set_X_pending(X_pending)
+
+    def set_X_pending(self, X_pending: Tensor | None = None) -> None:
+        super().set_X_pending(X_pending)
+        if "_best" in self._buffers:  # not while the class above is made
+            best: Any = self._best
+            if X_pending is not None and len(X_pending):
+                best = torch.maximum(best, self._told_means(X_pending).amax(dim=-2))
+            self.incumbents = best
+
+    @t_batch_mode_transform(expected_q=1)  # pyright: ignore[reportArgumentType]
+    def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Evaluates the logarithm.
+
+        Args:
+            X: ``(b1 x ... bk) x 1 x d``.
+
+        Returns:
+            ``(b1 x ... bk)`` values, in standard units of the models' outcomes.
+        """
+        self.to(X)  # as BoTorch's analytic acquisition functions do
+        mean, std = self._moments_of(self.model, X)
+        values = std.log() + _LogImprovement.apply((mean - self.incumbents) / std)
+        return values.logsumexp(dim=-1) - math.log(self.num_models)
+
+    @torch.no_grad()
+    def _told_means(self, X: Tensor) -> Tensor:
+        """Means at ``n x d`` points of the models without pending points, ``n x m``."""
+        return self._moments_of(self._told_model, X.unsqueeze(-2))[0]
+
+
+class _LogImprovement(torch.autograd.Function):
+    """`log_improvement` with its derivative: autograd's would cancel."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor) -> Tensor:  # pyright: ignore
+        value, slope, _ = log_improvement(z)
+        ctx.save_for_backward(slope)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # pyright: ignore
+        (slope,) = ctx.saved_tensors
+        return gradient * slope

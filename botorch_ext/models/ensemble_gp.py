@@ -1,0 +1,32 @@
+"""EnsembleGP: a batch of GPs that BoTorch takes for one model, a mixture of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
+from torch import Tensor
+
+from botorch_ext.models.kernel_gp import KernelGP
+
+
+class EnsembleGP(KernelGP):
+    """A `KernelGP` with one batch dimension of m models as an ensemble of BoTorch: points are for
+    all models, and the posterior is a mixture with the models before the points.
+
+    The arguments are those of `KernelGP`.
+    """
+
+    _is_ensemble = True
+
+    def posterior(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, X: Tensor, *args: Any, **kwargs: Any
+    ) -> GaussianMixturePosterior:
+        """The mixture over ``t-batch x m x q x 1``, at ``t-batch x q x d``; other arguments as
+        for `KernelGP.posterior`."""
+        posterior: Any = super().posterior(X.unsqueeze(-3), *args, **kwargs)
+        return GaussianMixturePosterior(distribution=posterior.distribution)
+
+    def mean_and_std(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        posterior = self.posterior(X.unsqueeze(-2))  # n x m x 1 x 1
+        return posterior.mean[..., 0, 0].mT, posterior.variance[..., 0, 0].sqrt().mT

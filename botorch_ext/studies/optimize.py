@@ -1,0 +1,106 @@
+"""Optimize: from an objective and bounds to the best point, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+from botorch_ext.algorithms.practical import integrated_ei
+from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.domains.bounds import BoundsLike
+from botorch_ext.hyperparameters.particles import Particles
+from botorch_ext.strategies.adaptive.improvement import ImprovementStrategy
+from botorch_ext.studies.run import RunResult, run
+from botorch_ext.studies.running_study import Objective
+
+
+@dataclass(frozen=True)
+class OptimizeResult(RunResult):
+    """What `optimize` found, in the sign of the objective; besides what `RunResult` has:
+
+    Args:
+        recommended_x: The ``d``-dim point where the model believes the objective to be best, or
+            None before any result. It need not have been evaluated; with noise it is a better
+            choice than ``best_x``, whose value was partly luck.
+        recommended_mean: What is expected there, or None.
+    """
+
+    strategy: ImprovementStrategy
+    recommended_x: Tensor | None
+    recommended_mean: float | None
+
+
+def optimize(
+    objective: Objective,
+    domain: Domain | BoundsLike,
+    num_trials: int,
+    *,
+    minimize: bool = False,
+    initial: tuple[Tensor, Tensor] | None = None,
+    num_initial: int = 8,
+    particles: Particles | None = None,
+    seed: int = 0,
+    executor: Executor | Callable[[], Executor] | None = None,
+    max_pending: int = 1,
+    progress: bool = True,
+    max_retries: int = 1,
+    failure_value: float | None = None,
+) -> OptimizeResult:
+    """Maximises an expensive, noisy objective with `integrated_ei`.
+
+    Args:
+        objective: A ``d``-dim point to a number. With a process pool it must be picklable.
+        domain: Bounds, a `Box` or a `FiniteSet`. Bounds are two rows, lower then upper, or a list
+            of pairs: ``[[0, 1], [20, 80]]`` and ``[(0, 20), (1, 80)]`` are the same.
+        num_trials: How many evaluations.
+        minimize: The objective is a cost.
+        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``, in the sign of
+            the objective.
+        num_initial: How many Sobol points are evaluated first.
+        particles: How hyperparameters are drawn; ``Particles()`` if None.
+        seed: Seeds everything random but the objective.
+        executor: Any `concurrent.futures.Executor`, or a function that makes one; None evaluates in
+            this thread.
+        max_pending: How many trials may be under way at once.
+        progress: Show a progress bar.
+        max_retries: How often a failing trial is tried again before it is given up.
+        failure_value: What the strategy is told for a trial that is given up, in the sign of the
+            objective; None abandons it.
+
+    Returns:
+        An `OptimizeResult`; its ``strategy`` can be asked for more.
+
+    Raises:
+        ValueError: An impossible argument; the message names it.
+
+    Warns:
+        TrialFailedWarning: A trial was given up.
+    """
+    if not isinstance(domain, Box | FiniteSet):
+        domain = Box(domain)
+    sign = -1.0 if minimize else 1.0
+    if initial is not None and minimize:
+        X, Y = initial
+        initial = X, -torch.as_tensor(Y)
+    strategy = integrated_ei(domain, particles, seed=seed, initial=initial, num_initial=num_initial)
+    result = run(
+        strategy,
+        objective,
+        num_trials,
+        executor=executor,
+        max_pending=max_pending,
+        minimize=minimize,
+        progress=progress,
+        max_retries=max_retries,
+        failure_value=failure_value,
+    )
+    x = mean = None
+    if len(strategy.evaluated()[1]):
+        x, mean = strategy.recommend()
+        mean *= sign
+    found = {field.name: getattr(result, field.name) for field in fields(result)}
+    return OptimizeResult(**found, recommended_x=x, recommended_mean=mean)
