@@ -15,7 +15,7 @@ from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.kernel_functions import require_unbatched
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.planning import POPULATION_SIZE, plan, plan_on_set
-from botorch_ext.search.box import screening_points
+from botorch_ext.search.screening import screening_points
 
 # Greedy selection reaches at least this share of the maximum (Nemhauser et al. 1978).
 GREEDY_SHARE = 1 - 1 / math.e

@@ -13,7 +13,7 @@ from botorch_ext.acquisition.alternatives import AlternativeBounds, Widths
 from botorch_ext.domains import Box
 from botorch_ext.robust.box_balls import BoxBalls, Norm
 from botorch_ext.robust.perturbations import Perturbations
-from botorch_ext.search.box import FunctionObjective
+from botorch_ext.search.objectives import FunctionObjective
 
 
 class StableUCB(AlternativeBounds):

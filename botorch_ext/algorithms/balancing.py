@@ -17,7 +17,7 @@ from botorch_ext.domains.contexts import ContextSpace, as_context_space
 from botorch_ext.information_gain import max_information_gain as greedy_maximum
 from botorch_ext.kernels import ActionContextKernel
 from botorch_ext.models.checks import PriorMean
-from botorch_ext.search.box import screening_points
+from botorch_ext.search.screening import screening_points
 from botorch_ext.strategies.adaptive.pending import Pending
 from botorch_ext.strategies.masters.balancing import RegretBalancing, checked_range
 from botorch_ext.strategies.masters.regret_bounds import CandidateBound

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from botorch_ext.domains.bounds import BoundsLike, as_bounds
-from botorch_ext.domains.feasible_points import all_points, sampled
+from botorch_ext.domains.feasible_points import FeasiblePoints
 from botorch_ext.domains.linear_constraints import LinearConstraints
 from botorch_ext.domains.points import as_points
 from botorch_ext.domains.scales import Scales
@@ -54,6 +54,7 @@ class Box(Immutable):
     constraints: tuple[Tensor, Tensor] | None
     _scales: Scales | None
     _linear: LinearConstraints | None
+    _points: FeasiblePoints | None
 
     def __init__(
         self,
@@ -82,6 +83,7 @@ class Box(Immutable):
         self._set("constraints", None if linear is None else (linear.A, linear.b))
         self._set("_scales", scales)
         self._set("_linear", linear)
+        self._set("_points", None if scales is None else FeasiblePoints(scales, linear))
 
     @property
     def like(self) -> Tensor:
@@ -199,14 +201,14 @@ class Box(Immutable):
                 return f"satisfy constraint {row}, {a} x <= {b}"
         return f"lie in the box {self.bounds.tolist()}"
 
-    @cached_property
+    @property
     def listed(self) -> Tensor | None:
         """All points, ``n x d``, where no column is continuous and they are few; else None."""
-        return None if self._scales is None else all_points(self._scales, self._linear)
+        return None if self._points is None else self._points.listed
 
     def sample(self, num_points: int, seed: int) -> Tensor:
-        """Scrambled Sobol points, those that are feasible; where few are, points of a random walk
-        (on which a column that constraints look at is uniform, logarithmic or not).
+        """Scrambled Sobol points, those that are feasible; where few are, points of a random walk,
+        which is uniform in the columns that constraints look at, logarithmic ones too.
 
         Args:
             num_points: How many.
@@ -217,8 +219,8 @@ class Box(Immutable):
         """
         if num_points == 0:  # which a SobolEngine refuses
             return self.bounds.new_empty(0, self.dim)
-        if self._linear is not None:
-            return sampled(self._scales, self._linear, self.listed, num_points, seed)
+        if self._points is not None:
+            return self._points.sample(num_points, seed)
         engine = SobolEngine(self.dim, scramble=True, seed=seed)
         return self.from_unit(engine.draw(num_points, dtype=torch.float64).to(self.bounds))
 
@@ -236,6 +238,13 @@ class Box(Immutable):
         if self._scales is not None:
             return self._scales.to_unit(X)
         return (X - self.lower) / (self.upper - self.lower)
+
+    def to_distances(self, X: Tensor) -> Tensor:
+        """As `to_unit`, but any two codes are 1 apart or more."""
+        U = self.to_unit(X)
+        for j, codes in self.categories.items():
+            U[..., j] *= len(codes)
+        return U
 
     def stretch(self, X: Tensor) -> Tensor:
         """How fast points of the box, ``... x d``, move with those of the unit cube: 0 in columns
@@ -258,18 +267,26 @@ class Box(Immutable):
         if self._linear is None:
             return self._scales.snapped(targets)
         X = self._linear.nearby(targets, self._scales)
-        return torch.where(self._linear.hold(X)[:, None], X, otherwise)
+        holds = self._linear.hold(X)[:, None]
+        if not self.stepped or bool(holds.all()):
+            return torch.where(holds, X, otherwise)
+        # With other numbers and codes they may hold.
+        kept = targets.clone()
+        kept[:, list(self.stepped)] = otherwise[:, list(self.stepped)]
+        kept = self._linear.nearby(kept, self._scales)
+        kept = torch.where(self._linear.hold(kept)[:, None], kept, otherwise)
+        return torch.where(holds, X, kept)
 
     def without_steps(self) -> Box:
         """The box in which columns of whole numbers are continuous, half a step beyond either
         end."""
-        if not self.integer:
+        if self._scales is None or not self.integer:
             return self
         cells = self._scales.cells
         return Box(cells, log=self.log, categories=self.categories, constraints=self.constraints)
 
     def __repr__(self) -> str:
-        options = {"integer": list(self.integer), "log": list(self.log)}
+        options: dict[str, Any] = {"integer": list(self.integer), "log": list(self.log)}
         options["categories"] = {j: list(codes) for j, codes in self.categories.items()}
         if self.constraints is not None:
             options["constraints"] = tuple(tensor.tolist() for tensor in self.constraints)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,122 +12,137 @@ from torch.quasirandom import SobolEngine
 
 from botorch_ext.domains.linear_constraints import LinearConstraints
 from botorch_ext.domains.scales import Scales
+from botorch_ext.immutable import Immutable
 
 # Sobol points drawn at once; where less than this share of the first of them is feasible, points
 # are drawn in another way.
 _DRAWN, _LEAST_SHARE = 4096, 1 / 64
 # The points of a space are listed where there are at most so many, of so many combinations.
-MOST_LISTED, _MOST_COMBINATIONS = 4096, 2**17
-# Of the chain that walks through the polytope of the constraints.
-_BURN_IN, _THINNING, _NUM_TRIES = 200, 3, 4
-# Extreme points that are sought where nothing else gives a feasible one.
+_MOST_LISTED, _MOST_COMBINATIONS = 4096, 2**17
+# The walk through the polytope of the constraints: points, steps before the first and between two.
+_NUM_WALKED, _BURN_IN, _THINNING = 512, 200, 12
+# How far towards another point of the walk samples are moved, so that none comes twice.
+_FARTHEST = 0.1
+# Extreme points that are sought where the walk gives no feasible one.
 _NUM_EXTREME = 16
 
 
-def all_points(scales: Scales, constraints: LinearConstraints | None) -> Tensor | None:
-    """All points, ``n x d``, in lexicographic order; None where a column is continuous or there
-    are too many."""
-    d = scales.ends.shape[1]
-    if len(scales.stepped) < d:
-        return None
-    if math.prod(scales.num_values(j) for j in range(d)) > _MOST_COMBINATIONS:
-        return None
-    X = torch.cartesian_prod(*(scales.values(j) for j in range(d))).view(-1, d)
-    if constraints is not None:
-        X = X[constraints.hold(X)]
-    return X if len(X) <= MOST_LISTED else None
-
-
-def sampled(
-    scales: Scales,
-    constraints: LinearConstraints,
-    listed: Tensor | None,
-    num_points: int,
-    seed: int,
-) -> Tensor:
-    """Random feasible points: Sobol points where many of those are, else points of the list, or of
-    a walk through the polytope of the constraints with numbers and codes rounded.
+class FeasiblePoints(Immutable):
+    """The points of a box, all where they are few, and samples.
 
     Args:
         scales: Of the columns.
-        constraints: Of the points.
-        listed: All points, where they are few.
-        num_points: How many.
-        seed: The same seed gives the same points.
-
-    Returns:
-        ``num_points x d``; some come again where no others are found.
+        constraints: None for none.
     """
-    ends = scales.ends
-    engine = SobolEngine(ends.shape[1], scramble=True, seed=seed)
-    found, num_found = [], 0
-    while num_found < num_points:
-        X = scales.from_unit(engine.draw(_DRAWN, dtype=torch.float64).to(ends))
-        X = X[constraints.hold(X)]
-        found.append(X)
-        num_found += len(X)
-        if len(found) == 1 and len(X) < _DRAWN * _LEAST_SHARE:
-            if listed is not None:
-                found, num_found = [_shuffled(listed, num_points, seed)], num_points
-            elif num_found < num_points:
-                found.append(_few_feasible(scales, constraints, num_points - num_found, seed))
-                num_found = num_points
-    return torch.cat(found)[:num_points]
 
+    def __init__(self, scales: Scales, constraints: LinearConstraints | None) -> None:
+        self._scales, self._constraints = scales, constraints
 
-def _shuffled(X: Tensor, num_points: int, seed: int) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    rounds = -(-num_points // len(X))
-    rows = [torch.randperm(len(X), generator=generator) for _ in range(rounds)]
-    return X[torch.cat(rows).to(X.device)]
+    @cached_property
+    def listed(self) -> Tensor | None:
+        """All points, ``n x d``, in lexicographic order; None where a column is continuous or there
+        are too many."""
+        scales, d = self._scales, self._scales.ends.shape[1]
+        if len(scales.stepped) < d:
+            return None
+        if math.prod(scales.num_values(j) for j in range(d)) > _MOST_COMBINATIONS:
+            return None
+        X = torch.cartesian_prod(*(scales.values(j) for j in range(d))).view(-1, d)
+        X = X if self._constraints is None else X[self._constraints.hold(X)]
+        return X if len(X) <= _MOST_LISTED else None
 
+    def sample(self, num_points: int, seed: int) -> Tensor:
+        """Random points: Sobol points where many of those are feasible; else points of the list in
+        random order, or those of a walk through the polytope of the constraints.
 
-def _few_feasible(
-    scales: Scales, constraints: LinearConstraints, num_points: int, seed: int
-) -> Tensor:
-    X = _walked(scales, constraints, num_points, seed)
-    if not len(X):
-        generator = torch.Generator().manual_seed(seed)
-        d = scales.ends.shape[1]
-        directions = torch.randn(_NUM_EXTREME, d, generator=generator, dtype=torch.float64)
+        Args:
+            num_points: How many, at least 1.
+            seed: The same seed gives the same points.
+
+        Returns:
+            ``num_points x d``; some come again where no others are found.
+        """
+        scales, constraints = self._scales, self._constraints
+        engine = SobolEngine(scales.ends.shape[1], scramble=True, seed=seed)
+
+        def drawn(num: int) -> Tensor:
+            return scales.from_unit(engine.draw(num, dtype=torch.float64).to(scales.ends))
+
+        if constraints is None:
+            return drawn(num_points)
+        found = [_those_that_hold(drawn(_DRAWN), constraints)]
+        if len(found[0]) < _DRAWN * _LEAST_SHARE:
+            generator = torch.Generator().manual_seed(seed)
+            if self.listed is not None:
+                return self.listed[_rows(len(self.listed), num_points, generator)]
+            return self._of_walk(drawn(num_points), generator)
+        while sum(map(len, found)) < num_points:
+            found.append(_those_that_hold(drawn(_DRAWN), constraints))
+        return torch.cat(found)[:num_points]
+
+    def _of_walk(self, X: Tensor, generator: torch.Generator) -> Tensor:
+        """Points with the columns that constraints look at from the walk; the others stay."""
+        constraints: Any = self._constraints
+        walk, columns = self._walk, constraints.columns
+        near = walk[_rows(len(walk), len(X), generator)]
+        if not {*columns} & {*self._scales.stepped}:
+            others = walk[_rows(len(walk), len(X), generator)]
+            shares = _FARTHEST * torch.rand(len(X), 1, generator=generator, dtype=torch.float64)
+            near = torch.lerp(near, others, shares.to(near))
+        X[:, columns] = near[:, columns]
+        return torch.where(constraints.hold(X)[:, None], X, near)
+
+    @cached_property
+    def _walk(self) -> Tensor:
+        """Feasible points, those of BoTorch's walk with numbers and codes rounded, or extreme ones;
+        in columns that no constraint looks at they are all the same."""
+        constraints: Any = self._constraints
+        scales, columns = self._scales, constraints.columns
+        X = scales.ends[:1].repeat(_NUM_WALKED, 1)
+        from botorch.exceptions import BotorchError  # slow to import
+
+        try:
+            X[:, columns] = _walked(constraints, scales.cells).to(X)
+        except (BotorchError, ValueError):  # a polytope too thin to walk in
+            X = X[:0]
+        X = _those_that_hold(constraints.nearby(X, scales), constraints)
+        if len(X):
+            return X
+        generator = torch.Generator().manual_seed(0)
+        directions = torch.randn(_NUM_EXTREME, X.shape[1], generator=generator, dtype=torch.float64)
+        directions[0] = 0  # of which a point is known to be found
         low, high = scales.cells
         directions = directions.to(low) / (high - low)
-        directions[0] = 0  # of which a point is known to be found
         points = [constraints.extreme_point(scales, direction) for direction in directions]
-        X = torch.stack([point for point in points if point is not None])
-    return X.repeat(-(-num_points // len(X)), 1)[:num_points]
+        return torch.stack([point for point in points if point is not None])
 
 
-def _walked(scales: Scales, constraints: LinearConstraints, num_points: int, seed: int) -> Tensor:
-    """At most so many feasible points of BoTorch's walk through the columns that constraints look
-    at, the others those of Sobol points."""
-    from botorch.exceptions import BotorchError
-    from botorch.utils.sampling import HitAndRunPolytopeSampler
+def _those_that_hold(X: Tensor, constraints: LinearConstraints) -> Tensor:
+    return X[constraints.hold(X)]
+
+
+def _rows(num_rows: int, num_drawn: int, generator: torch.Generator) -> Tensor:
+    """Random rows, each once before one comes twice."""
+    rounds = -(-num_drawn // num_rows)
+    rows = [torch.randperm(num_rows, generator=generator) for _ in range(rounds)]
+    return torch.cat(rows)[:num_drawn]
+
+
+def _walked(constraints: LinearConstraints, bounds: Tensor) -> Tensor:
+    """BoTorch's walk through the columns that constraints look at."""
+    from botorch.utils.sampling import HitAndRunPolytopeSampler  # slow to import
 
     columns = constraints.columns
     inside, equal = _split(constraints.A[:, columns], constraints.b)
-    bounds = scales.cells[:, columns].double().cpu()
-    engine = SobolEngine(scales.ends.shape[1], scramble=True, seed=seed)
-    found: list[Tensor] = []
-    try:
-        sampler = HitAndRunPolytopeSampler(
-            inequality_constraints=inside,
-            equality_constraints=equal,
-            bounds=bounds,
-            n_burnin=_BURN_IN,
-            n_thinning=_THINNING,
-            seed=seed,
-        )
-        for _ in range(_NUM_TRIES):
-            X = scales.from_unit(engine.draw(num_points, dtype=torch.float64).to(scales.ends))
-            X[:, columns] = sampler.draw(num_points).to(X)
-            X = constraints.nearby(X, scales)
-            found.append(X[constraints.hold(X)])
-            if sum(map(len, found)) >= num_points:
-                break
-    except (BotorchError, ValueError):  # a polytope too thin to walk in
-        pass
-    return torch.cat(found)[:num_points] if found else scales.ends[:0]
+    sampler = HitAndRunPolytopeSampler(
+        inequality_constraints=inside,
+        equality_constraints=equal,
+        bounds=bounds[:, columns].double().cpu(),
+        n_burnin=_BURN_IN,
+        n_thinning=_THINNING,
+        seed=0,
+    )
+    return sampler.draw(_NUM_WALKED)
 
 
 def _split(

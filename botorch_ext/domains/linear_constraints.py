@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from botorch_ext.immutable import Immutable
 # Relative to the largest sum of terms that a constraint can have.
 _TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-5}
 # Rounds of projections on one constraint after the other.
-_NUM_ROUNDS = 100
+_NUM_ROUNDS = 40
 
 
 class LinearConstraints(Immutable):
@@ -78,18 +79,23 @@ class LinearConstraints(Immutable):
         Returns:
             ``n x d``.
         """
-        X = X.clone()
-        (rows,) = (~self.hold(X)).nonzero(as_tuple=True)
         squares = ((bounds[1] - bounds[0]) * free).square()
-        lengths = (self.A.square() @ squares).clamp_min(1e-300)
+        lengths = self.A.square() @ squares
+        movable = lengths > 0
+        excess = self.excess(X) > 0
+        # Where a constraint is violated that looks at no free column, nothing helps.
+        (rows,) = (excess.any(dim=-1) & ~excess[:, ~movable].any(dim=-1)).nonzero(as_tuple=True)
+        steps = self.A[movable] * squares / lengths[movable, None]
+        limits = list(zip(self.A[movable], self.b[movable], steps, strict=True))
+        anywhere = X.new_tensor([[-math.inf], [math.inf]])
+        X, (least, most) = X.clone(), torch.where(free > 0, bounds, anywhere)
         for _ in range(_NUM_ROUNDS):
             if not len(rows):
                 break
             moved = X[rows]
-            for a, b, length in zip(self.A, self.b, lengths, strict=True):
-                beyond = (moved @ a - b).clamp_min(0) / length
-                moved -= beyond[:, None] * (a * squares)
-                moved = torch.where(free > 0, moved.clamp(bounds[0], bounds[1]), moved)
+            for a, b, step in limits:
+                moved = moved - (moved @ a - b).clamp_min(0)[:, None] * step
+                moved = moved.clamp(least, most)
             X[rows] = moved
             rows = rows[~self.hold(moved)]
         return X

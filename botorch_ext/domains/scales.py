@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -79,23 +78,23 @@ class Scales(Immutable):
             cells[:, j] = bounds[:, j]
         #: ``2 x d``: what the columns could take were all of them continuous.
         self.cells = cells
-        rows = [list(self.log), list(self.integer)]
-        self._log, self._integer = (torch.tensor(j, dtype=torch.long) for j in rows)
+        #: The columns that take some numbers only.
+        self.stepped = tuple(sorted({*self.integer, *self.categories}))
+        rows = (self.log, self.integer, self.stepped)
+        self._log, self._integer, self._stepped = (
+            torch.tensor(j, dtype=torch.long, device=bounds.device) for j in rows
+        )
+        self._codes = {j: bounds.new_tensor(codes) for j, codes in self.categories.items()}
         start, stop = cells.clone()
         for j, codes in self.categories.items():
             start[j], stop[j] = 0, len(codes)
         start[self._log], stop[self._log] = start[self._log].log(), stop[self._log].log()
         self._start, self._span = start, stop - start
 
-    @cached_property
-    def stepped(self) -> tuple[int, ...]:
-        """The columns that take some numbers only."""
-        return tuple(sorted({*self.integer, *self.categories}))
-
     def values(self, column: int) -> Tensor:
         """All values of a column of whole numbers or codes, from the least on."""
         if column in self.categories:
-            return self._codes_of(column)
+            return self._codes[column]
         low, high = self.ends[:, column].tolist()
         return torch.arange(low, high + 1, dtype=self.ends.dtype, device=self.ends.device)
 
@@ -112,9 +111,8 @@ class Scales(Immutable):
         X = self._start + self._span * U
         X[..., self._log] = X[..., self._log].exp()
         X[..., self._integer] = X[..., self._integer].round() + 0.0  # -0.0 becomes 0.0
-        for j, codes in self.categories.items():
-            place = X[..., j].long().clamp(0, len(codes) - 1)
-            X[..., j] = self._codes_of(j)[place]
+        for j, codes in self._codes.items():
+            X[..., j] = codes[X[..., j].long().clamp(0, len(codes) - 1)]
         X = X.clamp(low, high)
         # A logarithm may miss what it came from by rounding.
         X = torch.where(U <= 0, low, X)
@@ -124,8 +122,7 @@ class Scales(Immutable):
         """Points, ``... x d``, moved to the nearest values of their columns."""
         X = X.clone()
         X[..., self._integer] = X[..., self._integer].round() + 0.0
-        for j in self.categories:
-            codes = self._codes_of(j)
+        for j, codes in self._codes.items():
             X[..., j] = codes[(X[..., j, None] - codes).abs().argmin(dim=-1)]
         return X.clamp(self.ends[0], self.ends[1])
 
@@ -134,8 +131,8 @@ class Scales(Immutable):
         of their parts."""
         V = X.clone()
         V[..., self._log] = V[..., self._log].log()
-        for j in self.categories:
-            V[..., j] = torch.searchsorted(self._codes_of(j), X[..., j].contiguous()).to(V) + 0.5
+        for j, codes in self._codes.items():
+            V[..., j] = torch.searchsorted(codes, X[..., j].contiguous()).to(V) + 0.5
         return (V - self._start) / self._span
 
     def stretch(self, X: Tensor) -> Tensor:
@@ -143,20 +140,16 @@ class Scales(Immutable):
         some numbers only."""
         speed = self._span.expand_as(X).clone()
         speed[..., self._log] *= X[..., self._log]
-        speed[..., list(self.stepped)] = 0
+        speed[..., self._stepped] = 0
         return speed
 
     def admits(self, X: Tensor) -> Tensor:
         """Which entries of ``n x d`` points within the bounds are values of their columns."""
         admitted = torch.ones_like(X, dtype=torch.bool)
         admitted[:, self._integer] = X[:, self._integer] == X[:, self._integer].round()
-        for j in self.categories:
-            admitted[:, j] = (X[:, j, None] == self._codes_of(j)).any(dim=-1)
+        for j, codes in self._codes.items():
+            admitted[:, j] = (X[:, j, None] == codes).any(dim=-1)
         return admitted
-
-    def _codes_of(self, column: int) -> Tensor:
-        codes = self.categories[column]
-        return torch.tensor(codes, dtype=self.ends.dtype, device=self.ends.device)
 
 
 def _columns(given: Any, name: str, d: int) -> tuple[int, ...]:

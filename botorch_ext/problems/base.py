@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains import Box, Domain, FiniteSet, as_points
-from botorch_ext.search.box import FunctionObjective, maximize_on_box
+from botorch_ext.search.box import maximize_on_box
+from botorch_ext.search.objectives import FunctionObjective
 
 
 class Problem(Protocol):

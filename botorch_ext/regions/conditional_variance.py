@@ -9,7 +9,7 @@ from botorch_ext.domains import Box
 from botorch_ext.models.cholesky import least_pivot
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.constraints import inverse_factor
-from botorch_ext.search.box import FunctionObjective
+from botorch_ext.search.objectives import FunctionObjective
 
 
 class ConditionalVariance:

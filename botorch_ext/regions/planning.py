@@ -24,7 +24,7 @@ from botorch_ext.models.triangular import solve_triangular
 from botorch_ext.regions.conditional_variance import ConditionalVariance
 from botorch_ext.regions.planning_in_step import plan_in_step
 from botorch_ext.regions.region import Region
-from botorch_ext.search.box import best_apart
+from botorch_ext.search.screening import best_apart
 from botorch_ext.search.sliding import sliding_ascent
 
 # On a box: points whose standard deviations are kept up to date; how many of the best climb, with

@@ -15,7 +15,8 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.constraints import Constraint
 from botorch_ext.regions.level_sets import NUM_GROUPS, hit_and_run, sample_level_set
 from botorch_ext.search.ascent import feasible_ascent, projected_bfgs
-from botorch_ext.search.box import Objective, evaluate, on_faces, on_unit_cube, spread_best
+from botorch_ext.search.objectives import Objective, evaluate, on_unit_cube
+from botorch_ext.search.screening import on_faces, spread_best
 
 # A point counts as inside when its margin is above minus this, in units of the numbers compared,
 # and minus `Constraint.rounding`: the last digits of a posterior depend on how many points are

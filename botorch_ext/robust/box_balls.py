@@ -13,7 +13,7 @@ from botorch_ext.distances import distances
 from botorch_ext.domains import Box
 from botorch_ext.immutable import Immutable
 from botorch_ext.robust.descent import CutBall, Norm, descend
-from botorch_ext.search.box import Objective
+from botorch_ext.search.objectives import Objective
 
 # Screening evaluates this many points in one call on the CPU.
 _CHUNK = 2**15

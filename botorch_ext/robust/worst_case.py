@@ -16,14 +16,10 @@ from botorch_ext.kernels.batching import members_of
 from botorch_ext.robust.box_balls import BoxBalls
 from botorch_ext.robust.ridges import along_ridges
 from botorch_ext.search.ascent import feasible_ascent
-from botorch_ext.search.box import (
-    ConfidenceBound,
-    near_points,
-    on_faces,
-    on_unit_cube,
-    spread_best,
-)
+from botorch_ext.search.box import ConfidenceBound
 from botorch_ext.search.models import UpperBounds
+from botorch_ext.search.objectives import on_unit_cube
+from botorch_ext.search.screening import near_points, on_faces, spread_best
 
 # Multiplications that screening may take, n^2 for each point and model, and the least and the most
 # centres it looks at.

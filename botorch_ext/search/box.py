@@ -2,68 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import Protocol
-
 import torch
 from torch import Tensor
 
-from botorch_ext.chunks import points_at_once
-from botorch_ext.distances import distances
 from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.ascent import projected_bfgs
+from botorch_ext.search.mixed import MixedSearch
+from botorch_ext.search.objectives import FunctionObjective, Objective, evaluate, on_unit_cube
+from botorch_ext.search.screening import near_points, screening_points, spread_best
 
-# Screening evaluates this many points in one call on the CPU.
-_CHUNK = 4096
 # Multiplications that a screening may take, n^2 for each point and model: about 40 ms on one core;
 # and the fewest and the most points it looks at, whatever they take.
 _WORK, _FEWEST, _MOST = 2**30, 512, 2048
 # Screened points for each of them that climbs, and the fewest that climb.
 _SHARE, _FEWEST_STARTS = 50, 20
-# Of points around the best so far, in sides of the box.
-_DISTANCES = (0.1, 0.2, 0.4)
-
-
-class Objective(Protocol):
-    """What is maximised: batched values, and values with gradients."""
-
-    def value(self, X: Tensor) -> Tensor:
-        """``m x d`` to ``m`` values."""
-        ...
-
-    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """``m x d`` to ``m`` values and ``m x d`` gradients."""
-        ...
-
-
-class FunctionObjective:
-    """Any function, through autograd.
-
-    Args:
-        function: From ``m x d`` to ``m`` values, differentiable. A BoTorch acquisition function
-            ``acqf`` is ``lambda X: acqf(X.unsqueeze(-2))``.
-    """
-
-    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
-        self.function = function
-
-    @torch.no_grad()
-    def value(self, X: Tensor) -> Tensor:
-        return self.function(X)
-
-    @torch.enable_grad()  # also where the caller has switched it off
-    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        X = X.detach().requires_grad_()
-        values = self.function(X)
-        if not values.requires_grad:  # constant, such as the prior of a stationary kernel
-            return values, torch.zeros_like(X)
-        # Zeros where the function does not look at X, such as a constant with parameters.
-        (gradient,) = torch.autograd.grad(values.sum(), X, materialize_grads=True)
-        # At a cusp autograd may give NaN or infinity; a zero gradient ends that start there.
-        return values.detach(), gradient.nan_to_num(0.0, 0.0, 0.0)
 
 
 class ConfidenceBound:
@@ -128,66 +82,6 @@ def affordable_points(num_observations: int, num_models: int = 1) -> int:
     return min(max(_WORK // ((num_observations + 1) ** 2 * num_models), _FEWEST), _MOST)
 
 
-def screening_points(box: Box, num_points: int, seed: int) -> Tensor:
-    """Sobol points, three quarters of them with random coordinates moved to the faces of the box.
-
-    Much of a posterior variance sits on the boundary, where Sobol points never are.
-
-    Args:
-        box: Where.
-        num_points: How many.
-        seed: The same seed gives the same points.
-
-    Returns:
-        ``num_points x d``.
-    """
-    X = box.sample(num_points, seed)
-    kept = num_points // 4
-    generator = torch.Generator().manual_seed(seed)
-    return torch.cat([X[:kept], on_faces(X[kept:], box, generator)])
-
-
-def on_faces(X: Tensor, box: Box, generator: torch.Generator) -> Tensor:
-    """Each point with a random share of its coordinates moved to the nearest face of the box.
-
-    Args:
-        X: ``m x d``, in the box.
-        box: The box.
-        generator: On the CPU.
-
-    Returns:
-        ``m x d``.
-    """
-    share = torch.rand(len(X), 1, generator=generator)
-    moved = (torch.rand(len(X), box.dim, generator=generator) < share).to(box.device)
-    nearest = torch.where(X < (box.lower + box.upper) / 2, box.lower, box.upper)
-    return torch.where(moved, nearest, X)
-
-
-def near_points(
-    X: Tensor, box: Box, num: int, seed: int, distances: tuple[float, ...] = _DISTANCES
-) -> Tensor:
-    """Random points around given ones: bounds of short lengthscales have their maxima there, where
-    few Sobol points fall.
-
-    Args:
-        X: ``m x d``, in the box.
-        box: The box.
-        num: How many.
-        seed: The same seed gives the same points.
-        distances: By turns, in sides of the box.
-
-    Returns:
-        ``num x d``.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    which = torch.randint(len(X), (num,), generator=generator)
-    steps = torch.randn(num, box.dim, generator=generator, dtype=torch.float64)
-    steps *= torch.tensor(distances, dtype=steps.dtype).repeat(num)[:num, None]
-    U = box.to_unit(X[which.to(X.device)]) + steps.to(X)
-    return box.from_unit(U.clamp(0, 1))
-
-
 def maximize_bound(
     bound: Objective,
     box: Box,
@@ -229,7 +123,8 @@ def maximize_on_box(
     tolerance: float = 1e-9,
 ) -> tuple[Tensor, Tensor]:
     """Screens many points in one batched call, then lets the best race: a batched quasi-Newton
-    ascent that starts leave when they fall behind.
+    ascent that starts leave when they fall behind. Where columns take some numbers only, or
+    constraints hold, `MixedSearch` follows; where the points are few all of them are looked at.
 
     Args:
         objective: What to maximise.
@@ -244,12 +139,19 @@ def maximize_on_box(
     Returns:
         The ``d``-dim maximiser found and its value.
     """
+    if box.listed is not None:
+        values = evaluate(objective, box.listed)
+        top = values.argmax(dim=0, keepdim=True)
+        return box.listed[top].squeeze(0), values[top].squeeze(0)
     X = screening_points(box, num_raw, seed)
     if extra is not None:
         X = torch.cat([extra, X])
     values = evaluate(objective, X)
     starts = X[spread_best(values, X, box, num_starts)]
     best = X[values.argmax(dim=0, keepdim=True)]
+    if not box.is_filled:
+        x, value = MixedSearch(objective, box, values, tolerance).best(torch.cat([best, starts]))
+        return x.squeeze(0), value.squeeze(0)
     # Where the gradient is g, the value is below the peak by about g^2.
     polished, _ = projected_bfgs(
         on_unit_cube(objective.value_and_gradient, box, values),
@@ -263,76 +165,3 @@ def maximize_on_box(
     values = evaluate(objective, X)
     top = values.argmax(dim=0, keepdim=True)
     return X[top].squeeze(0), values[top].squeeze(0)
-
-
-def evaluate(objective: Objective, X: Tensor) -> Tensor:
-    """``m x d`` to ``m`` values, some thousand at a time; where they are not finite, the lowest
-    that is."""
-    chunks = X.split(points_at_once(X, _CHUNK))
-    return lowest_for_others(torch.cat([objective.value(chunk) for chunk in chunks]))
-
-
-def lowest_for_others(values: Tensor) -> Tensor:
-    """Values of which those that are not finite are the lowest that is."""
-    finite = values.isfinite()
-    return torch.where(finite, values, torch.where(finite, values, math.inf).min())
-
-
-def on_unit_cube(
-    value_and_gradient: Callable[..., tuple[Tensor, Tensor]], box: Box, values: Tensor
-) -> Callable[..., tuple[Tensor, Tensor]]:
-    """A function for the routines of `ascent`: on the unit cube, where one step size fits all
-    coordinates, shifted and scaled so that ``values`` lie in [-1, 0].
-
-    Args:
-        value_and_gradient: What to maximise: of ``m x d`` points, and of whatever else it takes.
-        box: Where.
-        values: Some of its values.
-
-    Returns:
-        From ``m x d`` points of the unit cube, and whatever else, to ``m`` values and ``m x d``
-        gradients.
-    """
-    best = values.max()
-    spread = best - values.min()
-    spread = torch.where(spread > 0, spread, 1.0)
-    side = (box.upper - box.lower) / spread
-
-    def scaled(U: Tensor, *more: Tensor) -> tuple[Tensor, Tensor]:
-        value, gradient = value_and_gradient(box.from_unit(U), *more)
-        return (value - best) / spread, gradient * side
-
-    return scaled
-
-
-def spread_best(values: Tensor, X: Tensor, box: Box, num: int) -> Tensor:
-    """The rows of the best points that have no better one near by, then of the best others.
-
-    Args:
-        values: ``*batch x m``.
-        X: ``m x d``.
-        box: Where the points lie.
-        num: How many.
-
-    Returns:
-        At most ``num`` rows, ``*batch x num``.
-    """
-    return best_apart(values, X, box.to_unit, num, 8 * num, len(X) ** (-1 / box.dim))
-
-
-def best_apart(
-    values: Tensor,
-    X: Tensor,
-    scaled: Callable[[Tensor], Tensor],
-    num: int,
-    num_seen: int,
-    distance: float,
-) -> Tensor:
-    """`spread_best` among the ``num_seen`` best, where points are near by that are, scaled, within
-    a distance."""
-    top = values.topk(min(num_seen, len(X))).indices
-    U = scaled(X[top])
-    near = distances(U, U) < distance
-    # `top` is sorted, so a better neighbour is an earlier one.
-    shadowed = near.tril(diagonal=-1).any(dim=-1)
-    return top.gather(-1, shadowed.to(torch.uint8).argsort(dim=-1, stable=True)[..., :num])

@@ -7,7 +7,7 @@ from torch import Tensor
 from botorch_ext.domains import Box
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.search.box import ConfidenceBound, maximize_bound
-from botorch_ext.search.models import AverageBound, UpperBounds, maximize_over_models
+from botorch_ext.search.models import AverageBound, HighestBound, UpperBounds, maximize_over_models
 
 
 def best_in_box(
@@ -44,6 +44,10 @@ def best_in_box(
         return x, position
     if len(contenders) < m:
         bounds = bounds.select(contenders)
+    if not box.is_filled:
+        highest = HighestBound(bounds)
+        x = maximize_bound(highest, box, seed, incumbents, n, len(contenders))
+        return x, contenders[highest.model_at(x)]
     x, place = maximize_over_models(bounds, box, seed, extra=incumbents)
     return x, contenders[place]
 

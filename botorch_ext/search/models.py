@@ -14,13 +14,9 @@ from botorch_ext.domains.contexts import with_context
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.search.ascent import projected_bfgs
-from botorch_ext.search.box import (
-    ConfidenceBound,
-    near_points,
-    on_unit_cube,
-    screening_points,
-    spread_best,
-)
+from botorch_ext.search.box import ConfidenceBound
+from botorch_ext.search.objectives import on_unit_cube
+from botorch_ext.search.screening import near_points, screening_points, spread_best
 
 # Numbers in the largest intermediate tensor of a screening on the CPU.
 _MAX_ENTRIES = 2**21
@@ -108,6 +104,32 @@ class AverageBound:
         return self._weights @ values.view(m, -1), (
             self._weights[:, None, None] * gradients.view(m, *X.shape)
         ).sum(dim=0)
+
+
+class HighestBound:
+    """The highest of upper confidence bounds, an `Objective`.
+
+    Args:
+        bounds: Of m models.
+    """
+
+    def __init__(self, bounds: UpperBounds) -> None:
+        self.bounds = bounds
+        self._climber = _Climber(bounds)
+
+    def value(self, X: Tensor) -> Tensor:
+        return self.bounds.values(X).amax(dim=0)
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        m = self.bounds.models.num_models
+        values, gradients = self._climber.value_and_gradient(X.repeat(m, 1))
+        height, which = values.view(m, -1).max(dim=0)
+        rows = torch.arange(len(X), device=X.device)
+        return height, gradients.view(m, *X.shape)[which, rows]
+
+    def model_at(self, x: Tensor) -> int:
+        """The position of the model whose bound is the highest at a point, ``d``."""
+        return int(self.bounds.values(x.unsqueeze(0))[:, 0].argmax())
 
 
 class _Climber:

@@ -17,7 +17,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from botorch_ext.domains import Box
-from botorch_ext.search.box import Objective
+from botorch_ext.search.objectives import Objective
 
 # From ``m x d`` points to ``m`` values and ``m x d`` gradients.
 ValueAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]

@@ -47,6 +47,14 @@ def _box() -> bx.Box:
     return bx.Box([[2.0, -3.0], [5.0, -1.5]])
 
 
+def _numbers() -> bx.Box:
+    return bx.Box([(2.0, 5.0), (-4, 1)], integer=[1], constraints=([[1.0, 0.5]], [4.0]))
+
+
+def _codes() -> bx.Box:
+    return bx.Box([(2.0, 5.0), (-3.0, -1.0)], log=[0], categories={1: [-3.0, -1.5, -1.0]})
+
+
 def _line() -> bx.Box:
     return bx.Box([[2.0], [5.0]])
 
@@ -169,6 +177,8 @@ PLACES: dict[str, Place] = {
     "line": Place(_line),
     "box": Place(_box),
     "box, started": Place(_box, started=True),
+    "numbers, started": Place(_numbers, started=True),
+    "codes, contexts": Place(_codes, _seen),
     "line, changing": Place(_line, changing=True),
     "line, contexts": Place(_line, _seen),
     "line, contexts, started": Place(_line, _seen, started=True),

@@ -12,7 +12,8 @@ from botorch_ext.algorithms import bpe_delay
 from botorch_ext.exceptions import JitterWarning, OutsideDomainError
 from botorch_ext.regions.constraints import Constraint
 from botorch_ext.regions.region import Region
-from botorch_ext.search.box import ConfidenceBound, FunctionObjective
+from botorch_ext.search.box import ConfidenceBound
+from botorch_ext.search.objectives import FunctionObjective
 from tests.helpers import tolerance
 from tests.oracles.posterior import dense_posterior
 

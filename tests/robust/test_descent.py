@@ -6,7 +6,7 @@ from benchmarks.common.pretend_cuda import PretendCUDA, counting
 from botorch_ext import Box
 from botorch_ext.robust.box_balls import BoxBalls
 from botorch_ext.robust.descent import CutBall, descend
-from botorch_ext.search.box import FunctionObjective
+from botorch_ext.search.objectives import FunctionObjective
 from tests.helpers import tolerance
 
 NORMS = ["l2", "linf"]

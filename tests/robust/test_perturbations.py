@@ -8,7 +8,8 @@ from torch.testing import assert_close
 
 from botorch_ext import Box, FiniteSet, KernelGP
 from botorch_ext.robust.perturbations import Perturbations
-from botorch_ext.search.box import ConfidenceBound, FunctionObjective
+from botorch_ext.search.box import ConfidenceBound
+from botorch_ext.search.objectives import FunctionObjective
 from tests.helpers import tolerance
 
 BOX = Box([[2.0, -3.0], [5.0, -1.0]])

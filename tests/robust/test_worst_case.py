@@ -9,8 +9,8 @@ from botorch_ext import Box, CandidateModels
 from botorch_ext.robust.box_balls import BoxBalls
 from botorch_ext.robust.perturbations import Perturbations
 from botorch_ext.robust.worst_case import OwnBounds, WorstCase, lowest_bound, maximize_worst_case
-from botorch_ext.search.box import FunctionObjective
 from botorch_ext.search.models import UpperBounds
+from botorch_ext.search.objectives import FunctionObjective
 from tests.helpers import tolerance
 
 

@@ -8,14 +8,9 @@ from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel
 from torch.testing import assert_close
 
 from botorch_ext import Box, KernelGP
-from botorch_ext.search.box import (
-    ConfidenceBound,
-    FunctionObjective,
-    evaluate,
-    maximize_bound,
-    maximize_on_box,
-    screening_points,
-)
+from botorch_ext.search.box import ConfidenceBound, maximize_bound, maximize_on_box
+from botorch_ext.search.objectives import FunctionObjective, evaluate
+from botorch_ext.search.screening import screening_points
 
 BOX = Box([[2.0, -3.0, 0.5], [5.0, -1.0, 0.9]])
 

@@ -5,9 +5,9 @@ import torch
 from torch.testing import assert_close
 
 from botorch_ext import Box
-from botorch_ext.search.box import FunctionObjective
 from botorch_ext.search.damped_steps import DampedSteps
 from botorch_ext.search.elimination import solved
+from botorch_ext.search.objectives import FunctionObjective
 from botorch_ext.search.sliding import INSIDE, LONGEST
 from tests.helpers import tolerance
 from tests.search.test_sliding import BOX, CASES, SCALE, climb, dense_maximum, hill

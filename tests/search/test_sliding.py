@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from botorch_ext import Box
-from botorch_ext.search.box import FunctionObjective
+from botorch_ext.search.objectives import FunctionObjective
 from botorch_ext.search.sliding import sliding_ascent
 
 BOX = Box([[2.0, -3.0], [5.0, -1.0]])

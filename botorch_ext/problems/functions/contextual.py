@@ -238,10 +238,9 @@ class ContextualRKHSFunction(ContextualFunction):
 
 def _random_pairs(domain: Domain, contexts: Domain, num_pairs: int, seed: int) -> Tensor:
     """``num_pairs x (d + d_z)`` pairs of a random action and a random context."""
-    boxes = isinstance(domain, Box) and isinstance(contexts, Box)
-    if boxes and domain.is_plain and contexts.is_plain:
+    if all(isinstance(side, Box) and side.is_plain for side in (domain, contexts)):
         # One sequence of Sobol points: two of them, paired, would be correlated.
-        return Box(torch.cat([domain.bounds, contexts.bounds], dim=-1)).sample(num_pairs, seed)
+        return Box(torch.cat([domain.like, contexts.like], dim=-1)).sample(num_pairs, seed)
     generator = torch.Generator().manual_seed(seed)
     seeds = torch.randint(2**31, (2,), generator=generator).tolist()
     sides = zip((domain, contexts), seeds, strict=True)

@@ -57,6 +57,7 @@ class ImprovementStrategy(Strategy):
     """
 
     takes_actions = True
+    takes_spaces = True
 
     def __init__(
         self,

@@ -17,8 +17,8 @@ from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.robust.box_balls import BoxBalls
 from botorch_ext.robust.perturbations import FiniteBalls
 from botorch_ext.robust.worst_case import OwnBounds, lowest_bound, maximize_worst_case
-from botorch_ext.search.box import lowest_for_others
 from botorch_ext.search.highest import best_in_box, best_pair
+from botorch_ext.search.objectives import lowest_for_others
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds
 

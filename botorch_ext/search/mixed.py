@@ -1,0 +1,220 @@
+"""Mixed: the argmax over a box with columns of whole numbers or codes, or with constraints.
+
+Continuous columns climb while the others stay, then the others step to neighbours while the
+continuous ones stay, by turns, from many starts at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy import ndarray
+from torch import Tensor
+
+from botorch_ext.domains import Box
+from botorch_ext.search.ascent import feasible_ascent, projected_bfgs
+from botorch_ext.search.objectives import Objective, evaluate, on_unit_cube
+from botorch_ext.search.screening import spread_best
+
+ValueAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+# Turns of climbs and steps, and steps in a turn.
+_MAX_TURNS, _MAX_STEPS = 8, 8
+# Where constraints stop climbs: the steps of all starts inside, and how many climb on along them.
+_STEPS_INSIDE, _NUM_SLIDING = 8, 4
+# Of a climb along constraints: the least gain of a step, and the most steps.
+_LEAST_GAIN, _MAX_SLIDES = 1e-10, 60
+# Climbs of many starts, and the last one.
+_FIRST_TOLERANCE, _FIRST_ITERATIONS, _MOST_ITERATIONS = 1e-7, 30, 200
+# Neighbours of the best point that climb before it is believed.
+_NUM_RIVALS = 24
+
+
+class MixedSearch:
+    """Climbs and steps from screened points on.
+
+    Args:
+        objective: What to maximise.
+        box: Where: one that does not hold every point within its bounds.
+        values: Of the objective at screened points, for its scale.
+        tolerance: A climb ends when a step gains less than this, relative to the spread of the
+            screened values.
+    """
+
+    def __init__(self, objective: Objective, box: Box, values: Tensor, tolerance: float) -> None:
+        self._objective, self._box, self._tolerance = objective, box, tolerance
+        self._values = values
+        self._continuous = [j for j in range(box.dim) if j not in box.stepped]
+        looks = box.constraints is not None and bool(box.constraints[0][:, self._continuous].any())
+        self._is_stopped = looks
+
+    def best(self, starts: Tensor) -> tuple[Tensor, Tensor]:
+        """The maximiser found from ``k x d`` starts, ``1 x d``, and its value, ``1``."""
+        X = torch.cat([starts, self._rounded(starts)])
+        f = evaluate(self._objective, X)
+        rows = spread_best(f, X, self._box, len(starts))
+        x, f = _highest(*self._by_turns(X[rows], f[rows]))
+        # A step alone may lose what the climb after it gains.
+        for _ in range(_MAX_TURNS if self._box.stepped and self._continuous else 0):
+            rivals = self._neighbours(x)[0]
+            values = evaluate(self._objective, rivals)
+            rows = values.topk(min(_NUM_RIVALS, len(rivals))).indices
+            rival, value = _highest(*self._climbed(rivals[rows], values[rows]))
+            if not bool(value > f):
+                break
+            x, f = self._by_turns(rival, value)
+        return self._climbed(x, f, self._tolerance, _MOST_ITERATIONS)
+
+    def _rounded(self, starts: Tensor) -> Tensor:
+        """Where starts climb to while whole numbers are continuous, rounded."""
+        if not self._box.integer:
+            return starts[:0]
+        relaxed = self._box.without_steps()
+        search = MixedSearch(self._objective, relaxed, self._values, self._tolerance)
+        ends, _ = search._climbed(starts, evaluate(self._objective, starts))
+        return self._box.nearby(ends, starts)
+
+    def _by_turns(self, X: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
+        """Climbs and steps, until no step gains: ``k x d`` ends and their ``k`` values."""
+        X, f, rows = X.clone(), f.clone(), torch.arange(len(X), device=X.device)
+        for _ in range(_MAX_TURNS):
+            X[rows], f[rows] = self._climbed(X[rows], f[rows])
+            stepped, height = self._stepped(X[rows], f[rows])
+            moved = height > f[rows]
+            X[rows], f[rows] = stepped, height
+            rows = rows[moved]
+            if not len(rows) or not self._continuous:
+                break
+        return X, f
+
+    def _climbed(
+        self,
+        X: Tensor,
+        f: Tensor,
+        tolerance: float = _FIRST_TOLERANCE,
+        max_iterations: int = _FIRST_ITERATIONS,
+    ) -> tuple[Tensor, Tensor]:
+        """Climbs of the continuous columns alone."""
+        if not self._continuous:
+            return X, f
+        box = self._box
+        scaled = on_unit_cube(self._objective.value_and_gradient, box, self._values)
+        if self._is_stopped:
+            inside = feasible_ascent(
+                scaled, box.to_unit(X), lambda U: box.contains(box.from_unit(U)), _STEPS_INSIDE
+            )
+            ends, heights = inside
+            rows = spread_best(heights, box.from_unit(ends), box, _NUM_SLIDING)
+            slides = [self._slid(scaled, ends[row]) for row in rows.tolist()]
+            ends = ends.index_copy(0, rows, torch.stack(slides))
+        else:
+            least = 0.3 * tolerance**0.5
+            ends, _ = projected_bfgs(scaled, box.to_unit(X), least, tolerance, max_iterations)
+        ends = box.nearby(box.from_unit(ends), X)
+        return _better(X, f, ends, evaluate(self._objective, ends))
+
+    def _slid(self, scaled: ValueAndGradient, start: Tensor) -> Tensor:
+        """Where one start, ``d`` in the unit cube, climbs to along the constraints (SLSQP)."""
+        from scipy.optimize import minimize  # slow to import
+
+        box, free = self._box, self._continuous
+        constraints: Any = box.constraints
+        A, b = (tensor.double().cpu().numpy() for tensor in constraints)
+        looks = A[:, free].any(axis=1)
+        A, b = A[looks], b[looks]
+        # In units of the most that it can change by.
+        sizes = np.abs(A[:, free]) @ (box.upper - box.lower).double().cpu().numpy()[free]
+        A, b = A / sizes[:, None], b / sizes
+
+        def at(free_entries: ndarray) -> Tensor:
+            U = start.clone()
+            U[free] = torch.as_tensor(free_entries).to(U)
+            return U.unsqueeze(0)
+
+        def loss(free_entries: ndarray) -> tuple[float, ndarray]:
+            value, gradient = scaled(at(free_entries))
+            return -float(value), -gradient[0, free].double().cpu().numpy()
+
+        def slack(free_entries: ndarray) -> ndarray:
+            return b - A @ box.from_unit(at(free_entries))[0].double().cpu().numpy()
+
+        def slope(free_entries: ndarray) -> ndarray:
+            speed = box.stretch(box.from_unit(at(free_entries)))[0, free]
+            return -A[:, free] * speed.double().cpu().numpy()
+
+        with warnings.catch_warnings():
+            # Of points that rounding carries past a face; they are moved back.
+            warnings.filterwarnings("ignore", message="Values in x were outside bounds")
+            found = minimize(
+                loss,
+                start[free].double().cpu().numpy(),
+                jac=True,
+                method="SLSQP",
+                bounds=[(0.0, 1.0)] * len(free),
+                constraints={"type": "ineq", "fun": slack, "jac": slope},
+                options={"ftol": _LEAST_GAIN, "maxiter": _MAX_SLIDES},
+            )
+        return at(np.nan_to_num(found.x).clip(0, 1))[0]
+
+    def _stepped(self, X: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
+        """Steps of the columns of whole numbers and codes alone, each to the best neighbour."""
+        if not self._box.stepped:
+            return X, f
+        X, f, rows = X.clone(), f.clone(), torch.arange(len(X), device=X.device)
+        for _ in range(_MAX_STEPS):
+            near = self._neighbours(X[rows])  # k x s x d
+            values = evaluate(self._objective, near.flatten(0, 1)).view(near.shape[:2])
+            height, which = values.max(dim=-1)
+            better = height > f[rows]
+            near = near[torch.arange(len(rows), device=X.device), which]
+            rows = rows[better]
+            if not len(rows):
+                break
+            X[rows], f[rows] = near[better], height[better]
+        return X, f
+
+    def _neighbours(self, X: Tensor) -> Tensor:
+        """Points with another whole number or code each, or with two numbers changed by 1;
+        ``k x s x d``, with the points themselves where a neighbour is none of the box."""
+        box, near = self._box, []
+        low, high = box.ends
+
+        def moved(*steps: tuple[int, float]) -> None:
+            Y = X.clone()
+            for column, step in steps:
+                Y[:, column] += step
+            near.append(Y)
+
+        for j in box.integer:
+            step = 1.0
+            while step <= float(high[j] - low[j]):
+                moved((j, step))
+                moved((j, -step))
+                step *= 2
+        for i, j in itertools.combinations(box.integer, 2):
+            for first, second in itertools.product((1.0, -1.0), repeat=2):
+                moved((i, first), (j, second))
+        for j, codes in box.categories.items():
+            for code in codes:
+                Y = X.clone()
+                Y[:, j] = code
+                near.append(Y)
+        found = torch.stack(near or [X], dim=1).clamp(low, high)
+        otherwise = X.unsqueeze(1).expand_as(found)
+        return box.nearby(found.flatten(0, 1), otherwise.flatten(0, 1)).view_as(found)
+
+
+def _better(X: Tensor, f: Tensor, Y: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    """Of each two rows the one with the higher value."""
+    higher = g > f
+    return torch.where(higher[:, None], Y, X), torch.where(higher, g, f)
+
+
+def _highest(X: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
+    top = f.argmax(dim=0, keepdim=True)
+    return X[top], f[top]
