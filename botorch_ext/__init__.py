@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from botorch_ext.domains import Box, ContextSpace, FiniteSet
     from botorch_ext.domains.sharded_set import ShardedSet
+    from botorch_ext.hyperparameters.fitted import Fitted
     from botorch_ext.hyperparameters.particles import Particles
     from botorch_ext.models import CandidateModels, FinitePosterior, KernelGP
     from botorch_ext.regions import Plan, Region, plan
@@ -46,6 +47,7 @@ __all__ = [
     "ContextwiseStrategy",
     "FinitePosterior",
     "FiniteSet",
+    "Fitted",
     "HyperparameterElimination",
     "KernelGP",
     "OptimisticStrategy",
@@ -81,6 +83,7 @@ __all__ = [
 _HOMES = {
     "domains": ("Box", "ContextSpace", "FiniteSet"),
     "domains.sharded_set": ("ShardedSet",),
+    "hyperparameters.fitted": ("Fitted",),
     "hyperparameters.particles": ("Particles",),
     "models": ("CandidateModels", "FinitePosterior", "KernelGP"),
     "regions": ("Plan", "Region", "plan"),

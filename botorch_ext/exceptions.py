@@ -17,6 +17,25 @@ class KernelBoundWarning(BotorchExtWarning):
     """The kernel exceeds 1 on the diagonal; the confidence widths assume k(x, x) <= 1."""
 
 
+class EnlargementWarning(BotorchExtWarning):
+    """The enlargement of a width for misspecification is several times the width itself: what is
+    asked follows the standard deviation alone."""
+
+
+class LengthscaleWarning(BotorchExtWarning):
+    """A lengthscale is under a twentieth or over twenty times the side of the domain."""
+
+
+class PriorScaleWarning(BotorchExtWarning):
+    """Observations are many times too far from the prior mean for the scale of the prior, or too
+    near."""
+
+
+class PriorDrawsWarning(BotorchExtWarning):
+    """Draws of hyperparameters are from the prior, or few of them bear what is known of the
+    data."""
+
+
 class TrialFailedWarning(BotorchExtWarning):
     """An objective kept failing and its trial was abandoned."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -11,9 +12,11 @@ from botorch.utils.transforms import average_over_ensemble_models, t_batch_mode_
 from torch import Tensor
 
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
+from botorch_ext.exceptions import EnlargementWarning
 from botorch_ext.models.checks import checked_noise_variance
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.widths import Width, as_width, check_misspecification, enlargement
+from botorch_ext.widths.base import SEVERAL_TIMES
 
 
 def evaluated_width(
@@ -120,6 +123,9 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
         maximize: False evaluates the bound for minimisation, ``-mean + width * std``.
         X_pending: ``n x d`` points that are asked and not yet told.
 
+    Warns:
+        EnlargementWarning: The enlargement is more than three times the width.
+
     Raises:
         ValueError: ``misspecification`` negative, ``noise_variance`` not positive, one of the
             defaults with a model that has no training data, or a width object with a model that is
@@ -151,8 +157,15 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
             noise = _noise_variance(model, posterior_transform)
         else:
             noise = checked_noise_variance(noise_variance, self.width.dtype, self.width.device)
-        enlarged = self.width + enlargement(misspecification, num_observations + 1, noise)
-        self.register_buffer("width", enlarged)
+        added = enlargement(misspecification, num_observations + 1, noise)
+        if bool(((added > SEVERAL_TIMES * self.width) & (self.width > 0)).any()):
+            message = (
+                f"misspecification adds {float(added.max()):.3g} to a width of "
+                f"{float(self.width.min()):.3g}: the bound then tells little but where nothing was "
+                "observed; a larger noise_variance makes it less"
+            )
+            warnings.warn(message, EnlargementWarning, stacklevel=2)
+        self.register_buffer("width", self.width + added)
 
 
 class LowerConfidenceBound(_ConfidenceBound):

@@ -6,12 +6,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from gpytorch.kernels import Kernel
 
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
+from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.widths import Width
@@ -30,13 +31,29 @@ _WHY_NOT = {
 }
 
 
+class _NoNoiseVariance(ValueError):
+    """A kernel that is not `Fitted` came without a noise variance."""
+
+
+_DESIGNED = "what it asks follows from the prior, before anything is observed"
+_WHY_NOT_FITTED = {
+    "phased_uncertainty_sampling": _DESIGNED,
+    "bpe": _DESIGNED,
+    "bpe_delay": _DESIGNED,
+    "breadthwise_exploration": _DESIGNED,
+    "regret_balancing": "the regret bounds it balances are those of one kernel",
+}
+
+
 def checked_names(
     function: Callable[_Parameters, _Strategy],
 ) -> Callable[_Parameters, _Strategy]:
-    """The function, which now says of an argument that it does not take what may have been meant.
+    """The function, which now says of an argument that it does not take what may have been meant,
+    and of a `Fitted` kernel that it cannot do with why.
 
     Raises:
         TypeError: When called with such an argument, before anything is computed.
+        ValueError: When called with such a kernel.
     """
     name, parameters = function.__name__, list(inspect.signature(function).parameters)
     for parameter in parameters:
@@ -48,7 +65,17 @@ def checked_names(
             if given not in parameters:
                 hint = _hint(given, name, parameters)
                 raise TypeError(f"{name}() got an unexpected keyword argument {given!r}{hint}")
-        return function(*args, **kwargs)
+        if name in _WHY_NOT_FITTED and isinstance(
+            kwargs.get("kernel", args[1] if len(args) > 1 else None), Fitted
+        ):
+            raise ValueError(f"{name}(): kernel must not be Fitted: {_WHY_NOT_FITTED[name]}")
+        try:
+            return function(*args, **kwargs)
+        except _NoNoiseVariance:
+            if "noise_variance" in kwargs:
+                raise
+        missing = "missing 1 required keyword-only argument: 'noise_variance'"
+        raise TypeError(f"{name}() {missing}")
 
     return checked
 
@@ -99,3 +126,38 @@ def make_model(
     """
     ridge = one_number(noise_variance, "noise_variance")
     return KernelGP(kernel, ridge, mean=mean, dtype=domain.dtype, device=domain.device)
+
+
+def model_or_fitted(
+    name: str,
+    domain: Domain,
+    kernel: Kernel | Fitted,
+    noise_variance: float | None,
+    mean: PriorMean | None,
+    make: Callable[[Domain, Kernel, float, PriorMean | None], Any] = make_model,
+) -> Any:
+    """The prior of a method that plays adaptively, or what says that it is fitted.
+
+    Args:
+        name: Of the function whose arguments these are.
+        domain: Gives dtype and device.
+        kernel: A kernel, which needs a noise variance, or `Fitted`, which takes no numbers.
+        noise_variance: The ridge.
+        mean: The prior mean.
+        make: Makes the prior.
+
+    Raises:
+        ValueError: Numbers that come from the fit, a kernel without a noise variance, or one that
+            is impossible.
+    """
+    if isinstance(kernel, Fitted):
+        for argument, given in (("noise_variance", noise_variance), ("mean", mean)):
+            if given is not None:
+                raise ValueError(
+                    f"{name}(): {argument} must not be given with a Fitted kernel, which finds it "
+                    f"from the data, got {given!r}"
+                )
+        return kernel
+    if noise_variance is None:
+        raise _NoNoiseVariance("noise_variance must be one number, got None")
+    return make(domain, kernel, one_number(noise_variance, "noise_variance"), mean)

@@ -14,6 +14,7 @@ from botorch_ext.algorithms.optimistic import ec_gp_ucb
 from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace, as_context_space
+from botorch_ext.exceptions import EnlargementWarning
 from botorch_ext.information_gain import max_information_gain as greedy_maximum
 from botorch_ext.kernels import ActionContextKernel
 from botorch_ext.models.checks import PriorMean
@@ -147,6 +148,7 @@ def regret_balancing(
             num_initial=num_initial,
             context_domain=space,
         )
+        base.expect(EnlargementWarning)  # some levels are large, so that others need not be
         bases.append(base)
         bounds.append(CandidateBound(rkhs_bound, level, gamma, c1, c2, high - low))
     return RegretBalancing(bases, bounds, reward_range=reward_range, delta=delta, c=c)

@@ -7,10 +7,11 @@ from dataclasses import replace
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.algorithms.arguments import checked_names, make_model, published_width
+from botorch_ext.algorithms.arguments import checked_names, model_or_fitted, published_width
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace, as_context_space
+from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.kernels.action_context import ActionContextKernel, Combination
 from botorch_ext.kernels.context_columns import context_space_of
 from botorch_ext.models.checks import PriorMean
@@ -22,9 +23,9 @@ from botorch_ext.widths import Enlarged, SelfNormalized, Width
 @checked_names
 def cgp_ucb(
     domain: Domain,
-    kernel: Kernel | None = None,
+    kernel: Kernel | Fitted | None = None,
     *,
-    noise_variance: float,
+    noise_variance: float | None = None,
     action_kernel: Kernel | None = None,
     context_kernel: Kernel | None = None,
     combination: Combination = "product",
@@ -51,8 +52,10 @@ def cgp_ucb(
     Args:
         domain: The actions: a `Box` or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1 on joint rows, the d columns of the action
-            first, then those of the context. None where there is a pair of kernels.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
+            first, then those of the context. Or `Fitted`: hyperparameters from the data, and no
+            guarantee. None where there is a pair of kernels.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
+            kernel is `Fitted`, which finds it from the data.
         action_kernel: On the columns of the action.
         context_kernel: On the columns of the context, numbered from 0; `TaskKernel` and GPyTorch's
             `IndexKernel` are kernels of tasks.
@@ -100,7 +103,7 @@ def cgp_ucb(
         width = Enlarged(width, misspecification)
     return OptimisticStrategy(
         domain,
-        make_model(domain, kernel, noise_variance, mean),
+        model_or_fitted("cgp_ucb", domain, kernel, noise_variance, mean),
         width,
         pending=pending,
         inflate=inflate,
@@ -114,8 +117,10 @@ def cgp_ucb(
 
 
 def _context_space(
-    kernel: Kernel, domain: Domain, given: Domain | int | ContextSpace | None
+    kernel: Kernel | Fitted, domain: Domain, given: Domain | int | ContextSpace | None
 ) -> ContextSpace:
+    if isinstance(kernel, Fitted):
+        return as_context_space(given) or ContextSpace()
     inferred, space = context_space_of(kernel, domain.dim), as_context_space(given)
     if space is None:
         return inferred
@@ -126,11 +131,11 @@ def _context_space(
 
 def _joint_kernel(
     domain: Domain,
-    kernel: Kernel | None,
+    kernel: Kernel | Fitted | None,
     action_kernel: Kernel | None,
     context_kernel: Kernel | None,
     combination: Combination,
-) -> Kernel:
+) -> Kernel | Fitted:
     pair = {"action_kernel": action_kernel, "context_kernel": context_kernel}
     given = [name for name, part in pair.items() if part is not None]
     if kernel is not None:

@@ -7,9 +7,10 @@ from typing import Literal
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.algorithms.arguments import checked_names, make_model, published_width
+from botorch_ext.algorithms.arguments import checked_names, model_or_fitted, published_width
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
 from botorch_ext.strategies.adaptive.pending import Pending
@@ -19,9 +20,9 @@ from botorch_ext.widths import SelfNormalized, Width
 @checked_names
 def gp_bucb(
     domain: Domain,
-    kernel: Kernel,
+    kernel: Kernel | Fitted,
     *,
-    noise_variance: float,
+    noise_variance: float | None = None,
     rkhs_bound: float | None = None,
     noise_std: float | None = None,
     delta: float = 0.1,
@@ -42,8 +43,9 @@ def gp_bucb(
     Args:
         domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
-            the action first.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
+            the action first. Or `Fitted`: hyperparameters from the data, and no guarantee.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
+            kernel is `Fitted`, which finds it from the data.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
@@ -74,7 +76,7 @@ def gp_bucb(
     width = published_width("gp_bucb", SelfNormalized, width, rkhs_bound, noise_std, delta)
     return OptimisticStrategy(
         domain,
-        make_model(domain, kernel, noise_variance, mean),
+        model_or_fitted("gp_bucb", domain, kernel, noise_variance, mean),
         width,
         pending=pending,
         inflate=inflate,
@@ -88,9 +90,9 @@ def gp_bucb(
 @checked_names
 def gp_ucb_sdf(
     domain: Domain,
-    kernel: Kernel,
+    kernel: Kernel | Fitted,
     *,
-    noise_variance: float,
+    noise_variance: float | None = None,
     minimum: float,
     rkhs_bound: float | None = None,
     noise_std: float | None = None,
@@ -112,8 +114,9 @@ def gp_ucb_sdf(
     Args:
         domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
-            the action first.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
+            the action first. Or `Fitted`: hyperparameters from the data, and no guarantee.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
+            kernel is `Fitted`, which finds it from the data.
         minimum: The least value f can take, in units of f.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
@@ -145,7 +148,7 @@ def gp_ucb_sdf(
     width = published_width("gp_ucb_sdf", SelfNormalized, width, rkhs_bound, noise_std, delta)
     return OptimisticStrategy(
         domain,
-        make_model(domain, kernel, noise_variance, mean),
+        model_or_fitted("gp_ucb_sdf", domain, kernel, noise_variance, mean),
         width,
         pending=pending,
         minimum=minimum,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.algorithms.arguments import checked_names, make_model, published_width
+from botorch_ext.algorithms.arguments import checked_names, model_or_fitted, published_width
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
 from botorch_ext.strategies.adaptive.pending import Pending
@@ -18,9 +19,9 @@ from botorch_ext.widths import ChowdhuryGopalan, Enlarged, SelfNormalized, Width
 @checked_names
 def gp_ucb(
     domain: Domain,
-    kernel: Kernel,
+    kernel: Kernel | Fitted,
     *,
-    noise_variance: float,
+    noise_variance: float | None = None,
     rkhs_bound: float | None = None,
     noise_std: float | None = None,
     delta: float = 0.1,
@@ -42,8 +43,9 @@ def gp_ucb(
     Args:
         domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
-            the action first.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
+            the action first. Or `Fitted`: hyperparameters from the data, and no guarantee.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
+            kernel is `Fitted`, which finds it from the data.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
@@ -78,7 +80,7 @@ def gp_ucb(
     width = published_width("gp_ucb", SelfNormalized, width, rkhs_bound, noise_std, delta)
     return OptimisticStrategy(
         domain,
-        make_model(domain, kernel, noise_variance, mean),
+        model_or_fitted("gp_ucb", domain, kernel, noise_variance, mean),
         width,
         pending=pending,
         inflate=inflate,
@@ -94,9 +96,9 @@ def gp_ucb(
 @checked_names
 def igp_ucb(
     domain: Domain,
-    kernel: Kernel,
+    kernel: Kernel | Fitted,
     *,
-    noise_variance: float,
+    noise_variance: float | None = None,
     rkhs_bound: float | None = None,
     noise_std: float | None = None,
     delta: float = 0.1,
@@ -118,8 +120,9 @@ def igp_ucb(
     Args:
         domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
-            the action first.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
+            the action first. Or `Fitted`: hyperparameters from the data, and no guarantee.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
+            kernel is `Fitted`, which finds it from the data.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
@@ -154,7 +157,7 @@ def igp_ucb(
     width = published_width("igp_ucb", ChowdhuryGopalan, width, rkhs_bound, noise_std, delta)
     return OptimisticStrategy(
         domain,
-        make_model(domain, kernel, noise_variance, mean),
+        model_or_fitted("igp_ucb", domain, kernel, noise_variance, mean),
         width,
         pending=pending,
         inflate=inflate,
@@ -170,9 +173,9 @@ def igp_ucb(
 @checked_names
 def ec_gp_ucb(
     domain: Domain,
-    kernel: Kernel,
+    kernel: Kernel | Fitted,
     *,
-    noise_variance: float,
+    noise_variance: float | None = None,
     misspecification: float,
     rkhs_bound: float | None = None,
     noise_std: float | None = None,
@@ -196,8 +199,9 @@ def ec_gp_ucb(
     Args:
         domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
-            the action first.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
+            the action first. Or `Fitted`: hyperparameters from the data, and no guarantee.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
+            kernel is `Fitted`, which finds it from the data.
         misspecification: eps >= 0, the max-norm distance of f to the RKHS ball, in units of f.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
@@ -234,7 +238,7 @@ def ec_gp_ucb(
     width = published_width("ec_gp_ucb", SelfNormalized, width, rkhs_bound, noise_std, delta)
     return OptimisticStrategy(
         domain,
-        make_model(domain, kernel, noise_variance, mean),
+        model_or_fitted("ec_gp_ucb", domain, kernel, noise_variance, mean),
         Enlarged(width, eps),
         pending=pending,
         inflate=inflate,

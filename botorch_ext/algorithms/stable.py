@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.algorithms.arguments import checked_names, published_width
+from botorch_ext.algorithms.arguments import checked_names, model_or_fitted, published_width
 from botorch_ext.algorithms.unknown_hyperparameters import Setting, elimination_width
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
+from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.robust.box_balls import Norm
@@ -24,9 +25,9 @@ Radius = float | Sequence[float] | Tensor
 @checked_names
 def stable_opt(
     domain: Domain,
-    kernel: Kernel,
+    kernel: Kernel | Fitted,
     *,
-    noise_variance: float,
+    noise_variance: float | None = None,
     radius: Radius,
     norm: Norm = "l2",
     rkhs_bound: float | None = None,
@@ -49,8 +50,10 @@ def stable_opt(
     Args:
         domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions; perturbed points stay
             inside.
-        kernel: A GPyTorch kernel with k(x, x) <= 1.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
+        kernel: A GPyTorch kernel with k(x, x) <= 1. Or `Fitted`: hyperparameters from the data, and
+            no guarantee.
+        noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
+            kernel is `Fitted`, which finds it from the data.
         radius: Of the ball of perturbations, at least 0, in the units of the coordinates; or one
             radius for each coordinate.
         norm: Of the ball: "l2" or "linf".
@@ -83,12 +86,10 @@ def stable_opt(
         ValueError: An impossible argument, or no width and not what the published one needs; the
             message names it.
     """
-    ridge = one_number(noise_variance, "noise_variance")
-    models = CandidateModels(kernel, ridge, means=mean, dtype=domain.dtype, device=domain.device)
     width = published_width("stable_opt", SelfNormalized, width, rkhs_bound, noise_std, delta)
     return StableStrategy(
         domain,
-        models,
+        model_or_fitted("stable_opt", domain, kernel, noise_variance, mean, _one_candidate),
         width,
         radius=radius,
         norm=norm,
@@ -191,4 +192,12 @@ def he_stable_opt(
         seed=seed,
         initial=initial,
         num_initial=num_initial,
+    )
+
+
+def _one_candidate(
+    domain: Domain, kernel: Kernel, noise_variance: float, mean: PriorMean | None
+) -> CandidateModels:
+    return CandidateModels(
+        kernel, noise_variance, means=mean, dtype=domain.dtype, device=domain.device
     )

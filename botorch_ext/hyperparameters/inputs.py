@@ -61,6 +61,14 @@ class Inputs(Immutable):
         return columns.to(self.actions.device)
 
     @property
+    def sides(self) -> Tensor | None:
+        """``num_columns``: what 1 in each feature is in the units of its column; None where columns
+        are logarithmic or categories."""
+        if any(box.log or box.categories for box in self._boxes):
+            return None
+        return torch.cat([box.without_steps().stretch(box.lower) for box in self._boxes])
+
+    @property
     def is_recordable(self) -> bool:
         """Whether features can be a part of a CUDA graph."""
         return all(box.is_plain for box in self._boxes)

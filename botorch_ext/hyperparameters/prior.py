@@ -25,7 +25,8 @@ class Prior(Immutable):
         spread: Standard deviation of log lengthscales.
         noise_location: Median of the log noise variance.
         noise_spread: Standard deviation of the log noise variance.
-        smoothness_spread: Standard deviation of the log odds of smoothness, whose median is 0.
+        smoothness_location: Median of the log odds of smoothness.
+        smoothness_spread: Standard deviation of the log odds of smoothness.
         lengthscales: The range they are truncated to.
         noise: The range the noise variance is truncated to.
         smoothness: The range of smoothness, inside (0, 1).
@@ -35,6 +36,7 @@ class Prior(Immutable):
     spread: float = math.sqrt(3)
     noise_location: float = -5.0
     noise_spread: float = 1.0
+    smoothness_location: float = -2.0
     smoothness_spread: float = 3.0
     lengthscales: tuple[float, float] = (0.025, 1000.0)
     noise: tuple[float, float] = (1e-4, 4.0)
@@ -43,7 +45,13 @@ class Prior(Immutable):
     def moments(self, dim: int, like: Tensor) -> tuple[Tensor, Tensor]:
         """Means and standard deviations of d log lengthscales, the log noise variance and the log
         odds of smoothness, ``d + 2`` each, before truncation."""
-        mean = _row(dim, self.location + math.log(dim) / 2, self.noise_location, 0.0, like)
+        mean = _row(
+            dim,
+            self.location + math.log(dim) / 2,
+            self.noise_location,
+            self.smoothness_location,
+            like,
+        )
         spread = _row(dim, self.spread, self.noise_spread, self.smoothness_spread, like)
         return mean, spread
 

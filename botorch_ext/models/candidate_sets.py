@@ -163,7 +163,11 @@ class NamedSets(ABC):
 
     @classmethod
     def from_posterior_samples(
-        cls, model: GPyTorchModel, num_models: int | None = None, seed: int = 0
+        cls,
+        model: GPyTorchModel,
+        num_models: int | None = None,
+        seed: int = 0,
+        conditioned: bool = True,
     ) -> Self:
         """One model for each draw of the hyperparameters of a BoTorch model, without data: kernel,
         noise variance and constant prior mean.
@@ -176,10 +180,17 @@ class NamedSets(ABC):
         Args:
             model: A fully Bayesian model fitted by MCMC, such as `SaasFullyBayesianSingleTaskGP`,
                 or a model with priors on its hyperparameters, such as `SingleTaskGP`, which are
-                then drawn from these priors (given their constraints), whatever it was fitted to.
-            num_models: Draws to use: of MCMC draws, evenly thinned, all if None; of priors 16 if
+                then drawn from these priors (given their constraints) and resampled by the marginal
+                likelihood of its data, whatever it was fitted to: some draws may come twice.
+            num_models: Draws to use: of MCMC draws, evenly thinned, all if None; of others 16 if
                 None.
             seed: Of the draws from priors.
+            conditioned: False for draws from the priors alone, as a prior over models should be
+                that is told the same data again.
+
+        Warns:
+            PriorDrawsWarning: A model with priors and without data; or so few draws bear its data
+                that those used are worth less than a quarter of their number.
 
         Raises:
             ValueError: A model that is not fitted, without draws and priors, with several outputs,
@@ -187,7 +198,7 @@ class NamedSets(ABC):
                 (or input transforms with kernels other than RBF and Matern), or fewer draws than
                 ``num_models``.
         """
-        draws = hyperparameter_draws(model, num_models, seed)
+        draws = hyperparameter_draws(model, num_models, seed, conditioned)
         kernels, noise, constants = zip(*draws, strict=True)
         candidates = candidate_list(
             list(kernels),

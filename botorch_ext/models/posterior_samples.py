@@ -1,7 +1,8 @@
-"""Posterior samples of the hyperparameters of BoTorch models, or draws from their priors."""
+"""Posterior samples of the hyperparameters of BoTorch models."""
 
 from __future__ import annotations
 
+import warnings
 from copy import deepcopy
 from typing import Any
 
@@ -25,10 +26,14 @@ from gpytorch.priors import Prior
 from torch import Tensor
 
 from botorch_ext.checks import whole_number
+from botorch_ext.exceptions import PriorDrawsWarning
 from botorch_ext.kernels.batching import selected_kernel
 from botorch_ext.kernels.structure import composition, plain_kernel, set_lengthscale
 
 _NUM_PRIOR_DRAWS = 16
+# Draws from priors that the data choose among, at least, and the share of the chosen ones that must
+# be worth a draw each.
+_NUM_WEIGHED, _LEAST_SHARE = 512, 0.25
 # A prior that gives this many values outside the constraint of its parameter contradicts it.
 _MOST_TRIES = 1000
 
@@ -40,13 +45,16 @@ Draw = tuple[Kernel, Tensor, Tensor]
 
 
 @torch.no_grad()
-def hyperparameter_draws(model: GPyTorchModel, num_models: int | None, seed: int) -> list[Draw]:
+def hyperparameter_draws(
+    model: GPyTorchModel, num_models: int | None, seed: int, conditioned: bool = True
+) -> list[Draw]:
     """Draws in the units of the untransformed inputs and observations.
 
     Args:
         model: As in `CandidateModels.from_posterior_samples`.
         num_models: How many.
         seed: Of draws from priors.
+        conditioned: Whether these are weighed by the data of the model.
     """
     if num_models is not None:
         num_models = whole_number(num_models, "num_models", least=1)
@@ -58,12 +66,17 @@ def hyperparameter_draws(model: GPyTorchModel, num_models: int | None, seed: int
         )
     if model.num_outputs != 1:
         raise ValueError(f"model must have one output, got {model.num_outputs}")
-    like: Tensor = model.train_targets  # pyright: ignore
+    targets: Any = model.train_targets
+    like: Tensor = next(kernel.parameters()) if targets is None else targets
     to_units = _units(model, like)
     if kernel.batch_shape:
         draws = _mcmc_draws(model, kernel, like, num_models)
     else:
-        draws = _prior_draws(model, num_models or _NUM_PRIOR_DRAWS, seed, like)
+        num_models = num_models or _NUM_PRIOR_DRAWS
+        if conditioned:
+            draws = _conditioned_draws(model, num_models, seed, like)
+        else:
+            draws = _prior_draws(model, num_models, seed, like)
     return [to_units(*draw) for draw in draws]
 
 
@@ -86,6 +99,48 @@ def _mcmc_draws(model: Any, kernel: Kernel, like: Tensor, num_models: int | None
         (deepcopy(selected_kernel(plain, i)), noise[i, 0].clone().to(like), constants[i].clone())
         for i in kept
     ]
+
+
+def _conditioned_draws(model: Any, num_models: int, seed: int, like: Tensor) -> list[Draw]:
+    """Draws from the posterior given the data of the model: many draws from the prior, resampled by
+    the marginal likelihood."""
+    if model.train_targets is None or not len(model.train_targets):
+        message = "model has no data: its hyperparameters are drawn from their priors"
+        warnings.warn(message, PriorDrawsWarning, stacklevel=5)
+        return _prior_draws(model, num_models, seed, like)
+    draws = _prior_draws(model, max(_NUM_WEIGHED, 8 * num_models), seed, like)
+    was_training = model.training
+    model.eval()  # which transforms the inputs
+    X, y = model.train_inputs[0], model.train_targets
+    model.train(was_training)
+    evidence = torch.stack([_evidence(draw, X, y) for draw in draws])
+    weights = evidence.double().softmax(dim=0).nan_to_num(0.0).cpu()
+    effective = 0.0 if not weights.any() else float(1 / weights.square().sum())
+    if effective < max(2.0, num_models * _LEAST_SHARE):
+        message = (
+            f"model has data that next to no draw from its priors explains: {num_models} draws are "
+            f"worth {effective:.3g}; a fully Bayesian model fitted by MCMC has better ones"
+        )
+        warnings.warn(message, PriorDrawsWarning, stacklevel=5)
+    if not effective:
+        return draws[:num_models]
+    # Systematic: one offset for all, so that a draw comes as often as it weighs, to within one.
+    offset = torch.rand((), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    places = (torch.arange(num_models, dtype=torch.float64) + offset) / num_models
+    rows = torch.searchsorted(weights.cumsum(dim=0), places).clamp_max(len(draws) - 1)
+    # A draw that comes twice is copied: what follows changes kernels in place.
+    return [(deepcopy(draws[row][0]), *draws[row][1:]) for row in rows.tolist()]
+
+
+def _evidence(draw: Draw, X: Tensor, y: Tensor) -> Tensor:
+    """log p(y) up to a constant, -inf where rounding leaves no factor."""
+    kernel, noise, constant = draw
+    K = kernel(X).to_dense().clone()
+    K.diagonal().add_(noise)
+    L, failed = torch.linalg.cholesky_ex(K)
+    z = torch.linalg.solve_triangular(L, (y - constant).unsqueeze(-1), upper=False)
+    value = -0.5 * z.square().sum() - L.diagonal().log().sum()
+    return torch.where((failed == 0) & value.isfinite(), value, -torch.inf)
 
 
 def _prior_draws(model: Any, num_models: int, seed: int, like: Tensor) -> list[Draw]:

@@ -77,6 +77,7 @@ class Strategy(ABC):
         self.warnings: list[str] = []
         # Those that are yet to be raised.
         self._unraised: list[tuple[str, type[Warning]]] = []
+        self._noted: set[type[Warning]] = set()
         space = as_context_space(context_domain)
         if space is not None and space.domain is not None:
             require_same_kind(space.domain.like, domain.like, "context_domain")
@@ -368,6 +369,11 @@ class Strategy(ABC):
         taken, self._unraised = self._unraised, []
         return taken
 
+    def expect(self, category: type[Warning]) -> None:
+        """Warnings of this category are not raised, nor reported: whoever made the strategy knows
+        of them."""
+        self._noted.add(category)
+
     # --- for subclasses ---------------------------------------------------------------------------
 
     @abstractmethod
@@ -403,6 +409,12 @@ class Strategy(ABC):
         """A warning: it goes into the report at once, and is raised after the event."""
         self.warnings.append(message)
         self._unraised.append((message, category))
+
+    def _note_once(self, message: str, category: type[Warning]) -> None:
+        """As `_note`, the first of a category alone."""
+        if category not in self._noted:
+            self._noted.add(category)
+            self._note(message, category)
 
     def _raise_warnings(self) -> None:
         while self._unraised:  # a filter can make a warning an error

@@ -58,6 +58,10 @@ class Constant(Width):
         return self.value
 
 
+# An enlargement for misspecification that is so many times the rest of a width drowns it.
+SEVERAL_TIMES = 3.0
+
+
 def as_width(width: Width | float) -> Width:
     """A float becomes a `Constant`; a ValueError for what is neither."""
     return width if isinstance(width, Width) else Constant(one_number(width, "width"))

@@ -99,6 +99,22 @@ def enlarged(width: Width, misspecification: float) -> Width:
     return width
 
 
+def share_of_enlargement(width: Width, t: int, noise_variance: float) -> float:
+    """What of a width is there for misspecification, wherever in it it is `Enlarged`.
+
+    Args:
+        width: Any width.
+        t: As in `Width`.
+        noise_variance: The ridge lambda of the model.
+    """
+    if isinstance(width, Scaled):
+        return width.factor * share_of_enlargement(as_width(width.width), t, noise_variance)
+    if not isinstance(width, Enlarged):
+        return 0.0
+    own = width.misspecification * math.sqrt(t / noise_variance)
+    return own + share_of_enlargement(as_width(width.width), t, noise_variance)
+
+
 def enlargement(misspecification: float, t: int, noise_variance: Tensor) -> Tensor:
     """eps sqrt(t)/sqrt(lambda): Bogunovic and Krause 2021, eq. 15."""
     return misspecification * math.sqrt(t) / noise_variance.sqrt()

@@ -63,6 +63,22 @@ def _by_name(method: str, **fixed: Any) -> Make:
     return make
 
 
+def _fitted(method: str, **fixed: Any) -> Make:
+    """Fits at some of the questions only."""
+
+    def make(place: Place, **options: Any) -> strategies.Strategy:
+        return getattr(algorithms, method)(
+            place.domain(),
+            bx.Fitted(every=2),
+            width=2.0,
+            **fixed,
+            **place.options(),
+            **options,
+        )
+
+    return make
+
+
 def _cgp_ucb(**fixed: Any) -> Make:
     def make(place: Place, **options: Any) -> strategies.Strategy:
         return algorithms.cgp_ucb(
@@ -180,7 +196,7 @@ class Entry:
         fewer."""
         if not self.place.is_box or self.method in QUICK:
             return 44
-        return 10 if self.method in ("stable_opt", "he_stable_opt") else 22
+        return 10 if self.method.partition(",")[0] in ("stable_opt", "he_stable_opt") else 22
 
     def make(self, seed: int = 0) -> strategies.Strategy:
         """A strategy without events."""
@@ -225,6 +241,9 @@ METHODS: dict[str, Make] = {
     "integrated_ei": _integrated_ei,
     "random": _random,
     "contextwise": _contextwise,
+    "gp_ucb, fitted": _fitted("gp_ucb"),
+    "ec_gp_ucb, fitted": _fitted("ec_gp_ucb", misspecification=0.05),
+    "stable_opt, fitted": _fitted("stable_opt", radius=0.3),
 }
 
 
@@ -288,6 +307,10 @@ ENTRIES = [
     *_over("integrated_ei", PLACES),
     *_over("random", PLACES),
     *_over("contextwise", CONTEXTS, TWO),
+    *_over("gp_ucb, fitted", PLACES, TWO),
+    *_over("gp_ucb, fitted", ("set", "box"), ("ignore", "inflate", "censor")),
+    *_over("ec_gp_ucb, fitted", FEW, ("hallucinate",)),
+    *_over("stable_opt, fitted", ("set, started", "line"), ("hallucinate",)),
 ]
 
 

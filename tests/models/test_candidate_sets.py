@@ -1,6 +1,7 @@
 """Sets of models by name: what is in them, against kernels made by hand."""
 
 import math
+from copy import deepcopy
 from itertools import combinations
 
 import numpy
@@ -21,10 +22,12 @@ from gpytorch.kernels import (
     RBFKernel,
     ScaleKernel,
 )
-from gpytorch.means import ConstantMean
+from gpytorch.means import ConstantMean, ZeroMean
+from gpytorch.priors import LogNormalPrior
 from torch.testing import assert_close
 
 from botorch_ext import CandidateModels
+from botorch_ext.exceptions import PriorDrawsWarning
 from botorch_ext.kernels import AdditiveKernel
 from botorch_ext.models import KernelGP
 from tests.helpers import tolerance
@@ -309,13 +312,14 @@ def test_prior_draws_are_models_with_these_hyperparameters(name):
     state = torch.random.get_rng_state()
     model = single_task(**kwargs).eval()
     before = model.covar_module.lengthscale.clone()
-    models = CandidateModels.from_posterior_samples(model, 5, seed=3)
+    models = CandidateModels.from_posterior_samples(model, 5, 3, conditioned=False)
     assert torch.equal(torch.random.get_rng_state(), state)
     assert_close(model.covar_module.lengthscale, before)
-    again = CandidateModels.from_posterior_samples(model, 5, seed=3)
+    again = CandidateModels.from_posterior_samples(model, 5, 3, conditioned=False)
     assert_close(models.noise_variance, again.noise_variance)
     # The same draws in the units of the model, one after another.
-    plain = CandidateModels.from_posterior_samples(single_task(outcome_transform=None), 5, seed=3)
+    alone = single_task(outcome_transform=None)
+    plain = CandidateModels.from_posterior_samples(alone, 5, 3, conditioned=False)
     models.add(draw(12, 1), 2 + 3 * values(3, 12))
     Z = draw(5, 2)
     mean, std = models.mean_and_std(Z)
@@ -335,12 +339,67 @@ def test_prior_draws_are_models_with_these_hyperparameters(name):
 
 
 def test_prior_draws_follow_the_prior():
-    models = CandidateModels.from_posterior_samples(single_task(outcome_transform=None), 400)
+    alone = single_task(outcome_transform=None)
+    models = CandidateModels.from_posterior_samples(alone, 400, conditioned=False)
     prior = single_task().covar_module.lengthscale_prior
     draws = models.parts[0].model.kernel.lengthscale.flatten().log()
     error = 4 * prior.scale.item() / math.sqrt(len(draws))
     assert abs(draws.mean().item() - prior.loc.item()) < error
     assert len(CandidateModels.from_posterior_samples(single_task())) == 16
+
+
+def one_lengthscale(n=10, **kwargs):
+    """A GP whose only unknown number is the lengthscale, and its data."""
+    g = torch.Generator().manual_seed(4)
+    X = torch.rand(n, 1, generator=g, dtype=torch.float64)
+    Y = (4 * X).sin() + 0.1 * torch.randn(n, 1, generator=g, dtype=torch.float64)
+    kernel = RBFKernel(lengthscale_prior=LogNormalPrior(0.0, 1.0)).double()
+    likelihood = single_likelihood()
+    likelihood.noise = 0.01
+    options = {"covar_module": kernel, "likelihood": likelihood, "mean_module": ZeroMean()}
+    return SingleTaskGP(X, Y, outcome_transform=None, **options, **kwargs), X, Y[:, 0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_draws_are_those_of_the_posterior_given_the_data(seed):
+    """Beside the posterior of the lengthscale on a grid, which is far from the prior."""
+    model, X, y = one_lengthscale()
+    grid = torch.linspace(-4, 3, 1401, dtype=torch.float64)
+    squares = (X - X.mT).square()
+    K = (-squares / (2 * (2 * grid).exp()[:, None, None])).exp()
+    K = K + 0.01 * torch.eye(len(y), dtype=torch.float64)
+    quadratic = torch.linalg.solve(K, y.expand(len(K), -1).unsqueeze(-1)).squeeze(-1) @ y
+    log_posterior = -0.5 * (quadratic + torch.logdet(K) + grid.square())
+    weights = log_posterior.softmax(dim=0)
+    mean = float(weights @ grid)
+    std = float((weights @ (grid - mean).square()).sqrt())
+    models = CandidateModels.from_posterior_samples(model, 64, seed=seed)
+    draws = models.parts[0].model.kernel.lengthscale.flatten().log()
+    assert abs(mean) > 3 * std / 2  # the prior is elsewhere
+    # 512 draws from the prior, of which some 150 count.
+    assert abs(float(draws.mean()) - mean) < 5 * std / math.sqrt(100)
+    assert 0.6 * std < float(draws.std()) < 1.5 * std
+
+
+def test_draws_that_do_not_bear_the_data_are_warned_of():
+    """Of draws over many orders of magnitude next to none predicts 60 observations."""
+    model, _, _ = one_lengthscale(60)
+    prior = LogNormalPrior(-2.0, 30.0)
+    model.covar_module.register_prior("lengthscale_prior", prior, "lengthscale")
+    CandidateModels.from_posterior_samples(model, 16, conditioned=False)
+    with pytest.warns(PriorDrawsWarning, match="16 draws are worth "):
+        CandidateModels.from_posterior_samples(model, 16)
+
+
+def test_a_model_without_data_gives_draws_from_its_priors_and_says_so():
+    model, _, _ = one_lengthscale()
+    empty = deepcopy(model)
+    empty.train_inputs, empty.train_targets = None, None
+    with pytest.warns(PriorDrawsWarning, match="model has no data"):
+        models = CandidateModels.from_posterior_samples(empty, 5, seed=3)
+    plain = CandidateModels.from_posterior_samples(model, 5, seed=3, conditioned=False)
+    expected = plain.parts[0].model.kernel.lengthscale
+    assert_close(models.parts[0].model.kernel.lengthscale, expected)
 
 
 def bad_models():

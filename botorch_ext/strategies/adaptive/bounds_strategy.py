@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any, TypedDict
@@ -11,7 +12,13 @@ from torch import Tensor
 
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
-from botorch_ext.exceptions import AllModelsRejectedWarning
+from botorch_ext.exceptions import (
+    AllModelsRejectedWarning,
+    EnlargementWarning,
+    LengthscaleWarning,
+    PriorScaleWarning,
+)
+from botorch_ext.hyperparameters.fitted import Fitted, Hyperparameters
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
@@ -20,11 +27,15 @@ from botorch_ext.strategies.adaptive.bounds import Bounds, Models
 from botorch_ext.strategies.adaptive.judges import Judge
 from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy, PendingRows
 from botorch_ext.strategies.adaptive.predictions import Play, Prediction, ToldOnly
+from botorch_ext.strategies.adaptive.refits import Refits
 from botorch_ext.strategies.adaptive.searches import Highest, Search, Turn
 from botorch_ext.strategies.admission import probes_of
 from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.cautions import LOOKS, odd_lengthscales, odd_scale
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.widths import Width, as_tensor_like, as_width
+from botorch_ext.widths.base import SEVERAL_TIMES
+from botorch_ext.widths.composed import share_of_enlargement
 
 
 class BoundsOptions(TypedDict, total=False):
@@ -61,13 +72,15 @@ class BoundsStrategy(Strategy):
     ask is given a context, and the maximum is that over the actions there (CGP-UCB, Krause and Ong
     2011, eq. 2).
 
-    ``info`` of a trial has what `Prediction` says and, on a finite set, the row as ``index``.
+    ``info`` of a trial has what `Prediction` says and, on a finite set, the row as ``index``; with
+    a `Fitted` kernel also, where hyperparameters were fitted before it was chosen, these as
+    ``fit``: lengthscales in sides of the domain, the rest in units of the observations.
 
     Args:
         domain: A `Box` or a `FiniteSet`, of actions.
         model: A `KernelGP`, or `CandidateModels`; it is copied, and data it holds count as steps.
             They may lie outside the domain, so `best` chooses among the points of the study and of
-            ``initial`` alone.
+            ``initial`` alone. Or `Fitted`: a model whose hyperparameters come from the data.
         width: The confidence width, or a number, for all models; or one for each.
         search: What is chosen by the bounds; the highest upper bound if None.
         judge: What is learnt about the models; nothing if None.
@@ -91,13 +104,19 @@ class BoundsStrategy(Strategy):
     Warns:
         KernelBoundWarning: k(x, x) of a model exceeds 1 somewhere on the domain; with contexts of
             which no domain is known, at an asked point.
+        LengthscaleWarning: A lengthscale of every model is under a twentieth or over twenty times
+            the side of the domain.
+        EnlargementWarning: Misspecification adds more than three times the rest of a width.
+        PriorScaleWarning: 8, 16, 32 or 64 observations of a single model contradict its scale: they
+            are more than 3 or less than a tenth of its standard deviations away from its mean. On
+            a GPU nobody looks.
         AllModelsRejectedWarning: Every model is refuted. The last one stays.
     """
 
     def __init__(
         self,
         domain: Domain,
-        model: KernelGP | CandidateModels,
+        model: KernelGP | CandidateModels | Fitted,
         width: Width | float | Sequence[Width | float],
         *,
         search: Search | None = None,
@@ -117,6 +136,12 @@ class BoundsStrategy(Strategy):
         super().__init__(domain, seed, initial, num_initial, context_domain)
         policy = PendingPolicy(pending, inflate, minimum, timeout)
         probes = probes_of(domain, self.context_space, self.seed)
+        self.refits: Refits | None = None
+        if isinstance(model, Fitted):
+            if judge is not None:
+                raise ValueError("models must be fixed where they are judged, got Fitted")
+            self.refits = Refits(model, domain, self.context_space)
+            model = self.refits.model(self.refits.current, probes)
         models = _checked_models(model, probes)
         self.width = _checked_widths(width, models)
         self.judge = Judge() if judge is None else judge
@@ -126,11 +151,9 @@ class BoundsStrategy(Strategy):
         if isinstance(domain, FiniteSet) and self.context_space is None:
             if isinstance(model, KernelGP) and model.has_transforms:
                 raise ValueError("model must not have input or outcome transforms on a FiniteSet")
-            posterior = models.on(domain.points, domain.shard)
             rows = [] if self.initial is None else domain.index(self.initial[0]).tolist()
             self._initial_data_rows: list[int] = rows
-        else:
-            posterior = deepcopy(models)
+        posterior = self._on_domain(models)
         # Of all models so far, and how many there were when each trial was asked.
         self.names: list[str] = list(models.names)
         self.num_known: list[int] = []
@@ -138,16 +161,25 @@ class BoundsStrategy(Strategy):
         self.alive: list[int] = list(range(models.num_models))
         # What was chosen last: it needs no check.
         self._decided: dict[str, Any] | None = None
+        # The rows in the models of the fit it was chosen by, until the next event.
+        self._refitted: PendingRows[Models] | None = None
         # From the place of a model to the number of observations that refuted it.
         self.rejected: dict[int, int] = {}
         self.all_rejected_at: int | None = None
+        widths = [self.width] if isinstance(self.width, Width) else self.width
+        # Of all models, where a width is enlarged: numbers, so that no step asks the device.
+        self._noise: list[float] = []
+        if any(share_of_enlargement(own, 1, 1.0) for own in widths):
+            self._noise = models.noise_variance.tolist()
         if len(probes):
             self._note_large_kernels(models.largest_variances(probes))
+            self._note_lengthscales(models, probes)
             self._raise_warnings()
         if self.initial is not None:
             posterior.add(*self.initial)
         self._num_data_before = posterior.num_observations
         self._rows: PendingRows[Models] = PendingRows(posterior, policy)
+        self._restart()
         self._grow()
 
     # --- what is known ----------------------------------------------------------------------------
@@ -267,6 +299,8 @@ class BoundsStrategy(Strategy):
             "inflated": rows.policy.inflate,
             "told_too_late": list(rows.told_too_late),
         }
+        if self.refits is not None:
+            summary["fit"] = self.refits.summary()
         return summary
 
     # --- for subclasses ---------------------------------------------------------------------------
@@ -284,7 +318,11 @@ class BoundsStrategy(Strategy):
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         # Brings the models up to date with the events: `posterior` is the same before and after.
         self._rows.enter_newest()
-        bounds = self._bounds(self._rows.posterior, choices.context)
+        rows, fit = self._rows, {}
+        if self.refits is not None and self.refits.is_due(self.num_data):
+            numbers = self.refits.fit(*self._data())
+            rows, fit = self._rows_with(numbers), {"fit": numbers.record()}
+        bounds = self._bounds(rows.posterior, choices.context)
         turn = Turn(
             self.domain,
             choices,
@@ -299,7 +337,8 @@ class BoundsStrategy(Strategy):
         info = pick.info | self._record(bounds, pick.model, place, pick.numbers)
         if pick.opponent is not None:
             info["pessimistic"] = self._record(bounds, pick.opponent, place)
-        self._decided = info
+        info |= fit
+        self._decided, self._refitted = info, rows if fit else None
         return pick.x, info
 
     def _bounds(self, posterior: Models, context: Tensor | None = None) -> Bounds:
@@ -347,6 +386,46 @@ class BoundsStrategy(Strategy):
         numbers = [as_tensor_like(value, mean) for value in (own(t, told), own.offset(t, told))]
         return Prediction(id, *torch.stack([mean, std, *numbers]).tolist())
 
+    # --- fits -------------------------------------------------------------------------------------
+
+    def _on_domain(self, models: CandidateModels) -> Models:
+        if isinstance(self.domain, FiniteSet) and self.context_space is None:
+            return models.on(self.domain.points, self.domain.shard)
+        return deepcopy(models)
+
+    def _data(self) -> tuple[Tensor, Tensor]:
+        """The joint rows and the values that models know, without those told too late."""
+        X, Y = self.evaluated()
+        late = set(self._rows.told_too_late)
+        if late:
+            before = len(Y) - len(self.history.values)
+            kept = [before + i for i, id in enumerate(self.history.values) if id not in late]
+            kept = [*range(before), *kept]
+            X, Y = X[kept], Y[kept]
+        return X, Y
+
+    def _rows_with(self, numbers: Hyperparameters) -> PendingRows[Models]:
+        """The rows, pending ones as well, in models of these hyperparameters."""
+        refits: Any = self.refits
+        posterior = self._on_domain(CandidateModels.of(refits.model(numbers, self._data()[0])))
+        values = [] if self.initial is None else self.initial[1].tolist()
+        return self._rows.moved_to(posterior, values, self.history)
+
+    def _restart(self) -> None:
+        """Before the first fit the mode of the prior is in units of what is observed so far."""
+        if self.refits is not None and not self.refits.num_fits:
+            self.refits.current = self.refits.before_any(self._data()[1])
+            self._rows = self._rows_with(self.refits.current)
+
+    def _adopt(self, trial: Trial, refitted: PendingRows[Models] | None) -> None:
+        """Goes over to the fit of a trial, whose rows are there where it was asked just now."""
+        refits: Any = self.refits
+        numbers = refits.checked(trial.info, self.num_data, f"info of trial {trial.id}")
+        if numbers is not None:
+            known = trial.info is self._decided and refitted is not None
+            self._rows = refitted if known else self._rows_with(numbers)  # pyright: ignore
+            refits.adopt(numbers, self.num_data)
+
     # --- the fold ---------------------------------------------------------------------------------
 
     def _check_event(self, event: Event) -> None:
@@ -360,7 +439,10 @@ class BoundsStrategy(Strategy):
 
     def _check_played(self, trial: Trial) -> None:
         """A ValueError where a recorded trial is none that the method asks now."""
-        self._check_prediction(trial.info, f"info of trial {trial.id}")
+        name = f"info of trial {trial.id}"
+        self._check_prediction(trial.info, name)
+        if self.refits is not None:
+            self.refits.checked(trial.info, self.num_data, name)
 
     def _check_prediction(self, record: Any, name: str) -> None:
         Prediction.check_record(record, name, self.judge.needs_predictions)
@@ -370,14 +452,23 @@ class BoundsStrategy(Strategy):
             )
 
     def _absorb(self, event: Event) -> None:
+        refitted, self._refitted = self._refitted, None
         if isinstance(event, Asked):
             self._rows.enter_newest()
+            if self.refits is not None and event.trial.id >= len(self._initial_points):
+                self._adopt(event.trial, refitted)
+            if self._noise and event.trial.id >= len(self._initial_points):
+                self._note_enlargement(event.trial.info)
             if self._looks_at_kernel_later and not self.warnings:
                 self._note_large_kernels(self._largest)
             known = len(self.names)
             self._grow()
             self.num_known.append(known)
         is_datum = self._rows.absorb(event, self.history)
+        if is_datum and self.num_data & (self.num_data - 1) == 0:  # now and then
+            self._restart()
+        if is_datum and self.num_data in LOOKS:
+            self._note_scale()
         if is_datum and isinstance(event, Told) and event.id >= len(self._initial_points):
             trial = self.history.trials[event.id]
             for model in self.judge.learn(trial, event.value, self):
@@ -385,6 +476,8 @@ class BoundsStrategy(Strategy):
 
     def _grow(self) -> None:
         added = self._rows.posterior.grow(self.next_step)
+        if added and self._noise:
+            self._noise += self._rows.posterior.noise_variance[-len(added) :].tolist()
         self.alive += range(len(self.names), len(self.names) + len(added))
         self.names += added
 
@@ -403,8 +496,50 @@ class BoundsStrategy(Strategy):
             self._note(message, AllModelsRejectedWarning)
 
     def _note_large_kernels(self, largest: Tensor) -> None:
+        if self.refits is not None:  # k(x, x) is then in squared units of the observations
+            return
         for id, value in zip(self.alive, largest.tolist(), strict=True):
             self._note_large_kernel(value, f" ({self.names[id]})" if len(self.names) > 1 else "")
+
+    def _note_lengthscales(self, models: CandidateModels, probes: Tensor) -> None:
+        if self.refits is not None:  # which finds what the data say
+            return
+        first = models.parts[0].model  # one with transforms is alone
+        kernels = [part.model.kernel for part in models.parts]
+        said = odd_lengthscales(kernels, first.transform_inputs(probes))
+        if said is not None:
+            self._note_once(said, LengthscaleWarning)
+
+    def _note_enlargement(self, info: dict[str, Any]) -> None:
+        """Looks at the width of a trial, with the rows it was chosen by."""
+        posterior, id = self._rows.posterior, info["model"]
+        own = self.width if isinstance(self.width, Width) else self.width[id]
+        noise = self._noise[id] if self.refits is None else self.refits.current.noise_variance
+        enlargement = share_of_enlargement(own, posterior.num_observations + 1, noise)
+        width = info["width"]
+        if self._rows.policy.inflate and enlargement:
+            width /= math.exp(posterior.pending_information_gain()[self.alive.index(id)])
+        rest = width - enlargement
+        if enlargement > SEVERAL_TIMES * rest > 0:
+            self._note_once(
+                f"misspecification adds {enlargement:.3g} to a width of {rest:.3g}: "
+                "bounds then tell little but where nothing was observed; a larger noise_variance "
+                "makes it less",
+                EnlargementWarning,
+            )
+
+    def _note_scale(self) -> None:
+        model: Any = self._rows.posterior.parts[0].model
+        fixed = len(self.names) == 1 and self.refits is None
+        # A look would stop the host, which waits for a GPU once a step.
+        if (
+            fixed
+            and not getattr(model, "has_transforms", False)
+            and not model.noise_variance.is_cuda
+        ):
+            said = odd_scale(model, *self._data())
+            if said is not None:
+                self._note_once(said, PriorScaleWarning)
 
     # --- means ------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from botorch_ext.domains import Domain
+from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
 from botorch_ext.widths import Width
@@ -16,7 +17,7 @@ class OptimisticStrategy(BoundsStrategy):
 
     Args:
         domain: A `Box` or a `FiniteSet`, of actions.
-        model: A `KernelGP`; it is copied, and data it holds count as steps.
+        model: A `KernelGP`; it is copied, and data it holds count as steps. Or `Fitted`.
         width: The confidence width, or a number.
         options: The keyword arguments of `BoundsStrategy`.
 
@@ -27,11 +28,11 @@ class OptimisticStrategy(BoundsStrategy):
     def __init__(
         self,
         domain: Domain,
-        model: KernelGP,
+        model: KernelGP | Fitted,
         width: Width | float,
         **options: Unpack[BoundsOptions],
     ) -> None:
-        if not isinstance(model, KernelGP):
+        if not isinstance(model, KernelGP | Fitted):
             raise ValueError(f"model must be a KernelGP, got a {type(model).__name__}")
         super().__init__(domain, model, width, **options)
 

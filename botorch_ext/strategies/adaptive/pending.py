@@ -69,6 +69,9 @@ class Growing(Protocol):
     @property
     def num_observations(self) -> int: ...
 
+    @property
+    def train_inputs(self) -> tuple[Tensor]: ...
+
     def add(self, X: Tensor, Y: Tensor | None) -> None: ...
 
     def set_targets(self, rows: list[int], Y: Tensor) -> None: ...
@@ -121,6 +124,30 @@ class PendingRows(Generic[_Posterior]):
         """These rows where their means are those after all events, else a fork whose means are: a
         row that is only hallucinated leaves means alone."""
         return self.current() if self.policy.pending == "censor" else self
+
+    def moved_to(self, posterior: _Posterior, first: list[float], history: History) -> Self:
+        """These rows in another posterior that has none; all events must have entered.
+
+        Args:
+            posterior: Takes the rows.
+            first: The values of those that belong to no trial.
+            history: Has the values of the others.
+        """
+        new = copy(self)
+        new.posterior, new.ids = posterior, self.ids.copy()
+        late = set(self.told_too_late)
+        values = [
+            self.policy.minimum if id in late else history.values.get(id, self.policy.minimum)
+            for id in self.ids[len(first) :]
+        ]
+        values = [*first, *values]
+        if values:
+            posterior.add(*self.posterior.train_inputs, None)
+        known = {row: value for row, value in enumerate(values) if value is not None}
+        if known:
+            like = posterior.noise_variance
+            posterior.set_targets([*known], like.new_tensor([*known.values()]))
+        return new
 
     @property
     def num_rows(self) -> int:

@@ -12,6 +12,7 @@ from torch import Tensor
 from botorch_ext.domains import Domain, FiniteSet, as_points
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import NoObservationsError
+from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.robust.box_balls import Norm
 from botorch_ext.robust.perturbations import Perturbations
@@ -36,7 +37,8 @@ class StableStrategy(BoundsStrategy):
 
     Args:
         domain: A `Box` or a `FiniteSet`; perturbed points stay inside.
-        models: The candidates. On a finite set ties go to the first point and the first model.
+        models: The candidates, or `Fitted`. On a finite set ties go to the first point and the
+            first model.
         width: The confidence width, or a number, for all models, or one for each, as it is for a
             single well-specified model; changed as `HyperparameterElimination` says where models
             are tested.
@@ -63,7 +65,7 @@ class StableStrategy(BoundsStrategy):
     def __init__(
         self,
         domain: Domain,
-        models: CandidateModels,
+        models: CandidateModels | Fitted,
         width: Width | float | Sequence[Width | float],
         *,
         radius: float | Sequence[float] | Tensor,

@@ -1,0 +1,205 @@
+"""Fitted: a kernel whose hyperparameters come from the data, and the schedule of its fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from botorch_ext.checks import whole_number
+from botorch_ext.hyperparameters.density import Density
+from botorch_ext.hyperparameters.prior import Prior
+from botorch_ext.immutable import Immutable
+from botorch_ext.search.ascent import projected_bfgs
+
+# Observations up to which each new one is reason enough for a fit, and the share of them by which
+# their number must grow from there on.
+_FEW, _GROWTH = 50, 10
+# Where a fit starts besides the mode of the prior and the fit before: a lengthscale in sides of the
+# cube for all columns, and a noise variance.
+_STARTS = ((0.2, 1e-3), (1.0, 0.1))
+# The range of smoothness whose lower end, next to none, is that of a Matern kernel.
+_ROUGH = (1e-12, 0.5)
+# Squares of scales beyond these are no numbers.
+_SCALES = (1e-150, 1e150)
+
+
+@dataclass(frozen=True)
+class Fitted(Immutable):
+    """A Matern 5/2 kernel whose hyperparameters are fitted to the observations: a lengthscale for
+    each column, the noise variance, the variance of f and its mean.
+
+    It goes wherever a method takes a kernel and plays adaptively. Fits are those of the highest
+    posterior density, of standardised observations, made by the first `ask` after the data have
+    grown enough and recorded in the trial that is asked, so that replaying events fits nothing.
+    Before the first fit the hyperparameters are those of the mode of the prior: give ``initial``
+    data or ask for ``num_initial`` points, 8 or so.
+
+    Widths count posterior standard deviations of the fitted model. They are practical ones: with
+    hyperparameters from the same data no guarantee of a published width is left.
+
+    Lengthscales are in sides of the domain, of logarithmic columns in sides of their logarithm;
+    tasks of a `ContextSpace` are categories, as those of a `Box` are.
+
+    Args:
+        prior: Of lengthscales, in sides of the domain, and of the noise variance, in units of the
+            variance of the observations; what it says of smoothness counts for nothing.
+        every: How many new observations make a fit due. None: each one up to 50, from there on a
+            tenth more.
+
+    Raises:
+        ValueError: ``prior`` is no `Prior`, or ``every`` is less than 1.
+    """
+
+    prior: Prior = Prior()  # noqa: RUF009 - which nothing changes
+    every: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.prior, Prior):
+            raise ValueError(f"prior must be a Prior, got {self.prior!r}")
+        if self.every is not None:
+            whole_number(self.every, "every", least=1)
+
+    def num_due(self, num_data: int) -> int:
+        """How many fits were due with so many observations: the first one with two."""
+        if num_data < 2:
+            return 0
+        if self.every is not None:
+            return 1 + (num_data - 2) // self.every
+        number, count = min(num_data, _FEW) - 1, _FEW
+        while (count := count + count // _GROWTH) <= num_data:
+            number += 1
+        return number
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """The numbers of a fitted model, in the units of the observations.
+
+    Args:
+        lengthscales: Of the features, in sides of the unit cube.
+        noise_variance: In squared units.
+        outputscale: k(x, x), in squared units.
+        mean: The constant prior mean.
+    """
+
+    lengthscales: tuple[float, ...]
+    noise_variance: float
+    outputscale: float
+    mean: float
+
+    def record(self) -> dict[str, Any]:
+        """Plain numbers and lists."""
+        return vars(self) | {"lengthscales": list(self.lengthscales)}
+
+    @classmethod
+    def from_record(cls, record: Any, num_lengthscales: int, name: str) -> Self:
+        """What `record` made, or a ValueError that says what is wrong in it.
+
+        Args:
+            record: From elsewhere.
+            num_lengthscales: How many there must be.
+            name: For the message.
+        """
+        expected = {"lengthscales", "noise_variance", "outputscale", "mean"}
+        if not isinstance(record, dict) or record.keys() != expected:
+            raise ValueError(f"{name} must be a dict with {sorted(expected)}, got {record!r}")
+        lengthscales = record["lengthscales"]
+        if not isinstance(lengthscales, list) or len(lengthscales) != num_lengthscales:
+            raise ValueError(
+                f"lengthscales in the {name} must be a list of {num_lengthscales} numbers, got "
+                f"{lengthscales!r}"
+            )
+        numbers = [("lengthscales", value) for value in lengthscales]
+        numbers += [(key, value) for key, value in record.items() if key != "lengthscales"]
+        for key, value in numbers:
+            if type(value) not in (int, float) or not math.isfinite(value):
+                raise ValueError(f"{key} in the {name} must be finite, got {value!r}")
+            if key != "mean" and value <= 0:
+                raise ValueError(f"{key} in the {name} must be positive, got {value!r}")
+        return cls(
+            tuple(lengthscales),
+            *(record[k] for k in ("noise_variance", "outputscale")),
+            mean=record["mean"],
+        )
+
+
+def location_and_scale(Y: Tensor) -> tuple[float, float]:
+    """Mean and standard deviation of observations; where they do not tell one, their size."""
+    if not len(Y):
+        return 0.0, 1.0
+    size = float(Y.abs().max())
+    if size == 0:
+        return 0.0, 1.0
+    relative = Y / size
+    scale = float(relative.std()) if len(Y) > 1 else 0.0
+    if scale < 1e-14:  # all equal, but for rounding
+        return float(relative.mean()) * size, _clamped(size)
+    return float(relative.mean()) * size, _clamped(scale * size)
+
+
+def _clamped(scale: float) -> float:
+    return min(max(scale, _SCALES[0]), _SCALES[1])
+
+
+def prior_mode(prior: Prior, num_lengthscales: int, Y: Tensor) -> Hyperparameters:
+    """The mode of the prior, in the units of observations."""
+    location, _ = prior.moments(num_lengthscales, Y.double())
+    return _in_units(location[:-1], 0.0, *location_and_scale(Y))
+
+
+@torch.no_grad()
+def most_probable(
+    prior: Prior,
+    features: Tensor,
+    Y: Tensor,
+    groups: Tensor | None = None,
+    near: Sequence[float] | None = None,
+) -> Hyperparameters:
+    """The hyperparameters of highest posterior density that ascents from several starts find.
+
+    Args:
+        prior: Of the hyperparameters.
+        features: ``n x p``, of the unit cube.
+        Y: ``n`` observations, two of them different.
+        groups: ``p``: the lengthscale each feature has; None for one each.
+        near: Lengthscales that are a start too, with the noise variance in units of the variance of
+            the observations, such as those of the fit before.
+
+    Returns:
+        In the units of the observations.
+    """
+    mean, scale = location_and_scale(Y.double())
+    rough = replace(prior, smoothness=_ROUGH)
+    density = Density(features.double(), (Y.double() - mean) / scale, rough, groups)
+    lower, upper, odds = density.lower[:-1], density.upper[:-1], density.lower[-1:]
+    side = upper - lower
+
+    def inside(U: Tensor) -> Tensor:
+        held = odds.expand(*U.shape[:-1], 1)
+        return torch.cat([torch.minimum(lower + side * U, upper), held], dim=-1)
+
+    def on_cube(U: Tensor) -> tuple[Tensor, Tensor]:
+        value, gradient = density.value_and_gradient(inside(U))
+        return value, gradient[..., :-1] * side
+
+    d = density.num_lengthscales
+    location, _ = prior.moments(d, lower)
+    starts = [location[:-1], *(lower.new_tensor([a] * d + [b]).log() for a, b in _STARTS)]
+    if near is not None:
+        starts.append(lower.new_tensor(near).log())
+    U = ((torch.stack(starts) - lower) / side).clamp(0, 1)
+    ends, values = projected_bfgs(on_cube, U, 1e-3, 1e-8, 100)
+    best = inside(ends[values.argmax()])
+    constant = float(density.constants(best.unsqueeze(0)))
+    return _in_units(best[:-1], constant, mean, scale)
+
+
+def _in_units(parameters: Tensor, constant: float, mean: float, scale: float) -> Hyperparameters:
+    *lengthscales, noise = parameters.exp().tolist()
+    square = scale**2
+    return Hyperparameters(tuple(lengthscales), noise * square, square, mean + scale * constant)

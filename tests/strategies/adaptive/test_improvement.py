@@ -1,0 +1,214 @@
+"""ImprovementStrategy: what it asks, what it records, and what it does with odd data."""
+
+import math
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+import botorch_ext as bx
+from botorch_ext.exceptions import NoObservationsError
+from botorch_ext.hyperparameters.particles import Particles
+from botorch_ext.strategies import Asked
+from botorch_ext.strategies.events import Trial
+
+BOX = bx.Box([[2.0, -3.0], [5.0, -1.0]])
+FEW = Particles(8)
+
+
+def f(x):
+    return float(torch.sin(2 * x[0]) - (x[-1] + 2) ** 2)
+
+
+def played(steps, domain=BOX, **options):
+    strategy = bx.algorithms.integrated_ei(domain, FEW, **{"num_initial": 3, **options})
+    for _ in range(steps):
+        trial = strategy.ask()
+        strategy.tell(trial.id, f(trial.x))
+    return strategy
+
+
+def test_replay_moves_no_particles(monkeypatch):
+    strategy = played(7)
+    strategy.ask()
+    with monkeypatch.context() as patched:
+        for name in ("started", "moved"):
+            patched.setattr(Particles, name, lambda *_: pytest.fail("particles were moved"))
+        again = bx.algorithms.integrated_ei(BOX, FEW, num_initial=3)
+        again.replay(strategy.events)
+        assert torch.equal(again.ask().x, strategy.ask().x)  # with no more data
+    for each in (again, strategy):
+        each.tell(7, 0.3)
+    assert torch.equal(again.ask().x, strategy.ask().x)
+
+
+def test_the_question_is_the_highest_log_improvement_of_the_dense_models():
+    """Of the recorded particles, by textbook algebra, on a grid."""
+    strategy = played(6)
+    trial = strategy.ask()
+    grid = torch.cartesian_prod(*torch.stack([torch.linspace(a, b, 41) for a, b in BOX.bounds.T]))
+    X, Y = strategy.evaluated()
+    values = dense_log_improvement(trial.info["particles"]["parameters"], X, Y, grid.double())
+    own = dense_log_improvement(trial.info["particles"]["parameters"], X, Y, trial.x[None])
+    assert_close(float(own), trial.info["log_improvement"], rtol=1e-6, atol=1e-6)
+    assert own > values.max() - 1e-6
+
+
+def dense_log_improvement(particles, X, Y, points):
+    U, V = ((Z - BOX.lower) / (BOX.upper - BOX.lower) for Z in (X, points))
+    y = (Y - Y.mean()) / Y.std(correction=0)
+    quartiles = y.quantile(y.new_tensor([0.25, 0.5, 0.75]))
+    assert (y > quartiles[1] - 2 * (quartiles[2] - quartiles[0])).all()  # nothing is squeezed
+    total = torch.zeros(len(points), dtype=torch.float64)
+    for *lengthscales, noise, odds in torch.tensor(particles, dtype=torch.float64):
+        share, scale = odds.sigmoid(), torch.stack(lengthscales).exp()
+
+        def kernel(A, B, share=share, scale=scale):
+            r = torch.cdist(A / scale, B / scale)
+            s = math.sqrt(5) * r
+            return share * (-0.5 * r**2).exp() + (1 - share) * (1 + s + s**2 / 3) * (-s).exp()
+
+        inverse = (kernel(U, U) + noise.exp() * torch.eye(len(U))).inverse()
+        constant = (inverse @ y).sum() / inverse.sum()
+        k = kernel(V, U)
+        mean = constant + k @ inverse @ (y - constant)
+        std = (1 - (k @ inverse * k).sum(dim=-1)).sqrt()
+        best = (constant + kernel(U, U) @ inverse @ (y - constant)).max()
+        z = (mean - best) / std
+        normal = torch.distributions.Normal(0.0, 1.0)
+        total += std * (normal.log_prob(z).exp() + z * normal.cdf(z))
+    return (total / len(particles)).log()
+
+
+def test_pending_trials_are_kept_away_from():
+    strategy = played(6)
+    trials = strategy.ask(5)
+    X = BOX.to_unit(torch.stack([trial.x for trial in trials]))
+    assert torch.pdist(X).min() > 1e-3
+    # Only the first knows something new.
+    assert ["particles" in trial.info for trial in trials] == [True, False, False, False, False]
+    for trial in trials[3:]:
+        strategy.abandon(trial.id)
+    strategy.tell(trials[2].id, 0.1)
+    assert "particles" in strategy.ask().info
+
+
+def test_the_recommendation_is_the_top_of_the_mean():
+    strategy = played(9)
+    x, mean = strategy.recommend()
+    posterior = strategy.posterior
+    assert_close(float(posterior.mean(x[None])), mean)
+    everywhere = torch.cat([BOX.sample(500, 1), strategy.evaluated()[0]])
+    assert posterior.mean(everywhere).max() <= mean + 1e-9
+    assert mean >= strategy.best()[1]
+    with pytest.raises(NoObservationsError, match="recommend"):
+        bx.algorithms.integrated_ei(BOX).recommend()
+
+
+def test_a_study_in_contexts_learns_of_all_of_them():
+    """At a context never seen the recommendation follows the others."""
+    strategy = bx.algorithms.integrated_ei(
+        bx.Box([[0.0], [1.0]]), FEW, num_initial=4, context_domain=bx.Box([[0.0], [1.0]])
+    )
+    for step in range(16):
+        context = torch.tensor([step % 5 / 4], dtype=torch.float64)
+        trial = strategy.ask(context=context)
+        strategy.tell(trial.id, -float((trial.x[0] - context[0]) ** 2))
+    x, _ = strategy.recommend(context=[0.6])
+    assert abs(float(x) - 0.6) < 0.1
+
+
+def test_what_is_not_there_is_not_to_be_improved_on():
+    """With changing actions the incumbent is among those that there are."""
+    strategy = played(6)
+    offered = torch.tensor([[2.2, -2.9], [4.9, -1.1], [2.3, -2.8]], dtype=torch.float64)
+    trial = strategy.ask(actions=offered)
+    assert (offered == trial.x).all(dim=-1).any()
+    assert trial.info["log_improvement"] > math.log(1e-3)
+
+
+# --- odd data -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.7] * 6,
+        [1e12, -1e12, 3e12, 0.0, 1e11, -2e12],
+        [1e-300, 2e-300, 0.0, 3e-300, 1e-300, 0.0],
+        [1e12, 1e12 + 1, 1e12 + 2, 1e12, 1e12 + 5, 1e12],
+    ],
+)
+def test_odd_values_get_a_sensible_question(values):
+    strategy = bx.algorithms.integrated_ei(BOX, FEW, num_initial=3)
+    for value in values:
+        trial = strategy.ask()
+        assert BOX.contains(trial.x).all()
+        assert all(math.isfinite(trial.info.get(name, 0)) for name in ("mean", "std"))
+        strategy.tell(trial.id, value)
+    told, _ = strategy.evaluated()
+    x = strategy.ask().x
+    assert (BOX.to_unit(told) - BOX.to_unit(x)).norm(dim=-1).min() > 1e-6
+    assert math.isfinite(strategy.best()[1])
+
+
+def test_duplicates_and_fewer_data_than_dimensions():
+    box = bx.Box([[0.0] * 9, [1.0] * 9])
+    X = box.sample(2, 0)[[0, 0, 0, 1]]
+    Y = torch.tensor([1.0, 1.0, 1.3, 0.2], dtype=torch.float64)
+    strategy = bx.algorithms.integrated_ei(box, FEW, initial=(X, Y), num_initial=0)
+    trial = strategy.ask()
+    assert box.contains(trial.x).all()
+    assert (trial.x - X).norm(dim=-1).min() > 1e-3
+
+
+@pytest.mark.parametrize("num_pending", [0, 3])
+def test_it_can_be_asked_before_anything_is_told(num_pending):
+    strategy = bx.algorithms.integrated_ei(BOX, FEW, num_initial=0)
+    X = torch.stack([strategy.ask().x for _ in range(num_pending + 1)])
+    assert BOX.contains(X).all()
+    if num_pending:
+        assert torch.pdist(BOX.to_unit(X)).min() > 0.2
+    of_set = bx.algorithms.integrated_ei(bx.FiniteSet(BOX.sample(30, 0)), FEW, num_initial=0)
+    assert len({of_set.ask().info["index"] for _ in range(4)}) == 4
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, None, "high"])
+def test_a_value_that_is_none_is_refused(value):
+    strategy = played(4)
+    trial = strategy.ask()
+    with pytest.raises(ValueError, match="value"):
+        strategy.tell(trial.id, value)
+    assert strategy.pending == [trial.id]
+
+
+# --- recorded trials ------------------------------------------------------------------------------
+
+
+def changed(info, **parts):
+    return {**info, "particles": {**info["particles"], **parts}}
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda info: {**info, "mean": "high"}, "mean"),
+        (lambda info: {k: v for k, v in info.items() if k != "particles"}, "particles"),
+        (lambda info: changed(info, values=[0.0]), "values"),
+        (lambda info: changed(info, parameters=[[math.nan] * 4] * 8), "parameters"),
+        (lambda info: changed(info, parameters="none"), "parameters"),
+        (lambda info: {**info, "particles": 3}, "parameters"),
+    ],
+)
+def test_wrong_records_are_refused_by_name(change, named):
+    strategy = played(5)
+    before = strategy.report()
+    trial = strategy.clone().ask()
+    wrong = Trial(trial.id, trial.x, None, change(trial.info))
+    with pytest.raises(ValueError, match=named):
+        strategy.replay([Asked(wrong)])
+    assert strategy.report() == before
+    strategy.replay([Asked(trial)])
+    again = Trial(trial.id + 1, trial.x, None, trial.info)
+    with pytest.raises(ValueError, match="particles"):
+        strategy.replay([Asked(again)])
