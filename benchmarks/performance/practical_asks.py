@@ -76,11 +76,11 @@ def growth(options: Options) -> list[Row]:
     against = f"d={_DIM}, n={_BASE}"
     sizes = [(n, _DIM) for n in counts] + [(_BASE, dim) for dim in dims]
     rows = [
-        ratio_row(f"the same, d={dim}, n={n}", against, _seconds(n, dim, options), base)
+        ratio_row(f"integrated_ei, d={dim}, n={n}", against, _seconds(n, dim, options), base)
         for n, dim in sizes
     ]
     seconds = _seconds(many, _DIM, options)
-    what = f"the same, d={_DIM}, n={many}: seconds"
+    what = f"integrated_ei, d={_DIM}, n={many}: seconds"
     return [*rows, fact_row(what, "", seconds, f"< {_MOST:g} s", seconds < _MOST)]
 
 

@@ -23,7 +23,7 @@ from benchmarks.practice.library_methods import StrategyLoop
 from benchmarks.practice.optuna_methods import OptunaLoop
 from botorch_ext.strategies import RandomSearch
 
-OURS, REFERENCE, RANDOM = "integrated_ei", "qLogNEI", "random"
+OURS, FITTED, REFERENCE, RANDOM = "integrated_ei", "gp_bucb, fitted", "qLogNEI", "random"
 _SMOKE = Effort(restarts=1, raw_samples=8, draws=8)
 
 
@@ -120,6 +120,9 @@ def _strategy(
 
 METHODS = {
     OURS: _strategy(bx.algorithms.integrated_ei, "revision 1", "box"),
+    FITTED: _strategy(
+        bx.algorithms.gp_bucb, "revision 1", "evaluated", kernel=bx.Fitted(), width=2.0
+    ),
     REFERENCE: _botorch(noisy_improvement),
     RANDOM: _strategy(RandomSearch, "revision 1", "observed"),
     "TPE": _optuna(TPESampler, constant_liar=True),
