@@ -43,7 +43,7 @@ class Estimate:
     Args:
         mean: Below 0, the first method is better.
         error: Of the mean, clustered by problem; NaN for a single one.
-        error_of_runs: Of the mean on these problems.
+        error_of_runs: Of the mean on these problems; NaN where a problem has no two runs of a cell.
         problems: How many.
         runs: How many pairs.
         wins: The share of the pairs where the first method is better, ties counting half.
@@ -110,10 +110,10 @@ def by_cell(pairs: Sequence[Pair]) -> Iterator[tuple[tuple[str, str, float], lis
 
 
 def _variance_of_mean(pairs: Sequence[Pair]) -> float:
-    """Of one problem, from the spread within its cells; 0 where each cell has one pair."""
+    """Of one problem, from the spread within its cells; NaN where each cell has one pair."""
     squares, freedom = 0.0, 0
     for _, few in by_cell(pairs):
         mean = statistics.fmean(pair.value for pair in few)
         squares += sum((pair.value - mean) ** 2 for pair in few)
         freedom += len(few) - 1
-    return squares / freedom / len(pairs) if freedom else 0.0
+    return squares / freedom / len(pairs) if freedom else math.nan

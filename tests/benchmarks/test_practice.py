@@ -340,7 +340,7 @@ def test_users_of_each_method_get_what_it_recommends():
 
 
 def test_standard_errors_are_clustered_by_problem():
-    values = {"Branin": [-1.0, -2.0, -3.0], "Levy4": [0.0, 1.0], "Ackley5": [4.0]}
+    values = {"Branin": [-1.0, -2.0, -3.0], "Levy4": [0.0, 1.0], "Ackley5": [3.0, 5.0]}
     pairs = [
         Pair("sequential", problem, 0.005, seed, value)
         for problem, few in values.items()
@@ -350,9 +350,11 @@ def test_standard_errors_are_clustered_by_problem():
     means = [-2.0, 0.5, 4.0]
     assert found.mean == pytest.approx(statistics.fmean(means))
     assert found.error == pytest.approx(statistics.stdev(means) / math.sqrt(3))
-    assert found.error_of_runs == pytest.approx(math.sqrt(1.0 / 3 + 0.5 / 2) / 3)
-    assert found.wins == pytest.approx(3.5 / 6)
-    assert (found.problems, found.runs) == (3, 6)
+    assert found.error_of_runs == pytest.approx(math.sqrt(1.0 / 3 + 0.5 / 2 + 2.0 / 2) / 3)
+    assert found.wins == pytest.approx(3.5 / 7)
+    assert (found.problems, found.runs) == (3, 7)
+    assert math.isnan(estimate(pairs[:1]).error_of_runs)
+    assert math.isnan(estimate(pairs[:1]).error)
 
 
 def test_the_error_of_runs_leaves_out_what_differs_between_noises():
