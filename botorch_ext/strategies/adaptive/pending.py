@@ -135,11 +135,9 @@ class PendingRows(Generic[_Posterior]):
         """
         new = copy(self)
         new.posterior, new.ids = posterior, self.ids.copy()
-        late = set(self.told_too_late)
-        values = [
-            self.policy.minimum if id in late else history.values.get(id, self.policy.minimum)
-            for id in self.ids[len(first) :]
-        ]
+        told = {id: value for id, value in history.values.items() if id not in self.told_too_late}
+        ids: list[Any] = self.ids[len(first) :]
+        values = [told.get(id, self.policy.minimum) for id in ids]
         values = [*first, *values]
         if values:
             posterior.add(*self.posterior.train_inputs, None)
