@@ -84,7 +84,7 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
             X: ``(b1 x ... bk) x 1 x d``.
 
         Returns:
-            ``(b1 x ... bk)`` values, in standard units of the models' outcomes.
+            ``(b1 x ... bk)`` values, of improvements in the units of the models' posteriors.
         """
         self.to(X)  # as BoTorch's analytic acquisition functions do
         mean, std = self._moments_of(self.model, X)

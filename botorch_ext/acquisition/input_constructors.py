@@ -122,17 +122,19 @@ def construct_inputs_integrated_log_ei(
     training_data: Any,
     posterior_transform: PosteriorTransform | None = None,
     X_baseline: Tensor | None = None,
+    best_f: float | Tensor | None = None,
     X_pending: Tensor | None = None,
     maximize: bool = True,
 ) -> dict[str, Any]:
     """Keyword arguments of `IntegratedLogEI` over the draws of an ensemble."""
-    if X_baseline is None:
+    if X_baseline is None and best_f is None:
         # As for BoTorch's noisy improvement: one dataset, or one for each outcome.
         datasets = training_data.values() if isinstance(training_data, dict) else [training_data]
         X_baseline = next(iter(datasets)).X
     return {
         "models": model,
         "X_baseline": X_baseline,
+        "best_f": best_f,
         "posterior_transform": posterior_transform,
         "X_pending": X_pending,
         "maximize": maximize,

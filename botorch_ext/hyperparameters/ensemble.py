@@ -32,6 +32,7 @@ class Ensemble(Immutable):
         inputs: From joint rows to features.
         outcomes: The observations, and the units of the means.
         joint: ``n x (d + d_z)``, where they were made.
+        pending: Rows without observations, likewise.
     """
 
     parameters: Tensor
@@ -40,6 +41,7 @@ class Ensemble(Immutable):
     inputs: Inputs
     outcomes: Outcomes
     joint: Tensor
+    pending: Tensor
 
     @classmethod
     @torch.no_grad()
@@ -51,7 +53,7 @@ class Ensemble(Immutable):
         if len(joint):
             model.add(F, outcomes.values)
             constants = model.factor.subtract_constant()
-        return cls(parameters, model, constants, inputs, outcomes, joint)
+        return cls(parameters, model, constants, inputs, outcomes, joint, joint[:0])
 
     @torch.no_grad()
     def to_botorch(self) -> EnsembleGP:
@@ -74,7 +76,9 @@ class Ensemble(Immutable):
             dtype=like.dtype,
             device=like.device,
         )
-        model.add(self.joint, self.outcomes.untransformed(self.outcomes.values).to(self.joint))
+        model.add(self.joint.to(like), self.outcomes.untransformed(self.outcomes.values))
+        if len(self.pending):
+            model.add(self.pending.to(like), None)
         return model
 
     def with_pending(self, joint: Tensor) -> Ensemble:
@@ -82,9 +86,13 @@ class Ensemble(Immutable):
         if not len(joint):
             return self
         model = self.model.fork()
-        for row in self.inputs.features(joint).split(1):
-            model.add(row, None)
-        return replace(self, model=model)
+        model.add(self.inputs.features(joint), None)
+        return replace(self, model=model, pending=torch.cat([self.pending, joint]))
+
+    def thinned(self, num: int) -> Ensemble:
+        """The ensemble of every so many particles, at least ``num`` of them, or of all."""
+        some = self.parameters[:: max(len(self.parameters) // num, 1)]
+        return Ensemble.of(some, self.inputs, self.joint, self.outcomes).with_pending(self.pending)
 
     def means(self, joint: Tensor) -> Tensor:
         """The means of all models, each less its constant, in standard units: ``m x n``."""
@@ -103,12 +111,12 @@ class Ensemble(Immutable):
     @torch.no_grad()
     def mean_and_std(self, joint: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation of the mixture of all models, ``n`` each, in units of the
-        observations."""
+        observations, in float64."""
         means, stds = self.model.mean_and_std(self.inputs.features(joint))
         means = means + self.constants.unsqueeze(-1)
         variance = stds.square().mean(dim=0) + means.var(dim=0, correction=0)
         mean = self.outcomes.untransformed(means.mean(dim=0))
-        return mean.to(joint), (variance.sqrt() * self.outcomes.scale).to(joint)
+        return mean, variance.sqrt() * self.outcomes.scale
 
 
 class UnitFeatures(InputTransform, nn.Module):

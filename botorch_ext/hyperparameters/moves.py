@@ -1,4 +1,4 @@
-"""Moves of particles: systematic resampling, and Hamiltonian trajectories that keep a density."""
+"""Moves of particles: Hamiltonian trajectories that keep a density."""
 
 from __future__ import annotations
 
@@ -16,29 +16,6 @@ _LENGTH, _STEP = 1.6, 0.65
 _STEP_JITTER = 0.3
 # Particles of one place would otherwise never leave it.
 _LEAST_SCALE = 0.05
-
-
-def effective_size(log_weights: Tensor) -> Tensor:
-    """How many particles of equal weights are worth as much, 0-dim."""
-    weights = log_weights.softmax(dim=0)
-    return 1 / weights.square().sum()
-
-
-def resampled(log_weights: Tensor, num: int, generator: torch.Generator) -> Tensor:
-    """The rows of ``num`` particles drawn by their weights, systematically: a particle of weight w
-    is drawn ``num`` w times, rounded up or down.
-
-    Args:
-        log_weights: ``m``, up to a constant.
-        num: How many.
-        generator: On the CPU.
-    """
-    weights = log_weights.softmax(dim=0)
-    # As a product: cumulative sums on CUDA differ from run to run.
-    ends = weights.new_ones(len(weights), len(weights)).tril() @ weights
-    first = torch.rand((), generator=generator, dtype=torch.float64)
-    places = torch.arange(num, dtype=ends.dtype, device=ends.device).add(float(first)).div(num)
-    return (ends[:-1].unsqueeze(-1) < places).sum(dim=0)
 
 
 def swept(
@@ -107,18 +84,19 @@ def _trajectory(
         num_steps: How many.
         threshold: ``m``: the log of uniform numbers.
     """
-    x, v = start, momenta
+    x, v, lost = start, momenta, torch.zeros_like(height, dtype=torch.bool)
     value, gradient = density.value_and_gradient(x)
     for _ in range(num_steps):
         v = torch.addcmul(v, lengths, gradient, value=0.5)
         x = torch.addcmul(x, lengths, v)
-        # The density ends at its limits: trajectories are reflected there.
-        beyond = (x < density.lower) | (x > density.upper)
-        x = torch.where(x < density.lower, 2 * density.lower - x, x)
-        x = torch.where(x > density.upper, 2 * density.upper - x, x)
-        v = torch.where(beyond, -v, v)
+        # The density ends at its limits: trajectories are reflected there, once. Those that then
+        # are beyond the other limit count as lost.
+        low, high = x < density.lower, x > density.upper
+        x = torch.where(low, 2 * density.lower - x, torch.where(high, 2 * density.upper - x, x))
+        v = torch.where(low | high, -v, v)
+        lost = lost | ((x < density.lower) | (x > density.upper)).any(dim=-1)
         value, gradient = density.value_and_gradient(x)
         v = torch.addcmul(v, lengths, gradient, value=0.5)
     gain = value - height - 0.5 * (v.square() - momenta.square()).sum(dim=-1)
-    accepted = threshold < gain  # never where the gain is NaN
+    accepted = (threshold < gain) & ~lost  # never where the gain is NaN
     return torch.where(accepted.unsqueeze(-1), x, start), torch.where(accepted, value, height)

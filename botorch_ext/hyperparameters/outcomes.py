@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-# Below q2 - _REACH (q3 - q1) of the quartiles an observation is squeezed, by this factor.
-_REACH, _FACTOR = 2.0, 0.3
+# The standard deviation of a normal variable in differences of its third and second quartile, and
+# how many of them below the median an observation is squeezed, by this factor.
+_UNIT, _REACH, _FACTOR = 1.5, 2.7, 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +29,11 @@ class Outcomes:
 
     @classmethod
     def of(cls, Y: Tensor, device: torch.device) -> Outcomes:
-        """``n`` observations standardised.
+        """``n`` observations standardised, those far too low first squeezed.
 
-        With quartiles q1, q2, q3 a value y below l = q2 - 2 (q3 - q1) is first replaced by
-        l - 0.3 log(1 + l - y), in standard deviations: how low a failure was says little about
-        where the best is. High values stay as they are.
+        The upper quartiles say what is far: with u = 1.5 (q3 - q2), or 1.5 (max - q2) where these
+        two are equal, a value y below l = q2 - 2.7 u becomes l - 0.3 u log(1 + (l - y) / u). How
+        low a failure was says little about where the best is. High values stay as they are.
 
         Args:
             Y: ``n``, in float64, on the CPU.
@@ -39,26 +41,26 @@ class Outcomes:
         """
         if not len(Y):
             return cls(Y.to(device), 0.0, 1.0)
-        # Differences to the first value: those of large and nearly equal values are exact.
-        first = float(Y[0])
-        y = Y - first
-        center, scale = _moments(y)
-        y = (y - center) / scale
-        quartiles = torch.quantile(y, y.new_tensor([0.25, 0.5, 0.75]))
-        lowest = quartiles[1] - _REACH * (quartiles[2] - quartiles[0])
-        excess = (lowest - y).clamp_min(0)
-        y = torch.where(excess > 0, lowest - _FACTOR * excess.log1p(), y)
-        again, spread = _moments(y)
-        y = (y - again) / spread
-        return cls(y.to(device), first + center + scale * again, scale * spread)
+        # Halved until squares are numbers, which is exact, as are differences to the first value
+        # of those that are large and nearly equal.
+        power = 2.0 ** -max(math.frexp(float(Y.abs().max()))[1], -1000)
+        first = float(Y[0]) * power
+        y = _squeezed(Y * power - first)
+        center, scale = float(y.mean()), float(y.std(correction=0))
+        if not scale > 0:
+            return cls((y - center).to(device), (first + center) / power, 1.0)
+        return cls(((y - center) / scale).to(device), (first + center) / power, scale / power)
 
     def untransformed(self, mean: Tensor) -> Tensor:
         """Means in units of the observations."""
         return self.center + self.scale * mean
 
 
-def _moments(y: Tensor) -> tuple[float, float]:
-    """Mean and standard deviation; 1 where all values are equal."""
-    spread = float(y.std(correction=0))
-    # Values as large as 1e308 have differences that are none.
-    return float(y.mean()), spread if spread > 0 else 1.0
+def _squeezed(y: Tensor) -> Tensor:
+    median, upper = torch.quantile(y, y.new_tensor([0.5, 0.75]))
+    unit = _UNIT * torch.where(upper > median, upper - median, y.max() - median)
+    if not bool(unit > 0):
+        return y  # at least half of them are the highest
+    lowest = median - _REACH * unit
+    excess = (lowest - y).clamp_min(0) / unit
+    return torch.where(excess > 0, lowest - _FACTOR * unit * excess.log1p(), y)

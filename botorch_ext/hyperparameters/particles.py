@@ -9,9 +9,10 @@ from torch import Tensor
 
 from botorch_ext.checks import whole_number
 from botorch_ext.hyperparameters.density import Density
-from botorch_ext.hyperparameters.moves import resampled, swept
+from botorch_ext.hyperparameters.moves import swept
 from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.immutable import Immutable
+from botorch_ext.models.resampling import resampled
 
 # Draws from the prior of which the first particles are chosen.
 _NUM_DRAWS = 256
@@ -41,6 +42,8 @@ class Particles(Immutable):
     def __post_init__(self) -> None:
         if whole_number(self.num_particles, "num_particles", least=4) % 2:
             raise ValueError(f"num_particles must be even, got {self.num_particles}")
+        if not isinstance(self.prior, Prior):
+            raise ValueError(f"prior must be a Prior, got {self.prior!r}")
 
     def number(self, num_observations: int) -> int:
         """How many particles there are with so many observations."""
@@ -87,7 +90,7 @@ class Cloud(Immutable):
     """Particles of equal weight.
 
     Args:
-        parameters: ``m x p``: log lengthscales, then the log noise variance.
+        parameters: ``m x p``, as `botorch_ext.hyperparameters.density.split` tells them apart.
         values: ``m``, the log density there that they are of.
     """
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import one_number
 from botorch_ext.immutable import Immutable
 
 
@@ -31,6 +32,9 @@ class Prior(Immutable):
         lengthscales: The range they are truncated to.
         noise: The range the noise variance is truncated to.
         smoothness: The range of smoothness, inside (0, 1).
+
+    Raises:
+        ValueError: A spread that is not positive, or a range that is none.
     """
 
     location: float = math.sqrt(2) - 3
@@ -42,6 +46,20 @@ class Prior(Immutable):
     lengthscales: tuple[float, float] = (0.025, 1000.0)
     noise: tuple[float, float] = (1e-4, 4.0)
     smoothness: tuple[float, float] = (1e-4, 1 - 1e-4)
+
+    def __post_init__(self) -> None:
+        for name in ("location", "noise_location", "smoothness_location"):
+            one_number(getattr(self, name), name)
+        for name in ("spread", "noise_spread", "smoothness_spread"):
+            if not one_number(getattr(self, name), name) > 0:
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+        for name, most in (("lengthscales", math.inf), ("noise", math.inf), ("smoothness", 1.0)):
+            ends = getattr(self, name)
+            if not (isinstance(ends, tuple) and len(ends) == 2 and 0 < ends[0] < ends[1] < most):
+                raise ValueError(
+                    f"{name} must be a pair, the lower end above 0 and below the upper one, that "
+                    f"below {most:g}, got {ends!r}"
+                )
 
     def moments(self, dim: int, like: Tensor) -> tuple[Tensor, Tensor]:
         """Means and standard deviations of d log lengthscales, the log noise variance and the log

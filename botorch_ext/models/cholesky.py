@@ -284,8 +284,8 @@ class GrowingCholesky:
         return columns.start, change
 
     def subtract_constant(self) -> Tensor:
-        """Makes known targets residuals of the constant that generalised least squares fits to
-        them.
+        """Makes targets, all of them known, residuals of the constant that generalised least
+        squares fits to them.
 
         Returns:
             The constants, ``*batch``.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
+from botorch.exceptions import UnsupportedError
 from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from torch import Tensor
 
@@ -26,6 +27,14 @@ class EnsembleGP(KernelGP):
         for `KernelGP.posterior`."""
         posterior: Any = super().posterior(X.unsqueeze(-3), *args, **kwargs)
         return GaussianMixturePosterior(distribution=posterior.distribution)
+
+    def fantasize(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: fantasies of a mixture belong to models of it.
+
+        Raises:
+            UnsupportedError: Always.
+        """
+        raise UnsupportedError("an EnsembleGP has no fantasies: use one of its models")
 
     def mean_and_std(self, X: Tensor) -> tuple[Tensor, Tensor]:
         posterior = self.posterior(X.unsqueeze(-2))  # n x m x 1 x 1

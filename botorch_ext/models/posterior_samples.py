@@ -29,6 +29,7 @@ from botorch_ext.checks import whole_number
 from botorch_ext.exceptions import PriorDrawsWarning
 from botorch_ext.kernels.batching import selected_kernel
 from botorch_ext.kernels.structure import composition, plain_kernel, set_lengthscale
+from botorch_ext.models.resampling import effective_size, resampled
 
 _NUM_PRIOR_DRAWS = 16
 # Draws from priors that the data choose among, at least, and the share of the chosen ones that must
@@ -114,8 +115,7 @@ def _conditioned_draws(model: Any, num_models: int, seed: int, like: Tensor) -> 
     X, y = model.train_inputs[0], model.train_targets
     model.train(was_training)
     evidence = torch.stack([_evidence(draw, X, y) for draw in draws])
-    weights = evidence.double().softmax(dim=0).nan_to_num(0.0).cpu()
-    effective = 0.0 if not weights.any() else float(1 / weights.square().sum())
+    effective = float(effective_size(evidence.double()).nan_to_num(0.0))
     if effective < max(2.0, num_models * _LEAST_SHARE):
         message = (
             f"model has data that next to no draw from its priors explains: {num_models} draws are "
@@ -124,10 +124,7 @@ def _conditioned_draws(model: Any, num_models: int, seed: int, like: Tensor) -> 
         warnings.warn(message, PriorDrawsWarning, stacklevel=5)
     if not effective:
         return draws[:num_models]
-    # Systematic: one offset for all, so that a draw comes as often as it weighs, to within one.
-    offset = torch.rand((), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    places = (torch.arange(num_models, dtype=torch.float64) + offset) / num_models
-    rows = torch.searchsorted(weights.cumsum(dim=0), places).clamp_max(len(draws) - 1)
+    rows = resampled(evidence.double(), num_models, torch.Generator().manual_seed(seed))
     # A draw that comes twice is copied: what follows changes kernels in place.
     return [(deepcopy(draws[row][0]), *draws[row][1:]) for row in rows.tolist()]
 

@@ -90,6 +90,11 @@ class IntegratedImprovement:
         self._inputs, self._context = inputs, context
 
     @property
+    def entries(self) -> int:
+        """Of the largest temporary tensor for each point."""
+        return self._model.noise_variance.numel() * self._model.num_observations
+
+    @property
     def is_recordable(self) -> bool:
         """Whether it can be a part of a CUDA graph."""
         return self._model.is_recordable and self._inputs.is_recordable

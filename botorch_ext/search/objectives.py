@@ -58,7 +58,8 @@ class FunctionObjective:
 def evaluate(objective: Objective, X: Tensor) -> Tensor:
     """``m x d`` to ``m`` values, some thousand at a time; where they are not finite, the lowest
     that is."""
-    chunks = X.split(points_at_once(X, _CHUNK))
+    entries = getattr(objective, "entries", 1024)
+    chunks = X.split(points_at_once(X, _CHUNK, entries))
     return lowest_for_others(torch.cat([objective.value(chunk) for chunk in chunks]))
 
 

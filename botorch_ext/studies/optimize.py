@@ -6,7 +6,6 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 
-import torch
 from torch import Tensor
 
 from botorch_ext.algorithms.practical import integrated_ei
@@ -14,6 +13,7 @@ from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.bounds import BoundsLike
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.strategies.adaptive.improvement import ImprovementStrategy
+from botorch_ext.strategies.admission import checked_data
 from botorch_ext.studies.run import RunResult, run
 from botorch_ext.studies.running_study import Objective
 
@@ -84,8 +84,8 @@ def optimize(
         domain = Box(domain)
     sign = -1.0 if minimize else 1.0
     if initial is not None and minimize:
-        X, Y = initial
-        initial = X, -torch.as_tensor(Y)
+        checked = checked_data(domain, initial)
+        initial = None if checked is None else (checked[0], -checked[1])
     strategy = integrated_ei(domain, particles, seed=seed, initial=initial, num_initial=num_initial)
     result = run(
         strategy,

@@ -25,18 +25,26 @@ def by_definition(values):
         return [(v - mean) / spread for v in y]
 
     def quantile(share):
-        order, place = sorted(y), share * (n - 1)
+        order, place = sorted(values), share * (n - 1)
         low = math.floor(place)
         high = min(low + 1, n - 1)
         return order[low] + (place - low) * (order[high] - order[low])
 
-    y = standard(values)
-    lowest = quantile(0.5) - 2 * (quantile(0.75) - quantile(0.25))
-    return standard([v if v >= lowest else lowest - 0.3 * math.log1p(lowest - v) for v in y])
+    unit = 1.5 * (quantile(0.75) - quantile(0.5) or max(values) - quantile(0.5))
+    lowest = quantile(0.5) - 2.7 * unit
+    squeezed = [
+        v if v >= lowest else lowest - 0.3 * unit * math.log1p((lowest - v) / unit) for v in values
+    ]
+    return standard(squeezed)
 
 
 @pytest.mark.parametrize(
-    "values", [(1.0, 2.0, 3.0, 4.0), (0.1, 0.5, 0.4, -90.0, 0.7, 0.2, -3.0), (5.0, 5.0, 5.0, -2.0)]
+    "values",
+    [
+        (1.0, 2.0, 3.0, 4.0),
+        (0.1, 0.5, 0.4, -90.0, 0.7, 0.2, -3.0),
+        (5.0, 5.0, 5.0, -20.0, 5.0, 6.0),
+    ],
 )
 def test_it_is_the_formula(values):
     assert_close(of(*values).values, torch.tensor(by_definition(values), dtype=torch.float64))
@@ -59,6 +67,22 @@ def test_without_a_spread_they_are_zero(values):
     assert outcomes.scale == 1
     if values:
         assert outcomes.center == values[0]
+
+
+@pytest.mark.parametrize("share", [0.08, 0.3])
+@pytest.mark.parametrize("failure", [-10.0, -1e3, -1e6, -1e9])
+def test_however_low_failures_are_the_others_stay_apart(failure, share):
+    good = torch.linspace(0, 1, 24, dtype=torch.float64)
+    num = round(share * 24)
+    values = torch.cat([good, torch.full((num,), failure, dtype=torch.float64)])
+    assert Outcomes.of(values, CPU).values[:24].std() > 0.1
+
+
+@pytest.mark.parametrize("size", [1e-310, 1e-160, 1e160, 1.7e308])
+def test_values_at_the_ends_of_the_numbers(size):
+    outcomes = of(*(size * share for share in (-1.0, 0.2, 0.4, 1.0)))
+    assert outcomes.values.isfinite().all()
+    assert_close(outcomes.values, of(-1.0, 0.2, 0.4, 1.0).values, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("factor", [1e-12, 1e12])

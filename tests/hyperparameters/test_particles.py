@@ -7,9 +7,10 @@ import torch
 from torch.testing import assert_close
 
 from botorch_ext.hyperparameters.density import Density
-from botorch_ext.hyperparameters.moves import resampled, swept
+from botorch_ext.hyperparameters.moves import swept
 from botorch_ext.hyperparameters.particles import Cloud, Particles
 from botorch_ext.hyperparameters.prior import Prior
+from botorch_ext.models.resampling import resampled
 
 PRIOR = Prior(lengthscales=(0.05, 20.0))
 

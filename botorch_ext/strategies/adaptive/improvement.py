@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -28,21 +29,25 @@ from botorch_ext.strategies.events import Asked, Event, Trial
 # Screened points of a box, those near the best so far and how far in sides of the box, and climbs.
 _NUM_RAW, _NUM_NEAR, _NEAR, _NUM_STARTS = 512, 40, (0.02, 0.1), 4
 _NUM_BEST = 5
+# Points of a finite set that all models look at: of more, those that a few models find best.
+_MOST_POINTS, _FEW_MODELS = 4096, 4
 _TOLERANCE = 1e-12
 
 
 class ImprovementStrategy(Strategy):
     """Asks where the expected improvement, averaged over hyperparameters, is largest.
 
-    The hyperparameters are particles of their posterior: a Matern 5/2 kernel with a lengthscale for
-    each column, the noise, and a constant mean; `Particles` says how they are moved when data came.
+    The hyperparameters are particles of their posterior: a lengthscale for each column, the noise,
+    and how smooth the function is, between a Matern 5/2 and an RBF kernel; `Particles` says how
+    they are moved when data came.
     Pending trials are hallucinated: they count in the standard deviations and, with their means,
     among the incumbents that are to be improved on.
 
     ``info`` of a trial has ``mean`` and ``std`` of the mixture of all particles, in units of the
     observations, ``log_improvement``, in standard deviations of the observations, and where the
-    particles moved ``particles``: their ``parameters``, log lengthscales in sides of the domain and
-    the log noise variance in variances of the observations, and the log density there, ``values``.
+    particles moved ``particles``: their ``parameters``, log lengthscales in sides of the
+    domain, the log noise variance in variances of the (squeezed) observations and the log odds of
+    smoothness, and the log density there, ``values``.
     Replay takes them from there.
 
     Args:
@@ -73,6 +78,8 @@ class ImprovementStrategy(Strategy):
     ) -> None:
         super().__init__(domain, seed, initial, num_initial, context_domain)
         self.particles = Particles() if particles is None else particles
+        if not isinstance(self.particles, Particles):
+            raise ValueError(f"particles must be Particles or None, got {particles!r}")
         Y = self._initial_points.new_zeros(0) if self.initial is None else self.initial[1]
         self._initial_values = Y.to("cpu", torch.float64)
         # The particles that were recorded last, and how many observations they are of.
@@ -115,8 +122,12 @@ class ImprovementStrategy(Strategy):
             raise NoObservationsError("recommend needs at least one evaluated point, got none")
         ensemble = self.posterior
         points = self.domain.points if isinstance(self.domain, FiniteSet) else None
-        mean = AverageMean(ensemble.model, ensemble.inputs, checked)
-        x, _ = self._highest(mean, points, ensemble, self._seed_of(len(self.history.trials)))
+
+        def mean(of: Ensemble) -> AverageMean:
+            return AverageMean(of.model, of.inputs, checked)
+
+        seed = self._seed_of(len(self.history.trials))
+        x, _ = self._highest(mean, points, ensemble, checked, seed)
         return x, float(ensemble.mean(with_context(x, checked).unsqueeze(0)))
 
     def report(self) -> dict[str, Any]:
@@ -143,15 +154,17 @@ class ImprovementStrategy(Strategy):
         places = torch.cat([told, pending])[:, : self.domain.dim]
         if choices.actions is not None:  # what is not there now cannot be improved on
             places = choices.actions
-        if len(places):
-            incumbents = ensemble.means(with_context(places, context)).amax(dim=-1)
-        else:
-            incumbents = torch.zeros_like(ensemble.constants)
-        improvement = IntegratedImprovement(ensemble.model, incumbents, ensemble.inputs, context)
-        x, row = self._highest(improvement, points, ensemble, seed)
+
+        def improvement(of: Ensemble) -> IntegratedImprovement:
+            incumbents = torch.zeros_like(of.constants)
+            if len(places):
+                incumbents = of.means(with_context(places, context)).amax(dim=-1)
+            return IntegratedImprovement(of.model, incumbents, of.inputs, context)
+
+        x, row = self._highest(improvement, points, ensemble, context, seed)
         info: dict[str, Any] = {} if row is None else dict(choices.places(row))
         at = with_context(x, context).unsqueeze(0)
-        numbers = [*ensemble.mean_and_std(at), improvement.value(x.unsqueeze(0))]
+        numbers = [*ensemble.mean_and_std(at), improvement(ensemble).value(x.unsqueeze(0))]
         m = 0
         if cloud is not self._cloud:
             m = len(cloud.values)
@@ -167,21 +180,32 @@ class ImprovementStrategy(Strategy):
         return x, info
 
     def _highest(
-        self, objective: Objective, points: Tensor | None, ensemble: Ensemble, seed: int
+        self,
+        objective: Callable[[Ensemble], Objective],
+        points: Tensor | None,
+        ensemble: Ensemble,
+        context: Tensor | None,
+        seed: int,
     ) -> tuple[Tensor, int | None]:
         """The best of ``n x d`` points and its row, or the best point of a box and None."""
         if points is None:
             box: Any = self.domain  # since it has no points
-            told = ensemble.joint
-            best = told[:0, : box.dim]
-            if len(told):
-                top = ensemble.mean(told).topk(min(_NUM_BEST, len(told))).indices
-                best = told[top, : box.dim]
+            best = ensemble.joint[:0, : box.dim]
+            if len(ensemble.joint):
+                actions = ensemble.joint[:, : box.dim]
+                means = ensemble.mean(with_context(actions, context))
+                best = actions[means.topk(min(_NUM_BEST, len(means))).indices]
                 best = torch.cat([best, near_points(best, box, _NUM_NEAR, seed, _NEAR)])
-            x, _ = maximize_on_box(objective, box, seed, _NUM_RAW, _NUM_STARTS, best, _TOLERANCE)
+            own = objective(ensemble)
+            x, _ = maximize_on_box(own, box, seed, _NUM_RAW, _NUM_STARTS, best, _TOLERANCE)
             return x, None
-        values = evaluate(objective, points)
-        row = int(values.argmax())
+        rows = None
+        if len(points) > _MOST_POINTS:
+            some = evaluate(objective(ensemble.thinned(_FEW_MODELS)), points)
+            rows = some.topk(_MOST_POINTS).indices
+        values = evaluate(objective(ensemble), points if rows is None else points[rows])
+        top = values.argmax()
+        row = int(top if rows is None else rows[top])
         return points[row].clone(), row
 
     def _pending_rows(self, like: Tensor) -> Tensor:
@@ -252,7 +276,8 @@ class ImprovementStrategy(Strategy):
         if not isinstance(event, Asked) or "particles" not in event.trial.info:
             return
         info, n = event.trial.info, self._num_data
-        if info is self._decided and self._known is not None:
+        # Something may have been told since the decision, as by a master.
+        if info is self._decided and self._known is not None and self._known[0][0] == n:
             _, self._cloud, ensemble = self._known
             self._known = (n, None), self._cloud, ensemble
         else:
