@@ -71,4 +71,4 @@ def test_no_sweep_of_particles_waits():
         parameters = density.prior_draws(8, generator)
         values = density.value(parameters)
         with budget(stops=1, uploads=1):
-            swept(density, parameters, values, 3, generator)
+            swept(density, parameters, values, 5, generator)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -25,6 +26,7 @@ class Options:
         device: Where the tensors live.
         data: The folder with the data files.
         processes: How many run at once.
+        more: What a benchmark asks for itself, by name.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Options:
     device: torch.device
     data: Path
     processes: int
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 def parse_options(
@@ -46,6 +49,7 @@ def parse_options(
     device: bool = False,
     data: bool = False,
     processes: bool = False,
+    more: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Options:
     """Reads the command line.
 
@@ -59,6 +63,8 @@ def parse_options(
         device: Whether there is ``--device``.
         data: Whether there is ``--data``.
         processes: Whether there is ``--processes``.
+        more: Further options of this benchmark: from their names, without dashes, to what argparse
+            is told of them.
 
     Returns:
         The options; the output folder exists.
@@ -89,6 +95,8 @@ def parse_options(
         parser.add_argument(
             "--processes", type=int, default=2, help="that run at once, one thread each (default 2)"
         )
+    for option, told in (more or {}).items():
+        parser.add_argument(f"--{option}", **told)
     given = parser.parse_args(argv)
     output = given.output
     if output is None:
@@ -104,4 +112,5 @@ def parse_options(
         device=torch.device(getattr(given, "device", "cpu")),
         data=getattr(given, "data", data_folder),
         processes=getattr(given, "processes", 1),
+        more={option: getattr(given, option) for option in more or {}},
     )

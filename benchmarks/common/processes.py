@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any, TypeVar
 
 import torch
@@ -34,3 +34,30 @@ def in_processes(
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, context, torch.set_num_threads, (1,)) as pool:
         return list(tqdm(pool.map(function, cases), **bar))
+
+
+def as_they_finish(
+    function: Callable[[_Case], _Result], cases: Sequence[_Case], processes: int
+) -> Iterator[tuple[_Case, _Result]]:
+    """The cases with their results, whichever is finished first; they are started in order.
+
+    Args:
+        function: Of one case; it and the cases must be picklable.
+        cases: What to run.
+        processes: How many at once, with one thread each; 1 runs them in this process.
+
+    Yields:
+        A case and its result.
+    """
+    if processes == 1:
+        for case in cases:
+            yield case, function(case)
+        return
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(processes, context, torch.set_num_threads, (1,))
+    try:
+        futures = {pool.submit(function, case): case for case in cases}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -45,7 +45,7 @@ def swept(
     density: Density,
     parameters: Tensor,
     values: Tensor,
-    num_sweeps: int,
+    num_halves: int,
     generator: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
     """Particles moved by Hamiltonian trajectories, each half scaled by the spread of the other, so
@@ -55,7 +55,7 @@ def swept(
         density: The density that is kept.
         parameters: ``m x p``, an even number of particles.
         values: ``m``, its logarithm there.
-        num_sweeps: Trajectories of each particle.
+        num_halves: How many halves move; two are a sweep, a trajectory of each particle.
         generator: On the CPU.
 
     Returns:
@@ -65,16 +65,17 @@ def swept(
     half = m // 2
     step = _STEP * p**-0.25
     num_steps = math.ceil(_LENGTH / step)
+    num_sweeps = -(-num_halves // 2)
     drawn = [
         torch.randn(num_sweeps, m, p + 1, generator=generator, dtype=torch.float64),
         torch.rand(num_sweeps, m, 1, generator=generator, dtype=torch.float64),
         torch.stack([torch.randperm(m, generator=generator) for _ in range(num_sweeps)])[..., None],
     ]
-    for of_sweep in torch.cat(drawn, dim=-1).to(parameters):  # uploaded once
+    for sweep, of_sweep in enumerate(torch.cat(drawn, dim=-1).to(parameters)):  # uploaded once
         order = of_sweep[:, -1].long()
         shuffled, heights = parameters[order], values[order]
         halves, of_halves = [shuffled[:half], shuffled[half:]], [heights[:half], heights[half:]]
-        for i in range(2):
+        for i in range(min(2, num_halves - 2 * sweep)):
             scale = halves[1 - i].std(dim=0).clamp_min(_LEAST_SCALE)
             of_half = of_sweep[i * half : (i + 1) * half]
             momenta, jitter, uniform, _ = of_half.split([p, 1, 1, 1], dim=-1)

@@ -15,12 +15,12 @@ from botorch_ext.immutable import Immutable
 
 # Draws from the prior of which the first particles are chosen.
 _NUM_DRAWS = 256
-# Observations of the first stage of a start, and trajectories at the first and at later stages.
-_FIRST_STAGE, _FIRST_SWEEPS, _LATER_SWEEPS = 16, 12, 4
-# Trajectories of each particle when data came, and with more observations than so many.
-_SWEEPS, _FEW_SWEEPS, _MANY = 2, 1, 100
-# Particles halve with more observations than so many: their density is narrow then.
-_FEWER_FROM, _FEWEST = 200, 16
+# Observations of the first stage of a start, and halves that move there.
+_FIRST_STAGE, _FIRST_HALVES = 16, 24
+# How many halves move when data came, from so many observations on.
+_HALVES = ((0, 4), (101, 2), (201, 1))
+# With more observations than so many there are half as many particles: their density is narrow.
+_FEWER_FROM = 200
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Particles(Immutable):
         """How many particles there are with so many observations."""
         if num_observations <= _FEWER_FROM:
             return self.num_particles
-        return min(self.num_particles, max(_FEWEST, self.num_particles // 4 * 2))
+        return max(self.num_particles // 4 * 2, 4)
 
     @torch.no_grad()
     def started(self, X: Tensor, y: Tensor, groups: Tensor | None, seed: int) -> Cloud:
@@ -65,22 +65,21 @@ class Particles(Immutable):
         draws = density.prior_draws(_NUM_DRAWS, generator)
         values = density.value(draws)
         rows = resampled(values - density.log_prior(draws), self.num_particles, generator)
-        parameters, values = swept(density, draws[rows], values[rows], _FIRST_SWEEPS, generator)
+        parameters, values = swept(density, draws[rows], values[rows], _FIRST_HALVES, generator)
         while size < n:
             size = min(2 * size, n)
             density = Density(X[order[:size]], y[order[:size]], self.prior, groups)
             num = self.number(size)
             cloud = Cloud(parameters, values)
-            parameters, values = cloud.onto(density, num, _LATER_SWEEPS, generator)
+            parameters, values = cloud.onto(density, num, 2 * _halves(size), generator)
         return Cloud(parameters, values)
 
     @torch.no_grad()
     def moved(self, cloud: Cloud, X: Tensor, y: Tensor, groups: Tensor | None, seed: int) -> Cloud:
         """Particles after more data; arguments as for `started`."""
         generator = torch.Generator().manual_seed(seed)
-        sweeps = _SWEEPS if len(X) <= _MANY else _FEW_SWEEPS
         density = Density(X, y, self.prior, groups)
-        return Cloud(*cloud.onto(density, self.number(len(X)), sweeps, generator))
+        return Cloud(*cloud.onto(density, self.number(len(X)), _halves(len(X)), generator))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +95,13 @@ class Cloud(Immutable):
     values: Tensor
 
     def onto(
-        self, density: Density, num: int, num_sweeps: int, generator: torch.Generator
+        self, density: Density, num: int, num_halves: int, generator: torch.Generator
     ) -> tuple[Tensor, Tensor]:
         """``num`` particles of another density, and its logarithm there."""
         values = density.value(self.parameters)
         rows = resampled(values - self.values, num, generator)
-        return swept(density, self.parameters[rows], values[rows], num_sweeps, generator)
+        return swept(density, self.parameters[rows], values[rows], num_halves, generator)
+
+
+def _halves(num_observations: int) -> int:
+    return [halves for least, halves in _HALVES if num_observations >= least][-1]

@@ -49,7 +49,7 @@ def draws():
 def test_sweeps_keep_the_moments_of_another_sampler(draws):
     density = density_of()
     g = torch.Generator().manual_seed(2)
-    after, values = swept(density, draws, density.value(draws), 4, g)
+    after, values = swept(density, draws, density.value(draws), 8, g)
     assert_close(values, density.value(after))
     moved = (after != draws.flip(0)).any(dim=-1).double().mean()
     assert moved > 0.9
@@ -75,7 +75,7 @@ def test_few_particles_that_scale_each_other_keep_them_too(draws):
     density = density_of()
     g = torch.Generator().manual_seed(3)
     groups = draws[:1024].split(8)
-    ends = [swept(density, group, density.value(group), 3, g)[0] for group in groups]
+    ends = [swept(density, group, density.value(group), 5, g)[0] for group in groups]
     assert largest_difference(draws[1024:], torch.cat(ends)) < THRESHOLD
 
 
@@ -85,7 +85,7 @@ def test_a_wrong_density_is_found(draws):
     other = Density.__new__(Density)
     vars(other).update(vars(density) | {"_location": density._location + 0.4})
     g = torch.Generator().manual_seed(2)
-    after, _ = swept(other, draws, other.value(draws), 4, g)
+    after, _ = swept(other, draws, other.value(draws), 8, g)
     assert largest_difference(draws, after) > THRESHOLD
 
 
@@ -132,7 +132,7 @@ def test_the_seed_decides():
 def test_with_many_observations_they_are_fewer():
     particles = Particles()
     assert [particles.number(n) for n in (10, 200, 201, 900)] == [32, 32, 16, 16]
-    assert Particles(12).number(900) == 12
+    assert Particles(4).number(900) == 4
 
 
 @pytest.mark.parametrize("num", [3, 2, 7, 5.5, "many"])
@@ -146,5 +146,5 @@ def test_a_cloud_may_grow_and_shrink():
     draws = density.prior_draws(8, g)
     cloud = Cloud(draws, density.value(draws))
     for num in (4, 16):
-        parameters, values = cloud.onto(density, num, 1, g)
+        parameters, values = cloud.onto(density, num, 2, g)
         assert len(parameters) == len(values) == num

@@ -409,6 +409,22 @@ def test_a_question_that_is_not_asked_leaves_nothing():
     assert strategy.ask().info == expected.ask().info != trial.info
 
 
+def test_what_is_told_between_a_choice_and_its_asking_counts():
+    """As a master may do: the rows that the choice was made by are then out of date."""
+    strategy = played(make(BOX))
+    strategy.tell(strategy.pending[0], 111.0)
+    trial = strategy.next_trial(strategy._checked_choices(None, None))
+    strategy.tell(strategy.pending[0], 95.0)
+    strategy.check_event(Asked(trial))
+    strategy.fold(Asked(trial))
+    other = make(BOX)
+    other.replay(strategy.events)
+    assert other.report() == strategy.report()
+    Z = BOX.sample(4, seed=1)
+    for ours, theirs in zip(strategy.bands(Z), other.bands(Z), strict=True):
+        torch.testing.assert_close(ours, theirs, **CLOSE)
+
+
 ADAPTIVE = ("gp_ucb", "igp_ucb", "ec_gp_ucb", "gp_bucb", "gp_ucb_sdf", "cgp_ucb", "stable_opt")
 MORE = {
     "ec_gp_ucb": {"misspecification": 0.1},

@@ -10,6 +10,9 @@ from botorch_ext.information_gain import greedy_information_gain
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions import Region
 
+# Methods of one lengthscale for all columns are here for their points, not for their models.
+pytestmark = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.LengthscaleWarning")
+
 NUMBERS = {"rkhs_bound": 1.0, "noise_std": 0.1}
 
 

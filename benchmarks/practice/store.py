@@ -1,0 +1,57 @@
+"""Store of rows: one file of JSON lines for each method, to which lines are only added."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks.common.tables import Row
+from benchmarks.practice.runs import KEY, Case
+
+
+class Store:
+    """Rows of finished runs in a folder.
+
+    A process that is killed leaves whole lines and at most a part of one, which counts for nothing.
+    Several processes may add rows at the same time.
+
+    Args:
+        folder: Of the files; it is made when the first row is added.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def add(self, row: Row) -> None:
+        """Adds the row of a run."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / f"{row['method']}.jsonl"
+        # The line break comes first too: what a killed process left unfinished ends there.
+        with path.open("a") as file:
+            file.write(f"\n{json.dumps(row)}\n")
+
+    def rows(self, cases: Iterable[Case]) -> tuple[dict[Case, Row], int]:
+        """The rows of these cases, and how many rows of theirs are stale: of other settings."""
+        wanted = {tuple(case.key.values()): case for case in cases}
+        found: dict[Case, Row] = {}
+        num_stale = 0
+        for row in self._all():
+            case = wanted.get(tuple(row[name] for name in KEY))
+            if case is None:
+                continue
+            if row["digest"] == case.digest:
+                found[case] = row
+            else:
+                num_stale += 1
+        return found, num_stale
+
+    def _all(self) -> Iterable[Row]:
+        for path in sorted(self._folder.glob("*.jsonl")):
+            for line in path.read_text().splitlines():
+                try:
+                    row = json.loads(line or "null")
+                except json.JSONDecodeError:
+                    continue  # a part of a line
+                if row is not None:
+                    yield row
