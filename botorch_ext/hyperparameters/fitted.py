@@ -28,6 +28,11 @@ _ROUGH = (1e-12, 0.5)
 _SCALES = (1e-150, 1e150)
 
 
+# Of noise as BoTorch has it: a mode, unlike an average, needs it to be told apart from short
+# lengthscales.
+_PRIOR = Prior(noise_location=-5.0, noise_spread=1.0)
+
+
 @dataclass(frozen=True)
 class Fitted(Immutable):
     """A Matern 5/2 kernel whose hyperparameters are fitted to the observations: a lengthscale for
@@ -55,7 +60,7 @@ class Fitted(Immutable):
         ValueError: ``prior`` is no `Prior`, or ``every`` is less than 1.
     """
 
-    prior: Prior = Prior()  # noqa: RUF009 - which nothing changes
+    prior: Prior = _PRIOR
     every: int | None = None
 
     def __post_init__(self) -> None:

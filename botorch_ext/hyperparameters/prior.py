@@ -17,6 +17,7 @@ class Prior(Immutable):
     variance of the observations, and of smoothness, the share of the function that is smooth: its
     kernel is that share of an RBF kernel and the rest of a Matern 5/2 kernel.
 
+    That of noise is wide: early in a study little tells a lucky observation from a narrow peak.
     The lengthscales' is BoTorch's density without the Jacobian of the logarithm, so that its mode
     is this prior's median (Hvarfner et al. 2024).
 
@@ -34,8 +35,8 @@ class Prior(Immutable):
 
     location: float = math.sqrt(2) - 3
     spread: float = math.sqrt(3)
-    noise_location: float = -5.0
-    noise_spread: float = 1.0
+    noise_location: float = -4.0
+    noise_spread: float = 2.0
     smoothness_location: float = -2.0
     smoothness_spread: float = 3.0
     lengthscales: tuple[float, float] = (0.025, 1000.0)

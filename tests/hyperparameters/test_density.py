@@ -48,7 +48,7 @@ def dense(X, y, row, lengthscale_of=None):
 def log_prior(row):
     d = len(row) - 2
     of_lengthscales = Normal(math.sqrt(2) + math.log(d) / 2 - 3, math.sqrt(3))
-    of_ends = Normal(-5.0, 1.0).log_prob(row[-2]) + Normal(0.0, 3.0).log_prob(row[-1])
+    of_ends = Normal(-4.0, 2.0).log_prob(row[-2]) + Normal(-2.0, 3.0).log_prob(row[-1])
     return of_lengthscales.log_prob(row[:-2]).sum() + of_ends
 
 

@@ -11,12 +11,14 @@ from scipy.optimize import minimize
 
 import botorch_ext as bx
 from botorch_ext.hyperparameters.fitted import (
+    Fitted,
     Hyperparameters,
     location_and_scale,
     most_probable,
     prior_mode,
 )
-from botorch_ext.hyperparameters.prior import Prior
+
+PRIOR = Fitted().prior
 
 
 def data(n=14, d=2, seed=0):
@@ -43,7 +45,7 @@ def log_density(parameters, U, Y):
 @pytest.mark.parametrize("seed", range(3))
 def test_no_point_that_scipy_finds_is_more_probable(seed):
     U, Y = data(seed=seed)
-    found = most_probable(Prior(), U, Y)
+    found = most_probable(PRIOR, U, Y)
     square = float(Y.var())
     own = [math.log(length) for length in found.lengthscales]
     own += [
@@ -62,7 +64,7 @@ def test_no_point_that_scipy_finds_is_more_probable(seed):
 @pytest.mark.parametrize(("shift", "factor"), [(3.0, 1.0), (0.0, 1e12), (-7e-9, 1e-8)])
 def test_fits_follow_the_units_of_the_observations(shift, factor):
     U, Y = data()
-    own, other = most_probable(Prior(), U, Y), most_probable(Prior(), U, shift + factor * Y)
+    own, other = most_probable(PRIOR, U, Y), most_probable(PRIOR, U, shift + factor * Y)
     close = pytest.approx
     assert other.lengthscales == close(own.lengthscales, rel=1e-3)
     assert other.noise_variance == close(factor**2 * own.noise_variance, rel=1e-3)
@@ -72,16 +74,16 @@ def test_fits_follow_the_units_of_the_observations(shift, factor):
 
 def test_two_features_share_the_lengthscale_of_their_group():
     U, Y = data(d=3)
-    found = most_probable(Prior(), U, Y, groups=torch.tensor([0, 1, 1]))
+    found = most_probable(PRIOR, U, Y, groups=torch.tensor([0, 1, 1]))
     assert len(found.lengthscales) == 2
 
 
 def test_a_start_near_the_last_fit_counts():
     """A mode that no other start leads to is kept."""
     U, Y = data()
-    found = most_probable(Prior(), U, Y)
+    found = most_probable(PRIOR, U, Y)
     near = (*found.lengthscales, found.noise_variance / found.outputscale)
-    assert most_probable(Prior(), U, Y, near=near).lengthscales == pytest.approx(
+    assert most_probable(PRIOR, U, Y, near=near).lengthscales == pytest.approx(
         found.lengthscales, rel=1e-2
     )
 
@@ -98,7 +100,7 @@ def test_location_and_scale_of_few_and_of_equal_values():
 
 
 def test_the_mode_of_the_prior():
-    mode = prior_mode(Prior(), 2, torch.tensor([3.0, 5.0]).double())
+    mode = prior_mode(PRIOR, 2, torch.tensor([3.0, 5.0]).double())
     assert mode.lengthscales == pytest.approx((math.exp(math.sqrt(2) - 3 + math.log(2) / 2),) * 2)
     assert (mode.mean, mode.outputscale) == (4.0, pytest.approx(2.0))
     assert mode.noise_variance == pytest.approx(2 * math.exp(-5))
