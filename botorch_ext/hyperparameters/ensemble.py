@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import torch
@@ -18,9 +16,7 @@ from botorch_ext.hyperparameters.density import split
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.immutable import Immutable
-from botorch_ext.kernel_functions.base import KernelFunction
-from botorch_ext.kernel_functions.combined import CombinedKernel
-from botorch_ext.kernel_functions.stationary import StationaryKernel
+from botorch_ext.kernel_functions.smoothed_matern import SmoothedMatern
 from botorch_ext.models.ensemble_gp import EnsembleGP
 from botorch_ext.models.kernel_gp import KernelGP
 
@@ -133,25 +129,23 @@ class UnitFeatures(InputTransform, nn.Module):
         return self.inputs.features(X)
 
 
-def _kernel(parameters: Tensor, inputs: Inputs) -> CombinedKernel:
+def _kernel(parameters: Tensor, inputs: Inputs) -> SmoothedMatern:
     """The kernels of ``m x dim`` particles, on features."""
     lengthscales, _, odds = split(parameters)
-    lengthscales = inputs.of_features(lengthscales.exp()).unsqueeze(-2)
-    parts: list[KernelFunction] = [
-        StationaryKernel(nu, lengthscales, share, None)
-        for nu, share in ((math.inf, odds.sigmoid()), (2.5, (-odds).sigmoid()))
-    ]
-    return CombinedKernel(parts, product=False, outputscale=None)
+    return SmoothedMatern(inputs.of_features(lengthscales.exp()).unsqueeze(-2), odds.sigmoid())
 
 
 def _botorch_kernel(parameters: Tensor, inputs: Inputs) -> Kernel:
     """The same as a GPyTorch kernel."""
-    frozen: Any = _kernel(parameters, inputs)
+    frozen = _kernel(parameters, inputs)
+    m, _, p = frozen.inverse_lengthscale.shape
+    options: dict[str, Any] = {"ard_num_dims": p, "batch_shape": torch.Size([m])}
     kernels = []
-    for part, kind in zip(frozen.parts, (RBFKernel, partial(MaternKernel, nu=2.5)), strict=True):
-        m, _, p = part.inverse_lengthscale.shape
-        base = kind(ard_num_dims=p, batch_shape=torch.Size([m]))
+    for base, share in (
+        (RBFKernel(**options), frozen.share),
+        (MaternKernel(nu=2.5, **options), 1 - frozen.share),
+    ):
         scaled = ScaleKernel(base, batch_shape=torch.Size([m])).to(parameters)
-        base.lengthscale, scaled.outputscale = 1 / part.inverse_lengthscale, part.outputscale
+        base.lengthscale, scaled.outputscale = 1 / frozen.inverse_lengthscale, share
         kernels.append(scaled)
     return kernels[0] + kernels[1]

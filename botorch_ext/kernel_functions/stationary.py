@@ -59,13 +59,7 @@ class StationaryKernel(KernelFunction):
         rate = self._rate
         if rate.shape[-1] == 1:
             return squared_distances(X1, X2) * -rate.square()
-        if rate.ndim > 2 and X1.ndim == X2.ndim == 2:
-            # Weighted sums of the squared differences in each column: d numbers for each pair of
-            # points are shared by the batch, and summed by a matrix product.
-            squares = (X1.mT.unsqueeze(-1) - X2.mT.unsqueeze(-2)).square()  # d x n1 x n2
-            sums = -rate.square().squeeze(-2) @ squares.flatten(1)
-            return sums.unflatten(-1, squares.shape[1:])
-        return squared_distances(X1 * rate, X2 * rate).neg_()
+        return weighted_squares(X1, X2, rate, -1)
 
     def _rescale(self, K: Tensor) -> Tensor:
         if self.outputscale is None:
@@ -117,10 +111,7 @@ class StationaryKernel(KernelFunction):
         scale = _SLOPES[self.nu] * self._rate.square()
 
         def pullback(W: Tensor) -> Tensor:
-            W = W * slope
-            # Far faster than with W transposed: W is read in the order it lies in memory.
-            gradient = Z1.mT @ W - Z2.mT * W.sum(dim=-2, keepdim=True)  # ... x d x n2
-            gradient = gradient.mT * scale
+            gradient = differences_pulled(W * slope, Z1, Z2) * scale
             return onto_columns(gradient, self.active_dims, X2.shape[-1])
 
         return K, pullback
@@ -131,3 +122,21 @@ class StationaryKernel(KernelFunction):
         lengthscale = 1 / (self.inverse_lengthscale.unsqueeze(-3) * masks)
         outputscale = None if self.outputscale is None else self.outputscale.unsqueeze(-1)
         return StationaryKernel(self.nu, lengthscale, outputscale, self.active_dims)
+
+
+def weighted_squares(X1: Tensor, X2: Tensor, rate: Tensor, sign: float = 1) -> Tensor:
+    """Squared distances of points scaled by ``... x 1 x d`` rates, times a sign: ``... x n1 x d``
+    and ``... x n2 x d`` to ``... x n1 x n2``."""
+    if rate.ndim > 2 and X1.ndim == X2.ndim == 2:
+        # Weighted sums of the squared differences in each column: d numbers for each pair of
+        # points are shared by the batch, and summed by a matrix product.
+        squares = (X1.mT.unsqueeze(-1) - X2.mT.unsqueeze(-2)).square()  # d x n1 x n2
+        sums = (sign * rate.square().squeeze(-2)) @ squares.flatten(1)
+        return sums.unflatten(-1, squares.shape[1:])
+    return squared_distances(X1 * rate, X2 * rate).mul_(sign)
+
+
+def differences_pulled(W: Tensor, X1: Tensor, X2: Tensor) -> Tensor:
+    """sum_i W_ij (x1_i - x2_j), ``... x n2 x d``."""
+    # Far faster than with W transposed: W is read in the order it lies in memory.
+    return (X1.mT @ W - X2.mT * W.sum(dim=-2, keepdim=True)).mT
