@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 from botorch.models.model import Model
+from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from torch import Tensor
 
 from botorch_ext.domains import Box
@@ -46,7 +47,8 @@ def plot_posterior_1d(
     """The posterior along one coordinate: mean, confidence band and evaluated points.
 
     Args:
-        model: Any BoTorch model of one output without batch dimensions.
+        model: Any BoTorch model of one output without batch dimensions; of an ensemble the mixture
+            is drawn.
         bounds: The box, or its ``2 x d`` bounds.
         width: How many standard deviations the band reaches to each side.
         X: ``n x d`` evaluated points. Where d > 1 they are projected on the slice, drawn hollow.
@@ -148,13 +150,16 @@ def _mean_and_std(model: Model, grid: Tensor) -> tuple[np.ndarray, np.ndarray]:
     with torch.no_grad():
         for chunk in grid.unsqueeze(-2).split(_CHUNK):  # (c, 1, d)
             posterior: Any = model.posterior(chunk)
-            if posterior.mean.shape != (len(chunk), 1, 1):
+            mean, variance = posterior.mean, posterior.variance
+            if isinstance(posterior, GaussianMixturePosterior):
+                mean, variance = posterior.mixture_mean, posterior.mixture_variance
+            if mean.shape != (len(chunk), 1, 1):
                 raise ValueError(
                     "model must have one output and no batch dimensions, got a posterior mean of "
-                    f"shape {tuple(posterior.mean.shape)} at {len(chunk)} points"
+                    f"shape {tuple(mean.shape)} at {len(chunk)} points"
                 )
-            means.append(to_numpy(posterior.mean).reshape(-1))
-            stds.append(to_numpy(posterior.variance.clamp_min(0).sqrt()).reshape(-1))
+            means.append(to_numpy(mean).reshape(-1))
+            stds.append(to_numpy(variance.clamp_min(0).sqrt()).reshape(-1))
     return np.concatenate(means), np.concatenate(stds)
 
 

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import FillBetweenPolyCollection, PathCollection, QuadMesh
 from torch import Tensor
 
+import botorch_ext as bx
 from botorch_ext.domains import Box
 from botorch_ext.plotting import (
     PALETTE,
@@ -152,6 +153,19 @@ def test_posterior_band_is_mean_and_width_standard_deviations(width: float) -> N
     ]
     assert ax.get_xlabel() == "x"
     assert ax.get_ylabel() == "objective"
+
+
+def test_posterior_of_an_ensemble_is_that_of_the_mixture() -> None:
+    X = PLANE.sample(8, seed=0)
+    posterior = bx.algorithms.integrated_ei(PLANE, initial=(X, X.sum(dim=1))).posterior
+    ax = plot_posterior_1d(posterior.to_botorch(), PLANE, dim=1, slice_at=X[0], num_points=7)
+    grid = X[0].repeat(7, 1)
+    grid[:, 1] = torch.linspace(-7.0, -6.2, 7, dtype=torch.float64)
+    mean, std = posterior.mean_and_std(grid)
+    assert_near(ax.lines[0].get_ydata(), mean)
+    _, lower, upper = band(ax)
+    assert_near(lower, mean - 2 * std)
+    assert_near(upper, mean + 2 * std)
 
 
 def test_posterior_alone() -> None:
