@@ -2,7 +2,7 @@
 
 Continuous columns climb while the others stay, then the others step to neighbours while the
 continuous ones stay, by turns, from many starts at once. BoTorch's
-`optimize_acqf_mixed_alternating` takes neither starts nor logarithmic scales; with constraints it
+``optimize_acqf_mixed_alternating`` takes neither starts nor logarithmic scales; with constraints it
 took over ten times as long.
 """
 

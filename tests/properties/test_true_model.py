@@ -226,6 +226,8 @@ def wave(X):
     return torch.sin(3.0 * X[..., 0])
 
 
+# A model without smoothness, on purpose.
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.LengthscaleWarning")
 @pytest.mark.parametrize(("factor", "keeps"), [(1.0, True), (0.25, False)])
 def test_the_noise_term_alone_keeps_a_model_that_knows_the_function(factor, keeps):
     # A model that is certain of f errs by the noise alone; its test looks after every observation.
