@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-# The standard deviation of a normal variable in differences of its third and second quartile, and
-# how many of them below the median an observation is squeezed, by this factor.
-_UNIT, _REACH, _FACTOR = 1.5, 2.7, 0.3
+# The share of the observations, the best of them, whose distance from the best is the unit; how
+# many units below the best an observation is squeezed, and by which factor.
+_SHARE, _REACH, _FACTOR = 2 / 3, 4.0, 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +31,9 @@ class Outcomes:
     def of(cls, Y: Tensor, device: torch.device) -> Outcomes:
         """``n`` observations standardised, those far too low first squeezed.
 
-        The upper quartiles say what is far: with u = 1.5 (q3 - q2), or 1.5 (max - q2) where these
-        two are equal, a value y below l = q2 - 2.7 u becomes l - 0.3 u log(1 + (l - y) / u). How
-        low a failure was says little about where the best is. High values stay as they are.
+        The better two thirds say what is far: with u the root mean square of their distances from
+        the best one, a value y below l = max - 4 u becomes l - 0.3 u log(1 + (l - y) / u). How low
+        a failure was says little about where the best is. High values stay as they are.
 
         Args:
             Y: ``n``, in float64, on the CPU.
@@ -57,10 +57,10 @@ class Outcomes:
 
 
 def _squeezed(y: Tensor) -> Tensor:
-    median, upper = torch.quantile(y, y.new_tensor([0.5, 0.75]))
-    unit = _UNIT * torch.where(upper > median, upper - median, y.max() - median)
+    best = y.topk(math.ceil(_SHARE * len(y))).values
+    unit = (y.max() - best).square().mean().sqrt()
     if not bool(unit > 0):
-        return y  # at least half of them are the highest
-    lowest = median - _REACH * unit
+        return y
+    lowest = y.max() - _REACH * unit
     excess = (lowest - y).clamp_min(0) / unit
     return torch.where(excess > 0, lowest - _FACTOR * unit * excess.log1p(), y)
