@@ -20,7 +20,7 @@ def main(argv: list[str] | None = None) -> None:
     """Plays the studies and writes the report."""
     options = parse_options("particles", "Particles against a long run.", argv, processes=True)
     small = options.smoke
-    num_trials, num_seeds, num_long, num_halves = (10, 2, 16, 4) if small else (40, 20, 256, 200)
+    num_trials, num_seeds, num_long, num_halves = (10, 2, 16, 4) if small else (40, 12, 256, 120)
     functions = list(FUNCTIONS)[: 1 if small else None]
     cases = [
         Case(function, num_trials, options.seed + seed, num_long, num_halves)

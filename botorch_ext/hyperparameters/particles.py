@@ -20,8 +20,8 @@ _NUM_DRAWS = 256
 _FIRST_STAGE, _FIRST_HALVES = 16, 24
 # How many halves move when data came, from so many observations on.
 _HALVES = ((0, 4), (101, 2), (201, 1))
-# With more observations than so many there are half as many particles: their density is narrow.
-_FEWER_FROM = 200
+# With more observations than each of these the particles halve: their density is narrow.
+_FEWER_FROM = (200, 400)
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,11 @@ class Particles(Immutable):
 
     def number(self, num_observations: int) -> int:
         """How many particles there are with so many observations."""
-        if num_observations <= _FEWER_FROM:
-            return self.num_particles
-        return max(self.num_particles // 4 * 2, 4)
+        num = self.num_particles
+        for most in _FEWER_FROM:
+            if num_observations > most:
+                num = max(num // 4 * 2, 4)
+        return num
 
     @torch.no_grad()
     def started(self, X: Tensor, y: Tensor, groups: Tensor | None, seed: int) -> Cloud:

@@ -132,7 +132,7 @@ def test_the_seed_decides():
 
 def test_with_many_observations_they_are_fewer():
     particles = Particles()
-    assert [particles.number(n) for n in (10, 200, 201, 900)] == [32, 32, 16, 16]
+    assert [particles.number(n) for n in (10, 200, 201, 900)] == [32, 32, 16, 8]
     assert Particles(4).number(900) == 4
 
 
