@@ -41,10 +41,11 @@ def main(argv: list[str] | None = None) -> None:
         "# Particles against a long run\n\n"
         f"After {num_trials} evaluations by `integrated_ei`, with noise of a tenth of the standard "
         f"deviation of the function: the 32 particles of the study against {num_long} of a run of "
-        f"{num_halves // 2} trajectories each on the same data. Differences of means in standard "
-        "deviations of the long run, averaged over lengthscales with their sign; ratios of "
-        "standard deviations; of predictions at 256 points the mean absolute difference, in "
-        f"predicted standard deviations, and the ratio of those. Mean ± standard error of "
+        f"{num_halves // 2} trajectories each on the same data, started from all of it. "
+        "Differences of means in standard deviations of the long run, averaged over lengthscales "
+        "with their sign; ratios of standard deviations; of predictions at 256 points the mean "
+        "absolute difference, in predicted standard deviations, and the ratio of those. "
+        "Mean ± standard error of "
         f"{num_seeds} studies.\n\n"
     )
     write_report(options, text + markdown_table(table), f"{num_seeds} seeds")

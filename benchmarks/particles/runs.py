@@ -13,6 +13,7 @@ from benchmarks.common.tables import Row
 from botorch_ext.hyperparameters.density import Density, split
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.moves import swept
+from botorch_ext.hyperparameters.particles import Particles
 
 FUNCTIONS = {
     "Branin": Branin(negate=True),
@@ -57,9 +58,11 @@ def play(case: Case) -> Row:
         strategy.tell(trial.id, float(function(trial.x.unsqueeze(0))) + error)
     short = strategy.posterior
     inputs, outcomes = short.inputs, short.outcomes
-    density = Density(inputs.features(short.joint), outcomes.values, strategy.particles.prior)
-    start = density.prior_draws(case.num_long, generator)
-    parameters, _ = swept(density, start, density.value(start), case.num_halves, generator)
+    data = inputs.features(short.joint), outcomes.values
+    # Modes that hold next to nothing are resampled away, which trajectories alone never leave.
+    start = Particles(case.num_long).started(*data, None, case.seed)
+    density = Density(*data, strategy.particles.prior)
+    parameters, _ = swept(density, start.parameters, start.values, case.num_halves, generator)
     exact = Ensemble.of(parameters, inputs, short.joint, outcomes)
     row: Row = {"function": case.function, "method": "particles", "seed": case.seed}
     for name, ours, theirs in zip(_NAMES, split(short.parameters), split(parameters), strict=True):
