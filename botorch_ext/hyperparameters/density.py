@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.hyperparameters.prior import Prior
-
-_SQRT5 = math.sqrt(5)
+from botorch_ext.kernel_functions.smoothed_matern import profiles, slopes
 
 
 def split(parameters: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -83,11 +82,9 @@ class Density:
         lengthscales, noise, odds = split(parameters)
         of_noise = W.diagonal(dim1=-2, dim2=-1).sum(dim=-1) * noise.exp()
         share = odds.sigmoid()[:, None, None]
-        s, decay, rough, smooth = parts
-        of_share = (W * (smooth - rough)).sum(dim=(-2, -1))
-        of_odds = of_share * odds.sigmoid() * (-odds).sigmoid()
-        # dk / d(r^2) is -5/6 (1 + s) exp(-s) of the rough part and -1/2 k of the smooth one.
-        slope = decay.mul_(s.add_(1)).mul_((5 / 3) * (1 - share)).addcmul_(smooth, share).mul_(W)
+        rough, smooth, s, decay = parts
+        of_odds = (W * (smooth - rough)).sum(dim=(-2, -1)) * odds.sigmoid() * (-odds).sigmoid()
+        slope = slopes(smooth, s, decay, share).mul_(W)
         inverse_squares = (-2 * lengthscales).exp()
         of_lengthscales = (slope.flatten(1) @ self._squares.mT) * inverse_squares
         ends = torch.stack([of_noise, of_odds], dim=-1)
@@ -100,16 +97,13 @@ class Density:
         are made of."""
         n = len(self.y)
         lengthscales, noise, odds = split(parameters)
-        squares = (((-2 * lengthscales).exp() * 5) @ self._squares).view(len(parameters), n, n)
-        smooth = (squares * -0.1).exp_()
-        s = squares.sqrt_()
-        decay = s.neg().exp_()
-        rough = torch.addcmul(s, s, s, value=1 / 3).add_(1).mul_(decay)
+        squares = ((-2 * lengthscales).exp() @ self._squares).view(len(parameters), n, n)
+        rough, smooth, s, decay = profiles(squares)
         K = torch.lerp(rough, smooth, odds.sigmoid()[:, None, None])
         K.diagonal(dim1=-2, dim2=-1).add_(noise.exp().unsqueeze(-1))
         L, failed = torch.linalg.cholesky_ex(K)
         ok = (failed == 0) & (L.diagonal(dim1=-2, dim2=-1) > 0).all(dim=-1)  # not so of NaN
-        return torch.where(ok[:, None, None], L, self._eye), ok, (s, decay, rough, smooth)
+        return torch.where(ok[:, None, None], L, self._eye), ok, (rough, smooth, s, decay)
 
     def _residuals(self, L: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """L^-1 (y - m), its square and m, the constant that makes it least."""

@@ -26,8 +26,6 @@ _STARTS = ((0.2, 1e-3), (1.0, 0.1))
 _ROUGH = (1e-12, 0.5)
 # Squares of scales beyond these are no numbers.
 _SCALES = (1e-150, 1e150)
-
-
 # Of noise as BoTorch has it: a mode, unlike an average, needs it to be told apart from short
 # lengthscales.
 _PRIOR = Prior(noise_location=-5.0, noise_spread=1.0)
@@ -128,8 +126,9 @@ class Hyperparameters:
                 raise ValueError(f"{key} in the {name} must be positive, got {value!r}")
         return cls(
             tuple(lengthscales),
-            *(record[k] for k in ("noise_variance", "outputscale")),
-            mean=record["mean"],
+            record["noise_variance"],
+            record["outputscale"],
+            record["mean"],
         )
 
 

@@ -9,6 +9,22 @@ from botorch_ext.kernel_functions.base import KernelFunction, Pullback
 from botorch_ext.kernel_functions.stationary import differences_pulled, weighted_squares
 
 
+def profiles(squares: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Of squared distances r^2 in lengthscales, any shape: the Matern 5/2 and the RBF kernel, and
+    what their slopes are made of, s = sqrt(5) r and exp(-s)."""
+    smooth = (-0.5 * squares).exp_()
+    s = (5 * squares).sqrt_()
+    decay = torch.neg(s).exp_()
+    rough = torch.addcmul(s, s, s, value=1 / 3).add_(1).mul_(decay)
+    return rough, smooth, s, decay
+
+
+def slopes(smooth: Tensor, s: Tensor, decay: Tensor, share: Tensor) -> Tensor:
+    """-2 dk / d(r^2) of the kernel with a share of the RBF kernel; ``s`` and ``decay`` are used
+    up."""
+    return torch.lerp(s.add_(1).mul_(decay).mul_(5 / 3), smooth, share)
+
+
 class SmoothedMatern(KernelFunction):
     """share * RBF + (1 - share) * Matern 5/2, for a batch of m.
 
@@ -28,25 +44,17 @@ class SmoothedMatern(KernelFunction):
         self.batch_shape = share.shape
 
     def forward(self, X1: Tensor, X2: Tensor) -> Tensor:
-        return self._parts(X1, X2)[0]
+        rough, smooth, _, _ = profiles(weighted_squares(X1, X2, self.inverse_lengthscale))
+        return torch.lerp(rough, smooth, self.share[:, None, None])
 
     def diagonal(self, X: Tensor) -> Tensor:
         return X.new_ones(X.shape[:-1])
 
     @torch.no_grad()
     def value_and_pullback(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
-        K, smooth, s, decay = self._parts(X1, X2)
+        rough, smooth, s, decay = profiles(weighted_squares(X1, X2, self.inverse_lengthscale))
+        share = self.share[:, None, None]
+        K = torch.lerp(rough, smooth, share)
         # dk / dx2 is this times the difference over the squared lengthscale.
-        rough = (s + 1).mul_(decay).mul_(5 / 3)
-        slope = torch.lerp(rough, smooth, self.share[:, None, None])
-        scale = self.inverse_lengthscale.square()
+        slope, scale = slopes(smooth, s, decay, share), self.inverse_lengthscale.square()
         return K, lambda W: differences_pulled(W * slope, X1, X2) * scale
-
-    def _parts(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """k, its smooth part, sqrt(5) r and exp of minus that."""
-        squares = weighted_squares(X1, X2, self.inverse_lengthscale)
-        smooth = (-0.5 * squares).exp_()
-        s = (5 * squares).sqrt_()
-        decay = torch.neg(s).exp_()
-        rough = torch.addcmul(s, s, s, value=1 / 3).add_(1).mul_(decay)
-        return torch.lerp(rough, smooth, self.share[:, None, None]), smooth, s, decay

@@ -117,8 +117,7 @@ class ImprovementStrategy(Strategy):
             ValueError: A context that `ask` would refuse.
         """
         checked = self.checked_context(context)
-        X, _ = self.evaluated()
-        if not len(X):
+        if not self._num_data:
             raise NoObservationsError("recommend needs at least one evaluated point, got none")
         ensemble = self.posterior
         points = self.domain.points if isinstance(self.domain, FiniteSet) else None

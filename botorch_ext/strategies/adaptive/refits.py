@@ -40,6 +40,8 @@ class Refits:
                 "kernel, got None"
             )
         self.fitted, self._domain, self._space = fitted, domain, space
+        nothing = domain.like.new_zeros(0, domain.dim)
+        self._num_columns = self._inputs(nothing).num_columns
         self.current = self.before_any(domain.like.new_zeros(0))
         #: Fits so far, and how many observations the latest was to.
         self.num_fits = self.num_data = 0
@@ -108,10 +110,6 @@ class Refits:
     def summary(self) -> dict[str, Any]:
         """What the report says."""
         return self.current.record() | {"num_fits": self.num_fits, "num_data": self.num_data}
-
-    @property
-    def _num_columns(self) -> int:
-        return self._domain.dim + (0 if self._space is None else self._space.dim or 0)
 
     def _inputs(self, X: Tensor) -> Inputs:
         return Inputs.of(self._domain, self._space, X)
