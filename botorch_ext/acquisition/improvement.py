@@ -18,8 +18,10 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
     """log of the average over models of the expected improvement on the best mean of each.
 
     Of the draws of a fully Bayesian model, of particles (`Ensemble.to_botorch`) or of any models of
-    the same quantity. Source: Snoek et al. 2012 (integrated expected improvement); Ament et al.
-    2023 (its logarithm).
+    the same quantity. Where observations are noisy, BoTorch's ``qLogNoisyExpectedImprovement`` of
+    the same ensemble is the better choice, and the one of `integrated_ei`.
+
+    Source: Snoek et al. 2012 (integrated expected improvement); Ament et al. 2023 (its logarithm).
 
     Args:
         models: A `CandidateModels`, a sequence of single-output BoTorch models, a batched

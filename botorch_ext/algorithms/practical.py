@@ -21,12 +21,13 @@ def integrated_ei(
     num_initial: int = 8,
     context_domain: Domain | int | ContextSpace | None = None,
 ) -> ImprovementStrategy:
-    """Expected improvement averaged over the hyperparameters that the data allow: the default where
-    nothing is known but the domain.
+    """Noisy expected improvement averaged over the hyperparameters that the data allow: the default
+    where nothing is known but the domain.
 
     There is no guarantee for its regret; it needs no kernel, no noise variance and no width.
 
-    Source: Snoek et al. 2012 (integrated expected improvement); Ament et al. 2023 (its logarithm).
+    Source: Snoek et al. 2012 (integrated expected improvement); Letham et al. 2019 (where
+    observations are noisy); Ament et al. 2023 (its logarithm).
 
     Args:
         domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.

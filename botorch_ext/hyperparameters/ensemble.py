@@ -90,9 +90,10 @@ class Ensemble(Immutable):
         return replace(self, model=model, pending=torch.cat([self.pending, joint]))
 
     def thinned(self, num: int) -> Ensemble:
-        """The ensemble of every so many particles, at least ``num`` of them, or of all."""
+        """The ensemble of every so many particles, at least ``num`` of them, or of all, without
+        pending rows."""
         some = self.parameters[:: max(len(self.parameters) // num, 1)]
-        return Ensemble.of(some, self.inputs, self.joint, self.outcomes).with_pending(self.pending)
+        return Ensemble.of(some, self.inputs, self.joint, self.outcomes)
 
     def means(self, joint: Tensor) -> Tensor:
         """The means of all models, each less its constant, in standard units: ``m x n``."""

@@ -57,10 +57,12 @@ class FunctionObjective:
 
 def evaluate(objective: Objective, X: Tensor) -> Tensor:
     """``m x d`` to ``m`` values, some thousand at a time; where they are not finite, the lowest
-    that is."""
+    that is, and where an objective has a ``span``, none lower than so much below the highest."""
     entries = getattr(objective, "entries", 1024)
     chunks = X.split(points_at_once(X, _CHUNK, entries))
-    return lowest_for_others(torch.cat([objective.value(chunk) for chunk in chunks]))
+    values = lowest_for_others(torch.cat([objective.value(chunk) for chunk in chunks]))
+    span = getattr(objective, "span", None)
+    return values if span is None else values.clamp_min(values.max() - span)
 
 
 def lowest_for_others(values: Tensor) -> Tensor:

@@ -1,11 +1,15 @@
-"""log EI against quadrature, and its gradients against autograd."""
+"""log EI against quadrature; noisy improvement against dense algebra, and its gradients."""
 
 import mpmath
 import pytest
 import torch
 from torch.testing import assert_close
 
-from botorch_ext.search.improvement import log_improvement
+from botorch_ext import Box
+from botorch_ext.hyperparameters.inputs import Inputs
+from botorch_ext.kernel_functions.smoothed_matern import SmoothedMatern
+from botorch_ext.models import KernelGP
+from botorch_ext.search.improvement import IntegratedImprovement, log_improvement
 
 PLACES = [-1e6, -12345.0, -1001.0, -300.0, -31.0, -29.9, -8.0, -1.001, -0.999, 0.0, 0.7, 3.0, 10.0]
 
@@ -47,3 +51,102 @@ def test_single_precision_is_finite():
     expected = log_improvement(z.double())
     assert_close(value.double(), expected[0], rtol=1e-5, atol=1e-6)
     assert_close(by_mean.double(), expected[1], rtol=1e-3, atol=1e-6)
+
+
+# --- noisy improvement ----------------------------------------------------------------------------
+
+NUGGET = 1e-8
+SQUARE = Box([[0.0, 0.0], [1.0, 1.0]])
+X = SQUARE.sample(6, 1)
+Y = torch.sin(5 * X[:, 0]) + X[:, 1]
+PENDING = SQUARE.sample(2, 2)
+ROWS = torch.cat([X, PENDING])
+NOISE = torch.tensor([0.1, 0.02, 0.4], dtype=torch.float64)
+
+
+def model_of():
+    lengthscales = torch.tensor([[[0.3, 0.5]], [[0.4, 2.0]], [[0.2, 0.9]]], dtype=torch.float64)
+    share = torch.tensor([0.0, 0.3, 0.9], dtype=torch.float64)
+    model = KernelGP(SmoothedMatern(lengthscales, share), NOISE)
+    model.add(X, Y)
+    return model
+
+
+def improvement_of(model, normals, places=ROWS):
+    inputs = Inputs.of(SQUARE, None, X)
+    return IntegratedImprovement(model, PENDING, places, normals, inputs)
+
+
+def drawn(num):
+    generator = torch.Generator().manual_seed(3)
+    return torch.randn(3, 2, 8, num, generator=generator, dtype=torch.float64)
+
+
+def test_draws_have_the_moments_of_the_posterior():
+    """They are affine in their normal numbers: exactly."""
+    unit = torch.eye(16, dtype=torch.float64).view(16, 2, 8).movedim(0, -1)
+    normals = torch.cat([torch.zeros(2, 8, 1), unit], dim=-1).expand(3, -1, -1, -1)
+    model = model_of()
+    at_rows = improvement_of(model, normals).means_of_draws(ROWS)
+    mean, shifts = at_rows[:, :1], at_rows[:, 1:] - at_rows[:, :1]
+    assert_close(mean.squeeze(1), model.mean_at(ROWS), rtol=1e-6, atol=1e-6)
+    kernel = model.kernel_function
+    K, k = kernel(X, X) + NOISE[:, None, None] * torch.eye(6), kernel(X, ROWS)
+    covariance = kernel(ROWS, ROWS) - k.mT @ torch.linalg.solve(K, k)
+    assert_close(shifts.mT @ shifts, covariance, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("places", [ROWS, ROWS[:3] + 0.01, ROWS[:0]])
+def test_noisy_improvement_is_that_of_dense_algebra(places):
+    model, normals = model_of(), drawn(4)
+    own = improvement_of(model, normals, places)
+    Z = SQUARE.sample(20, 5).requires_grad_()
+    kernel, normal = model.kernel_function, torch.distributions.Normal(0.0, 1.0)
+    K = kernel(ROWS, ROWS) + NUGGET * torch.eye(8)
+    noisy = (kernel(X, X) + NOISE[:, None, None] * torch.eye(6)).inverse()
+    k = kernel(ROWS, Z)
+    variance = 1 - (k * torch.linalg.solve(K, k)).sum(dim=-2)
+    total = 0
+    for draw in range(4):
+        f = (torch.linalg.cholesky(K) @ normals[:, 0, :, draw, None]).squeeze(-1)
+        noise = (NOISE - NUGGET).sqrt()[:, None] * normals[:, 1, :6, draw]
+        residual = (noisy @ (Y - f[:, :6] - noise).unsqueeze(-1)).squeeze(-1)
+        f = f + (K[:, :, :6] @ residual.unsqueeze(-1)).squeeze(-1)
+        weights = torch.linalg.solve(K, f.unsqueeze(-1)).mT
+        best = (weights @ kernel(ROWS, places)).amax(-1) if len(places) else torch.zeros(3, 1)
+        std = variance.sqrt()
+        z = ((weights @ k).squeeze(1) - best) / std
+        total = total + (std * (normal.log_prob(z).exp() + z * normal.cdf(z))).sum(dim=0)
+    expected = (total / 12).log()
+    (gradient,) = torch.autograd.grad(expected.sum(), Z)
+    value, by_point = own.value_and_gradient(Z.detach())
+    seen = expected.detach() > -15  # phi + z Phi cancels further down
+    assert seen.sum() > 10
+    assert_close(value[seen], expected.detach()[seen], rtol=1e-6, atol=1e-6)
+    assert_close(by_point[seen], gradient[seen], rtol=1e-5, atol=1e-5)
+    assert_close(own.value(Z.detach()), value)
+
+
+def test_gradients_are_those_of_the_values():
+    """By autograd, and where the improvement is hopeless by central differences of fourth order."""
+    own = improvement_of(model_of(), drawn(4))
+    Z = SQUARE.sample(20, 5).requires_grad_()
+    value = own.value(Z)
+    (expected,) = torch.autograd.grad(value.sum(), Z)
+    seen = value.detach() > -15
+    assert seen.sum() > 10
+    gradient = own.value_and_gradient(Z.detach())[1]
+    assert_close(gradient[seen], expected[seen], rtol=1e-8, atol=1e-8)
+    Z, h = ROWS + 1e-3, 1e-5
+    value, gradient = own.value_and_gradient(Z)
+    assert value.min() < -100
+    for column in range(2):
+        step = h * torch.eye(2, dtype=torch.float64)[column]
+        ahead = 8 * (own.value(Z + step) - own.value(Z - step))
+        behind = own.value(Z + 2 * step) - own.value(Z - 2 * step)
+        assert_close(gradient[:, column], (ahead - behind) / (12 * h), rtol=1e-3, atol=1e-3)
+
+
+def test_nothing_is_to_be_gained_where_something_was_asked():
+    own = improvement_of(model_of(), drawn(8))
+    assert (own.value(ROWS) < own.value(SQUARE.sample(64, 0)).max() - 4).all()

@@ -1,4 +1,4 @@
-"""Improvement: expected improvement averaged over the hyperparameters that the data allow."""
+"""Improvement: noisy expected improvement averaged over the hyperparameters that the data allow."""
 
 from __future__ import annotations
 
@@ -29,25 +29,27 @@ from botorch_ext.strategies.events import Asked, Event, Trial
 # Screened points of a box, those near the best so far and how far in sides of the box, and climbs.
 _NUM_RAW, _NUM_NEAR, _NEAR, _NUM_STARTS = 512, 40, (0.02, 0.1), 4
 _NUM_BEST = 5
+# Draws of the values of each model, half of them the mirror images of the others.
+_NUM_DRAWS = 8
 # Points of a finite set that all models look at: of more, those that a few models find best.
 _MOST_POINTS, _FEW_MODELS = 4096, 4
-_TOLERANCE = 1e-12
+_TOLERANCE = 1e-9
 
 
 class ImprovementStrategy(Strategy):
-    """Asks where the expected improvement, averaged over hyperparameters, is largest.
+    """Asks where the noisy expected improvement, averaged over hyperparameters, is largest.
 
     The hyperparameters are particles of their posterior: a lengthscale for each column, the noise,
     and how smooth the function is, between a Matern 5/2 and an RBF kernel; `Particles` says how
     they are moved when data came.
-    Pending trials are hallucinated: they count in the standard deviations and, with their means,
-    among the incumbents that are to be improved on.
+    What is to be improved on is drawn, several times for each particle: the values at evaluated and
+    at pending points that the observations allow.
 
     ``info`` of a trial has ``mean`` and ``std`` of the mixture of all particles, in units of the
-    observations, ``log_improvement``, in standard deviations of the observations, and where the
-    particles moved ``particles``: their ``parameters``, log lengthscales in sides of the
-    domain, the log noise variance in variances of the (squeezed) observations and the log odds of
-    smoothness, and the log density there, ``values``.
+    observations, pending trials counting in the latter, ``log_improvement``, in standard deviations
+    of the observations, and where the particles moved ``particles``: their ``parameters``, log
+    lengthscales in sides of the domain, the log noise variance in variances of the (squeezed)
+    observations and the log odds of smoothness, and the log density there, ``values``.
     Replay takes them from there.
 
     Args:
@@ -126,7 +128,7 @@ class ImprovementStrategy(Strategy):
             return AverageMean(of.model, of.inputs, checked)
 
         seed = self._seed_of(len(self.history.trials))
-        x, _ = self._highest(mean, points, ensemble, checked, seed)
+        x, *_ = self._highest(mean, points, ensemble, checked, seed)
         return x, float(ensemble.mean(with_context(x, checked).unsqueeze(0)))
 
     def report(self) -> dict[str, Any]:
@@ -148,22 +150,29 @@ class ImprovementStrategy(Strategy):
         seed = self._seed_of(len(self.history.trials))
         cloud, known = self._current()
         told, pending = known.joint, self._pending_rows(known.joint)
-        ensemble, context = known.with_pending(pending), choices.context
+        context = choices.context
         points = choices.points(self.domain)
         places = torch.cat([told, pending])[:, : self.domain.dim]
         if choices.actions is not None:  # what is not there now cannot be improved on
             places = choices.actions
 
         def improvement(of: Ensemble) -> IntegratedImprovement:
-            incumbents = torch.zeros_like(of.constants)
-            if len(places):
-                incumbents = of.means(with_context(places, context)).amax(dim=-1)
-            return IntegratedImprovement(of.model, incumbents, of.inputs, context)
+            shape = len(of.constants), 2, len(told) + len(pending), _NUM_DRAWS // 2
+            generator = torch.Generator().manual_seed(seed)
+            normals = torch.randn(shape, generator=generator, dtype=torch.float64).to(of.constants)
+            return IntegratedImprovement(
+                of.model,
+                of.inputs.features(pending),
+                of.inputs.features(with_context(places, context)),
+                torch.cat([normals, -normals], dim=-1),
+                of.inputs,
+                context,
+            )
 
-        x, row = self._highest(improvement, points, ensemble, context, seed)
+        x, row, value = self._highest(improvement, points, known, context, seed)
         info: dict[str, Any] = {} if row is None else dict(choices.places(row))
         at = with_context(x, context).unsqueeze(0)
-        numbers = [*ensemble.mean_and_std(at), improvement(ensemble).value(x.unsqueeze(0))]
+        numbers = [*known.with_pending(pending).mean_and_std(at), value.unsqueeze(0).to(at)]
         m = 0
         if cloud is not self._cloud:
             m = len(cloud.values)
@@ -185,8 +194,8 @@ class ImprovementStrategy(Strategy):
         ensemble: Ensemble,
         context: Tensor | None,
         seed: int,
-    ) -> tuple[Tensor, int | None]:
-        """The best of ``n x d`` points and its row, or the best point of a box and None."""
+    ) -> tuple[Tensor, int | None, Tensor]:
+        """The best of ``n x d`` points, its row and its value, or those of a box, without a row."""
         if points is None:
             box: Any = self.domain  # since it has no points
             best = ensemble.joint[:0, : box.dim]
@@ -196,8 +205,8 @@ class ImprovementStrategy(Strategy):
                 best = actions[means.topk(min(_NUM_BEST, len(means))).indices]
                 best = torch.cat([best, near_points(best, box, _NUM_NEAR, seed, _NEAR)])
             own = objective(ensemble)
-            x, _ = maximize_on_box(own, box, seed, _NUM_RAW, _NUM_STARTS, best, _TOLERANCE)
-            return x, None
+            x, value = maximize_on_box(own, box, seed, _NUM_RAW, _NUM_STARTS, best, _TOLERANCE)
+            return x, None, value
         rows = None
         if len(points) > _MOST_POINTS:
             some = evaluate(objective(ensemble.thinned(_FEW_MODELS)), points)
@@ -205,7 +214,7 @@ class ImprovementStrategy(Strategy):
         values = evaluate(objective(ensemble), points if rows is None else points[rows])
         top = values.argmax()
         row = int(top if rows is None else rows[top])
-        return points[row].clone(), row
+        return points[row].clone(), row, values[top]
 
     def _pending_rows(self, like: Tensor) -> Tensor:
         """The pending points with their contexts, ``n x (d + d_z)``."""
