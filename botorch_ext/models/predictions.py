@@ -22,7 +22,7 @@ from botorch_ext.models.posterior import GrowingPosterior
 # Entries of kernel matrices that are made at once where a mean alone is wanted.
 _MAX_ENTRIES = 2**22
 # Observations of a batch of models whose predictions are recorded as CUDA graphs.
-_MOST_IN_BATCH = 512
+MOST_IN_BATCH = 512
 
 
 class Predictions(GrowingPosterior):
@@ -156,7 +156,7 @@ class Predictions(GrowingPosterior):
     def is_recordable(self) -> bool:
         """Whether `mean_std_and_gradients` can be a part of a CUDA graph."""
         # Libraries may wait for the device while they solve with many large triangles at once.
-        small = not self.batch_shape or self.num_observations <= _MOST_IN_BATCH
+        small = not self.batch_shape or self.num_observations <= MOST_IN_BATCH
         return self.has_closed_form_gradient and self.mean is None and small
 
     @torch.no_grad()

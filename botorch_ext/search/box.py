@@ -10,7 +10,13 @@ from botorch_ext.domains.contexts import with_context
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.ascent import projected_bfgs
 from botorch_ext.search.mixed import MixedSearch
-from botorch_ext.search.objectives import FunctionObjective, Objective, evaluate, on_unit_cube
+from botorch_ext.search.objectives import (
+    FunctionObjective,
+    Objective,
+    evaluate,
+    on_unit_cube,
+    within_span,
+)
 from botorch_ext.search.screening import near_points, screening_points, spread_best
 
 # Multiplications that a screening may take, n^2 for each point and model: about 40 ms on one core;
@@ -149,6 +155,7 @@ def maximize_on_box(
     values = evaluate(objective, X)
     starts = X[spread_best(values, X, box, num_starts)]
     best = X[values.argmax(dim=0, keepdim=True)]
+    values = within_span(objective, values)
     if not box.is_filled:
         x, value = MixedSearch(objective, box, values, tolerance).best(torch.cat([best, starts]))
         return x.squeeze(0), value.squeeze(0)

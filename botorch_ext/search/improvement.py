@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.models.cholesky import GrowingCholesky
+from botorch_ext.chunks import points_at_once
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.predictions import MOST_IN_BATCH
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _SQRT_HALF_PI = math.sqrt(0.5 * math.pi)
@@ -20,6 +21,10 @@ _SERIES_FROM = -30.0
 _DIRECT_FROM = -1.0
 # Added to the variance of values that are drawn, which else would have no Cholesky factor.
 _NUGGET = 1e-8
+# Of temporary tensors on the CPU, whose caches hold as many.
+_MOST_ENTRIES = 2**19
+# Means of one place are equal but for rounding, in standard deviations of the observations.
+_ROUNDING = 1e-9
 _COEFFICIENTS = (-3.0, 15.0, -105.0, 945.0, -10395.0)
 
 
@@ -89,8 +94,8 @@ class IntegratedImprovement:
     hyperparameters), Wilson et al. 2020 (how draws are made: Matheron's rule).
 
     Args:
-        model: A `KernelGP` with one batch dimension of m models, of features, with zero mean; its
-            rows have observations.
+        model: A `KernelGP` with one batch dimension of m models, of features, with zero mean and a
+            stationary kernel that has gradients in closed form; its rows have observations.
         pending: ``k x p`` features of rows without observations.
         places: ``n x p`` features of what is to be improved on; of those that are no rows each
             draw's mean counts, and of no places 0.
@@ -100,7 +105,7 @@ class IntegratedImprovement:
         context: ``d_z``, or None.
     """
 
-    # Logarithms fall without end near rows. A search takes the spread of what it sees for its unit.
+    # Logarithms fall without end near rows.
     span = 20.0
 
     def __init__(
@@ -115,33 +120,26 @@ class IntegratedImprovement:
         self._inputs, self._context = inputs, context
         self._kernel, n = model.kernel_function, model.num_observations
         self._rows = torch.cat([model.train_inputs[0], pending]) if n else pending
-        self._is_recordable = model.is_recordable
         own, noise = normals[:, 0], normals[:, 1, :n]
-        nugget = own.new_full(own.shape[:1], max(_NUGGET, 100 * torch.finfo(own.dtype).eps))
-        self._factor = GrowingCholesky(nugget)
-        self._weights = own
-        if len(self._rows):
-            K = self._kernel(self._rows, self._rows)
-            self._factor.append(K[:, :0], K, K.new_zeros(()))
-            self._weights = self._factor.solve_transposed(own)
+        K = self._kernel(self._rows, self._rows)
+        K.diagonal(dim1=-2, dim2=-1).add_(_NUGGET)
+        self._L = torch.linalg.cholesky_ex(K)[0]
+        self._weights = torch.linalg.solve_triangular(self._L.mT, own, upper=True)
         if n:
-            drawn = self._factor.L[:, :n] @ own
-            drawn += (model.noise_variance - nugget).sqrt()[:, None, None] * noise
+            drawn = self._L[:, :n] @ own
+            drawn += (model.noise_variance - _NUGGET).clamp_min(0).sqrt()[:, None, None] * noise
             residuals = model.factor.y[:, :n].unsqueeze(-1) - drawn
             self._weights[:, :n] += model.factor.solve_transposed(model.factor.solve(residuals))
         self._incumbents = own.new_zeros(len(own), own.shape[-1], 1)
         if len(places):
-            self._incumbents = self.means_of_draws(places).amax(dim=-1, keepdim=True)
-
-    @property
-    def entries(self) -> int:
-        """Of the largest temporary tensor for each point."""
-        return len(self._weights) * max(self._weights.shape[1:])
+            means = [self.means_of_draws(chunk) for chunk in self._chunks(places)]
+            largest = [chunk.amax(dim=-1, keepdim=True) for chunk in means]
+            self._incumbents = torch.cat(largest, dim=-1).amax(dim=-1, keepdim=True)
 
     @property
     def is_recordable(self) -> bool:
         """Whether it can be a part of a CUDA graph."""
-        return self._is_recordable and self._inputs.is_recordable
+        return len(self._rows) <= MOST_IN_BATCH and self._inputs.is_recordable
 
     def means_of_draws(self, F: Tensor) -> Tensor:
         """Means given the values of each draw at the rows: ``n x p`` features to ``m x s x n``."""
@@ -149,11 +147,7 @@ class IntegratedImprovement:
 
     def value(self, X: Tensor) -> Tensor:
         """``n x d`` to ``n``."""
-        F = self._inputs.at(X, self._context)
-        k = self._kernel(self._rows, F)
-        mean, std, _ = self._moments(F, k)
-        of_draws = std.log() + log_improvement((mean - self._incumbents) / std)[0]
-        return of_draws.flatten(0, 1).logsumexp(dim=0) - math.log(self._incumbents.numel())
+        return torch.cat([self._value(chunk) for chunk in self._chunks(X)])
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """``n x d`` to ``n`` values and ``n x d`` gradients."""
@@ -165,14 +159,69 @@ class IntegratedImprovement:
         share = of_draws.softmax(dim=0).view_as(value) / std
         by_variance = (share * by_std).sum(dim=1, keepdim=True) / std
         by_kernel = self._weights @ (share * by_mean)
-        by_kernel -= self._factor.solve_transposed(V) * by_variance
+        by_kernel -= torch.linalg.solve_triangular(self._L.mT, V, upper=True) * by_variance
         value = of_draws.logsumexp(dim=0) - math.log(self._incumbents.numel())
         return value, self._inputs.pullback(X, pullback(by_kernel).sum(dim=0))
+
+    def _value(self, X: Tensor) -> Tensor:
+        F = self._inputs.at(X, self._context)
+        mean, std, _ = self._moments(F, self._kernel(self._rows, F))
+        of_draws = std.log() + log_improvement((mean - self._incumbents) / std)[0]
+        return of_draws.flatten(0, 1).logsumexp(dim=0) - math.log(self._incumbents.numel())
 
     def _moments(self, F: Tensor, k: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Means of all draws, ``m x s x n``, standard deviations, ``m x 1 x n``, and the cross
         factor, from the kernel between the rows and ``n x p`` features."""
-        V = self._factor.solve(k)
+        V = torch.linalg.solve_triangular(self._L, k, upper=False)
         variance = self._kernel.diagonal(F) - V.square().sum(dim=-2)
         std = variance.clamp_min(torch.finfo(F.dtype).eps ** 2).sqrt().unsqueeze(-2)
         return self._weights.mT @ k, std, V
+
+    def _chunks(self, X: Tensor) -> tuple[Tensor, ...]:
+        entries = max(len(self._weights) * max(self._weights.shape[1:]), 1)
+        return X.split(points_at_once(X, _MOST_ENTRIES // entries, entries))
+
+
+class ImprovementOnSet:
+    """Improvement where the same points can be asked again: the larger of another one and of what
+    one more observation of the point teaches.
+
+    That is log of the mean over models of E max(u, b) - max(m, b): m is the mean at the point, u
+    what it will be, and b the largest mean elsewhere.
+
+    Source: Frazier et al. 2008 (knowledge gradient, of independent beliefs).
+
+    Args:
+        other: Where there is nothing to be gained at rows.
+        model: A batch of models of features, with pending rows.
+        places: ``n x p`` features of the points to choose from when all is done.
+        inputs: From ``n x d`` points to features, `botorch_ext.hyperparameters.inputs.Inputs`.
+        context: ``d_z``, or None.
+    """
+
+    def __init__(
+        self,
+        other: IntegratedImprovement,
+        model: KernelGP,
+        places: Tensor,
+        inputs: Any,
+        context: Tensor | None = None,
+    ) -> None:
+        self._other, self._model, self._inputs, self._context = other, model, inputs, context
+        self._best = self._second = model.noise_variance.new_zeros(len(model.noise_variance), 1)
+        if len(places):
+            means = model.mean_at(places)
+            self._best = means.amax(dim=-1, keepdim=True)
+            lower = means < self._best - _ROUNDING
+            # Far below the best where there is no other place.
+            least = means.amin(dim=-1, keepdim=True) - 1 / _ROUNDING
+            self._second = torch.where(lower, means, least).amax(dim=-1, keepdim=True)
+
+    def value(self, X: Tensor) -> Tensor:
+        """``n x d`` to ``n``."""
+        mean, std = self._model.mean_and_std(self._inputs.at(X, self._context))
+        scale = std.square() / (std.square() + self._model.noise_variance.unsqueeze(-1)).sqrt()
+        elsewhere = torch.where(mean < self._best - _ROUNDING, self._best, self._second)
+        z = -(mean - elsewhere).abs() / scale
+        learnt = (scale.log() + log_improvement(z)[0]).logsumexp(dim=0) - math.log(len(mean))
+        return torch.maximum(self._other.value(X), learnt)

@@ -17,7 +17,12 @@ _CHUNK = 4096
 
 
 class Objective(Protocol):
-    """What is maximised: batched values, and values with gradients."""
+    """What is maximised: batched values, and values with gradients.
+
+    It may also say the ``entries`` of its largest temporary tensor for each point, whether it
+    ``is_recordable``, a part of a CUDA graph, and the ``span``: how far below the largest of its
+    values others make a difference.
+    """
 
     def value(self, X: Tensor) -> Tensor:
         """``m x d`` to ``m`` values."""
@@ -57,18 +62,22 @@ class FunctionObjective:
 
 def evaluate(objective: Objective, X: Tensor) -> Tensor:
     """``m x d`` to ``m`` values, some thousand at a time; where they are not finite, the lowest
-    that is, and where an objective has a ``span``, none lower than so much below the highest."""
+    that is."""
     entries = getattr(objective, "entries", 1024)
     chunks = X.split(points_at_once(X, _CHUNK, entries))
-    values = lowest_for_others(torch.cat([objective.value(chunk) for chunk in chunks]))
-    span = getattr(objective, "span", None)
-    return values if span is None else values.clamp_min(values.max() - span)
+    return lowest_for_others(torch.cat([objective.value(chunk) for chunk in chunks]))
 
 
 def lowest_for_others(values: Tensor) -> Tensor:
     """Values of which those that are not finite are the lowest that is."""
     finite = values.isfinite()
     return torch.where(finite, values, torch.where(finite, values, math.inf).min())
+
+
+def within_span(objective: Objective, values: Tensor) -> Tensor:
+    """Values of an objective for the scale of a search: none below its span."""
+    span = getattr(objective, "span", None)
+    return values if span is None else values.clamp_min(values.max() - span)
 
 
 def on_unit_cube(

@@ -3,13 +3,18 @@
 import mpmath
 import pytest
 import torch
+from numpy.polynomial.hermite_e import hermegauss
 from torch.testing import assert_close
 
 from botorch_ext import Box
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.kernel_functions.smoothed_matern import SmoothedMatern
 from botorch_ext.models import KernelGP
-from botorch_ext.search.improvement import IntegratedImprovement, log_improvement
+from botorch_ext.search.improvement import (
+    ImprovementOnSet,
+    IntegratedImprovement,
+    log_improvement,
+)
 
 PLACES = [-1e6, -12345.0, -1001.0, -300.0, -31.0, -29.9, -8.0, -1.001, -0.999, 0.0, 0.7, 3.0, 10.0]
 
@@ -150,3 +155,34 @@ def test_gradients_are_those_of_the_values():
 def test_nothing_is_to_be_gained_where_something_was_asked():
     own = improvement_of(model_of(), drawn(8))
     assert (own.value(ROWS) < own.value(SQUARE.sample(64, 0)).max() - 4).all()
+
+
+@pytest.mark.parametrize(("num", "is_recordable"), [(512, True), (513, False)])
+def test_many_rows_are_not_recorded(num, is_recordable):
+    model = model_of()
+    pending, inputs = SQUARE.sample(num - 6, 0), Inputs.of(SQUARE, None, X)
+    normals = torch.zeros(3, 2, num, 1, dtype=torch.float64)
+    own = IntegratedImprovement(model, pending, X, normals, inputs)
+    assert own.is_recordable == is_recordable
+
+
+def test_what_an_observation_teaches_is_the_knowledge_gradient():
+    """By quadrature over the next observation, of every point of a set in turn."""
+    model, places = model_of(), torch.cat([X, X[:2]])  # two were asked twice
+    pending = model.fork()
+    pending.add(PENDING, None)
+    inputs, normals = Inputs.of(SQUARE, None, X), drawn(4)
+    other = IntegratedImprovement(model, PENDING, places, normals, inputs)
+    value = ImprovementOnSet(other, pending, places, inputs).value(X)
+    mean, std = pending.mean_and_std(X)
+    z, weights = hermegauss(200)
+    z, weights = torch.tensor(z), torch.tensor(weights / weights.sum())
+    for i in range(len(X)):
+        elsewhere = torch.cat([mean[:, :i], mean[:, i + 1 :]], dim=1).amax(dim=1)
+        variance = std[:, i] ** 2
+        next_mean = mean[:, i, None] + (variance / (variance + NOISE).sqrt())[:, None] * z
+        gained = torch.maximum(next_mean, elsewhere[:, None]) @ weights
+        taught = (gained - torch.maximum(mean[:, i], elsewhere)).mean()
+        assert float(value[i].exp()) == pytest.approx(float(taught), abs=1e-4)
+    new = SQUARE.sample(16, 3)
+    assert (ImprovementOnSet(other, pending, places, inputs).value(new) >= other.value(new)).all()

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number
-from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
 from botorch_ext.domains.points import as_floating
 from botorch_ext.exceptions import NoObservationsError
@@ -19,7 +19,11 @@ from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.hyperparameters.particles import Cloud, Particles
 from botorch_ext.search.box import maximize_on_box
-from botorch_ext.search.improvement import AverageMean, IntegratedImprovement
+from botorch_ext.search.improvement import (
+    AverageMean,
+    ImprovementOnSet,
+    IntegratedImprovement,
+)
 from botorch_ext.search.objectives import Objective, evaluate
 from botorch_ext.search.screening import near_points
 from botorch_ext.strategies.action_sets import Choices
@@ -43,7 +47,8 @@ class ImprovementStrategy(Strategy):
     and how smooth the function is, between a Matern 5/2 and an RBF kernel; `Particles` says how
     they are moved when data came.
     What is to be improved on is drawn, several times for each particle: the values at evaluated and
-    at pending points that the observations allow.
+    at pending points that the observations allow. Where there are only certain points to choose
+    from, one may be asked again: then what another observation there teaches counts too.
 
     ``info`` of a trial has ``mean`` and ``std`` of the mixture of all particles, in units of the
     observations, pending trials counting in the latter, ``log_improvement``, in standard deviations
@@ -150,27 +155,30 @@ class ImprovementStrategy(Strategy):
         seed = self._seed_of(len(self.history.trials))
         cloud, known = self._current()
         told, pending = known.joint, self._pending_rows(known.joint)
-        context = choices.context
-        points = choices.points(self.domain)
-        places = torch.cat([told, pending])[:, : self.domain.dim]
+        context, domain = choices.context, self.domain
+        points = offered = choices.points(domain)
+        if isinstance(domain, Box) and offered is None:
+            points = domain.listed
+        places = torch.cat([told, pending])[:, : domain.dim]
         if choices.actions is not None:  # what is not there now cannot be improved on
             places = choices.actions
 
-        def improvement(of: Ensemble) -> IntegratedImprovement:
-            shape = len(of.constants), 2, len(told) + len(pending), _NUM_DRAWS // 2
+        def improvement(of: Ensemble) -> Objective:
+            inputs, like = of.inputs, of.constants
+            shape = len(like), 2, len(told) + len(pending), _NUM_DRAWS // 2
             generator = torch.Generator().manual_seed(seed)
-            normals = torch.randn(shape, generator=generator, dtype=torch.float64).to(of.constants)
-            return IntegratedImprovement(
-                of.model,
-                of.inputs.features(pending),
-                of.inputs.features(with_context(places, context)),
-                torch.cat([normals, -normals], dim=-1),
-                of.inputs,
-                context,
-            )
+            normals = torch.randn(shape, generator=generator, dtype=torch.float64).to(like)
+            normals = torch.cat([normals, -normals], dim=-1)
+            at, late = (inputs.features(X) for X in (with_context(places, context), pending))
+            own = IntegratedImprovement(of.model, late, at, normals, inputs, context)
+            if points is None:
+                return own
+            return ImprovementOnSet(own, of.with_pending(pending).model, at, inputs, context)
 
         x, row, value = self._highest(improvement, points, known, context, seed)
-        info: dict[str, Any] = {} if row is None else dict(choices.places(row))
+        info: dict[str, Any] = {}
+        if offered is not None and row is not None:
+            info |= choices.places(row)
         at = with_context(x, context).unsqueeze(0)
         numbers = [*known.with_pending(pending).mean_and_std(at), value.unsqueeze(0).to(at)]
         m = 0

@@ -9,6 +9,7 @@ from torch.testing import assert_close
 import botorch_ext as bx
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.hyperparameters.particles import Particles
+from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.strategies import Asked
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Trial
@@ -160,6 +161,47 @@ def test_what_is_not_there_is_not_to_be_improved_on():
     trial = strategy.ask(actions=offered)
     assert (offered == trial.x).all(dim=-1).any()
     assert trial.info["log_improvement"] > math.log(1e-3)
+
+
+def noisy(trial, means):
+    return means[trial.info["index"]] + 0.5 * math.sin(7.0 * trial.id**2)
+
+
+def test_points_of_a_set_are_asked_again():
+    """What another observation teaches counts where everything was asked: in turn, the best more
+    often, and those that were tried once are not forgotten."""
+    means = [0.0, 0.4, 0.5, 0.1, 0.45, -3.0]
+    arms = bx.FiniteSet(torch.arange(6.0, dtype=torch.float64).unsqueeze(-1))
+    strategy = bx.algorithms.integrated_ei(arms, FEW, num_initial=6)
+    for _ in range(40):
+        trial = strategy.ask()
+        strategy.tell(trial.id, noisy(trial, means))
+    asked = [trial.info["index"] for trial in strategy.history.trials]
+    counts = [asked.count(arm) for arm in range(6)]
+    assert counts[5] == 1
+    assert sorted(counts)[-3] >= 5
+    assert len({trial.info["index"] for trial in strategy.ask(6)}) >= 2
+
+
+def test_choices_of_a_box_are_asked_again():
+    box = bx.Box([(0, 2), (0, 1)], integer=[0, 1])
+    strategy = bx.algorithms.integrated_ei(box, FEW, num_initial=4)
+    for _ in range(20):
+        trial = strategy.ask()
+        assert "index" not in trial.info
+        strategy.tell(trial.id, float(trial.x.sum()) / 3 + 0.5 * math.sin(7.0 * trial.id**2))
+    X = strategy.evaluated()[0]
+    assert len(X.unique(dim=0)) == 6
+
+
+@pytest.mark.parametrize("noise", [(1e-12, 1e-9), (1e-4, 4.0)])
+def test_noise_below_what_keeps_factors_apart_is_none(noise):
+    particles = Particles(8, Prior(noise=noise, noise_location=math.log(noise[0])))
+    X = torch.cat([BOX.sample(9, 0), BOX.sample(1, 0)])
+    Y = torch.tensor([f(x) for x in X], dtype=torch.float64)
+    strategy = bx.algorithms.integrated_ei(BOX, particles, initial=(X, Y), num_initial=0)
+    for trial in strategy.ask(2):
+        assert math.isfinite(trial.info["log_improvement"])
 
 
 # --- odd data -------------------------------------------------------------------------------------
