@@ -73,17 +73,8 @@ wheel-check: $(VENV)/.installed-dev ## Build a wheel and run the README's exampl
 	    > "$$(build/wheel/env/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/dependencies.pth"
 	cd build/wheel && env/bin/python -I "$(CURDIR)/tests/run_examples.py" "$(CURDIR)/README.md"
 
-# Whatever defines or calls main() is a command, wherever it lies; one that does not call it fails.
 benchmarks-smoke: $(VENV)/.installed-dev ## Run every benchmark with --smoke.
-	@set -e; \
-	files=$$(grep -rlE --include='*.py' '^(def main\(|if __name__ == "__main__")' benchmarks | sort); \
-	test -n "$$files" || { echo "no command found in benchmarks/"; exit 1; }; \
-	for file in $$files; do \
-	    grep -q '^    main()' "$$file" || { echo "$$file never calls main()"; exit 1; }; \
-	    module=$$(echo "$${file%.py}" | sed 's|/__main__$$||' | tr / .); \
-	    echo "== $$module --smoke"; \
-	    MPLBACKEND=Agg $(BIN)/python -m "$$module" --smoke; \
-	done
+	OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m benchmarks.smoke
 
 gpu: $(VENV)/.installed-dev ## Measure this machine's GPU: tests, parts, hot paths, beside BoTorch.
 	$(BIN)/python -m benchmarks.gpu
