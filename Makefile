@@ -38,9 +38,11 @@ install: $(VENV)/.installed-dev ## Make .venv with everything the other targets 
 demo: $(VENV)/.installed-demo ## Tune a classifier with late results; prints a table, draws a picture.
 	MPLBACKEND=Agg $(BIN)/python -m benchmarks.demo
 
-# One thread in each of several test processes: the tests' matrices are small.
+# One thread in each of several test processes: the tests' matrices are small. Those of a module stay
+# together while all processes are busy, and what they share is made once.
+IN_PROCESSES := -n logical --maxprocesses 4 --dist worksteal
 test: $(VENV)/.installed-dev ## Run the tests.
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PROCESSES) $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev ## Check format and lint.
 	$(BIN)/ruff format --check .
@@ -55,8 +57,8 @@ types: $(VENV)/.installed-dev ## Check the types.
 
 # The errors-for-warnings of the tests do not concern the machinery that runs a notebook.
 notebooks: $(VENV)/.installed-dev ## Run every notebook from its first cell to its last.
-	$(BIN)/python -m pytest --nbmake --nbmake-kernel=python3 --nbmake-timeout=600 \
-	    -o filterwarnings=default notebooks
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PROCESSES) --nbmake --nbmake-kernel=python3 \
+	    --nbmake-timeout=600 -o filterwarnings=default notebooks
 
 docs: $(VENV)/.installed-dev ## Build the pages into build/docs; every warning is an error.
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/docs
