@@ -31,33 +31,36 @@ def odd_lengthscales(kernels: Sequence[Kernel], points: Tensor) -> str | None:
         kernels: Of one model each, or of a batch of models.
         points: ``n x d``, as the kernels see them.
     """
-    sides = points.amax(dim=0) - points.amin(dim=0)
-    said = None
+    sides, worst = points.amax(dim=0) - points.amin(dim=0), None
     for kernel in kernels:
-        odd, worst = torch.zeros(1, dtype=torch.bool), None
-        for part, columns in leaves(kernel):
-            if not isinstance(part, _OF_DISTANCES):
-                continue
-            own = sides[columns:] if isinstance(columns, int) else sides[list(columns)]
-            shares = (part.lengthscale.squeeze(-2) / own).cpu()  # (*batch, columns)
-            wrong = ((shares < 1 / _MOST_SIDES) | (shares > _MOST_SIDES)) & (own > 0).cpu()
-            odd = odd | wrong.any(dim=-1)
-            if worst is None and bool(wrong.any()):
-                place = wrong.flatten(0, -2).nonzero()[0].tolist() if wrong.ndim > 1 else None
-                j = (place or wrong.nonzero()[0].tolist())[-1]
-                column = columns + j if isinstance(columns, int) else columns[j]
-                worst = column, float(shares.flatten(0, -2)[place[0], j] if place else shares[j])
-        if not bool(odd.all()) or worst is None:
+        columns, shares = _shares(kernel, sides)
+        wrong = (shares < 1 / _MOST_SIDES) | (shares > _MOST_SIDES)
+        if not bool(wrong.any(dim=1).all()):
             return None
-        said = said or worst
-    if said is None:
+        if worst is None:
+            model, place = wrong.nonzero()[0].tolist()
+            worst = columns[place], float(shares[model, place])
+    if worst is None:
         return None
-    column, share = said
     return (
-        f"lengthscale of column {column} is {share:.3g} times the side of the domain: under a "
+        f"lengthscale of column {worst[0]} is {worst[1]:.3g} times the side of the domain: under a "
         "twentieth the model learns next to nothing from one point about another, over twenty "
         "times the column makes no difference"
     )
+
+
+def _shares(kernel: Kernel, sides: Tensor) -> tuple[list[int], Tensor]:
+    """Columns that a batch of kernels has lengthscales for, and these, one row for each kernel, in
+    sides; 1 where a side is 0."""
+    columns, shares = [], [torch.zeros(*kernel.batch_shape, 0)]
+    for part, own in leaves(kernel):
+        if isinstance(part, _OF_DISTANCES):
+            own = list(range(own, len(sides))) if isinstance(own, int) else list(own)
+            columns += own
+            share = part.lengthscale.squeeze(-2) / sides[own]
+            share = torch.where(sides[own] > 0, share, 1.0).cpu()
+            shares.append(share.expand(*kernel.batch_shape, len(own)))
+    return columns, torch.cat(shares, dim=-1).reshape(kernel.batch_shape.numel(), len(columns))
 
 
 @torch.no_grad()
