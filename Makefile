@@ -38,9 +38,11 @@ install: $(VENV)/.installed-dev ## Make .venv with everything the other targets 
 demo: $(VENV)/.installed-demo ## Tune a classifier with late results; prints a table, draws a picture.
 	MPLBACKEND=Agg $(BIN)/python -m benchmarks.demo
 
-# One thread in each of several test processes: the tests' matrices are small.
+# One thread in each of several test processes: the tests' matrices are small. Those of a module stay
+# together while all processes are busy, and what they share is made once.
+IN_PROCESSES := -n logical --maxprocesses 4 --dist worksteal
 test: $(VENV)/.installed-dev ## Run the tests.
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PROCESSES) $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev ## Check format and lint.
 	$(BIN)/ruff format --check .
@@ -55,8 +57,8 @@ types: $(VENV)/.installed-dev ## Check the types.
 
 # The errors-for-warnings of the tests do not concern the machinery that runs a notebook.
 notebooks: $(VENV)/.installed-dev ## Run every notebook from its first cell to its last.
-	$(BIN)/python -m pytest --nbmake --nbmake-kernel=python3 --nbmake-timeout=600 \
-	    -o filterwarnings=default notebooks
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PROCESSES) --nbmake --nbmake-kernel=python3 \
+	    --nbmake-timeout=600 -o filterwarnings=default notebooks
 
 docs: $(VENV)/.installed-dev ## Build the pages into build/docs; every warning is an error.
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/docs
@@ -73,17 +75,8 @@ wheel-check: $(VENV)/.installed-dev ## Build a wheel and run the README's exampl
 	    > "$$(build/wheel/env/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/dependencies.pth"
 	cd build/wheel && env/bin/python -I "$(CURDIR)/tests/run_examples.py" "$(CURDIR)/README.md"
 
-# Whatever defines or calls main() is a command, wherever it lies; one that does not call it fails.
 benchmarks-smoke: $(VENV)/.installed-dev ## Run every benchmark with --smoke.
-	@set -e; \
-	files=$$(grep -rlE --include='*.py' '^(def main\(|if __name__ == "__main__")' benchmarks | sort); \
-	test -n "$$files" || { echo "no command found in benchmarks/"; exit 1; }; \
-	for file in $$files; do \
-	    grep -q '^    main()' "$$file" || { echo "$$file never calls main()"; exit 1; }; \
-	    module=$$(echo "$${file%.py}" | sed 's|/__main__$$||' | tr / .); \
-	    echo "== $$module --smoke"; \
-	    MPLBACKEND=Agg $(BIN)/python -m "$$module" --smoke; \
-	done
+	OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m benchmarks.smoke
 
 gpu: $(VENV)/.installed-dev ## Measure this machine's GPU: tests, parts, hot paths, beside BoTorch.
 	$(BIN)/python -m benchmarks.gpu

@@ -120,6 +120,7 @@ def picture(
     curves: dict[str, np.ndarray],
     strategy: ImprovementStrategy,
     problem: bx.problems.SVCTuning,
+    num_points: int,
     path: Path,
 ) -> None:
     """Best value against evaluations, and the posterior along gamma at three times of one study."""
@@ -156,7 +157,7 @@ def picture(
             dim=1,
             slice_at=best,
             truth=problem,
-            num_points=80,
+            num_points=num_points,
         )
         ax.set_xlabel("log10 gamma")
         ax.set_title(f"after {number} results")
@@ -226,7 +227,7 @@ def main() -> None:
     path = arguments.output / "demo.png"
     if kept is not None:
         shown = bx.problems.SVCTuning("breast_cancer", seed=0)
-        picture(arrays, kept, shown, path)
+        picture(arrays, kept, shown, 8 if arguments.smoke else 80, path)
     heading = f"Accuracy, {num_seeds} seeds, {num_trials} evaluations each (mean ± standard error):"
     rows = table(arrays, repeats)
     print(f"\n{heading}\n\n{rows}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any, TypeVar
@@ -31,8 +32,7 @@ def in_processes(
     bar: dict[str, Any] = {"total": len(cases), "desc": description, "unit": "run"}
     if processes == 1:
         return list(tqdm(map(function, cases), **bar))
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context, torch.set_num_threads, (1,)) as pool:
+    with _pool(function, processes) as pool:
         return list(tqdm(pool.map(function, cases), **bar))
 
 
@@ -53,11 +53,17 @@ def as_they_finish(
         for case in cases:
             yield case, function(case)
         return
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, context, torch.set_num_threads, (1,))
+    pool = _pool(function, processes)
     try:
         futures = {pool.submit(function, case): case for case in cases}
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _pool(function: Callable[..., Any], processes: int) -> ProcessPoolExecutor:
+    """Processes of one thread; on Linux forks of one that has imported the module of a function."""
+    context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+    context.set_forkserver_preload([getattr(function, "func", function).__module__])
+    return ProcessPoolExecutor(processes, context, torch.set_num_threads, (1,))

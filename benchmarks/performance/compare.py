@@ -122,16 +122,18 @@ def compare(old: Path, new: Path, rows: Sequence[str], pairs: int, smoke: bool) 
         new: The other.
         rows: Keys of `ROWS`.
         pairs: Measurements of each row on each, after one that is not counted.
-        smoke: Whether rows are small.
+        smoke: Whether rows are small, and all measurements counted.
 
     Returns:
         A row of the table for each.
     """
     workers = [_Worker(folder, smoke) for folder in (old, new)]
     table: list[Row] = []
+    first = 0 if smoke else 1
     try:
         for row in tqdm(rows, unit="row"):
-            times = [[worker.seconds(row) for worker in workers] for _ in range(pairs + 1)][1:]
+            times = [[worker.seconds(row) for worker in workers] for _ in range(first + pairs)]
+            times = times[first:]
             ratios = [ours / theirs for theirs, ours in times]
             limit = lower_limit(ratios)
             table.append(

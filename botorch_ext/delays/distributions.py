@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +32,7 @@ class Poisson:
     def __post_init__(self) -> None:
         require("mean", self.mean, self.mean >= 0, "at least 0")
 
-    @property
+    @cached_property
     def distribution(self) -> rv_frozen:
         """The frozen scipy distribution."""
         from scipy.stats import poisson
@@ -59,7 +60,7 @@ class Geometric:
     def __post_init__(self) -> None:
         require("mean", self.mean, self.mean >= 0, "at least 0")
 
-    @property
+    @cached_property
     def distribution(self) -> rv_frozen:
         """The frozen scipy distribution."""
         from scipy.stats import geom
@@ -91,7 +92,7 @@ class LogNormal:
         require("median", self.median, self.median > 0, "positive")
         require("sigma", self.sigma, self.sigma > 0, "positive")
 
-    @property
+    @cached_property
     def distribution(self) -> rv_frozen:
         """The frozen scipy distribution, before rounding up."""
         from scipy.stats import lognorm
@@ -119,7 +120,7 @@ class Fixed:
     def __post_init__(self) -> None:
         require("steps", self.steps, self.steps >= 0, "at least 0")
 
-    @property
+    @cached_property
     def distribution(self) -> rv_frozen:
         """The frozen scipy distribution."""
         from scipy.stats import randint

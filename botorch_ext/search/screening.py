@@ -14,6 +14,8 @@ from botorch_ext.domains import Box
 _DISTANCES = (0.1, 0.2, 0.4)
 # The share of these with a code of its own.
 _NEW_CODE = 0.3
+# Of a matrix of distances, held at once.
+_ROWS = 1024
 
 
 def screening_points(box: Box, num_points: int, seed: int) -> Tensor:
@@ -114,7 +116,11 @@ def best_apart(
     a distance."""
     top = values.topk(min(num_seen, len(X))).indices
     U = scaled(X[top])
-    near = distances(U, U) < distance
-    # `top` is sorted, so a better neighbour is an earlier one.
-    shadowed = near.tril(diagonal=-1).any(dim=-1)
+    parts = []
+    for start in range(0, max(U.shape[-2], 1), _ROWS):
+        some = U[..., start : start + _ROWS, :]
+        near = distances(some, U[..., : start + _ROWS, :]) < distance
+        # `top` is sorted, so a better neighbour is an earlier one.
+        parts.append(near.tril(diagonal=start - 1).any(dim=-1))
+    shadowed = torch.cat(parts, dim=-1)
     return top.gather(-1, shadowed.to(torch.uint8).argsort(dim=-1, stable=True)[..., :num])

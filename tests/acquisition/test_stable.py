@@ -90,15 +90,15 @@ def test_gradients(models, norm):
     Z = X[:, None].requires_grad_()
     (gradient,) = torch.autograd.grad(acqf(Z).sum(), Z)
     with torch.no_grad():
-        columns, kink = [], torch.zeros(40, dtype=torch.bool)
-        for step in h * torch.eye(2, dtype=torch.float64):
-            near = [acqf(Z + k * step) for k in (-2, -1, 0, 1, 2)]
-            columns.append((near[0] - 8 * near[1] + 8 * near[3] - near[4]) / (12 * h))
-            third = (near[4] - 3 * near[3] + 3 * near[2] - near[1]).abs()
-            third += (near[3] - 3 * near[2] + 3 * near[1] - near[0]).abs()
-            kink |= third > 1e-9
+        steps = h * torch.tensor([-2.0, -1.0, 0.0, 1.0, 2.0], dtype=torch.float64)
+        near = X + steps.view(5, 1, 1, 1) * torch.eye(2, dtype=torch.float64).unsqueeze(1)
+        near = acqf(near.reshape(-1, 1, 2)).view(5, 2, 40).mT  # (5, 40, 2)
+        numeric = (near[0] - 8 * near[1] + 8 * near[3] - near[4]) / (12 * h)
+        third = (near[4] - 3 * near[3] + 3 * near[2] - near[1]).abs()
+        third += (near[3] - 3 * near[2] + 3 * near[1] - near[0]).abs()
+        kink = (third > 1e-9).any(dim=-1)
     assert kink.sum() < 15
-    numeric = torch.stack(columns, dim=-1)[~kink]
+    numeric = numeric[~kink]
     assert_close(gradient.squeeze(1)[~kink], numeric, rtol=1e-5, atol=1e-5)
 
 

@@ -206,10 +206,8 @@ DELAYS = [Poisson(50), Poisson(0.5), Geometric(50), LogNormal(20, 0.7), LogNorma
 @pytest.mark.parametrize("level", [0.9, 0.99])
 def test_observed_covers_the_next_delay(delay, num_told: int, level: float) -> None:
     rng = np.random.default_rng(0)
-    covered = []
-    for _ in range(100):
-        told = SeenDelays(delay.sample(num_told, rng))
-        covered.append(delay.distribution.cdf(Observed(level)(1, 1000, 0.01, told)))
+    seen = [SeenDelays(delay.sample(num_told, rng)) for _ in range(100)]
+    covered = delay.distribution.cdf([Observed(level)(1, 1000, 0.01, each) for each in seen])
     missed, error = 1 - np.mean(covered), np.std(covered) / math.sqrt(100)
     # Tails heavier than exponential are underrated where the delays seen cannot tell.
     heavy = delay == LogNormal(20, 1.5) and level > 1 - 1 / num_told
@@ -223,10 +221,8 @@ def test_observed_covers_the_next_delay_where_much_is_pending(
     delay, level: float, num_trials: int, now: int
 ) -> None:
     rng = np.random.default_rng(0)
-    covered = []
-    for _ in range(100):
-        seen = seen_of(delay, num_trials, now, rng)
-        covered.append(delay.distribution.cdf(Observed(level)(1, 1000, 0.01, seen)))
+    seen = [seen_of(delay, num_trials, now, rng) for _ in range(100)]
+    covered = delay.distribution.cdf([Observed(level)(1, 1000, 0.01, each) for each in seen])
     missed, error = 1 - np.mean(covered), np.std(covered) / math.sqrt(100)
     heavy = delay == LogNormal(20, 1.5) and level > 0.9
     assert missed <= (4.0 if heavy else 1.2) * (1 - level) + 3 * error

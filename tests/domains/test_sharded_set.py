@@ -16,7 +16,7 @@ from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 import botorch_ext as bx
 from botorch_ext.domains.shards import Shard
 
-_N, _STEPS = 211, 25
+_N, _STEPS = 211, 16
 
 
 def _points():

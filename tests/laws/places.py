@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import torch
@@ -37,32 +38,39 @@ def matern(*lengthscales: float, nu: float = 1.5) -> Kernel:
     return kernel
 
 
+@cache
 def _finite() -> bx.FiniteSet:
     x = torch.linspace(2.0, 5.0, 6, dtype=torch.float64)
     y = torch.linspace(-3.0, -1.5, 4, dtype=torch.float64)
     return bx.FiniteSet(torch.cartesian_prod(x, y))
 
 
+@cache
 def _box() -> bx.Box:
     return bx.Box([[2.0, -3.0], [5.0, -1.5]])
 
 
+@cache
 def _numbers() -> bx.Box:
     return bx.Box([(2.0, 5.0), (-4, 1)], integer=[1], constraints=([[1.0, 0.5]], [4.0]))
 
 
+@cache
 def _codes() -> bx.Box:
     return bx.Box([(2.0, 5.0), (-3.0, -1.0)], log=[0], categories={1: [-3.0, -1.5, -1.0]})
 
 
+@cache
 def _line() -> bx.Box:
     return bx.Box([[2.0], [5.0]])
 
 
+@cache
 def _seen() -> bx.Box:
     return bx.Box([[-1.0], [0.5]])
 
 
+@cache
 def _tasks() -> bx.FiniteSet:
     return bx.FiniteSet([[0.0], [1.0], [2.0]])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -61,18 +62,11 @@ class Candidate:
 
     def std(self, rows: list[int]) -> Tensor:
         """The posterior standard deviation at all points."""
-        variance = self.K.diagonal()
-        if rows:
-            weights = torch.linalg.solve(self._system(rows), self.K[rows])
-            variance = variance - (weights * self.K[rows]).sum(dim=0)
-        return variance.clamp_min(0).sqrt()
+        return _std_and_gain(self, tuple(rows))[0]
 
     def gain(self, rows: list[int]) -> float:
         """1/2 log det(I + K / lambda)."""
-        if not rows:
-            return 0.0
-        A = self._system(rows) / self.noise_variance
-        return 0.5 * torch.linalg.slogdet(A).logabsdet.item()
+        return _std_and_gain(self, tuple(rows))[1]
 
     def log_evidence(self, rows: list[int], y: list[float]) -> float:
         """log p(y)."""
@@ -82,6 +76,18 @@ class Candidate:
         fit = residual @ torch.linalg.solve(A, residual)
         log_det = torch.linalg.slogdet(A).logabsdet
         return -0.5 * float(fit + log_det + len(rows) * math.log(2 * math.pi))
+
+
+@lru_cache(maxsize=100)
+def _std_and_gain(model: Candidate, rows: tuple[int, ...]) -> tuple[Tensor, float]:
+    """Asked for again and again between two events."""
+    variance = model.K.diagonal()
+    if not rows:
+        return variance.sqrt(), 0.0
+    A, K = model._system(list(rows)), model.K[list(rows)]
+    variance = variance - (torch.linalg.solve(A, K) * K).sum(dim=0)
+    gain = 0.5 * torch.linalg.slogdet(A / model.noise_variance).logabsdet.item()
+    return variance.clamp_min(0).sqrt(), gain
 
 
 @dataclass(frozen=True)

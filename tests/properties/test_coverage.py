@@ -1,6 +1,6 @@
 """Confidence bounds hold for all points and steps in at least a 1 - delta fraction of runs.
 
-200 runs; the test fails when so many runs violate a bound that a true failure probability of delta
+100 runs; the test fails when so many runs violate a bound that a true failure probability of delta
 would produce them with probability at most 1e-4 (the false-alarm rate).
 """
 
@@ -54,7 +54,7 @@ def count_violations(make_width, kind, eps=0.0):
     kernel = make_kernel(kind, 0.4)
     of_rkhs_part = of_function = 0
     for run in range(RUNS):
-        problem = make_problem(kernel, 40, SIGMA, run)
+        problem = make_problem(kind, 0.4, 40, SIGMA, run)
         points = problem.domain.points
         f = problem(points)
         width = make_width()

@@ -1,6 +1,6 @@
 """Phased elimination keeps the maximiser, its bounds hold, and grids tend to the box.
 
-As in test_coverage.py: 200 runs; a test fails when so
+As in test_coverage.py: 100 runs; a test fails when so
 many runs go wrong that a true failure probability of delta would produce them with probability at
 most 1e-4 (the false-alarm rate).
 """
@@ -43,7 +43,7 @@ def failures(name, kind="rbf", **more):
     kernel = make_kernel(kind, 0.6)
     lost = uncovered = effective = 0
     for run in range(RUNS):
-        problem = make_problem(kernel, 30, SIGMA, run)
+        problem = make_problem(kind, 0.6, 30, SIGMA, run)
         f = problem(problem.domain.points)
         strategy = getattr(algorithms, method)(
             problem.domain, kernel, horizon=HORIZON, seed=run, **{**NUMBERS, **options, **more}

@@ -1,6 +1,6 @@
 """Elimination keeps the true model and rejects a grossly wrong one.
 
-As in test_coverage.py: 200 runs; a test fails when so many runs
+As in test_coverage.py: 100 runs; a test fails when so many runs
 reject the true model that a true failure probability of delta would produce them with probability
 at most 1e-4 (the false-alarm rate).
 

@@ -161,7 +161,7 @@ def play_and_note(strategy: Any, actions: list[Action]) -> list[list[int]]:
     for action in actions:
         play(strategy, [action])
         # An action is several events only where it asks, and asking rejects nothing.
-        alive += [list(strategy.alive)] * (len(strategy.events) - len(alive))
+        alive += [list(strategy.alive)] * (len(strategy.history.events) - len(alive))
     return alive
 
 

@@ -1,5 +1,7 @@
 """Every point that is asked on a box with more than bounds is one of its points."""
 
+from functools import cache
+
 import pytest
 import torch
 from gpytorch.kernels import RBFKernel
@@ -16,6 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.Lengthsc
 NUMBERS = {"rkhs_bound": 1.0, "noise_std": 0.1}
 
 
+@cache
 def reaction():
     return bx.Box(
         [(20, 120), (1e-3, 1.0), (1, 6), (0, 2)],
@@ -26,15 +29,18 @@ def reaction():
     )
 
 
+@cache
 def blend():
     rows = ([[1.0, 1, 1, 0], [-1, -1, -1, 0]], [1.0, -1.0])
     return bx.Box([(0, 1), (0, 1), (0.1, 1), (2, 9)], integer=[3], constraints=rows)
 
 
+@cache
 def counts():
     return bx.Box([(0, 12), (1, 9)], integer=[0, 1], constraints=([[1, 2]], [17]))
 
 
+@cache
 def orders():
     return bx.Box([(1e-5, 1.0), (2.0, 5.0)], log=[0])
 

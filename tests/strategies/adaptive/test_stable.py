@@ -280,16 +280,13 @@ def test_picks_on_a_box_are_at_least_as_good_as_a_fine_search(policy, norm):
         around = fine(center, 0.3, norm)
         u = strategy.alive.index(trial.info["model"])
         mine = bounds(around, 1)[u].min()
-        best = max(
-            bounds(fine(x, 0.3, norm), 1).amin(dim=-1).max().item()
-            for x in torch.cartesian_prod(
-                *(
-                    torch.linspace(*side, 15, dtype=torch.float64)
-                    for side in box().bounds.T.tolist()
-                )
-            )
-        )
-        assert mine >= best - 2e-3
+        sides = [torch.linspace(*side, 15).double() for side in box().bounds.T.tolist()]
+        for x in torch.cartesian_prod(*sides):
+            for count in (11, 41):  # some of the points are enough where they are worse already
+                worst = bounds(fine(x, 0.3, norm, count), 1).amin(dim=-1).max()
+                if worst <= mine:
+                    break
+            assert mine >= worst - 2e-3
         v = strategy.alive.index(trial.info["pessimistic"]["model"])
         asked = bounds(trial.x.unsqueeze(0), -1)[v]
         assert asked <= bounds(around, -1).min() + 1e-8
