@@ -24,7 +24,7 @@ from botorch_ext.search.improvement import (
     ImprovementOnSet,
     IntegratedImprovement,
 )
-from botorch_ext.search.objectives import Objective, evaluate
+from botorch_ext.search.objectives import evaluate
 from botorch_ext.search.screening import near_points
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
@@ -163,7 +163,7 @@ class ImprovementStrategy(Strategy):
         if choices.actions is not None:  # what is not there now cannot be improved on
             places = choices.actions
 
-        def improvement(of: Ensemble) -> Objective:
+        def improvement(of: Ensemble) -> Any:
             inputs, like = of.inputs, of.constants
             shape = len(like), 2, len(told) + len(pending), _NUM_DRAWS // 2
             generator = torch.Generator().manual_seed(seed)
@@ -197,7 +197,7 @@ class ImprovementStrategy(Strategy):
 
     def _highest(
         self,
-        objective: Callable[[Ensemble], Objective],
+        objective: Callable[[Ensemble], Any],
         points: Tensor | None,
         ensemble: Ensemble,
         context: Tensor | None,
