@@ -95,19 +95,10 @@ class Ensemble(Immutable):
         some = self.parameters[:: max(len(self.parameters) // num, 1)]
         return Ensemble.of(some, self.inputs, self.joint, self.outcomes)
 
-    def means(self, joint: Tensor) -> Tensor:
-        """The means of all models, each less its constant, in standard units: ``m x n``."""
-        return self.model.mean_at(self.inputs.features(joint))
-
     def mean(self, joint: Tensor) -> Tensor:
         """The posterior mean averaged over the models, in units of the observations: ``n``."""
-        means = self.means(joint).mean(dim=0) + self.constants.mean()
-        return self.outcomes.untransformed(means).to(joint)
-
-    @property
-    def num_observations(self) -> int:
-        """Rows, pending ones included."""
-        return self.model.num_observations
+        means = self.model.mean_at(self.inputs.features(joint)).mean(dim=0)
+        return self.outcomes.untransformed(means + self.constants.mean()).to(joint)
 
     @torch.no_grad()
     def mean_and_std(self, joint: Tensor) -> tuple[Tensor, Tensor]:
