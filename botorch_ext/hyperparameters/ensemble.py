@@ -55,6 +55,11 @@ class Ensemble(Immutable):
             constants = model.factor.subtract_constant()
         return cls(parameters, model, constants, inputs, outcomes, joint, joint[:0])
 
+    @property
+    def num_observations(self) -> int:
+        """How many observations the models are given."""
+        return len(self.joint)
+
     @torch.no_grad()
     def to_botorch(self) -> EnsembleGP:
         """The same models as one ensemble model of BoTorch, of joint rows and in units of the
