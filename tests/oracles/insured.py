@@ -51,6 +51,8 @@ class Insured:
     restricted: bool = False
     credibility: float | None = None
     constants: dict = field(default_factory=dict)
+    # The points whose bounds are kept; None for all.
+    watched: set[int] | None = None
 
     def __post_init__(self) -> None:
         names = {"alpha": ALPHA, "beta": BETA, "purse": PURSE, "follow_up": FOLLOW_UP}
@@ -59,8 +61,9 @@ class Insured:
         self.eps = [0.0] + [self.B * 2.0 ** -(M - 1 - j) for j in range(1, M)]
         N = len(self.models[0].K)
         root = [model.K.diagonal().sqrt() for model in self.models]
-        self.UM = [[self.B * r + e for e in self.eps] for r in root]
-        self.LM = [[-u for u in own] for own in self.UM]
+        self.first = [[self.B * r + e for e in self.eps] for r in root]
+        self.UM = [[u.clone() for u in own] for own in self.first]
+        self.LM = [[-u for u in own] for own in self.first]
         self.UD = torch.full((N,), math.inf, dtype=torch.float64)
         self.LD = -self.UD
         self.rows: list[int] = []
@@ -74,6 +77,9 @@ class Insured:
         self.y.append(value)
         own = [v for r, v in zip(self.rows, self.y, strict=True) if r == row]
         n, N = len(own), len(self.UD)
+        if self.watched is not None:  # a share of delta for the m-th point observed
+            m = list(dict.fromkeys(self.rows)).index(row) + 1
+            N = math.pi**2 * m**2 / 6
         h = self.sigma * math.sqrt(2 * math.log(N * math.pi**2 * n**2 / (3 * self.delta)) / n)
         average = sum(own) / n
         self.UD[row] = min(float(self.UD[row]), average + h)
@@ -98,6 +104,12 @@ class Insured:
             c = math.log(len(self.models) / self.delta)
         credible = [u for u in range(len(self.models)) if evidence[u] >= max(evidence) - c]
         # 1 bounds
+        if self.watched is not None:
+            forgotten = [x for x in range(N) if x not in self.watched]
+            for u, own in enumerate(self.first):
+                for j, bound in enumerate(own):
+                    self.UM[u][j][forgotten] = bound[forgotten]
+                    self.LM[u][j][forgotten] = -bound[forgotten]
         for u, (mu, s, gain, _, _) in enumerate(known):
             w = self._width(gain, self.models[u].ridge)
             for j, e in enumerate(self.eps):
@@ -109,7 +121,8 @@ class Insured:
         def is_refuted(u: int, j: int) -> bool:
             upper = torch.minimum(self.UM[u][j], self.UD)
             lower = torch.maximum(self.LM[u][j], self.LD)
-            return bool((lower > upper + 1e-12).any())
+            seen = list(range(N)) if self.watched is None else sorted(self.watched)
+            return bool((lower > upper + 1e-12)[seen].any())
 
         while self.level < M - 1 and all(is_refuted(u, self.level) for u in credible):
             self.level += 1
@@ -142,7 +155,7 @@ class Insured:
                 x for x in X if float(U[i][x]) >= low
             ]
         plain = index(0)
-        x0 = max(there, key=lambda x: (float(plain[x]), -x))
+        x0 = max(there, key=lambda x: float(plain[x]))
         if i > 0 and self.average(x0)[1]:
             played = [x for x in X if self.average(x)[1]]
             if self.restricted:
@@ -154,7 +167,7 @@ class Insured:
                 return average - step / math.sqrt(count)
 
             if played:
-                q = max(played, key=lambda x: (sure(x), -x))
+                q = max(played, key=sure)
                 average, count = self.average(x0)
                 if sure(q) > average + step / math.sqrt(count):
                     x0 = q
@@ -196,7 +209,7 @@ class Insured:
             least = max(float(L[j][x]) for x in X)
             where = [x for x in X if float(U[j][x]) >= least] or X
             wide = index(j)
-            x = max(where, key=lambda x: (float(wide[x]), -x))
+            x = max(where, key=lambda x: float(wide[x]))
             if x == x0 or (i == 0 and float(U[0][x]) >= low):
                 continue
             cost = top - float(L[i][x])
@@ -226,7 +239,7 @@ class Insured:
             ]
             if where:
                 wide = index(j)
-                x = max(where, key=lambda x: (float(wide[x]), -x))
+                x = max(where, key=lambda x: float(wide[x]))
                 cost = top - float(L[i][x])
                 self.small[j] += cost
                 self.suspect = [j, x, 0, 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Unpack, cast
 
@@ -147,7 +148,7 @@ class InsuredStrategy(BoundsStrategy):
             "budget": self.terms.budget(ledger.lost, self._published.rkhs_bound, t),
             "charged": {"large": list(ledger.large), "small": list(ledger.small)},
             "suspect": None if ledger.suspect is None else vars(ledger.suspect).copy(),
-            "refuted": [dict(refuted) for refuted in self.refutations],
+            "refuted": deepcopy(self.refutations),
         }
 
     # --- decisions --------------------------------------------------------------------------------
@@ -170,10 +171,9 @@ class InsuredStrategy(BoundsStrategy):
         if look.refuted:
             info["refuted"] = look.refuted
         if not self._is_listed:
-            rows = with_context(X[sorted({choice.row, *seen})], choices.context)
-            places = self._watched.places(rows)
-            new = [row for row, place in enumerate(places) if place is None]
-            info["watched"] = rows[new].tolist()
+            rows = with_context(X[[choice.row, *seen]], choices.context)
+            places = dict(zip(map(tuple, rows.tolist()), self._watched.places(rows), strict=True))
+            info["watched"] = [list(row) for row, place in places.items() if place is None]
         self._decided, self._looked = info, (info, look, choice)
         return x, info
 
@@ -246,7 +246,7 @@ class InsuredStrategy(BoundsStrategy):
         here = self._watched.X
         if context is not None:
             here = here[(here[:, d:] == context).all(dim=-1)] if len(here) else here
-        return torch.cat([x.unsqueeze(0), here[:, :d], others]).unique(dim=0)
+        return torch.cat([x.unsqueeze(0), here[:, :d], others])
 
     def _sight(
         self,
@@ -408,7 +408,7 @@ class InsuredStrategy(BoundsStrategy):
             self._watched.bounds = look.bounds
             self.ledger = look.ledger.at(trial.info["level"]).charged(choice, trial.id)
             for refuted in trial.info.get("refuted", ()):
-                self.refutations.append({"trial": trial.id} | refuted)
+                self.refutations.append({"trial": trial.id} | deepcopy(refuted))
             if not self._is_listed:
                 self._watch(self._recorded_rows(trial, "info"), look.told)
         if not self._is_listed:

@@ -7,7 +7,8 @@ import pytest
 import torch
 from gpytorch.kernels import LinearKernel, RBFKernel
 
-from botorch_ext import FiniteSet, algorithms, problems
+from botorch_ext import Box, FiniteSet, algorithms, problems
+from botorch_ext.strategies import Asked, Trial
 from botorch_ext.strategies.adaptive.insurance import Terms
 from tests.oracles.insured import Insured, Model
 
@@ -30,7 +31,7 @@ def bent_line(N=25, seed=0, eps=0.0):
     """A function of the RKHS on a line, with a perturbation of size eps."""
     g = torch.Generator().manual_seed(seed)
     X = torch.linspace(0, 1, N, dtype=torch.float64).unsqueeze(-1)
-    K = rbf(0.2)(X, X).to_dense()
+    K = rbf(0.2)(X, X).to_dense().detach()
     weights = torch.randn(N, generator=g, dtype=torch.float64)
     f = K @ weights / math.sqrt(float(weights @ K @ weights))
     white = torch.rand(N, generator=g, dtype=torch.float64) * 2 - 1
@@ -52,18 +53,39 @@ CASES = {
 EAGER = Terms(alpha=0.5, beta=0.6, purse=0.4, max_follow_ups=3, override=1.0)
 
 
-def run(strategy, oracle, f, steps, sigma, delay, offers=None, seed=3, sizes=1e-7):
-    """Plays and compares; how often each kind was played."""
+def run(strategy, oracle, f, steps, sigma, delay, offers=None, contexts=None, seed=3, sizes=1e-7):
+    """Plays and compares; how often each kind was played, and the levels.
+
+    With contexts, rows count the pairs of an action and a context, all actions of a context
+    together.
+    """
     g = torch.Generator().manual_seed(seed)
     kinds, levels, pending = [], [], []
     for t in range(1, steps + 1):
+        N = strategy.domain.num_points
         offered = None if offers is None else offers(t)
         actions = None if offered is None else strategy.domain.points[offered]
-        trial = strategy.ask(actions=actions)
+        first, context = 0, None
+        if contexts is not None:
+            number = t * t % len(contexts)
+            first, context = N * number, contexts[number]
+            offered = (
+                list(range(first, first + N)) if offered is None else [first + x for x in offered]
+            )
+        trial = strategy.ask(actions=actions, context=context)
         late = [row for _, _, row in pending]
         expected = oracle.ask(t, late, offered)
         info = trial.info
-        assert (info["index"], info["kind"]) == (expected["row"], expected["kind"]), (t, expected)
+        row = first + info["index"]
+        assert (row, info["kind"]) == (expected["row"], expected["kind"]), (t, expected)
+        if contexts is not None:
+            joint = torch.cat(
+                [strategy.domain.points.repeat(len(contexts), 1), contexts.repeat_interleave(N, 0)],
+                -1,
+            )
+            for new in torch.tensor(info["watched"], dtype=joint.dtype):
+                oracle.watched.add(int((joint == new).all(-1).nonzero()[0]))
+            assert row in oracle.watched
         assert info["level"] == expected["level"]
         assert info["cost"] == pytest.approx(expected["cost"], abs=sizes)
         assert info.get("suspected") == expected["suspected"]
@@ -71,7 +93,7 @@ def run(strategy, oracle, f, steps, sigma, delay, offers=None, seed=3, sizes=1e-
         kinds[-1] += "." if info.get("purse") == "small" else ""
         levels.append(info["level"])
         wait = int(torch.randint(0, delay + 1, (), generator=g)) if delay else 0
-        pending.append((t + wait, trial.id, info["index"]))
+        pending.append((t + wait, trial.id, row))
         for entry in [entry for entry in pending if entry[0] <= t]:
             pending.remove(entry)
             noise = float(torch.randn((), generator=g, dtype=torch.float64)) * sigma
@@ -114,3 +136,92 @@ def test_the_same_with_changing_actions_and_an_index_of_its_own(case, delay):
 
     run(strategy, oracle, f, 60, sigma, delay, offers)
 
+
+@pytest.mark.parametrize("delay", [0, 4])
+@pytest.mark.parametrize("changing", [False, True])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_same_with_contexts(seed, changing, delay):
+    N, sigma, ridge = 9, 0.02, 1e-2
+    X, contexts = (torch.linspace(0, 1, n, dtype=torch.float64).unsqueeze(-1) for n in (N, 3))
+    joint = torch.cat([X.repeat(3, 1), contexts.repeat_interleave(N, 0)], -1)
+    g = torch.Generator().manual_seed(seed)
+    kernel = rbf(0.3)
+    K = kernel(joint, joint).to_dense().detach()
+    weights = torch.randn(len(joint), generator=g, dtype=torch.float64)
+    f = K @ weights / math.sqrt(float(weights @ K @ weights))
+    f += 0.2 * (torch.rand(len(joint), generator=g, dtype=torch.float64) * 2 - 1)
+    strategy = algorithms.insured_ucb(
+        FiniteSet(X),
+        kernel,
+        noise_variance=ridge,
+        rkhs_bound=B,
+        noise_std=sigma,
+        terms=EAGER,
+        context_domain=FiniteSet(contexts),
+    )
+    oracle = Insured([Model(K, ridge)], B, sigma, DELTA, watched=set())
+    oracle.c |= {name: value for name, value in vars(EAGER).items() if name in oracle.c}
+
+    def offers(t):
+        g = torch.Generator().manual_seed(t)
+        return torch.randperm(N, generator=g)[: 2 * N // 3].tolist()
+
+    kinds, _ = run(
+        strategy, oracle, f, 50, sigma, delay, offers if changing else None, contexts=contexts
+    )
+    assert "probe" in kinds or "probe." in kinds
+
+
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.PriorScaleWarning")
+@pytest.mark.parametrize("delay", [0, 3])
+def test_on_a_box_it_plays_gp_bucb_but_for_probes_within_the_budget(delay):
+    box, ridge, sigma, steps = Box([[0.0, 0.0], [1.0, 1.0]]), 1e-2, 0.05, 40
+    numbers = {"noise_variance": ridge, "rkhs_bound": B, "noise_std": sigma}
+
+    def f(x):
+        hill = torch.exp(-(x - 0.3).square().sum() / 0.08)
+        return float(0.6 * hill + 0.5 * ((x - 0.85).abs().max() < 0.06))  # which no model expects
+
+    def make():
+        return algorithms.insured_ucb(box, rbf(0.5), terms=EAGER, **numbers)
+
+    strategy, waiting = make(), []
+    plain = algorithms.gp_bucb(box, rbf(0.5), **numbers)
+    lost, large, small = 0.0, 0.0, 0.0
+    for step in range(steps):
+        trial = strategy.ask()
+        info, budget = trial.info, EAGER.budget(lost, B, step + 1)
+        if info["level"] == 0 and info["kind"] == "exploit":
+            known = plain.clone().ask()
+            assert torch.equal(known.x, trial.x)
+        if info["kind"] == "exploit":
+            lost += info["cost"]
+            assert info["cost"] >= 0
+        elif info["purse"] == "small":
+            small += info["cost"]
+            assert small <= EAGER.purse * budget + 1e-9
+        else:
+            large += info["cost"]
+            assert (
+                info["kind"] == "follow-up"
+                or info["purse"] == "owed"
+                or (large <= (1 - EAGER.purse) * budget + 1e-9)
+            )
+        entered = Asked(Trial(trial.id, trial.x, None, {key: info[key] for key in PREDICTED}))
+        plain.replay([entered])
+        waiting.append(trial)
+        if len(waiting) > delay:
+            done = waiting.pop(0)
+            value = f(done.x)
+            strategy.tell(done.id, value)
+            plain.tell(done.id, value)
+    kinds = [trial.info["kind"] for trial in strategy.history.trials]
+    assert kinds.count("exploit") >= steps // 2
+    assert kinds.count("probe") >= 2
+    report = strategy.report()
+    assert report["may_have_lost"] == pytest.approx(lost)
+    assert sum(report["charged"]["large"]) == pytest.approx(large)
+    assert sum(report["charged"]["small"]) == pytest.approx(small)
+
+
+PREDICTED = ("model", "mean", "std", "width", "offset")
