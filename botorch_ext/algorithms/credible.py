@@ -60,8 +60,8 @@ def credible_ucb(
             ``width`` is given.
         delta: The probability that the true model leaves, in (0, 1); and that of the width's
             failure, where it is not given.
-        credibility: c, in place of ln(M/delta), at least 0: how far the log evidence of a model that
-            plays may be below the largest. In place of the first probability of ``delta``.
+        credibility: c >= 0, in place of ln(M/delta): how far the log evidence of a model that plays
+            may be below the largest.
         pending: What trials that are asked and not told count for: "ignore", nothing;
             "hallucinate", the standard deviation and the width; "censor", these and, as
             ``minimum``, the mean. They never count in the evidence.

@@ -47,7 +47,10 @@ class CredibleBounds(BoundsStrategy):
     def report(self) -> dict[str, Any]:
         summary = super().report()
         lines = summary["models"]
-        best, c = max(line["log_marginal_likelihood"] for line in lines), self.judge.reach(len(lines))
+        best, c = (
+            max(line["log_marginal_likelihood"] for line in lines),
+            self.judge.reach(len(lines)),
+        )
         for line in lines:
             below = best - line["log_marginal_likelihood"]
             line |= {"log_evidence_below_best": below, "credible": below <= c}

@@ -25,7 +25,9 @@ from tests.strategies.sessions import LAMBDA, both_domains, box, data, finite, p
 NAN, INF = math.nan, math.inf
 every_method = pytest.mark.parametrize("method", METHODS)
 # Methods that take any set of models.
-of_any_models = pytest.mark.parametrize("method", ["he_gp_ucb", "mle_ucb", "expected_ucb", "credible_ucb"])
+of_any_models = pytest.mark.parametrize(
+    "method", ["he_gp_ucb", "mle_ucb", "expected_ucb", "credible_ucb"]
+)
 
 
 def build(method, domain, models=None, without=(), **changed):
