@@ -244,6 +244,8 @@ METHODS: dict[str, Make] = {
     "gp_ucb, fitted": _fitted("gp_ucb"),
     "ec_gp_ucb, fitted": _fitted("ec_gp_ucb", misspecification=0.05),
     "stable_opt, fitted": _fitted("stable_opt", radius=0.3),
+    "credible_ucb, growing": _many_models("credible_ucb", _growing),
+    "credible_ucb": _many_models("credible_ucb"),
 }
 
 
@@ -312,6 +314,9 @@ ENTRIES = [
     *_over("gp_ucb, fitted", ("set", "box"), ("ignore", "inflate", "censor")),
     *_over("ec_gp_ucb, fitted", FEW, ("hallucinate",)),
     *_over("stable_opt, fitted", ("set, started", "line"), ("hallucinate",)),
+    *_over("credible_ucb", SETS, POLICIES),
+    *_over("credible_ucb", BOXES, TWO),
+    *_over("credible_ucb, growing", PLAIN, TWO),
 ]
 
 

@@ -183,24 +183,22 @@ class InsuredStrategy(BoundsStrategy):
         bounds, ledger = watched.bounds, self.ledger
         mean, std = self._moments(told, watched.X)
         bounds = bounds.tightened(mean, std, self._widths(told))
-        refuted = bounds.refuted()
-        flags = torch.tensor(refuted.tolist())  # the host waits
-        credible = self.judge.contenders(self)
-        may = torch.ones(len(flags), dtype=torch.bool)
-        if credible is not None:
-            may = torch.zeros_like(may).index_fill(0, torch.tensor(credible), True)
+        refuted = bounds.refuted()  # (m, M)
+        may = self.judge.contenders(self)
+        if not isinstance(may, Tensor):  # a judge of the insured names none by its position
+            may = torch.ones_like(refuted[:, 0])
+        read = torch.cat([refuted, may.unsqueeze(-1)], dim=-1).tolist()  # the host waits
+        flags = [own[:-1] for own in read if own[-1]]
         level, given_up = ledger.level, []
-        while level < self.terms.num_levels - 1 and bool(flags[may, level].all()):
-            given_up.append(self._refutation(bounds, level, may))
+        while level < self.terms.num_levels - 1 and all(own[level] for own in flags):
+            given_up.append(self._refutation(bounds, level, [own[-1] for own in read].index(True)))
             level += 1
-        playing = may[:, None] & ~flags
-        playing = torch.where(playing.any(dim=0), playing, may[:, None])
-        playing = playing.to(refuted.device)
+        playing = may.unsqueeze(-1) & ~refuted
+        playing = torch.where(playing.any(dim=0), playing, may.unsqueeze(-1))
         return _Look(told, bounds, ledger.at(level), playing, given_up)
 
-    def _refutation(self, bounds: RunningBounds, level: int, may: Tensor) -> dict[str, Any]:
-        """Where the first of the models that may play contradicts itself most at a level."""
-        model = int(may.nonzero()[0])
+    def _refutation(self, bounds: RunningBounds, level: int, model: int) -> dict[str, Any]:
+        """Where a model contradicts itself most at a level."""
         lower = torch.maximum(bounds.lower[model, level], bounds.average_lower)
         upper = torch.minimum(bounds.upper[model, level], bounds.average_upper)
         row = int((lower - upper).argmax())
