@@ -7,7 +7,7 @@ from botorch_ext.algorithms.balancing import regret_balancing
 from botorch_ext.algorithms.breadthwise import breadthwise_exploration
 from botorch_ext.algorithms.contextual import cgp_ucb
 from botorch_ext.algorithms.credible import credible_ucb
-from botorch_ext.algorithms.insured import insured_ucb
+from botorch_ext.algorithms.insured import insured_ucb, safe_ucb
 from botorch_ext.algorithms.late_feedback import gp_bucb, gp_ucb_sdf
 from botorch_ext.algorithms.lengthscales import a_gp_ucb, lb_gp_ucb
 from botorch_ext.algorithms.optimistic import ec_gp_ucb, gp_ucb, igp_ucb
@@ -37,5 +37,6 @@ __all__ = [
     "mle_ucb",
     "phased_uncertainty_sampling",
     "regret_balancing",
+    "safe_ucb",
     "stable_opt",
 ]

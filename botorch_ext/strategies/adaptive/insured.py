@@ -22,7 +22,7 @@ from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds, Models
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
 from botorch_ext.strategies.adaptive.insurance import Choice, Insurance, Ledger, Sight, Terms
-from botorch_ext.strategies.adaptive.judges import Judge
+from botorch_ext.strategies.adaptive.judges import Credible
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
 from botorch_ext.strategies.adaptive.running_bounds import RunningBounds
 from botorch_ext.strategies.adaptive.watched_points import WatchedPoints
@@ -70,7 +70,8 @@ class InsuredStrategy(BoundsStrategy):
         width: Of the index alone; None for `SelfNormalized`, which the tests always use.
         terms: What the insurance may cost; `Terms()` if None.
         stays: Whether what is exploited must be a point that the level has not excluded.
-        judge: Which of several models may play.
+        credibility: How far the log evidence of a model that plays may lie below the largest; None
+            for ln(m / delta) with m models.
         options: See `BoundsStrategy`; the pending policy is "hallucinate": pending trials count in
             the index, told data alone in bounds and tests.
 
@@ -92,13 +93,15 @@ class InsuredStrategy(BoundsStrategy):
         width: Width | float | None = None,
         terms: Terms | None = None,
         stays: bool = False,
-        judge: Judge | None = None,
+        credibility: float | None = None,
         **options: Unpack[BoundsOptions],
     ) -> None:
         if not isinstance(model, KernelGP | CandidateModels):
             raise ValueError(f"model must be a KernelGP or CandidateModels, got {model!r}")
         if model.num_observations:
             raise ValueError("model must have no data: pass initial")
+        if isinstance(model, CandidateModels) and model.grows:
+            raise ValueError("model must not be a growing set of candidates")
         if options.get("pending", "hallucinate") != "hallucinate" or options.get("inflate"):
             raise ValueError('pending must be "hallucinate", not inflated, for insured methods')
         self._published = SelfNormalized(
@@ -113,6 +116,7 @@ class InsuredStrategy(BoundsStrategy):
             stays,
         )
         index_width = self._published if width is None else width
+        judge = Credible(self._published.delta, credibility)
         super().__init__(domain, model, index_width, judge=judge, **options)
         self.ledger = Ledger.new(self.terms)
         self.levels: list[float] = self.terms.levels(self._published.rkhs_bound)
@@ -184,14 +188,14 @@ class InsuredStrategy(BoundsStrategy):
         mean, std = self._moments(told, watched.X)
         bounds = bounds.tightened(mean, std, self._widths(told))
         refuted = bounds.refuted()  # (m, M)
-        may = self.judge.contenders(self)
-        if not isinstance(may, Tensor):  # a judge of the insured names none by its position
+        may = cast(Credible, self.judge).contenders(self)
+        if may is None:
             may = torch.ones_like(refuted[:, 0])
         read = torch.cat([refuted, may.unsqueeze(-1)], dim=-1).tolist()  # the host waits
-        flags = [own[:-1] for own in read if own[-1]]
+        credible = [model for model, own in enumerate(read) if own[-1]]
         level, given_up = ledger.level, []
-        while level < self.terms.num_levels - 1 and all(own[level] for own in flags):
-            given_up.append(self._refutation(bounds, level, [own[-1] for own in read].index(True)))
+        while level < self.terms.num_levels - 1 and all(read[u][level] for u in credible):
+            given_up.append(self._refutation(bounds, level, credible[0]))
             level += 1
         playing = may.unsqueeze(-1) & ~refuted
         playing = torch.where(playing.any(dim=0), playing, may.unsqueeze(-1))

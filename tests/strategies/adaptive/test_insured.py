@@ -7,7 +7,7 @@ import pytest
 import torch
 from gpytorch.kernels import LinearKernel, RBFKernel
 
-from botorch_ext import Box, FiniteSet, algorithms, problems
+from botorch_ext import Box, CandidateModels, FiniteSet, algorithms, problems
 from botorch_ext.strategies import Asked, Trial
 from botorch_ext.strategies.adaptive.insurance import Terms
 from tests.oracles.insured import Insured, Model
@@ -135,6 +135,28 @@ def test_the_same_with_changing_actions_and_an_index_of_its_own(case, delay):
         return torch.randperm(N, generator=g)[: max(2 * N // 3, 2)].tolist()
 
     run(strategy, oracle, f, 60, sigma, delay, offers)
+
+
+@pytest.mark.parametrize("delay", [0, 4])
+@pytest.mark.parametrize("credibility", [None, 0.5])
+@pytest.mark.parametrize("case", ["right", "rough"])
+def test_the_same_with_several_models_inside_what_they_leave(case, credibility, delay):
+    (X, f, _), ridge, sigma = CASES[case]
+    kernels = [rbf(lengthscale) for lengthscale in (0.6, 0.2, 0.05)]
+    strategy = algorithms.safe_ucb(
+        FiniteSet(X),
+        CandidateModels(kernels, ridge),
+        rkhs_bound=B,
+        noise_std=sigma,
+        credibility=credibility,
+        terms=EAGER,
+    )
+    models = [Model(kernel(X, X).to_dense().detach(), ridge) for kernel in kernels]
+    oracle = Insured(models, B, sigma, DELTA, restricted=True, credibility=credibility)
+    oracle.c |= {name: value for name, value in vars(EAGER).items() if name in oracle.c}
+    run(strategy, oracle, f, 50, sigma, delay)
+    played = {trial.info["model"] for trial in strategy.history.trials}
+    assert len(played) > 1
 
 
 @pytest.mark.parametrize("delay", [0, 4])
