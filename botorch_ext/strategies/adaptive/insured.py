@@ -143,6 +143,11 @@ class InsuredStrategy(BoundsStrategy):
         """What the insurance may cost."""
         return self.insurance.terms
 
+    @property
+    def first_step(self) -> int:
+        """t of trial 0: one more than the initial observations."""
+        return self._num_data_before + 1
+
     def report(self) -> dict[str, Any]:
         ledger, t = self.ledger, self.next_step
         return super().report() | {

@@ -116,6 +116,12 @@ def make(case, terms=None, **options):
     return strategy, oracle, f, sigma
 
 
+def test_the_terms_are_those_that_were_measured():
+    oracle = Insured([Model(torch.eye(1, dtype=torch.float64), 1.0)], 2.0, 1.0, DELTA)
+    assert {name: getattr(Terms(), name) for name in oracle.c} == oracle.c
+    assert Terms().levels(2.0) == oracle.eps
+
+
 @pytest.mark.parametrize("delay", [0, 4])
 @pytest.mark.parametrize("terms", [None, EAGER], ids=["default", "eager"])
 @pytest.mark.parametrize("case", CASES)
