@@ -109,6 +109,12 @@ def _lengthscales(place: Place) -> bx.CandidateModels:
     )
 
 
+def _twins(place: Place) -> bx.CandidateModels:
+    """Two lengthscales, and what else f may be at every point."""
+    kernels = [place.kernel(scale) for scale in (0.5, 1.5)]
+    return bx.CandidateModels(kernels, LAMBDA, device=place.device).with_nugget(0.2)
+
+
 def _growing(place: Place) -> bx.CandidateModels:
     return bx.CandidateModels.growing(rbf(1.0), 2.0, LAMBDA, dim=place.dim, device=place.device)
 
@@ -245,6 +251,7 @@ METHODS: dict[str, Make] = {
     "ec_gp_ucb, fitted": _fitted("ec_gp_ucb", misspecification=0.05),
     "stable_opt, fitted": _fitted("stable_opt", radius=0.3),
     "credible_ucb, growing": _many_models("credible_ucb", _growing),
+    "credible_ucb, nugget": _many_models("credible_ucb", _twins),
     "credible_ucb": _many_models("credible_ucb"),
 }
 
@@ -316,6 +323,7 @@ ENTRIES = [
     *_over("stable_opt, fitted", ("set, started", "line"), ("hallucinate",)),
     *_over("credible_ucb", SETS, POLICIES),
     *_over("credible_ucb", BOXES, TWO),
+    *_over("credible_ucb, nugget", FEW, POLICIES),
     *_over("credible_ucb, growing", PLAIN, TWO),
 ]
 

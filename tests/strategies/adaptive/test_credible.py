@@ -1,11 +1,13 @@
 """credible_ucb against its definition, by replay: which models are credible, what they play."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 from botorch_ext import CandidateModels, algorithms, widths
+from botorch_ext.exceptions import KernelBoundWarning
 from botorch_ext.strategies import Asked
 from tests.oracles.models import (
     Candidate,
@@ -25,6 +27,7 @@ from tests.strategies.adaptive.model_sessions import (
     oracle,
     play_promptly,
     rbf,
+    scaled,
     self_normalized,
 )
 from tests.strategies.sessions import (
@@ -41,6 +44,30 @@ from tests.strategies.sessions import (
 FULL = self_normalized(delta=DELTA)
 # Nothing but rounding is between a model and the largest evidence less c, or between two bounds.
 CLOSE = 1e-7
+
+
+# Of the twins in the tests.
+NUGGET = 0.3
+
+
+def with_twins(plain: list[Candidate], points: torch.Tensor) -> list[Candidate]:
+    """The models and their twins: s^2 more where two points are one."""
+    same = (points.unsqueeze(1) == points.unsqueeze(0)).all(dim=-1)
+    twins = [replace(m, K=m.K + NUGGET**2 * same, position=m.position + len(plain)) for m in plain]
+    return [*plain, *twins]
+
+
+def width_of_plain(plain: list[Candidate], session: Session, width: WidthFormula) -> WidthFormula:
+    """That of a twin is the width of its plain model, with the rows that both have."""
+
+    def own(model: Candidate, t: int, gain: float) -> float:
+        for belief in (session.believed, session.told):
+            if gain == model.gain(belief.seen):
+                other = plain[model.position % len(plain)]
+                return width(other, belief.t, other.gain(belief.seen))
+        raise AssertionError
+
+    return own
 
 
 def index(trial):
@@ -227,6 +254,97 @@ def test_no_point_of_a_fine_grid_and_no_credible_model_beats_a_pick_on_a_box(cre
             sizes.add(len(allowed))
         session.apply(event)
     assert max(sizes) > min(sizes)
+
+
+# --- the nugget -----------------------------------------------------------------------------------
+
+
+@all_policies
+def test_twins_with_a_nugget_play_by_the_width_of_their_plain_models(policy):
+    models = CandidateModels.lengthscales(rbf(1.0), [0.8, 2.5], LAMBDA).with_nugget(NUGGET)
+    strategy = algorithms.credible_ucb(finite(), models, **NUMBERS, **POLICIES[policy])
+    play(strategy, script(70, seed=41))
+    points = finite().points
+    plain = [Candidate.at(points, rbf(v), LAMBDA, None, u) for u, v in enumerate((0.8, 2.5))]
+    session = Session(policy, index)
+    played, c = set(), math.log(4 / DELTA)
+    for event in strategy.events:
+        if isinstance(event, Asked):
+            width = width_of_plain(plain, session, FULL)
+            check_decision(event.trial, with_twins(plain, points), session, c, width)
+            played.add(event.trial.info["model"])
+        session.apply(event)
+    assert played & {2, 3}
+    assert len(played) > 1 or policy == "ignore"
+
+
+def test_what_a_twin_says_of_told_data_alone_has_the_width_of_its_plain_model():
+    """For tests of the models: `he_gp_ucb`, nothing refuted."""
+    models = CandidateModels.lengthscales(rbf(1.0), [0.8, 2.5], LAMBDA).with_nugget(NUGGET)
+    width = widths.SelfNormalized(B, SIGMA, DELTA)
+    strategy = algorithms.he_gp_ucb(finite(), models, noise_std=9.0, width=width, delta=0.1)
+    play(strategy, script(50, seed=43))
+    points = finite().points
+    plain = [Candidate.at(points, rbf(v), LAMBDA, None, u) for u, v in enumerate((0.8, 2.5))]
+    candidates, session = with_twins(plain, points), Session("hallucinate", index)
+    twins = 0
+    for event in strategy.events:
+        if isinstance(event, Asked):
+            trial, late = event.trial, session.believed.seen != session.told.seen
+            own = width_of_plain(plain, session, self_normalized(B, DELTA / 2))
+            u = trial.info["model"]
+            check_record(trial.info, predictions(session, candidates[u], index(trial), own))
+            twins += u > 1 and late
+        session.apply(event)
+    assert twins > 3
+
+
+def test_on_a_box_the_nugget_is_known_at_evaluated_points_alone():
+    X, Y = data(box(), 4)
+    models = CandidateModels.lengthscales(rbf(1.0), [0.8, 2.5], LAMBDA).with_nugget(NUGGET)
+    more = {"initial": (X, Y), "width": 0.8}
+    strategy = algorithms.credible_ucb(box(), models, **more)
+    play(strategy, script(16, seed=35))
+    trials, fine = strategy.history.trials, grid(21)
+    points = torch.cat([fine, X, torch.stack([trial.x for trial in trials])])
+    first = len(fine) + len(X)
+    plain = [Candidate.at(points, rbf(v), LAMBDA, None, u) for u, v in enumerate((0.8, 2.5))]
+    candidates = with_twins(plain, points)
+    session = Session("hallucinate", lambda trial: first + trial.id)
+    session.initial = (list(range(len(fine), first)), Y.tolist())
+    for event in strategy.events:
+        if isinstance(event, Asked):
+            allowed = credible(candidates, session, math.log(4 / DELTA))
+            bounds = upper_bounds(candidates, session, lambda model, t, gain: 0.8)
+            # What was told by then and the grid: not the points that were asked later.
+            known = [*range(first), *(first + i for i in range(event.trial.id + 1))]
+            own = bounds[event.trial.info["model"], first + event.trial.id]
+            assert event.trial.info["model"] in allowed
+            assert bounds[allowed][:, known].max() - own <= CLOSE
+        session.apply(event)
+    evaluated, _ = strategy.evaluated()
+    told = [*session.told.rows]
+    posterior = strategy.posterior
+    with torch.no_grad():
+        mean, std = posterior.mean_and_std(torch.cat([evaluated, evaluated + 1e-9]))
+    n, seen = len(told), session.believed.seen
+    assert torch.allclose(mean[2, :n], candidates[2].mean(told, session.told.y)[told], atol=1e-8)
+    assert torch.allclose(std[2, :n], candidates[2].std(seen)[told], atol=1e-7)
+    assert (std[2, n:].square() - std[2, :n].square()).min() > 0.5 * NUGGET**2
+    assert (std[0, n:] - std[0, :n]).abs().max() < 1e-6
+
+
+def test_the_bound_of_the_kernel_is_asked_of_the_plain_models():
+    models = CandidateModels(rbf(0.8), LAMBDA).with_nugget(NUGGET)
+    algorithms.credible_ucb(finite(), models, width=2.0)  # warnings are errors
+    large = CandidateModels(scaled(rbf(0.8), 1.5), LAMBDA).with_nugget(NUGGET)
+    with pytest.warns(KernelBoundWarning) as caught:
+        algorithms.credible_ucb(finite(), large, width=2.0)
+    said = [str(each.message) for each in caught]
+    assert all(", got 1.5 (RBF" in message for message in said)
+
+
+# --- what is refused ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
