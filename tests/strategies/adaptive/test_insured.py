@@ -2,6 +2,7 @@
 loops and dense algebra."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from gpytorch.kernels import LinearKernel, RBFKernel
 
 from botorch_ext import Box, CandidateModels, FiniteSet, algorithms, problems
 from botorch_ext.strategies import Asked, Trial
-from botorch_ext.strategies.adaptive.insurance import Terms
+from botorch_ext.strategies.adaptive.insurance import Insurance, Ledger, Sight, Suspect, Terms
 from tests.oracles.insured import Insured, Model
 
 B, SIGMA, DELTA = 1.0, 0.05, 0.1
@@ -250,6 +251,47 @@ def test_on_a_box_it_plays_gp_bucb_but_for_probes_within_the_budget(delay):
     assert report["may_have_lost"] == pytest.approx(lost)
     assert sum(report["charged"]["large"]) == pytest.approx(large)
     assert sum(report["charged"]["small"]) == pytest.approx(small)
+
+
+def seen(suspect=1, average=0.9, count=4.0):
+    """Three points, of which the second was probed and does better than its bound of 0.5."""
+    n, M = 3, 7
+    upper = torch.tensor([1.0, 0.5, 0.4], dtype=torch.float64).expand(M, n)
+    counts = torch.tensor([5.0, count, 0.0], dtype=torch.float64)
+    return Sight(
+        upper,
+        upper - 0.3,
+        upper,
+        upper[0] + 1,
+        upper[0] - 1,
+        counts,
+        counts * torch.tensor([0.9, average, 0.0], dtype=torch.float64),
+        upper,
+        suspect,
+    )
+
+
+@pytest.mark.parametrize(
+    "repeats, level, average, is_repeated",
+    [(2, 0, 0.9, True), (3, 0, 0.9, False), (2, 6, 0.9, False), (2, 0, 0.54, False)],
+)
+def test_a_suspect_is_followed_up_so_often_below_the_last_level(
+    repeats, level, average, is_repeated
+):
+    insurance = Insurance(Terms(max_follow_ups=3), B, 0.1)
+    kept = Suspect(2, 0, repeats=repeats, absent=1)
+    ledger = replace(Ledger.new(insurance.terms), suspect=kept, level=level)
+    choice, _ = insurance.decide(seen(average=average), ledger, 10)
+    assert (choice.kind == "follow-up") == is_repeated
+    if is_repeated:
+        assert (choice.row, choice.suspected) == (1, 2)
+        assert choice.cost == pytest.approx(1.0 - 0.2)
+        assert choice.suspect == Suspect(2, 0, repeats=3, absent=0)
+        after = ledger.charged(choice, 7)
+        assert after.large[2] == pytest.approx(0.8)
+        assert after.suspect == choice.suspect
+    else:
+        assert choice.suspect is None
 
 
 PREDICTED = ("model", "mean", "std", "width", "offset")
