@@ -145,9 +145,9 @@ def test_the_same_with_changing_actions_and_an_index_of_its_own(case, delay):
 
 
 @pytest.mark.parametrize("delay", [0, 4])
-@pytest.mark.parametrize("credibility", [None, 0.5])
+@pytest.mark.parametrize(("credibility", "width"), [(None, None), (0.5, None), (None, 30.0)])
 @pytest.mark.parametrize("case", ["right", "rough"])
-def test_the_same_with_several_models_inside_what_they_leave(case, credibility, delay):
+def test_the_same_with_several_models_inside_what_they_leave(case, credibility, width, delay):
     (X, f, _), ridge, sigma = CASES[case]
     kernels = [rbf(lengthscale) for lengthscale in (0.6, 0.2, 0.05)]
     strategy = algorithms.safe_ucb(
@@ -156,10 +156,11 @@ def test_the_same_with_several_models_inside_what_they_leave(case, credibility, 
         rkhs_bound=B,
         noise_std=sigma,
         credibility=credibility,
+        width=width,
         terms=EAGER,
     )
     models = [Model(kernel(X, X).to_dense().detach(), ridge) for kernel in kernels]
-    oracle = Insured(models, B, sigma, DELTA, restricted=True, credibility=credibility)
+    oracle = Insured(models, B, sigma, DELTA, width, restricted=True, credibility=credibility)
     oracle.c |= {name: value for name, value in vars(EAGER).items() if name in oracle.c}
     run(strategy, oracle, f, 50, sigma, delay)
     played = {trial.info["model"] for trial in strategy.history.trials}
@@ -272,7 +273,7 @@ def seen(suspect=1, average=0.9, count=4.0):
 
 
 @pytest.mark.parametrize(
-    "repeats, level, average, is_repeated",
+    ("repeats", "level", "average", "is_repeated"),
     [(2, 0, 0.9, True), (3, 0, 0.9, False), (2, 6, 0.9, False), (2, 0, 0.54, False)],
 )
 def test_a_suspect_is_followed_up_so_often_below_the_last_level(
