@@ -5,6 +5,7 @@ units of the observations.
 
 from botorch_ext.algorithms.balancing import regret_balancing
 from botorch_ext.algorithms.breadthwise import breadthwise_exploration
+from botorch_ext.algorithms.certified import certified_bucb
 from botorch_ext.algorithms.contextual import cgp_ucb
 from botorch_ext.algorithms.late_feedback import gp_bucb, gp_ucb_sdf
 from botorch_ext.algorithms.lengthscales import a_gp_ucb, lb_gp_ucb
@@ -19,6 +20,7 @@ __all__ = [
     "bpe",
     "bpe_delay",
     "breadthwise_exploration",
+    "certified_bucb",
     "cgp_ucb",
     "ec_gp_ucb",
     "expected_ucb",

@@ -1,4 +1,4 @@
-"""Certified elimination on a finite set written out: plain loops, a dense solve for every posterior.
+"""Certified elimination on a finite set written out: plain loops, dense solves.
 
 Nothing here is shared with the library. Which points are asked, and which are planned, is taken
 from the events and must be what the pseudo-code allows; every other decision is made anew.
