@@ -253,6 +253,10 @@ METHODS: dict[str, Make] = {
     "credible_ucb, growing": _many_models("credible_ucb", _growing),
     "credible_ucb, nugget": _many_models("credible_ucb", _twins),
     "credible_ucb": _many_models("credible_ucb"),
+    "certified_bucb": _one_model("certified_bucb", horizon=HORIZON, width=0.8),
+    "certified_bucb, published": _one_model(
+        "certified_bucb", horizon=HORIZON, buy="always", kappa=1.3, share=0.25, free_width=1.5
+    ),
 }
 
 
@@ -325,6 +329,8 @@ ENTRIES = [
     *_over("credible_ucb", BOXES, TWO),
     *_over("credible_ucb, nugget", FEW, POLICIES),
     *_over("credible_ucb, growing", PLAIN, TWO),
+    *_over("certified_bucb", ("set", "set, started", "line", "box", "box, started")),
+    *_over("certified_bucb, published", ("set", "line")),
 ]
 
 
