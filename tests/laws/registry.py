@@ -245,6 +245,10 @@ METHODS: dict[str, Make] = {
     ),
     "integrated_ei": _integrated_ei,
     "insured_ucb": _one_model("insured_ucb", rkhs_bound=1.5),
+    "safe_ucb": _many_models("safe_ucb", rkhs_bound=1.5),
+    "safe_ucb, certificates": _many_models(
+        "safe_ucb", rkhs_bound=1.5, width=0.1, certificates=True, horizon=60
+    ),
     "random": _random,
     "contextwise": _contextwise,
     "gp_ucb, fitted": _fitted("gp_ucb"),
@@ -319,6 +323,8 @@ ENTRIES = [
     *_over("regret_balancing", PLACES, TWO),
     *_over("integrated_ei", PLACES),
     *_over("insured_ucb", PLACES),
+    *_over("safe_ucb", PLACES),
+    *_over("safe_ucb, certificates", ("set", "set, started")),
     *_over("random", PLACES),
     *_over("contextwise", CONTEXTS, TWO),
     *_over("gp_ucb, fitted", PLACES, TWO),

@@ -75,6 +75,7 @@ def run(strategy, oracle, f, steps, sigma, delay, offers=None, contexts=None, se
             )
         trial = strategy.ask(actions=actions, context=context)
         late = [row for _, _, row in pending]
+        oracle.hint = trial.info.get("plan", {}).get("plan", [])
         expected = oracle.ask(t, late, offered)
         info = trial.info
         row = first + info["index"]
@@ -94,13 +95,14 @@ def run(strategy, oracle, f, steps, sigma, delay, offers=None, contexts=None, se
         kinds[-1] += "." if info.get("purse") == "small" else ""
         levels.append(info["level"])
         wait = int(torch.randint(0, delay + 1, (), generator=g)) if delay else 0
+        oracle.asked(info["kind"], trial.id)
         pending.append((t + wait, trial.id, row))
         for entry in [entry for entry in pending if entry[0] <= t]:
             pending.remove(entry)
             noise = float(torch.randn((), generator=g, dtype=torch.float64)) * sigma
             value = float(f[entry[2]]) + noise
             strategy.tell(entry[1], value)
-            oracle.tell(entry[2], value)
+            oracle.tell(entry[2], value, entry[1])
     return kinds, levels
 
 
@@ -165,6 +167,39 @@ def test_the_same_with_several_models_inside_what_they_leave(case, credibility, 
     run(strategy, oracle, f, 50, sigma, delay)
     played = {trial.info["model"] for trial in strategy.history.trials}
     assert len(played) > 1
+
+
+@pytest.mark.parametrize("delay", [0, 4])
+@pytest.mark.parametrize("eps", [0.0, 0.2])
+def test_the_same_with_certificates(eps, delay):
+    ridge, sigma, width = 0.05, 0.02, 0.1  # an index that hardly looks around
+    horizon = 200
+    X, f, _ = bent_line(eps=eps)
+    kernels = [rbf(0.3), rbf(0.15)]
+    strategy = algorithms.safe_ucb(
+        FiniteSet(X),
+        CandidateModels(kernels, ridge),
+        rkhs_bound=B,
+        noise_std=sigma,
+        horizon=horizon,
+        certificates=True,
+        width=width,
+        terms=EAGER,
+    )
+    models = [Model(kernel(X, X).to_dense().detach(), ridge) for kernel in kernels]
+    oracle = Insured(models, B, sigma, DELTA, width, restricted=True, horizon=horizon)
+    oracle.c |= {name: value for name, value in vars(EAGER).items() if name in oracle.c}
+    kinds, _ = run(strategy, oracle, f, horizon, sigma, delay)
+    infos = [trial.info for trial in strategy.history.trials]
+    if not eps:
+        assert kinds.count("block") >= 2
+        assert sum("closed" in info for info in infos) >= 1
+    best = float(f.max())
+    for info in infos:
+        promise = info["cost"] if info["kind"] == "block" else info["certificate"]
+        if info["kind"] in ("exploit", "block") and strategy.levels[info["level"]] >= eps:
+            assert best - float(f[info["index"]]) <= promise + 1e-9
+    assert strategy.report()["certificates"] == [info["certificate"] for info in infos]
 
 
 @pytest.mark.parametrize("delay", [0, 4])
