@@ -47,6 +47,7 @@ class CredibleParticles(ParticleStrategy):
     """
 
     _numbers = ("mean", "std", "model")
+    _budget = 2048, 20  # a maximum of many models has many tops
 
     def __init__(
         self,
