@@ -11,6 +11,8 @@ from typing import Any
 import torch
 
 _BENCHMARKS = Path(__file__).parent.parent
+# Beside the repository.
+DATA_FOLDER = _BENCHMARKS.parent.parent / "shared" / "data"
 
 
 @dataclass(frozen=True)
@@ -83,12 +85,11 @@ def parse_options(
     )
     if device:
         parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
-    data_folder = _BENCHMARKS.parent.parent / "shared" / "data"
     if data:
         parser.add_argument(
             "--data",
             type=Path,
-            default=data_folder,
+            default=DATA_FOLDER,
             help="folder of the data files (default: ../shared/data, beside the repository)",
         )
     if processes:
@@ -110,7 +111,7 @@ def parse_options(
         seed=given.seed,
         output=output,
         device=torch.device(getattr(given, "device", "cpu")),
-        data=getattr(given, "data", data_folder),
+        data=getattr(given, "data", DATA_FOLDER),
         processes=getattr(given, "processes", 1),
         more={option: getattr(given, option) for option in more or {}},
     )

@@ -44,14 +44,15 @@ def mean_delay(name: str) -> float:
     return float(DELAYS[name].distribution.mean())
 
 
-def _exponential(name: str, printed: bool) -> delays.Allowance:
+def exponential(name: str, printed: bool) -> delays.Allowance:
+    """The allowance of the paper for sub-exponential delays, corrected or as printed."""
     return delays.SubExponential(mean_delay(name), _XI, _B, printed=printed)
 
 
 # The allowances of BPE-Delay, from the name of the delay.
 _ALLOWANCES: dict[str, Callable[[str], Any]] = {
-    "BPE-Delay": partial(_exponential, printed=False),
-    "BPE-Delay, allowance as printed": partial(_exponential, printed=True),
+    "BPE-Delay": partial(exponential, printed=False),
+    "BPE-Delay, allowance as printed": partial(exponential, printed=True),
     "BPE-Delay, known distribution": lambda name: delays.Quantile(DELAYS[name]),
     "BPE-Delay, known 0.9 quantile": lambda name: float(DELAYS[name].distribution.ppf(0.9)),
     "BPE-Delay, observed": lambda name: delays.Observed(),

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gpytorch.kernels import RBFKernel
+from gpytorch.kernels import Kernel
 from tqdm import tqdm
 
 import botorch_ext as bx
 from benchmarks.common.command_line import Options
+from benchmarks.common.kernels import rbf
 from benchmarks.common.tables import Row
 from botorch_ext.problems import Perturbed, RKHSFunction, adversarial, lock_out, rough
 from botorch_ext.studies.simulate import Trace
@@ -23,8 +24,8 @@ NAMES = {
     "phased": "Phased GP Uncertainty Sampling",
 }
 
-_RKHS_BOUND = 2.0
-_NOISE_STD = 0.1
+RKHS_BOUND = 2.0
+NOISE_STD = 0.1
 
 
 @dataclass(frozen=True)
@@ -81,31 +82,53 @@ def generic_rows(setting: Setting, options: Options) -> list[Row]:
     rows = []
     for dim, epsilon, method, told, i in tqdm(cases, desc="generic perturbations", unit="run"):
         seed = options.seed + i
-        kernel = RBFKernel().double()
-        kernel.lengthscale = 0.3 * math.sqrt(dim)
-        box = bx.Box([[0.0] * dim, [1.0] * dim])
-        domain = bx.FiniteSet(box.sample(setting.num_candidates, seed))
-        f = RKHSFunction.random(domain, kernel, norm=_RKHS_BOUND, noise_std=_NOISE_STD, seed=seed)
-        if i % 2:
-            kind, perturbation = "adversarial", adversarial(f, epsilon)
-        else:
-            kind, perturbation = "rough", rough(dim, epsilon, seed=seed)
-        problem = Perturbed(f, perturbation, epsilon)
+        problem, kernel = generic_problem(dim, epsilon, i, seed, setting.num_candidates)
         strategy = _strategy(
             method,
             problem,
             told,
             setting.horizon,
             kernel=kernel,
-            noise_variance=_NOISE_STD**2,
-            rkhs_bound=_RKHS_BOUND,
+            noise_variance=NOISE_STD**2,
+            rkhs_bound=RKHS_BOUND,
             seed=seed,
         )
         trace = bx.simulate(strategy, problem, setting.horizon, seed=seed)
-        values = problem(domain.points)
+        values = problem(problem.domain.like)
+        kind = "adversarial" if i % 2 else "rough"
         row = _row("generic", dim, epsilon, told, kind, method, seed) | _scores(trace)
         rows.append(row | {"uniform_regret_per_step": float(values.max() - values.mean())})
     return rows
+
+
+def generic_problem(
+    dim: int,
+    epsilon: float,
+    number: int,
+    seed: int,
+    num_candidates: int = 500,
+    noise_std: float = NOISE_STD,
+) -> tuple[Perturbed, Kernel]:
+    """A function of the RKHS plus a perturbation that was not made to defeat a method.
+
+    Args:
+        dim: d.
+        epsilon: eps.
+        number: Even ones have fast cosines, odd ones a dent at the maximiser.
+        seed: Of the candidates, the function and the cosines.
+        num_candidates: N, Sobol points of [0, 1]^d.
+        noise_std: sigma.
+
+    Returns:
+        The problem, and the kernel of f.
+    """
+    kernel = rbf(0.3 * math.sqrt(dim))
+    box = bx.Box([[0.0] * dim, [1.0] * dim])
+    domain = bx.FiniteSet(box.sample(num_candidates, seed))
+    f = RKHSFunction.random(domain, kernel, norm=RKHS_BOUND, noise_std=noise_std, seed=seed)
+    dent = number % 2 == 1
+    perturbation = adversarial(f, epsilon) if dent else rough(dim, epsilon, seed=seed)
+    return Perturbed(f, perturbation, epsilon), kernel
 
 
 def _cases(setting: Setting) -> Iterator[tuple[int, float, str, float, int]]:

@@ -13,23 +13,20 @@ the pictures from all lines that are there.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 import torch
-from tqdm import tqdm
 
 from benchmarks.common.command_line import Options, parse_options
-from benchmarks.common.processes import as_they_finish
 from benchmarks.common.reports import write_report
-from benchmarks.common.tables import Row, write_csv
+from benchmarks.common.resumable import run_missing
+from benchmarks.common.store import Store
+from benchmarks.common.tables import write_csv
 from benchmarks.practice.figures import draw
 from benchmarks.practice.methods import METHODS
 from benchmarks.practice.problems import problems
-from benchmarks.practice.remaining import Remaining
 from benchmarks.practice.report import csv_rows, report
 from benchmarks.practice.runs import FIRST_SEED, Case, attempt, cases
 from benchmarks.practice.settings import NOISES, PRIMARY, SETTINGS
-from benchmarks.practice.store import Store
 
 # One that is tuned on and one that is not.
 _SMOKE_PROBLEMS = ("Branin", "Hartmann4")
@@ -60,7 +57,8 @@ def main(argv: list[str] | None = None) -> None:
     failures = 0
     if not options.more["report"]:
         missing = [case for case in all_cases if case not in found and _is_chosen(case, options)]
-        failures = _run(missing, found, store, 1 if options.smoke else options.processes)
+        processes = 1 if options.smoke else options.processes
+        failures = run_missing(attempt, missing, found, store, processes, "practice")
     rows = [found[case] for case in all_cases if case in found]
     if rows:
         seeds = len({row["seed"] for row in rows})
@@ -89,24 +87,6 @@ def _is_chosen(case: Case, options: Options) -> bool:
         (case.problem, options.more["problems"]),
     )
     return all(names is None or name in names for name, names in chosen)
-
-
-def _run(missing: Sequence[Case], found: dict[Case, Row], store: Store, processes: int) -> int:
-    """Runs cases and adds their rows; how many failed."""
-    remaining = Remaining(found, missing, processes)
-    failures = 0
-    with tqdm(total=len(missing), desc="practice", unit="run") as bar:
-        for case, outcome in as_they_finish(attempt, missing, processes):
-            if isinstance(outcome, str):
-                failures += 1
-                bar.write(f"{case}\n{outcome}", file=sys.stderr)
-            else:
-                store.add(outcome)
-                remaining.add(case, outcome["wall"])
-                found[case] = outcome
-            bar.update()
-            bar.set_postfix_str(remaining.text(), refresh=False)
-    return failures
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ import torch
 from torch import Tensor
 
 import botorch_ext as bx
+from benchmarks.common.resumable import attempted
 from benchmarks.common.tables import Row
 from benchmarks.practice.botorch_methods import best_mean, fitted
 from benchmarks.practice.methods import METHODS, Loop, Start
@@ -208,10 +208,7 @@ def play(case: Case) -> Row:
 
 def attempt(case: Case) -> Row | str:
     """The row of a run, or how it failed: one run must not end all others."""
-    try:
-        return play(case)
-    except Exception:  # noqa: BLE001
-        return traceback.format_exc()
+    return attempted(play, case)
 
 
 def _common(record: _Record, problem: Problem) -> float:

@@ -268,6 +268,13 @@ class ModelParts(ABC, Generic[Model]):
 
     # --- answers --------------------------------------------------------------------------------
 
+    def prior(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation of each model before any data at ``n x d`` points, ``m x n``
+        each."""
+        moments = [map(part.each, part.model.prior(X)) for part in self.parts]
+        mean, std = (self._in_order(list(values)) for values in zip(*moments, strict=True))
+        return mean, std
+
     def information_gain(self) -> Tensor:
         """1/2 log det(I + K / lambda) of all rows for each model, ``(m,)``."""
         return self._gather(lambda model: model.information_gain())

@@ -1,5 +1,6 @@
-"""Test problems: RKHS functions, with contexts too or of a given growth, perturbed ones, unknown
-hyperparameters, a robust one, BoTorch's test functions, a real tuning task."""
+"""Test problems: RKHS functions, with contexts too or of a given growth, perturbed ones and the
+worst cases among them, unknown hyperparameters, a robust one, BoTorch's test functions, a real
+tuning task."""
 
 from botorch_ext.problems.base import KnownFunction, Problem, global_maximum
 from botorch_ext.problems.functions.contextual import (
@@ -8,8 +9,11 @@ from botorch_ext.problems.functions.contextual import (
     ContextualRKHSFunction,
 )
 from botorch_ext.problems.functions.growth import GrowthFunction
+from botorch_ext.problems.functions.hidden_arm import hidden_arm
 from botorch_ext.problems.functions.highest_hill import HighestHill, HillMean
+from botorch_ext.problems.functions.linear_arms import LinearArms, random_linear
 from botorch_ext.problems.functions.lock_out import LockOut, lock_out
+from botorch_ext.problems.functions.noisy_lock_out import NoisyLockOut
 from botorch_ext.problems.functions.perturbed import Perturbed, adversarial, rough, tabulated
 from botorch_ext.problems.functions.rkhs import RKHSFunction
 from botorch_ext.problems.functions.synthetic import SyntheticProblem
@@ -20,6 +24,7 @@ from botorch_ext.problems.functions.unknown_hyperparameters import (
     LengthscalePeak,
     RepeatedSignal,
 )
+from botorch_ext.problems.functions.white import white
 from botorch_ext.problems.real_data.best_binder import BestBinder
 from botorch_ext.problems.real_data.binding_affinities import (
     BindingAffinities,
@@ -56,7 +61,9 @@ __all__ = [
     "HyperparameterProblem",
     "KnownFunction",
     "LengthscalePeak",
+    "LinearArms",
     "LockOut",
+    "NoisyLockOut",
     "Perturbed",
     "Problem",
     "RKHSFunction",
@@ -72,12 +79,15 @@ __all__ = [
     "fit_kernel",
     "fit_temperatures",
     "global_maximum",
+    "hidden_arm",
     "load_binding_affinities",
     "load_temperatures",
     "lock_out",
+    "random_linear",
     "rough",
     "synthetic_binding_affinities",
     "synthetic_temperatures",
     "tabulated",
     "time_of_day_kernel",
+    "white",
 ]

@@ -17,6 +17,7 @@ from botorch_ext.strategies.adaptive.stable import StableStrategy
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
 from botorch_ext.strategies.fixed_design.breadthwise import BreadthwiseExploration
+from botorch_ext.strategies.fixed_design.certified import CertifiedElimination
 from botorch_ext.strategies.fixed_design.level import Level, Refinement
 from botorch_ext.strategies.fixed_design.phased import PhasedElimination
 from botorch_ext.strategies.masters.balancing import BalancingTest, RegretBalancing
@@ -35,6 +36,7 @@ __all__ = [
     "BoundsStrategy",
     "BreadthwiseExploration",
     "CandidateBound",
+    "CertifiedElimination",
     "ContextwiseStrategy",
     "CredibleBounds",
     "CredibleParticles",

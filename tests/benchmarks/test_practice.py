@@ -10,6 +10,8 @@ import torch
 
 import botorch_ext as bx
 from benchmarks.common.processes import as_they_finish
+from benchmarks.common.remaining import Remaining
+from benchmarks.common.store import Store
 from benchmarks.practice import methods, runs
 from benchmarks.practice.__main__ import main
 from benchmarks.practice.claims import CLAIMS, claim_rows
@@ -17,7 +19,6 @@ from benchmarks.practice.differences import Pair, estimate, paired
 from benchmarks.practice.methods import METHODS, OURS, REFERENCE, Method
 from benchmarks.practice.problems import TUNED, problems, scale_of
 from benchmarks.practice.ranks import ranks
-from benchmarks.practice.remaining import Remaining
 from benchmarks.practice.runs import Case, attempt, cases, play
 from benchmarks.practice.settings import (
     SETTINGS,
@@ -27,7 +28,6 @@ from benchmarks.practice.settings import (
     observations,
     schedule,
 )
-from benchmarks.practice.store import Store
 from botorch_ext.delays import Poisson
 
 

@@ -44,8 +44,7 @@ def _one_model(method: str, **fixed: Any) -> Make:
             place.domain(),
             place.kernel(),
             noise_variance=LAMBDA,
-            **NUMBERS,
-            **fixed,
+            **{**NUMBERS, **fixed},
             **place.options(),
             **options,
         )
@@ -250,6 +249,7 @@ METHODS: dict[str, Make] = {
         c2=0.02,
     ),
     "integrated_ei": _integrated_ei,
+    "insured_ucb": _one_model("insured_ucb", rkhs_bound=1.5),
     "random": _random,
     "contextwise": _contextwise,
     "gp_ucb, fitted": _fitted("gp_ucb"),
@@ -259,6 +259,10 @@ METHODS: dict[str, Make] = {
     "credible_ucb, nugget": _many_models("credible_ucb", _twins),
     "credible_ucb, particles": _credible_particles,
     "credible_ucb": _many_models("credible_ucb"),
+    "certified_bucb": _one_model("certified_bucb", horizon=HORIZON, width=0.8),
+    "certified_bucb, published": _one_model(
+        "certified_bucb", horizon=HORIZON, buy="always", kappa=1.3, share=0.25, free_width=1.5
+    ),
 }
 
 
@@ -320,6 +324,7 @@ ENTRIES = [
     *_over("breadthwise_exploration, smooth", ("line", "box")),
     *_over("regret_balancing", PLACES, TWO),
     *_over("integrated_ei", PLACES),
+    *_over("insured_ucb", PLACES),
     *_over("random", PLACES),
     *_over("contextwise", CONTEXTS, TWO),
     *_over("gp_ucb, fitted", PLACES, TWO),
@@ -331,6 +336,8 @@ ENTRIES = [
     *_over("credible_ucb, nugget", FEW, POLICIES),
     *_over("credible_ucb, particles", PLACES),
     *_over("credible_ucb, growing", PLAIN, TWO),
+    *_over("certified_bucb", ("set", "set, started", "line", "box", "box, started")),
+    *_over("certified_bucb, published", ("set", "line")),
 ]
 
 

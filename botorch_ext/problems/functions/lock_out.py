@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 
-import torch
-from gpytorch.kernels import Kernel, LinearKernel
-
-from botorch_ext.domains import FiniteSet
-from botorch_ext.problems.functions.perturbed import Perturbed, tabulated
-from botorch_ext.problems.functions.rkhs import RKHSFunction
+from botorch_ext.checks import whole_number
+from botorch_ext.problems.functions.linear_arms import LinearArms
 
 
-class LockOut(Perturbed):
-    """Three arms, a linear kernel, and a perturbation that GP-UCB never recovers from.
+class LockOut(LinearArms):
+    """Arms, a linear kernel, and a perturbation that GP-UCB never recovers from.
 
-    Arms (sqrt(1 - h^2), h), (sqrt(1 - h^2), -h) and (0.65, 0.6) with h = 0.25; f = theta'x with
-    theta = (0.28, 0.96), whose RKHS norm is 1; m = (-eps, +eps, +eps) with eps = 0.25. So
-    f* = (0.261, 0.281, 1.008): the two bad arms look alike, which leads the linear fit to the
-    conclusion that the second coordinate does not matter. Ours, for the methods of
-    Bogunovic and Krause 2021.
+    In two dimensions three arms, (sqrt(1 - h^2), h), (sqrt(1 - h^2), -h) and (0.65, 0.6) with h =
+    0.25; f = theta'x with theta = (0.28, 0.96), whose RKHS norm is 1; m = (-eps, +eps, +eps) with
+    eps = 0.25. So f* = (0.261, 0.281, 1.008): the two bad arms look alike, which leads the linear
+    fit to the conclusion that the second coordinate does not matter. Each further dimension has the
+    same three arms with its own coordinate in place of the second, where theta and m are 0: two
+    arms worth 0.271, and a decoy of the best arm, worth 0.182, which GP-UCB tries once. Ours, for
+    the methods of Bogunovic and Krause 2021.
+
+    Args:
+        dim: d, from 2 to 6; GP-UCB is not always locked out with more.
 
     Attributes:
         kernel: k(x, y) = x'y, at most 1 on the arms.
@@ -29,38 +30,46 @@ class LockOut(Perturbed):
         noise_variance: 1e-3, that of the model.
         delta: 0.1, the failure probability of the widths.
         horizon: 300 evaluations.
+
+    Raises:
+        ValueError: A dimension below 2 or above 6.
     """
 
-    kernel: Kernel
-    rkhs_bound: float
-    noise_variance: float
-    delta: float
-    horizon: int
-
-    def __init__(self) -> None:
+    def __init__(self, dim: int = 2) -> None:
+        dim = whole_number(dim, "dim", least=2)
+        if dim > 6:
+            raise ValueError(f"dim must be at most 6, got {dim}")
         height = 0.25
         epsilon = 0.25
         along = math.sqrt(1 - height**2)
-        arms = FiniteSet([[along, height], [along, -height], [0.65, 0.6]])
-        kernel = LinearKernel().to(torch.float64)
-        kernel.variance = 1.0
-        # theta is the one center: theta'x = k(theta, x).
-        linear = RKHSFunction(kernel, [[0.28, 0.96]], [1.0], arms, noise_std=0.01)
-        super().__init__(linear, tabulated(arms, [-epsilon, epsilon, epsilon]), epsilon)
-        self.kernel = linear.kernel
-        self.rkhs_bound = 1.0
-        self.noise_variance = 1e-3
-        self.delta = 0.1
-        self.horizon = 300
+        # For each coordinate but the first the three arms; the bad ones of all come first.
+        bad = [_arm(dim, along, i, side) for i in range(1, dim) for side in (height, -height)]
+        far = [_arm(dim, 0.65, i, 0.6) for i in range(1, dim)]
+        zeros = [0.0] * (dim - 2)
+        perturbation = [-epsilon, epsilon, *zeros, *zeros, epsilon, *zeros]
+        super().__init__([*bad, *far], _arm(dim, 0.28, 1, 0.96), perturbation)
 
     def __repr__(self) -> str:
-        return "LockOut()"
+        dim = self.domain.dim
+        return "LockOut()" if dim == 2 else f"LockOut(dim={dim})"
 
 
-def lock_out() -> LockOut:
+def lock_out(dim: int = 2) -> LockOut:
     """The lock-out instance, with all that is needed to run it.
 
+    Args:
+        dim: d, from 2 to 6.
+
     Returns:
-        A problem on three arms whose attributes hold the kernel and the parameters.
+        A problem on three arms, in more than two dimensions on 3 (d - 1), whose attributes hold the
+        kernel and the parameters.
+
+    Raises:
+        ValueError: A dimension below 2 or above 6.
     """
-    return LockOut()
+    return LockOut(dim)
+
+
+def _arm(dim: int, first: float, i: int, other: float) -> list[float]:
+    """(first, 0, ..., other at i, ..., 0)."""
+    return [first, *(other if j == i else 0.0 for j in range(1, dim))]

@@ -16,7 +16,7 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.planning import POPULATION_SIZE, plan, plan_in_region
 from botorch_ext.regions.region import Population, Region
 from botorch_ext.search.box import ConfidenceBound
-from botorch_ext.widths import Width
+from botorch_ext.widths import ConfidenceModel, Width
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class FiniteArena(Immutable):
         candidates = self.candidates[survivors]
         posterior = FinitePosterior.from_model(model, candidates)
         posterior.add(X, Y)
-        w, offset = _evaluate(width, posterior)
+        w, offset = evaluated_at(width, posterior)
         half = w * posterior.std + offset
         lower = posterior.mean - half
         if known is None:
@@ -142,7 +142,7 @@ class BoxArena(Immutable):
     ) -> tuple[Bounds, Region]:
         posterior = deepcopy(model)
         posterior.add(X, Y)
-        w, offset = _evaluate(width, posterior)
+        w, offset = evaluated_at(width, posterior)
         if known is None:
             lower = ConfidenceBound(posterior, -w)
             population = self._population(survivors, seed).points
@@ -154,7 +154,8 @@ class BoxArena(Immutable):
         )
 
 
-def _evaluate(width: Width, posterior: FinitePosterior | KernelGP) -> tuple[float, float]:
+def evaluated_at(width: Width, posterior: ConfidenceModel) -> tuple[float, float]:
+    """The width and the offset of a posterior."""
     t = posterior.num_observations + 1
     return float(width(t, posterior)), float(width.offset(t, posterior))
 

@@ -41,6 +41,18 @@ def check_opening(
         _check_closing(record["threshold"], record["argmax"], name, domain, arrived)
 
 
+def check_cut(record: Any, name: str, domain: Domain) -> None:
+    """A ValueError unless a record has a threshold, its argmax, a certificate and a volume."""
+    numbers = ("threshold", "certificate", "volume", "volume_error")
+    if not isinstance(record, dict) or not {"argmax", *numbers} <= record.keys():
+        got = list(record) if isinstance(record, dict) else record
+        raise ValueError(f"{name} must be a dict with {sorted(('argmax', *numbers))}, got {got}")
+    for key in numbers[1:]:
+        if not _are_numbers([record[key]], 1) or record[key] < 0:
+            raise ValueError(f"{key} in the {name} must be at least 0, got {record[key]!r}")
+    _check_closing(record["threshold"], record["argmax"], name, domain, True)
+
+
 def check_kept(record: Any, name: str) -> None:
     """A ValueError unless a record has the cells that were kept at each of some levels (None for
     all of them, or their ascending rows), and how many children were too many after those."""

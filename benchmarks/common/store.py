@@ -5,9 +5,35 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from benchmarks.common.tables import Row
-from benchmarks.practice.runs import KEY, Case
+
+
+class Case(Protocol):
+    """A run to come, hashable.
+
+    Attributes:
+        method: What plays.
+        problem: What it is played on.
+        key: What names it among the rows, by column.
+        digest: Of everything that decides its outcome.
+    """
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def problem(self) -> str: ...
+
+    @property
+    def key(self) -> Row: ...
+
+    @property
+    def digest(self) -> str: ...
+
+
+_Case = TypeVar("_Case", bound=Case)
 
 
 class Store:
@@ -31,13 +57,14 @@ class Store:
         with path.open("a") as file:
             file.write(f"\n{json.dumps(row)}\n")
 
-    def rows(self, cases: Iterable[Case]) -> tuple[dict[Case, Row], int]:
+    def rows(self, cases: Iterable[_Case]) -> tuple[dict[_Case, Row], int]:
         """The rows of these cases, and how many rows of theirs are stale: of other settings."""
-        wanted = {tuple(case.key.values()): case for case in cases}
-        found: dict[Case, Row] = {}
+        wanted = {tuple(case.key.items()): case for case in cases}
+        names = [name for name, _ in next(iter(wanted), ())]
+        found: dict[_Case, Row] = {}
         num_stale = 0
         for row in self._all():
-            case = wanted.get(tuple(row[name] for name in KEY))
+            case = wanted.get(tuple((name, row[name]) for name in names))
             if case is None:
                 continue
             if row["digest"] == case.digest:

@@ -6,8 +6,8 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
+from benchmarks.common.store import Case
 from benchmarks.common.tables import Row
-from benchmarks.practice.runs import Case
 
 
 class Remaining:

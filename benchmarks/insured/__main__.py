@@ -1,0 +1,65 @@
+"""Insured methods: what their safety costs where nothing is wrong, and what it saves elsewhere.
+
+    python -m benchmarks.insured [--smoke] [--processes N] [--only TABLE ...] [--report]
+
+insured_ucb, credible_ucb, certified_bucb and safe_ucb beside the plain and the robust methods.
+Every run adds a line to a file in the folder ``runs`` of the output; started again, the command
+runs only what is missing. Writes report.md, runs.csv and regret.png from all lines that are there.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+from benchmarks.common.command_line import parse_options
+from benchmarks.common.reports import write_report
+from benchmarks.common.resumable import run_missing
+from benchmarks.common.store import Store
+from benchmarks.common.tables import write_csv
+from benchmarks.insured.figures import draw
+from benchmarks.insured.report import report
+from benchmarks.insured.runs import KEY, attempt, cases, exists
+from benchmarks.insured.tables import TABLES
+
+_COLUMNS = (*KEY, "regret", "late", "best", "lost", "wall")
+_MORE = {
+    "only": {"nargs": "+", "choices": list(TABLES), "help": "tables to run (default: all)"},
+    "report": {"action": "store_true", "help": "run nothing, only write the report"},
+}
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Runs what is missing and writes the report."""
+    options = parse_options("insured", "Insured methods.", argv, processes=True, more=_MORE)
+    torch.set_num_threads(1)
+    store = Store(options.output / "runs")
+    everything = cases(list(TABLES), options.seed, options.smoke)
+    all_cases = [case for case in everything if exists(case)]
+    absent = {case.method for case in everything} - {case.method for case in all_cases}
+    if absent:
+        print(f"not in the library: {', '.join(sorted(absent))}", file=sys.stderr)
+    found, num_stale = store.rows(all_cases)
+    if num_stale:
+        print(f"{num_stale} rows are stale", file=sys.stderr)
+    failures = 0
+    if not options.more["report"]:
+        tables = options.more["only"] or list(TABLES)
+        missing = [case for case in all_cases if case not in found and case.table in tables]
+        processes = 1 if options.smoke else options.processes
+        failures = run_missing(attempt, missing, found, store, processes, "insured")
+    rows = [found[case] for case in all_cases if case in found]
+    if rows:
+        seeds = len({row["seed"] for row in rows})
+        write_report(options, report(rows, len(everything) - len(rows)), f"{seeds} seeds")
+        write_csv(
+            options.output / "runs.csv", [{name: row[name] for name in _COLUMNS} for row in rows]
+        )
+        draw(rows, options.output)
+    if failures:
+        sys.exit(f"{failures} runs failed")
+
+
+if __name__ == "__main__":
+    main()

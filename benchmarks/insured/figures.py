@@ -1,0 +1,37 @@
+"""Picture of the insured methods: cumulative regret where nothing is wrong, and where it is."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+from benchmarks.common.tables import Row
+from benchmarks.insured.claims import cells
+
+_SHOWN = (
+    ("price", "d = 1"),
+    ("generic", "d = 2, eps = 0.1"),
+    ("worst", "lock-out, d = 2"),
+    ("delays", "f1"),
+)
+
+
+def draw(rows: Sequence[Row], folder: Path) -> None:
+    """Mean curves over the seeds: of each table that is there one problem, in its first setting."""
+    figure, axes = plt.subplots(1, len(_SHOWN), figsize=(15, 3.6), layout="constrained")
+    for ax, (table, problem) in zip(axes, _SHOWN, strict=True):
+        shown = cells(rows, table=[table], problem=[problem])
+        for name, cell in list(shown.items())[:1]:
+            for method in dict.fromkeys(row["method"] for row in cell):
+                curves = [row["curve"] for row in cell if row["method"] == method]
+                means = [statistics.fmean(values) for values in zip(*curves, strict=True)]
+                horizon = cell[0]["horizon"]
+                steps = [horizon * i / (len(means) - 1) for i in range(len(means))]
+                ax.plot(steps, means, label=method)
+            ax.set(title=name, xlabel="evaluations", ylabel="cumulative regret")
+            ax.legend(fontsize="small")
+    figure.savefig(folder / "regret.png", dpi=120)
+    plt.close(figure)

@@ -1,0 +1,102 @@
+"""Linear arms: a linear bandit whose arms are worth up to eps more or less than linear."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from gpytorch.kernels import Kernel, LinearKernel
+from torch import Tensor
+
+from botorch_ext.checks import whole_number
+from botorch_ext.domains import FiniteSet
+from botorch_ext.problems.functions.perturbed import Perturbed, tabulated
+from botorch_ext.problems.functions.rkhs import RKHSFunction
+
+_Rows = Tensor | Sequence[Sequence[float]]
+
+
+class LinearArms(Perturbed):
+    """Finitely many arms, f* = theta'x + m, with the kernel x'y and all that is needed to run it.
+
+    Args:
+        arms: ``N x d``, of norm at most 1.
+        theta: ``d``, of norm at most 1, which is the RKHS norm of f.
+        perturbation: ``N``, m at the arms.
+        noise_std: Standard deviation of the observation noise.
+        noise_variance: lambda, that of the model.
+
+    Attributes:
+        kernel: k(x, y) = x'y, at most 1 on the arms.
+        rkhs_bound: 1.
+        misspecification: eps, the largest \\|m\\|.
+        delta: 0.1, the failure probability of the widths.
+        horizon: 300 evaluations.
+
+    Raises:
+        ValueError: Shapes that do not fit, or an arm or theta longer than 1.
+    """
+
+    def __init__(
+        self,
+        arms: _Rows,
+        theta: Tensor | Sequence[float],
+        perturbation: Tensor | Sequence[float],
+        *,
+        noise_std: float = 0.01,
+        noise_variance: float = 1e-3,
+    ) -> None:
+        domain = FiniteSet(arms)
+        kernel = LinearKernel().to(torch.float64)
+        kernel.variance = 1.0
+        center = torch.as_tensor(theta, dtype=domain.dtype).reshape(1, -1)
+        # theta is the one center: theta'x = k(theta, x).
+        linear = RKHSFunction(kernel, center, [1.0], domain, noise_std)
+        longest = max(linear.norm, float(domain.points.norm(dim=-1).max()))
+        if longest > 1 + 1e-9:
+            raise ValueError(f"arms and theta must be at most 1 long, got {longest}")
+        table = tabulated(domain, perturbation)
+        super().__init__(linear, table, float(table(domain.points).abs().max()))
+        self.kernel: Kernel = linear.kernel
+        self.rkhs_bound: float = 1.0
+        self.noise_variance: float = noise_variance
+        self.delta: float = 0.1
+        self.horizon: int = 300
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(num_arms={len(self.domain.like)}, dim={self.domain.dim}, "
+            f"misspecification={self.misspecification:g}, noise_std={self.noise_std:g})"
+        )
+
+
+def random_linear(
+    seed: int, *, dim: int = 2, num_arms: int = 3, misspecification: float = 0.25
+) -> LinearArms:
+    """A random linear instance: uniform arms of the unit ball, uniform theta of norm 1, m = +-eps.
+
+    A few of them lock GP-UCB out (with the defaults about one of fourteen): arms that it plays
+    happen to be perturbed so that the linear fit to them excludes the best. In more dimensions with
+    more arms it is about every second, and the exclusion is slower to find out. The others show
+    what a safeguard costs where a model is wrong and it does not matter. Ours.
+
+    Args:
+        seed: Of arms, theta and signs.
+        dim: d.
+        num_arms: N.
+        misspecification: eps.
+
+    Returns:
+        The instance, with noise 0.01.
+
+    Raises:
+        ValueError: A dimension or a number of arms below 1.
+    """
+    dim = whole_number(dim, "dim", least=1)
+    num_arms = whole_number(num_arms, "num_arms", least=1)
+    generator = torch.Generator().manual_seed(seed)
+    directions = torch.randn(num_arms + 1, dim, dtype=torch.float64, generator=generator)
+    directions = directions / directions.norm(dim=-1, keepdim=True)
+    radii = torch.rand(num_arms, 1, dtype=torch.float64, generator=generator) ** (1 / dim)
+    signs = 2 * torch.randint(2, (num_arms,), generator=generator).double() - 1
+    return LinearArms(radii * directions[1:], directions[0], misspecification * signs)

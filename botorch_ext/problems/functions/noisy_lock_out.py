@@ -1,0 +1,49 @@
+"""Noisy lock-out: an arm that GP-UCB never plays, better by no more than the noise."""
+
+from __future__ import annotations
+
+import math
+
+from botorch_ext.problems.functions.linear_arms import LinearArms
+
+_NOISE_STD = 0.1
+_SHORTER = 0.95
+
+
+class NoisyLockOut(LinearArms):
+    """Two arms on a line, 1 and 0.95, the shorter one better by ``gap`` standard deviations.
+
+    A linear model gives the shorter arm 0.95 times the mean and 0.95 times the standard deviation
+    of the longer one, so that an upper bound which is positive is always larger at the longer arm:
+    GP-UCB never plays the better arm once, whatever its width. A few evaluations of the better arm
+    cannot tell the gap from the noise, so that a test that looks at it once gives up too early.
+    Ours.
+
+    Args:
+        gap: f*(0.95) - f*(1) in standard deviations of the noise, which is 0.1; positive.
+
+    Attributes:
+        kernel: k(x, y) = x y.
+        rkhs_bound: 1, the norm of f.
+        misspecification: eps = (0.1 gap + 0.05) / 2: m = (-eps, +eps).
+        noise_std: 0.1.
+        noise_variance: 0.01.
+        delta: 0.1, the failure probability of the widths.
+        horizon: 300 evaluations.
+
+    Raises:
+        ValueError: A gap that is not positive and finite.
+    """
+
+    def __init__(self, gap: float = 1.0) -> None:
+        if not 0.0 < gap < math.inf:
+            raise ValueError(f"gap must be positive and finite, got {gap}")
+        self.gap: float = gap
+        epsilon = (gap * _NOISE_STD + 1 - _SHORTER) / 2
+        super().__init__(
+            [[1.0], [_SHORTER]],
+            [1.0],
+            [-epsilon, epsilon],
+            noise_std=_NOISE_STD,
+            noise_variance=_NOISE_STD**2,
+        )
