@@ -225,6 +225,9 @@ class ParticleStrategy(Strategy):
         key = n, None if is_recorded else len(self.history.trials)
         if self._known is None or self._known[0] != key:
             joint, _ = self.evaluated()
+            if not len(joint):  # rows that are none know of no contexts; 1 until one is seen
+                contexts = 1 if self._context_dim is None else self._context_dim
+                joint = joint.new_zeros(0, self.domain.dim + contexts)
             inputs = Inputs.of(self.domain, self.context_space, joint)
             told = torch.tensor(list(self.history.values.values()), dtype=torch.float64)
             values = torch.cat([self._initial_values, told])

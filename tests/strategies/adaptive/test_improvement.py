@@ -7,6 +7,7 @@ import torch
 from torch.testing import assert_close
 
 import botorch_ext as bx
+from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.hyperparameters.prior import Prior
@@ -238,6 +239,17 @@ def test_it_can_be_asked_before_anything_is_told(num_pending):
         assert torch.pdist(BOX.to_unit(X)).min() > 0.2
     of_set = bx.algorithms.integrated_ei(bx.FiniteSet(BOX.sample(30, 0)), FEW, num_initial=0)
     assert len({of_set.ask().info["index"] for _ in range(4)}) == 4
+
+
+@pytest.mark.parametrize("space", [BOX, 3, bx.FiniteSet([[0.0], [1.0], [2.0]]), ContextSpace()])
+def test_in_contexts_it_can_be_asked_and_read_before_anything_is_told(space):
+    context = {3: [0.1, 0.2, 0.3], BOX: [2.5, -2.0]}.get(space, [1.0])
+    strategy = bx.algorithms.integrated_ei(BOX, FEW, num_initial=1, context_domain=space)
+    assert strategy.report()["num_particles"] == 8
+    X = torch.stack([strategy.ask(context=context).x for _ in range(3)])
+    assert torch.pdist(BOX.to_unit(X)).min() > 0.1
+    strategy.tell(1, 0.3)
+    assert BOX.contains(strategy.ask(context=context).x).all()
 
 
 def test_failures_told_as_very_low_values_hide_nothing():
