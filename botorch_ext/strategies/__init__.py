@@ -8,6 +8,7 @@ from botorch_ext.strategies.adaptive.baselines import (
 )
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsStrategy
 from botorch_ext.strategies.adaptive.credible import CredibleBounds
+from botorch_ext.strategies.adaptive.credible_particles import CredibleParticles
 from botorch_ext.strategies.adaptive.elimination import HyperparameterElimination
 from botorch_ext.strategies.adaptive.judges import Judge
 from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
@@ -38,6 +39,7 @@ __all__ = [
     "CertifiedElimination",
     "ContextwiseStrategy",
     "CredibleBounds",
+    "CredibleParticles",
     "Event",
     "ExpectedBound",
     "History",

@@ -156,6 +156,11 @@ def _integrated_ei(place: Place, **options: Any) -> strategies.Strategy:
     return algorithms.integrated_ei(place.domain(), **own, **options)
 
 
+def _credible_particles(place: Place, **options: Any) -> strategies.Strategy:
+    own = {"num_initial": 2, **place.options()}
+    return algorithms.credible_ucb(place.domain(), bx.Particles(8), **own, **options)
+
+
 def _random(place: Place, **options: Any) -> strategies.Strategy:
     return strategies.RandomSearch(place.domain(), **place.options(), **options)
 
@@ -256,6 +261,7 @@ METHODS: dict[str, Make] = {
     "stable_opt, fitted": _fitted("stable_opt", radius=0.3),
     "credible_ucb, growing": _many_models("credible_ucb", _growing),
     "credible_ucb, nugget": _many_models("credible_ucb", _twins),
+    "credible_ucb, particles": _credible_particles,
     "credible_ucb": _many_models("credible_ucb"),
     "certified_bucb": _one_model("certified_bucb", horizon=HORIZON, width=0.8),
     "certified_bucb, published": _one_model(
@@ -334,6 +340,7 @@ ENTRIES = [
     *_over("credible_ucb", SETS, POLICIES),
     *_over("credible_ucb", BOXES, TWO),
     *_over("credible_ucb, nugget", FEW, POLICIES),
+    *_over("credible_ucb, particles", PLACES),
     *_over("credible_ucb, growing", PLAIN, TWO),
     *_over("certified_bucb", ("set", "set, started", "line", "box", "box, started")),
     *_over("certified_bucb, published", ("set", "line")),
