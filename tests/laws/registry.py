@@ -244,6 +244,7 @@ METHODS: dict[str, Make] = {
     "gp_ucb, fitted": _fitted("gp_ucb"),
     "ec_gp_ucb, fitted": _fitted("ec_gp_ucb", misspecification=0.05),
     "stable_opt, fitted": _fitted("stable_opt", radius=0.3),
+    "bpe_delay, arrival": _in_rounds("bpe_delay", closing="arrival", kappa=1.5),
     "certified_bucb": _one_model("certified_bucb", horizon=HORIZON, width=0.8),
     "certified_bucb, published": _one_model(
         "certified_bucb", horizon=HORIZON, buy="always", kappa=1.3, share=0.25, free_width=1.5
@@ -267,6 +268,7 @@ QUICK = (
     "phased_uncertainty_sampling",
     "bpe",
     "bpe_delay",
+    "bpe_delay, arrival",
     "breadthwise_exploration",
     "breadthwise_exploration, smooth",
     "random",
@@ -315,6 +317,7 @@ ENTRIES = [
     *_over("gp_ucb, fitted", ("set", "box"), ("ignore", "inflate", "censor")),
     *_over("ec_gp_ucb, fitted", FEW, ("hallucinate",)),
     *_over("stable_opt, fitted", ("set, started", "line"), ("hallucinate",)),
+    *_over("bpe_delay, arrival", ("set", "line", "box")),
     *_over("certified_bucb", ("set", "set, started", "line", "box", "box, started")),
     *_over("certified_bucb, published", ("set", "line")),
 ]
