@@ -263,6 +263,7 @@ METHODS: dict[str, Make] = {
     "credible_ucb, nugget": _many_models("credible_ucb", _twins),
     "credible_ucb, particles": _credible_particles,
     "credible_ucb": _many_models("credible_ucb"),
+    "bpe_delay, arrival": _in_rounds("bpe_delay", closing="arrival", kappa=1.5),
     "certified_bucb": _one_model("certified_bucb", horizon=HORIZON, width=0.8),
     "certified_bucb, published": _one_model(
         "certified_bucb", horizon=HORIZON, buy="always", kappa=1.3, share=0.25, free_width=1.5
@@ -286,6 +287,7 @@ QUICK = (
     "phased_uncertainty_sampling",
     "bpe",
     "bpe_delay",
+    "bpe_delay, arrival",
     "breadthwise_exploration",
     "breadthwise_exploration, smooth",
     "random",
@@ -342,6 +344,7 @@ ENTRIES = [
     *_over("credible_ucb, nugget", FEW, POLICIES),
     *_over("credible_ucb, particles", PLACES),
     *_over("credible_ucb, growing", PLAIN, TWO),
+    *_over("bpe_delay, arrival", ("set", "line", "box")),
     *_over("certified_bucb", ("set", "set, started", "line", "box", "box, started")),
     *_over("certified_bucb, published", ("set", "line")),
 ]

@@ -52,6 +52,10 @@ class Arena(Protocol):
         """Plans a round among survivors."""
         ...
 
+    def nothing(self, survivors: Any, seed: int) -> Choice:
+        """A plan without points."""
+        ...
+
     def points(self, choice: Choice) -> Tensor:
         """The planned points, ``t_r x d``."""
         ...
@@ -82,6 +86,9 @@ class FiniteArena(Immutable):
         batch = plan(FiniteSet(self.candidates[survivors]), model, length, seed=seed)
         rows = survivors[batch.indices].tolist()
         return Choice(rows, batch.std.tolist(), len(survivors) / len(self.candidates), 0.0)
+
+    def nothing(self, survivors: Tensor, seed: int) -> Choice:
+        return Choice([], [], len(survivors) / len(self.candidates), 0.0)
 
     def points(self, choice: Choice) -> Tensor:
         return self.candidates[choice.plan]
@@ -127,8 +134,12 @@ class BoxArena(Immutable):
         X, std = batch.X.tolist(), batch.std.tolist()
         return Choice(X, std, population.volume, population.volume_error)
 
+    def nothing(self, survivors: Region, seed: int) -> Choice:
+        population = self._population(survivors, seed)
+        return Choice([], [], population.volume, population.volume_error)
+
     def points(self, choice: Choice) -> Tensor:
-        return self.whole.like.new_tensor(choice.plan)
+        return self.whole.like.new_tensor(choice.plan).reshape(-1, self.whole.dim)
 
     def eliminate(
         self,
