@@ -27,6 +27,7 @@ BUDGETS = {
     "ec_gp_ucb, box, d=6, n=500, ask, mean of 4": (Most(5500, 10), Most(None, 12)),
     "he_gp_ucb, box, d=4, n=200, 16 models, ask, mean of 4": (Most(3900, 17), Most(4000, 24)),
     "he_gp_ucb, finite, N=2500, 32 models, ask and tell": (Most(62, 1), Most(None, 1)),
+    "credible_ucb, finite, N=2500, 32 models, ask and tell": (Most(74, 1), Most(None, 1)),
     "integrated_ei, box, d=6, n=40, ask": (Most(15000, 16), Most(None, 16)),
     "stable_opt, box, d=2, n=50, ask": (Most(66000, 147), Most(None, 200)),
     "bpe_delay, box, opening of a round of about 500 points": (Most(268, 2.3), Most(None, 0.6)),

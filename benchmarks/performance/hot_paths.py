@@ -90,12 +90,13 @@ def _finite(num_points: int, meter: Meter, small: bool) -> Tensor:
     return _played(strategy, problem, 20, 20, meter)
 
 
-def _finite_models(num_models: int, meter: Meter, small: bool) -> Tensor:
+def _finite_models(method: str, num_models: int, meter: Meter, small: bool) -> Tensor:
     domain = random_set(100 if small else 2500, 0, meter.device)
     models = bx.CandidateModels.lengthscales(
         RBFKernel(), lengthscales(num_models), noise_variance=0.05**2, device=meter.device
     )
-    strategy = bx.algorithms.he_gp_ucb(domain, models, noise_std=0.05, rkhs_bound=2.0)
+    make = getattr(bx.algorithms, method)
+    strategy = make(domain, models, noise_std=0.05, rkhs_bound=2.0)
     problem = RKHSFunction.random(domain, rbf(0.3), norm=2.0, num_centers=50)
     return _played(strategy, problem, 20, 20, meter)
 
@@ -227,7 +228,10 @@ PATHS: Mapping[str, Path] = {
     "he_gp_ucb, box, d=4, n=200, 16 models, ask, mean of 4": partial(
         _asked, partial(_of_lengthscales, 16), 4
     ),
-    "he_gp_ucb, finite, N=2500, 32 models, ask and tell": partial(_finite_models, 32),
+    "he_gp_ucb, finite, N=2500, 32 models, ask and tell": partial(_finite_models, "he_gp_ucb", 32),
+    "credible_ucb, finite, N=2500, 32 models, ask and tell": partial(
+        _finite_models, "credible_ucb", 32
+    ),
     "integrated_ei, box, d=6, n=40, ask": _integrated,
     "stable_opt, box, d=2, n=50, ask": partial(_asked, _stable, 1),
     "bpe_delay, box, opening of a round of about 500 points": _opened,
@@ -247,7 +251,9 @@ LARGE: Mapping[str, Path] = {
     },
     **{f"KernelGP.add, n={n}": partial(_added, n) for n in (8000, 16_000)},
     **{
-        f"he_gp_ucb, finite, N=2500, {m} models, ask and tell": partial(_finite_models, m)
+        f"he_gp_ucb, finite, N=2500, {m} models, ask and tell": partial(
+            _finite_models, "he_gp_ucb", m
+        )
         for m in (64, 512)
     },
     **{

@@ -1,4 +1,4 @@
-"""Algorithms: one function for each published method, by its paper's name. Each returns a
+"""Algorithms: one function for each method, by its paper's name. Each returns a
 `Strategy`, and documents all its arguments; the same word means the same thing everywhere, in the
 units of the observations.
 """
@@ -6,6 +6,8 @@ units of the observations.
 from botorch_ext.algorithms.balancing import regret_balancing
 from botorch_ext.algorithms.breadthwise import breadthwise_exploration
 from botorch_ext.algorithms.contextual import cgp_ucb
+from botorch_ext.algorithms.credible import credible_ucb
+from botorch_ext.algorithms.insured import insured_ucb, safe_ucb
 from botorch_ext.algorithms.late_feedback import gp_bucb, gp_ucb_sdf
 from botorch_ext.algorithms.lengthscales import a_gp_ucb, lb_gp_ucb
 from botorch_ext.algorithms.optimistic import ec_gp_ucb, gp_ucb, igp_ucb
@@ -20,6 +22,7 @@ __all__ = [
     "bpe_delay",
     "breadthwise_exploration",
     "cgp_ucb",
+    "credible_ucb",
     "ec_gp_ucb",
     "expected_ucb",
     "gp_bucb",
@@ -28,10 +31,12 @@ __all__ = [
     "he_gp_ucb",
     "he_stable_opt",
     "igp_ucb",
+    "insured_ucb",
     "integrated_ei",
     "lb_gp_ucb",
     "mle_ucb",
     "phased_uncertainty_sampling",
     "regret_balancing",
+    "safe_ucb",
     "stable_opt",
 ]

@@ -100,6 +100,17 @@ class RestrictedKernel(KernelFunction):
         return self.base.diagonal(*self._to_front(X)).movedim(0, -2)
 
 
+def flat(K: Tensor, X2: Tensor) -> Pullback:
+    """The pullback of a kernel that is constant between points: to zeros. The arguments are its
+    values and the second inputs."""
+
+    def pullback(W: Tensor) -> Tensor:
+        batch = torch.broadcast_shapes(W.shape[:-2], K.shape[:-2], X2.shape[:-2])
+        return X2.new_zeros(*batch, *X2.shape[-2:])
+
+    return pullback
+
+
 def columns(X: Tensor, active_dims: Tensor | None) -> Tensor:
     """The columns a kernel looks at."""
     return X if active_dims is None else X[..., active_dims]

@@ -20,10 +20,11 @@ from botorch_ext.kernel_functions.base import GenericKernel, KernelFunction
 from botorch_ext.kernel_functions.columns import ColumnsKernel
 from botorch_ext.kernel_functions.combined import CombinedKernel
 from botorch_ext.kernel_functions.grouped import GroupedKernel
+from botorch_ext.kernel_functions.nugget import NuggetKernel as FrozenNuggetKernel
 from botorch_ext.kernel_functions.periodic import PeriodicKernel as FrozenPeriodicKernel
 from botorch_ext.kernel_functions.stationary import StationaryKernel
 from botorch_ext.kernel_functions.tasks import TaskKernel as FrozenTaskKernel
-from botorch_ext.kernels import ActionContextKernel, GroupAdditiveKernel
+from botorch_ext.kernels import ActionContextKernel, GroupAdditiveKernel, NuggetKernel
 from botorch_ext.kernels.batching import without_repeats
 from botorch_ext.kernels.structure import composition
 from botorch_ext.kernels.tasks import task_covariance
@@ -80,6 +81,8 @@ def _compose(kernel: Kernel) -> KernelFunction:
         return GroupedKernel(base, kernel.masks, kernel.weights)
     if type(kernel) is ActionContextKernel:
         return _compose_parts(kernel)
+    if type(kernel) is NuggetKernel:
+        return FrozenNuggetKernel(kernel.variance.clone(), kernel.active_dims)
     covariance = task_covariance(kernel)
     if covariance is not None:
         return FrozenTaskKernel(covariance.detach(), kernel.active_dims)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from botorch_ext.kernel_functions.base import KernelFunction, Pullback, columns
+from botorch_ext.kernel_functions.base import KernelFunction, Pullback, columns, flat
 from botorch_ext.kernels.tasks import task_values
 
 
@@ -41,9 +41,4 @@ class TaskKernel(KernelFunction):
     @torch.no_grad()
     def value_and_pullback(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
         K = self.forward(X1, X2)
-
-        def pullback(W: Tensor) -> Tensor:
-            batch = torch.broadcast_shapes(W.shape[:-2], K.shape[:-2], X2.shape[:-2])
-            return X2.new_zeros(*batch, *X2.shape[-2:])
-
-        return K, pullback
+        return K, flat(K, X2)

@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from botorch_ext.kernels.action_context import ActionContextKernel
 from botorch_ext.kernels.additive import GroupAdditiveKernel
+from botorch_ext.kernels.nugget import NuggetKernel
 from botorch_ext.kernels.structure import own_values, set_own_value
 from botorch_ext.kernels.tasks import TaskKernel
 
@@ -43,6 +44,7 @@ _STACKABLE = frozenset(
         IndexKernel,
         LinearKernel,
         MaternKernel,
+        NuggetKernel,
         PeriodicKernel,
         PiecewisePolynomialKernel,
         PolynomialKernel,

@@ -34,6 +34,7 @@ class ModelParts(ABC, Generic[Model]):
     parts: list[Part[Model]]
     _family: GrowingFamily | None = None
     _num_grown = 0  # members of the family that came in so far
+    _plain: list[int] | None = None  # see `plain`; None without twins
 
     def _build(self, candidates: list[Candidate]) -> None:
         """New parts without data for these models."""
@@ -64,6 +65,12 @@ class ModelParts(ABC, Generic[Model]):
             for part in self.parts
             for member, position in enumerate(part.positions)
         }
+        self._plain = None
+        if any(entry.twin_of for entry in self._entries):
+            by_name = {entry.name: i for i, entry in enumerate(self._entries)}
+            self._plain = [
+                by_name.get(entry.twin_of or entry.name, i) for i, entry in enumerate(self._entries)
+            ]
 
     # --- what there is --------------------------------------------------------------------------
 
@@ -78,6 +85,10 @@ class ModelParts(ABC, Generic[Model]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def plain(self, position: int) -> int:
+        """The position of the model whose width a model takes: its own, but for a twin."""
+        return position if self._plain is None else self._plain[position]
 
     @property
     def lengthscales_of(self) -> Tensor | None:
@@ -257,6 +268,13 @@ class ModelParts(ABC, Generic[Model]):
 
     # --- answers --------------------------------------------------------------------------------
 
+    def prior(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation of each model before any data at ``n x d`` points, ``m x n``
+        each."""
+        moments = [map(part.each, part.model.prior(X)) for part in self.parts]
+        mean, std = (self._in_order(list(values)) for values in zip(*moments, strict=True))
+        return mean, std
+
     def information_gain(self) -> Tensor:
         """1/2 log det(I + K / lambda) of all rows for each model, ``(m,)``."""
         return self._gather(lambda model: model.information_gain())
@@ -317,14 +335,14 @@ class ModelParts(ABC, Generic[Model]):
                 if isinstance(number, Tensor):
                     return torch.as_tensor(number, dtype=like.dtype, device=like.device).view(1)
                 return like.new_full((1,), number)
-            return self._gather(lambda model: at(width, model))
+            return self._of_plain(self._gather(lambda model: at(width, model)))
         if len(width) != len(self):
             raise ValueError(
                 f"width must be one width or one for each of {len(self)} models, got {len(width)}"
             )
         values = []
         for position in range(len(self)):
-            part, member = self._places[position]
+            part, member = self._places[self.plain(position)]
             values.append(part.each(at(width[position], part.model))[member])
         return torch.stack(values)
 
@@ -341,6 +359,10 @@ class ModelParts(ABC, Generic[Model]):
     def _gather(self, function: Callable[[Model], Tensor]) -> Tensor:
         """What the model of each part answers as ``m x ...``, in the order of the models."""
         return self._in_order([part.each(function(part.model)) for part in self.parts])
+
+    def _of_plain(self, values: Tensor) -> Tensor:
+        """Values of the models, ``(m,)``, those of twins replaced by their plain models'."""
+        return values if self._plain is None else members_of(values, self._plain)
 
     def _in_order(self, values: list[Tensor]) -> Tensor:
         together = values[0] if len(values) == 1 else torch.cat(values)

@@ -72,6 +72,13 @@ class GrowingPosterior:
         (X,) = self.train_inputs
         return self.factor.y[..., : self.num_observations] + self._prior_mean(X)
 
+    @torch.no_grad()
+    def prior(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation before any data at ``n x d`` points, ``*batch x n`` each."""
+        shape = (*self.batch_shape, len(X))
+        mean = self.noise_variance.new_zeros(()) + self._prior_mean(X)
+        return mean.expand(shape), self.kernel_function.diagonal(X).sqrt().expand(shape)
+
     def information_gain(self) -> Tensor:
         """1/2 log det(I + K / lambda) of all rows, ``*batch``; from the factor, no new solve."""
         return self.factor.information_gain()

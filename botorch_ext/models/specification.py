@@ -26,6 +26,7 @@ class Candidate:
         noise_variance: 0-dim.
         mean: Frozen, or None.
         lengthscale: Where the models of a set are ordered by one lengthscale.
+        twin_of: The name of the model whose width it takes, where it is there; None for its own.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Candidate:
     noise_variance: Tensor
     mean: PriorMean | None = None
     lengthscale: float | None = None
+    twin_of: str | None = None
 
 
 def candidate_list(

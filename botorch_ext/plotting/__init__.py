@@ -1,6 +1,6 @@
 """Pictures: regret and best-value curves, posteriors with confidence bands and asked points, rounds
-of phased elimination, how late feedback came, what became of candidate models, which action was
-chosen in which context, and powers of the horizon, predicted and measured.
+of phased elimination, how late feedback came, what became of candidate models, what an insurance
+cost, which action was chosen in which context, and powers of the horizon, predicted and measured.
 
 Matplotlib is imported by the functions, not with the package: ``pip install 'botorch-ext[plot]'``.
 """
@@ -12,6 +12,7 @@ from botorch_ext.plotting.exponents import (
     plot_instance_exponents,
     plot_regret_slopes,
 )
+from botorch_ext.plotting.insurance import plot_insurance
 from botorch_ext.plotting.models import plot_model_bands, plot_models
 from botorch_ext.plotting.posteriors import plot_posterior_1d, plot_posterior_2d
 from botorch_ext.plotting.studies import plot_feedback, plot_rounds_2d
@@ -26,6 +27,7 @@ __all__ = [
     "plot_consistency",
     "plot_feedback",
     "plot_instance_exponents",
+    "plot_insurance",
     "plot_model_bands",
     "plot_models",
     "plot_posterior_1d",

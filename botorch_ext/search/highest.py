@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from torch import Tensor
 
 from botorch_ext.domains import Box
@@ -15,7 +17,7 @@ def best_in_box(
     box: Box,
     seed: int,
     incumbents: Tensor,
-    contenders: list[int] | None = None,
+    contenders: list[int] | Tensor | None = None,
     probabilities: Tensor | None = None,
 ) -> tuple[Tensor, int]:
     """The point of a box with the highest of m upper bounds, and the model that gave it.
@@ -25,7 +27,7 @@ def best_in_box(
         box: Where.
         seed: Seeds the screening points.
         incumbents: ``n x d`` points of the box that join the screening.
-        contenders: Which models count; None for all.
+        contenders: Which models count, or of each whether it does, ``(m,)``; None for all.
         probabilities: ``m``: the bounds are averaged with these weights, and the model is the most
             probable one.
     """
@@ -36,6 +38,8 @@ def best_in_box(
         return x, int(probabilities.argmax())
     if contenders is None:
         contenders = list(range(m))
+    elif isinstance(contenders, Tensor):
+        contenders = [position for position, counts in enumerate(contenders.tolist()) if counts]
     if len(contenders) == 1:  # what GP-UCB with this model does
         (position,) = contenders
         single, width = bounds.models.single(position), bounds.widths[position]
@@ -53,7 +57,9 @@ def best_in_box(
 
 
 def best_pair(
-    bounds: Tensor, contenders: list[int] | None = None, probabilities: Tensor | None = None
+    bounds: Tensor,
+    contenders: list[int] | Tensor | None = None,
+    probabilities: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """The candidate with the highest of ``m x N`` bounds and the model that gave it, ``(1,)`` each;
     of equal ones the first; None for the only model. Arguments as for `best_in_box`."""
@@ -62,7 +68,9 @@ def best_pair(
         return row, probabilities.argmax(dim=0, keepdim=True)
     if len(bounds) == 1:
         return bounds.argmax(dim=1), None
-    if contenders is not None:
+    if isinstance(contenders, Tensor):
+        bounds, contenders = bounds.masked_fill(~contenders.unsqueeze(-1), -math.inf), None
+    elif contenders is not None:
         bounds = members_of(bounds, contenders)
     highest, which = bounds.max(dim=0)
     row = highest.argmax(dim=0, keepdim=True)

@@ -7,6 +7,7 @@ from botorch_ext.strategies.adaptive.baselines import (
     ShrinkingLengthscale,
 )
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsStrategy
+from botorch_ext.strategies.adaptive.credible import CredibleBounds
 from botorch_ext.strategies.adaptive.elimination import HyperparameterElimination
 from botorch_ext.strategies.adaptive.judges import Judge
 from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
@@ -34,6 +35,7 @@ __all__ = [
     "BreadthwiseExploration",
     "CandidateBound",
     "ContextwiseStrategy",
+    "CredibleBounds",
     "Event",
     "ExpectedBound",
     "History",

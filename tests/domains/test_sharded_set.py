@@ -63,8 +63,13 @@ def _expected_ucb(domain):
     return bx.algorithms.expected_ucb(domain, _lengthscales(), width=2.0)
 
 
+def _credible_ucb(domain):
+    return bx.algorithms.credible_ucb(domain, _lengthscales(), width=2.0, credibility=0.5)
+
+
 METHODS = {
-    method.__name__: method for method in (_gp_ucb, _gp_bucb, _he_gp_ucb, _mle_ucb, _expected_ucb)
+    method.__name__: method
+    for method in (_gp_ucb, _gp_bucb, _he_gp_ucb, _mle_ucb, _expected_ucb, _credible_ucb)
 }
 
 

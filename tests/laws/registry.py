@@ -44,8 +44,7 @@ def _one_model(method: str, **fixed: Any) -> Make:
             place.domain(),
             place.kernel(),
             noise_variance=LAMBDA,
-            **NUMBERS,
-            **fixed,
+            **{**NUMBERS, **fixed},
             **place.options(),
             **options,
         )
@@ -108,6 +107,12 @@ def _lengthscales(place: Place) -> bx.CandidateModels:
     return bx.CandidateModels.lengthscales(
         rbf(1.0), [2.5, 1.0, 0.4], LAMBDA, means=_level(0.7), device=place.device
     )
+
+
+def _twins(place: Place) -> bx.CandidateModels:
+    """Two lengthscales, and what else f may be at every point."""
+    kernels = [place.kernel(scale) for scale in (0.5, 1.5)]
+    return bx.CandidateModels(kernels, LAMBDA, device=place.device).with_nugget(0.2)
 
 
 def _growing(place: Place) -> bx.CandidateModels:
@@ -239,11 +244,15 @@ METHODS: dict[str, Make] = {
         c2=0.02,
     ),
     "integrated_ei": _integrated_ei,
+    "insured_ucb": _one_model("insured_ucb", rkhs_bound=1.5),
     "random": _random,
     "contextwise": _contextwise,
     "gp_ucb, fitted": _fitted("gp_ucb"),
     "ec_gp_ucb, fitted": _fitted("ec_gp_ucb", misspecification=0.05),
     "stable_opt, fitted": _fitted("stable_opt", radius=0.3),
+    "credible_ucb, growing": _many_models("credible_ucb", _growing),
+    "credible_ucb, nugget": _many_models("credible_ucb", _twins),
+    "credible_ucb": _many_models("credible_ucb"),
 }
 
 
@@ -305,12 +314,17 @@ ENTRIES = [
     *_over("breadthwise_exploration, smooth", ("line", "box")),
     *_over("regret_balancing", PLACES, TWO),
     *_over("integrated_ei", PLACES),
+    *_over("insured_ucb", PLACES),
     *_over("random", PLACES),
     *_over("contextwise", CONTEXTS, TWO),
     *_over("gp_ucb, fitted", PLACES, TWO),
     *_over("gp_ucb, fitted", ("set", "box"), ("ignore", "inflate", "censor")),
     *_over("ec_gp_ucb, fitted", FEW, ("hallucinate",)),
     *_over("stable_opt, fitted", ("set, started", "line"), ("hallucinate",)),
+    *_over("credible_ucb", SETS, POLICIES),
+    *_over("credible_ucb", BOXES, TWO),
+    *_over("credible_ucb, nugget", FEW, POLICIES),
+    *_over("credible_ucb, growing", PLAIN, TWO),
 ]
 
 

@@ -21,6 +21,7 @@ METHODS = {
     "he_gp_ucb": {"noise_std": 9.0, "delta": 0.2},
     "mle_ucb": {},
     "expected_ucb": {},
+    "credible_ucb": {},
     "a_gp_ucb": {},
     "lb_gp_ucb": {"noise_std": 9.0},
 }
@@ -72,7 +73,7 @@ def test_one_model_is_gp_ucb(method, entry):
     assert mean == pytest.approx(height, rel=1e-6)
 
 
-@pytest.mark.parametrize("method", ["he_gp_ucb", "mle_ucb", "expected_ucb"])
+@pytest.mark.parametrize("method", ["he_gp_ucb", "mle_ucb", "expected_ucb", "credible_ucb"])
 @pytest.mark.parametrize("seed", range(4, 8))
 def test_one_model_is_searched_for_as_gp_ucb_is_among_many_hills(method, seed):
     sides = torch.tensor([[2.0, -3.0, 10.0, 0.0], [5.0, -1.5, 14.0, 2.0]]).double()

@@ -155,6 +155,8 @@ class Bound:
             return torch.tensor(evidence, dtype=torch.float64).softmax(dim=0) @ upper
         if self.method.startswith(("mle_ucb", "a_gp_ucb", "lb_gp_ucb")):
             return upper[strategy.alive.index(info["model"])]
+        if self.method.startswith("credible_ucb"):
+            upper = upper[[row["credible"] for row in strategy.report()["models"]]]
         return upper.amax(dim=0)
 
     def _worst_case(self, center: Tensor) -> Tensor:

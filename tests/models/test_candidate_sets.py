@@ -30,6 +30,7 @@ from botorch_ext import CandidateModels
 from botorch_ext.exceptions import PriorDrawsWarning
 from botorch_ext.kernels import AdditiveKernel
 from botorch_ext.models import KernelGP
+from botorch_ext.widths import SelfNormalized
 from tests.helpers import tolerance
 
 LOWER = torch.tensor([2.0, -3.0, 4.0], dtype=torch.float64)
@@ -488,3 +489,69 @@ def test_a_constraint_is_kept():
     kernel = RBFKernel(lengthscale_constraint=Interval(0.1, 1.0))
     with pytest.raises(ValueError, match="must satisfy the constraint of the kernel"):
         CandidateModels.lengthscales(kernel, [0.5, 2.0], 0.1)
+
+
+# --- twins with a nugget --------------------------------------------------------------------------
+
+
+def test_twins_are_the_models_with_a_nugget():
+    grid, s = [0.3, 2.7], 0.4
+    models = CandidateModels.lengthscales(RBFKernel(), grid, 0.02, means=lambda X: X[..., 0])
+    both = models.with_nugget(s)
+    plain = ["lengthscale 0.3", "lengthscale 2.7"]
+    assert both.names == [*plain, *(f"{name}, nugget 0.4" for name in plain)]
+    assert models.names == plain
+    assert both.lengthscales_of is None
+    X, Z = draw(8, 0), draw(4, 1)
+    X = torch.cat([X, X[:3]])  # some twice
+    Y = values(2, 11)
+    both.add(X, Y)
+    points = torch.cat([Z, X[:2]])
+    mean, std = both.mean_and_std(points)
+    for u, scale in enumerate([*grid, *grid]):
+        kernel = with_lengthscale(RBFKernel(), scale)
+
+        def k(A, B, kernel=kernel, nugget=s**2 * (u > 1)):
+            same = (A.unsqueeze(1) == B.unsqueeze(0)).all(dim=-1)
+            return kernel(A, B).to_dense().detach() + nugget * same
+
+        system = k(X, X) + 0.02 * torch.eye(11)
+        weights = torch.linalg.solve(system, Y - X[:, 0])
+        assert_close(mean[u], points[:, 0] + k(points, X) @ weights, **EXACT)
+        variance = k(points, points) - k(points, X) @ torch.linalg.solve(system, k(X, points))
+        assert_close(std[u], variance.diagonal().sqrt(), **EXACT)
+        gain = 0.5 * torch.linalg.slogdet(system / 0.02).logabsdet
+        assert_close(both.information_gain()[u], gain, **EXACT)
+
+
+def test_twins_of_twins_take_the_width_of_the_first():
+    models = CandidateModels.lengthscales(RBFKernel(), [0.3, 2.7], 0.02)
+    four = models.with_nugget(0.1).with_nugget(0.2)
+    for each in (models, four):
+        each.add(draw(9, 0), values(2, 9))
+    width = SelfNormalized(1.0, 0.1, 0.1)
+    expected = models.width(width, 10)
+    assert_close(four.width(width, 10), expected.repeat(4), **EXACT)
+    several = [SelfNormalized(1.0 + i, 0.1, 0.1) for i in range(8)]
+    shift = torch.arange(8.0).double()
+    assert_close(four.width(several, 10), expected.repeat(4) + shift, **EXACT)
+    # Without its plain model a twin has its own.
+    left = four.select([0, 3])
+    own = 1 + 0.1 * ((2 * math.log(10) + 2 * left.information_gain()[1]) / 0.02).sqrt()
+    assert_close(left.width(width, 10), torch.stack([expected[0], own]), **EXACT)
+
+
+@pytest.mark.parametrize("std", [0.0, -0.1, math.inf, math.nan, "much"])
+def test_impossible_nuggets_are_refused(std):
+    with pytest.raises(ValueError, match="std must be"):
+        CandidateModels(RBFKernel(), 0.02).with_nugget(std)
+
+
+def test_what_can_have_no_twins_says_so():
+    growing = CandidateModels.growing(RBFKernel(), 2.0, 0.02, dim=2)
+    known = CandidateModels(RBFKernel(), 0.02)
+    known.add(draw(3, 0), values(1, 3))
+    moved = KernelGP(RBFKernel(), 0.02, outcome_transform=Standardize(1))
+    for models in (growing, known, CandidateModels.of(moved)):
+        with pytest.raises(ValueError, match="to have twins"):
+            models.with_nugget(0.1)

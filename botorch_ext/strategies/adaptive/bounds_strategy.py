@@ -375,6 +375,9 @@ class BoundsStrategy(Strategy):
     ) -> Prediction:
         models: Any = bounds.models
         mean, std, gain = models.moments_without(position, untold, at)
+        plain = models.plain(position)
+        if plain != position:
+            gain = models.moments_without(plain, untold, at)[2]
         told = ToldOnly(
             models.noise_variance[position],
             models.num_observations - len(untold),

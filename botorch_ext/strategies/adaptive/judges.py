@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from torch import Tensor
 
+from botorch_ext.checks import one_number
 from botorch_ext.models.kernel_variants import shrunk_lengthscale
 from botorch_ext.strategies.adaptive.bounds import Models
 from botorch_ext.strategies.events import Trial
+from botorch_ext.widths import check_delta, require
 
 
 class Standing(Protocol):
@@ -54,8 +57,9 @@ class Judge:
     #: Whether it says which models may play, or how they are weighed.
     advises: bool = False
 
-    def contenders(self, standing: Standing) -> list[int] | None:
-        """The positions among those alive of the models that may play; None for all."""
+    def contenders(self, standing: Standing) -> list[int] | Tensor | None:
+        """The positions among those alive of the models that may play, or of each of them whether
+        it may, ``(m,)``; None for all."""
         return None
 
     def weights(self, standing: Standing) -> Tensor | None:
@@ -79,6 +83,41 @@ class Likeliest(Judge):
 
     def contenders(self, standing: Standing) -> list[int]:
         return [int(standing.evidence().argmax())]
+
+
+class Credible(Judge):
+    """A judge that lets the models play whose log evidence is within c of the largest.
+
+    None is refuted: one that falls behind plays again when the data bring it back.
+
+    Args:
+        delta: Gives c = ln(M / delta) with M, the number of models at the moment.
+        credibility: c itself, in place of that; 0 leaves the likeliest alone.
+
+    Raises:
+        ValueError: A delta outside (0, 1), or a credibility that is negative or not finite.
+    """
+
+    advises = True
+
+    def __init__(self, delta: float = 0.1, credibility: float | None = None) -> None:
+        self.delta = one_number(delta, "delta")
+        check_delta(self.delta)
+        if credibility is not None:
+            credibility = one_number(credibility, "credibility")
+            require(0 <= credibility < math.inf, "credibility", credibility, ">= 0 and finite")
+        self.credibility = credibility
+
+    def reach(self, num_models: int) -> float:
+        """c, with so many models."""
+        return math.log(num_models / self.delta) if self.credibility is None else self.credibility
+
+    def contenders(self, standing: Standing) -> Tensor | None:
+        if len(standing.alive) == 1:
+            return None
+        evidence = standing.evidence()
+        # A mask: on a finite set the host need not know.
+        return evidence.max() - evidence <= self.reach(len(standing.names))
 
 
 class Averaging(Judge):

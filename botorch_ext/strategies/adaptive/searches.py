@@ -32,7 +32,8 @@ class Turn:
         choices: The actions there are.
         seed: Seeds what is random.
         incumbents: Gives ``n x d`` points of a box that are looked at too.
-        contenders: The positions of the models that may play; None for all.
+        contenders: The positions of the models that may play, or of each whether it may, ``(m,)``;
+            None for all.
         weights: ``m``: bounds are averaged with these; None where the highest counts.
     """
 
@@ -40,7 +41,7 @@ class Turn:
     choices: Choices
     seed: int
     incumbents: Callable[[], Tensor]
-    contenders: list[int] | None = None
+    contenders: list[int] | Tensor | None = None
     weights: Tensor | None = None
 
 

@@ -25,7 +25,9 @@ from tests.strategies.sessions import LAMBDA, both_domains, box, data, finite, p
 NAN, INF = math.nan, math.inf
 every_method = pytest.mark.parametrize("method", METHODS)
 # Methods that take any set of models.
-of_any_models = pytest.mark.parametrize("method", ["he_gp_ucb", "mle_ucb", "expected_ucb"])
+of_any_models = pytest.mark.parametrize(
+    "method", ["he_gp_ucb", "mle_ucb", "expected_ucb", "credible_ucb"]
+)
 
 
 def build(method, domain, models=None, without=(), **changed):
@@ -264,7 +266,7 @@ def test_models_that_join_later_have_no_widths_of_their_own():
     models = make_models("lb_gp_ucb")
     with pytest.raises(ValueError, match="models must all be there from the start"):
         build("a_gp_ucb", finite(), models)
-    for method in ("he_gp_ucb", "mle_ucb", "expected_ucb"):
+    for method in ("he_gp_ucb", "mle_ucb", "expected_ucb", "credible_ucb"):
         with pytest.raises(ValueError, match=r"width must be one for all models .*grows, got 1"):
             build(method, finite(), models, width=[0.5])
         strategy = build(method, finite(), models, width=0.5)

@@ -22,7 +22,7 @@ from tests.strategies.sessions import box, finite, plain, script
 pytestmark = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.AllModelsRejectedWarning")
 
 NUMBERS = {"noise_std": 0.03, "rkhs_bound": 0.25, "delta": 0.1}
-MULTI_MODEL = ("he_gp_ucb", "mle_ucb", "expected_ucb")
+MULTI_MODEL = ("he_gp_ucb", "mle_ucb", "expected_ucb", "credible_ucb")
 RIDGES = [1.5, 0.02, 0.3]
 
 

@@ -276,6 +276,32 @@ def test_mle_ucb_plays_the_model_with_the_highest_evidence(name, policy):
 
 
 @some_policies
+def test_credible_ucb_plays_the_highest_bound_of_the_credible_models(name, policy):
+    full, c = self_normalized(delta=DELTA), 2.0
+    strategy = make("credible_ucb", name, finite(), policy, credibility=c)
+    made = offers(SETTINGS.get(name), finite(), 200, 84, share=0.3)
+    chosen_from = play(strategy, script(36, 84), made)
+    sizes = set()
+    for event, session, question in replay(strategy, policy, chosen_from):
+        if question is not None:
+            models = [question.model(*model, u) for u, model in enumerate(definitions(name))]
+            evidence, info = log_evidence(models, session), question.trial.info
+            below = evidence.max() - evidence
+            assert below[info["model"]] <= c
+            bounds = upper_bounds(
+                [m for m, b in zip(models, below, strict=True) if b <= c], session, full
+            )
+            assert question.shortfall(bounds.amax(dim=0)) <= 1e-7
+            own = upper_bounds([models[info["model"]]], session, full)[0, question.own]
+            assert own >= bounds[:, question.own].max() - 1e-7
+            expected = predictions(session, models[info["model"]], question.own, full)
+            check_record(info, expected, judged=False)
+            sizes.add(len(bounds))
+        session.apply(event)
+    assert len(sizes) > 1
+
+
+@some_policies
 def test_expected_ucb_averages_the_bounds_by_the_evidence(name, policy):
     full = self_normalized(delta=DELTA)
     strategy = make("expected_ucb", name, finite(), policy)
@@ -330,7 +356,7 @@ def test_no_action_of_a_fine_grid_and_no_model_beats_a_pick_on_a_box(name, polic
     eliminate(name, box(), policy, length=14, seed=86, fine=grid(13), initial=initial)
 
 
-@pytest.mark.parametrize("method", ["mle_ucb", "expected_ucb"])
+@pytest.mark.parametrize("method", ["mle_ucb", "expected_ucb", "credible_ucb"])
 def test_baselines_on_a_box(method):
     strategy = make(method, "tasks", box(), "hallucinate", width=0.8)
     made = offers(SETTINGS["tasks"], box(), 60, 87, share=0.3)
@@ -341,6 +367,10 @@ def test_baselines_on_a_box(method):
             bounds = upper_bounds(models, session, lambda model, t, gain: 0.8)
             if method == "expected_ucb":
                 bounds = log_evidence(models, session).softmax(dim=0) @ bounds
+            elif method == "credible_ucb":
+                evidence = log_evidence(models, session)
+                c = math.log(len(models) / DELTA)
+                bounds = bounds[evidence.max() - evidence <= c].amax(dim=0)
             else:
                 bounds = bounds[question.trial.info["model"]]
             assert question.shortfall(bounds) <= 1e-7

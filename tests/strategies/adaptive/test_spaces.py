@@ -106,6 +106,7 @@ METHODS = {
     "he_gp_ucb": several("he_gp_ucb"),
     "mle_ucb": several("mle_ucb"),
     "expected_ucb": several("expected_ucb"),
+    "credible_ucb": several("credible_ucb"),
     "a_gp_ucb": scaled("a_gp_ucb", lengthscale_0=4.0, growth=lambda t: t),
     "lb_gp_ucb": scaled("lb_gp_ucb"),
     "regret_balancing": one(

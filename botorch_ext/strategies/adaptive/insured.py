@@ -1,0 +1,332 @@
+"""Insured: optimism that probes, within a budget, whether its model is wrong."""
+
+from __future__ import annotations
+
+import math
+from copy import deepcopy
+from typing import Any, Unpack, cast
+
+import torch
+from torch import Tensor
+
+from botorch_ext.checks import one_number
+from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains.contexts import with_context
+from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.search.highest import best_in_box
+from botorch_ext.search.proposals import proposals
+from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.adaptive.bounds import Bounds
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
+from botorch_ext.strategies.adaptive.insurance import Choice, Insurance, Ledger, Sight, Terms
+from botorch_ext.strategies.adaptive.judges import Credible
+from botorch_ext.strategies.adaptive.running_bounds import RunningBounds
+from botorch_ext.strategies.adaptive.told_bounds import Look, ToldBounds, moments
+from botorch_ext.strategies.events import Asked, Event, Told, Trial
+from botorch_ext.widths import SelfNormalized, Width
+
+
+class InsuredStrategy(BoundsStrategy):
+    """Optimism that may stay switched on whatever the misspecification: within a budget it
+    evaluates points that its model excludes, and gives up levels of misspecification that the data
+    contradict.
+
+    ``info`` of a trial has what `BoundsStrategy` records, of the index; the ``level`` that is not
+    refuted; the ``kind``: "exploit" (what the plain method plays), "probe" or "follow-up" (a probe
+    repeated); its ``cost``, what it loses at most if the level holds; of the latter two the level
+    that is ``suspected`` and the ``purse`` they are charged to; what ``suspect`` is on hold; and
+    under ``refuted`` the levels given up at this step, and where. On a box, or with contexts,
+    ``watched`` has the joint rows whose bounds are kept from then on.
+
+    Args:
+        domain: A `Box` or a `FiniteSet`, of actions.
+        model: A `KernelGP` without data, or `CandidateModels`.
+        rkhs_bound: B, at least the RKHS norm of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise.
+        delta: Failure probability, of the bounds of the models and of the averages each.
+        width: Of the index alone; None for `SelfNormalized`, which the tests always use.
+        terms: What the insurance may cost; `Terms()` if None.
+        stays: Whether what is exploited must be a point that the level has not excluded.
+        credibility: How far the log evidence of a model that plays may lie below the largest; None
+            for ln(m / delta) with m models.
+        options: See `BoundsStrategy`; the pending policy is "hallucinate": pending trials count in
+            the index, told data alone in bounds and tests.
+
+    Raises:
+        ValueError: What `BoundsStrategy` raises, models that have data, an impossible number or
+            another pending policy.
+    """
+
+    takes_shards = False
+
+    def __init__(
+        self,
+        domain: Domain,
+        model: KernelGP | CandidateModels,
+        *,
+        rkhs_bound: float,
+        noise_std: float,
+        delta: float = 0.1,
+        width: Width | float | None = None,
+        terms: Terms | None = None,
+        stays: bool = False,
+        credibility: float | None = None,
+        **options: Unpack[BoundsOptions],
+    ) -> None:
+        if not isinstance(model, KernelGP | CandidateModels):
+            raise ValueError(f"model must be a KernelGP or CandidateModels, got {model!r}")
+        if model.num_observations:
+            raise ValueError("model must have no data: pass initial")
+        if isinstance(model, CandidateModels) and model.grows:
+            raise ValueError("model must not be a growing set of candidates")
+        if options.get("pending", "hallucinate") != "hallucinate" or options.get("inflate"):
+            raise ValueError('pending must be "hallucinate", not inflated, for insured methods')
+        self._published = SelfNormalized(
+            one_number(rkhs_bound, "rkhs_bound"),
+            one_number(noise_std, "noise_std"),
+            one_number(delta, "delta"),
+        )
+        self.insurance = Insurance(
+            Terms() if terms is None else terms,
+            self._published.rkhs_bound,
+            self._published.noise_std,
+            stays,
+        )
+        index_width = self._published if width is None else width
+        judge = Credible(self._published.delta, credibility)
+        super().__init__(domain, model, index_width, judge=judge, **options)
+        self.ledger = Ledger.new(self.terms)
+        self.levels = self.terms.levels(self._published.rkhs_bound)
+        listed = isinstance(domain, FiniteSet) and self.context_space is None
+        models, points = self._rows.posterior, domain.points if listed else None  # pyright: ignore
+        self._told = ToldBounds(models, points, self._published, self.levels)
+        self._looked: tuple[dict[str, Any], Look, Choice] | None = None
+        self.refutations: list[dict[str, Any]] = []
+        if self.initial is not None:
+            X, Y = self.initial
+            self._told.watch(X.unique(dim=0), models)
+            rows = self._initial_data_rows if listed else [None] * len(X)
+            for x, row, value in zip(X, rows, Y.tolist(), strict=True):
+                self._told.keep(x)
+                self._told.observe(x, row, value)
+
+    @property
+    def terms(self) -> Terms:
+        """What the insurance may cost."""
+        return self.insurance.terms
+
+    @property
+    def first_step(self) -> int:
+        """t of trial 0: one more than the initial observations."""
+        return self._num_data_before + 1
+
+    def report(self) -> dict[str, Any]:
+        ledger, t = self.ledger, self.next_step
+        return super().report() | {
+            "level": ledger.level,
+            "misspecification": self.levels[ledger.level],
+            "may_have_lost": ledger.lost,
+            "budget": self.terms.budget(ledger.lost, self._published.rkhs_bound, t),
+            "charged": {"large": list(ledger.large), "small": list(ledger.small)},
+            "suspect": None if ledger.suspect is None else vars(ledger.suspect).copy(),
+            "refuted": deepcopy(self.refutations),
+        }
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
+        look = self._look()
+        known = self._bounds(self._rows.posterior, choices.context)
+        wide = self._wide(known)
+        X, bounds = self._on_offer(choices, look, known, wide)
+        sight = self._sight(X, bounds, choices, look, known, wide)
+        t = self.next_step
+        choice, seen = self.insurance.decide(sight, self.ledger.at(look.level), t)
+        x, info = X[choice.row].clone(), {}
+        if isinstance(self.domain, FiniteSet) or choices.actions is not None:
+            info |= choices.places(choice.row)
+        at = with_context(x, choices.context)
+        position = self._player(known, look, at, info)
+        info |= self._record(known, position, info["index"] if known.on_candidates else at)
+        info |= {"level": look.level} | choice.record()
+        if look.refuted:
+            info["refuted"] = look.refuted
+        if not self._told.is_listed:
+            rows = with_context(X[[choice.row, *seen]], choices.context)
+            places = dict(
+                zip(map(tuple, rows.tolist()), self._told.watched.places(rows), strict=True)
+            )
+            info["watched"] = [list(row) for row, place in places.items() if place is None]
+        self._decided, self._looked = info, (info, look, choice)
+        return x, info
+
+    def _look(self) -> Look:
+        self._rows.enter_newest()
+        credible = cast(Credible, self.judge).contenders(self)
+        return self._told.look(self._rows, self.history, self.ledger.level, credible)
+
+    def _on_offer(
+        self, choices: Choices, look: Look, known: Bounds, wide: Tensor
+    ) -> tuple[Tensor, RunningBounds]:
+        """The points to choose from, ``n x d``, of a box those that are worth a look, with their
+        running bounds."""
+        X = choices.points(self.domain)
+        if X is not None and self._told.is_listed:
+            return X, look.bounds if choices.rows is None else look.bounds.rows(choices.rows)
+        if X is None:
+            X = self._worth_a_look(look, known, wide)
+        return X, self._told.at(with_context(X, choices.context), look)
+
+    def _worth_a_look(self, look: Look, known: Bounds, wide: Tensor) -> Tensor:
+        box, context, d = cast(Any, self.domain), known.context, self.domain.dim
+        seed, incumbents = self._seed_of(len(self.history.trials)), self._incumbents()
+        i = look.level
+        playing = look.playing[:, i].nonzero().flatten().tolist()
+        x, _ = best_in_box(known.upper(), box, seed, incumbents, playing)
+        own = self._told.widths(look.told)[:, i : i + 1]
+        widths = torch.cat([wide[:, max(i, 1) :], own, -own], dim=-1)[playing]
+        models = cast(CandidateModels, known.models).select(playing)
+        others = proposals(models, widths, box, seed, incumbents, context)
+        here = self._told.watched.X
+        if not len(here):
+            return torch.cat([x.unsqueeze(0), others])
+        if context is not None:
+            here = here[(here[:, d:] == context).all(dim=-1)]
+        return torch.cat([x.unsqueeze(0), here[:, :d], others])
+
+    def _sight(
+        self,
+        X: Tensor,
+        bounds: RunningBounds,
+        choices: Choices,
+        look: Look,
+        known: Bounds,
+        wide: Tensor,
+    ) -> Sight:
+        i, playing = look.level, look.playing
+        upper, lower, of_models = bounds.of(playing)
+        if self._told.is_listed:
+            mean, std = known.of_candidates[:2]  # pyright: ignore
+            if choices.rows is not None:
+                mean, std = mean[:, choices.rows], std[:, choices.rows]
+        else:
+            mean, std = moments(known.models, with_context(X, choices.context))
+        index = mean.unsqueeze(1) + wide.unsqueeze(-1) * std.unsqueeze(1)  # (m, M, n)
+        if len(index) > 1:
+            rows = torch.arange(playing.shape[1], device=X.device).clamp_min(i)
+            index = index.masked_fill(~playing[:, rows].unsqueeze(-1), -math.inf)
+        index = index.amax(dim=0)
+        row, is_held = self._suspect(X, choices)
+        return Sight(
+            upper,
+            lower,
+            of_models,
+            bounds.average_upper,
+            bounds.average_lower,
+            bounds.counts,
+            bounds.sums,
+            index,
+            row,
+            is_held,
+        )
+
+    def _suspect(self, X: Tensor, choices: Choices) -> tuple[int | None, bool]:
+        """The row of the suspect among those on offer, and whether it pends somewhere."""
+        if self.ledger.suspect is None:
+            return None, False
+        trials, place = self.history.trials, self._place
+        suspect = trials[self.ledger.suspect.trial]
+        if any(place(trials[id]) == place(suspect) for id in self.pending):
+            return None, True
+        if not self._told.is_listed:
+            found = (with_context(X, choices.context) == suspect.point).all(dim=-1)
+        elif choices.rows is not None:
+            found = choices.rows == place(suspect)
+        else:
+            return place(suspect), False
+        rows = found.nonzero()
+        return (int(rows[0]) if len(rows) else None), False
+
+    def _place(self, trial: Trial) -> int:
+        """Of the point of a trial among those that are watched."""
+        if self._told.is_listed:
+            return trial.info["index"]
+        return self._told.watched.place(trial.point)
+
+    def _player(self, known: Bounds, look: Look, at: Tensor, info: dict[str, Any]) -> int:
+        """The position of the model whose index is the highest at a joint row."""
+        playing = look.playing[:, look.level]
+        if len(playing) == 1:
+            return 0
+        if known.of_candidates is not None:
+            mean, std = (values[:, info["index"]] for values in known.of_candidates[:2])
+        else:
+            mean, std = (values[:, 0] for values in moments(known.models, at.unsqueeze(0)))
+        index = mean + known.widths * std
+        return int(index.masked_fill(~playing, -math.inf).argmax())
+
+    def _wide(self, known: Bounds) -> Tensor:
+        """``m x M``: the widths of the index of each model, enlarged for each level."""
+        root = ((known.models.num_observations + 1) / known.models.noise_variance).sqrt()
+        return torch.addcmul(known.widths[:, None], root[:, None], root.new_tensor(self.levels))
+
+    # --- the fold ---------------------------------------------------------------------------------
+
+    def _check_played(self, trial: Trial) -> None:
+        super()._check_played(trial)
+        name, info = f"info of trial {trial.id}", trial.info
+        level = info.get("level")
+        if type(level) is not int or not self.ledger.level <= level < self.terms.num_levels:
+            raise ValueError(
+                f"level in the {name} must be a whole number from {self.ledger.level} to "
+                f"{self.terms.num_levels - 1}, got {level!r}"
+            )
+        Choice.recorded(info, name, self.terms, trial.id)
+        if not self._told.is_listed:
+            self._recorded_rows(trial, name)
+
+    def _recorded_rows(self, trial: Trial, name: str) -> Tensor:
+        """The rows that are watched from a trial on, or a ValueError."""
+        like, point = self.domain.like, trial.point
+        rows = trial.info.get("watched")
+        try:
+            X = like.new_tensor(rows).reshape(-1, len(point))
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ValueError(f"watched in the {name} must be joint rows, got {rows!r}") from error
+        known = self._told.watched.places(torch.cat([X, point.unsqueeze(0)]))
+        if not X.isfinite().all() or any(place is not None for place in known[:-1]):
+            raise ValueError(f"watched in the {name} must be finite, new rows, got {rows!r}")
+        if known[-1] is None and not bool((X == point).all(dim=-1).any()):
+            raise ValueError(f"watched in the {name} must have the point that was asked")
+        return X
+
+    def _absorb(self, event: Event) -> None:
+        decided, self._looked = self._looked, None
+        if isinstance(event, Asked):
+            self._enter(event.trial, decided)
+        super()._absorb(event)
+        self._told.absorb(event, self.history)
+        if isinstance(event, Told):
+            trial = self.history.trials[event.id]
+            self._told.observe(trial.point, trial.info.get("index"), event.value)
+
+    def _enter(self, trial: Trial, decided: tuple[dict[str, Any], Look, Choice] | None) -> None:
+        """Takes over what was seen and decided when a trial was asked."""
+        told, point = self._told, trial.point
+        if trial.id < len(self._initial_points):
+            self._rows.enter_newest()
+            told.watch(point.unsqueeze(0), told.told(self._rows, self.history))
+        else:
+            if decided is not None and decided[0] is trial.info:
+                _, look, choice = decided
+            else:
+                look = self._look()
+                choice = Choice.recorded(trial.info, "info", self.terms, trial.id)
+            told.watched.bounds = look.bounds
+            self.ledger = self.ledger.at(trial.info["level"]).charged(choice, trial.id)
+            for refuted in trial.info.get("refuted", ()):
+                self.refutations.append({"trial": trial.id} | deepcopy(refuted))
+            if not told.is_listed:
+                told.watch(self._recorded_rows(trial, "info"), look.told)
+        told.keep(point)

@@ -1,0 +1,113 @@
+"""Running bounds: what several models, and own averages, have said of points so far."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from typing import Self
+
+import torch
+from torch import Tensor
+
+
+class RunningBounds:
+    """The tightest bounds so far on f at n points: of each of m models at each of some levels of
+    misspecification, and of the average of a point's own observations.
+
+    Args:
+        prior: ``m x n`` prior means and prior standard deviations of the models.
+        rkhs_bound: B.
+        levels: ``M`` misspecifications, ascending.
+    """
+
+    def __init__(self, prior: tuple[Tensor, Tensor], rkhs_bound: float, levels: Tensor) -> None:
+        mean, std = prior
+        self.levels = levels
+        reach = rkhs_bound * std.unsqueeze(1) + levels[:, None]
+        #: ``m x M x n``, of the models.
+        self.upper, self.lower = mean.unsqueeze(1) + reach, mean.unsqueeze(1) - reach
+        unknown = torch.full_like(std[0], math.inf)
+        #: ``n``, of the averages.
+        self.average_upper, self.average_lower = unknown, -unknown
+        #: ``n``, observations at each point and their sums.
+        self.counts, self.sums = torch.zeros_like(unknown), torch.zeros_like(unknown)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def tightened(self, mean: Tensor, std: Tensor, widths: Tensor) -> Self:
+        """The bounds after one more look at the models.
+
+        Args:
+            mean: ``m x n`` posterior means.
+            std: ``m x n`` posterior standard deviations.
+            widths: ``m x M``; a bound reaches the width times the deviation, and the level, to
+                either side.
+        """
+        new, mean = copy(self), mean.unsqueeze(1)
+        reach = torch.addcmul(self.levels[:, None], widths.unsqueeze(-1), std.unsqueeze(1))
+        new.upper = torch.minimum(self.upper, mean + reach)
+        new.lower = torch.maximum(self.lower, mean - reach)
+        return new
+
+    def observe(self, row: int, value: float, noise_std: float, union: float, delta: float) -> None:
+        """Learns an observation at a point.
+
+        Args:
+            row: Of the point.
+            value: The observation.
+            noise_std: sigma, the sub-Gaussian constant of its noise.
+            union: One over the share of delta that is spent on this point.
+            delta: Failure probability of all averages together.
+        """
+        self.counts[row] += 1
+        self.sums[row] += value
+        n = self.counts[row]
+        average = self.sums[row] / n
+        reach = noise_std * (2 / n * (union * (math.pi * n).square() / (3 * delta)).log()).sqrt()
+        self.average_upper[row] = torch.minimum(self.average_upper[row], average + reach)
+        self.average_lower[row] = torch.maximum(self.average_lower[row], average - reach)
+
+    def refuted(self) -> Tensor:
+        """Whether the bounds of a model contradict each other at some point, ``m x M``."""
+        gap = self._lower(self.lower) - self._upper(self.upper)
+        return (gap > 1e-12).any(dim=-1)
+
+    def of(self, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The bounds that hold if one of the models that play does.
+
+        Args:
+            playing: ``m x M``, at least one of the models for each level.
+
+        Returns:
+            Upper bounds, lower bounds and the upper bounds of the models alone, ``M x n`` each.
+        """
+        upper, lower = self.upper[0], self.lower[0]
+        if len(self.upper) > 1:
+            out = ~playing.unsqueeze(-1)
+            upper = self.upper.masked_fill(out, -math.inf).amax(dim=0)
+            lower = self.lower.masked_fill(out, math.inf).amin(dim=0)
+        return self._upper(upper), self._lower(lower), upper
+
+    def rows(self, rows: Tensor) -> Self:
+        """The bounds of some of the points."""
+        new = copy(self)
+        for name in _OF_POINTS:
+            setattr(new, name, getattr(self, name)[..., rows])
+        return new
+
+    def joined(self, other: RunningBounds) -> Self:
+        """These and those of other points after them."""
+        new = copy(self)
+        for name in _OF_POINTS:
+            setattr(new, name, torch.cat([getattr(self, name), getattr(other, name)], dim=-1))
+        return new
+
+    def _upper(self, of_models: Tensor) -> Tensor:
+        return torch.minimum(of_models, self.average_upper)
+
+    def _lower(self, of_models: Tensor) -> Tensor:
+        return torch.maximum(of_models, self.average_lower)
+
+
+_OF_POINTS = ("upper", "lower", "average_upper", "average_lower", "counts", "sums")

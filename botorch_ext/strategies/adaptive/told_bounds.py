@@ -1,0 +1,177 @@
+"""Told bounds: what the observations made so far, and nothing that pends, say at every level."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from botorch_ext.models.finite_models import FiniteCandidates
+from botorch_ext.strategies.adaptive.bounds import Models
+from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
+from botorch_ext.strategies.adaptive.running_bounds import RunningBounds
+from botorch_ext.strategies.adaptive.watched_points import WatchedPoints
+from botorch_ext.strategies.events import Event, History
+from botorch_ext.widths import SelfNormalized
+
+
+@dataclass(eq=False)
+class Look:
+    """What told data say before a step chooses.
+
+    Args:
+        told: The models of the told data.
+        bounds: The running bounds of what is watched, with this look at the models.
+        level: The level that is not refuted.
+        playing: ``m x M``, the models whose bounds count at each level.
+        refuted: The levels given up just now, and where: what ``info`` of a trial says of it.
+    """
+
+    told: Models
+    bounds: RunningBounds
+    level: int
+    playing: Tensor
+    refuted: list[dict[str, Any]]
+
+
+class ToldBounds:
+    """Bounds from told data alone, at watched points, for each level of misspecification.
+
+    Args:
+        models: Without data.
+        points: ``N x d``, all there are; None where only some can be watched.
+        width: Of the bounds of each model.
+        levels: 0 = eps_0 < eps_1 < ... .
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        points: Tensor | None,
+        width: SelfNormalized,
+        levels: Sequence[float],
+    ) -> None:
+        self.width, self.levels, self.is_listed = width, list(levels), points is not None
+        X = models.noise_variance.new_zeros(0, 0) if points is None else points
+        self.watched = WatchedPoints(X, self._prior(models, X))
+        # Rows of told data alone; kept from the first look at which a trial pends.
+        self._own: PendingRows[Models] | None = None
+        # Of each observed joint row, its number in the order of first observations.
+        self._numbers: dict[tuple[float, ...], int] = {}
+
+    def look(
+        self, rows: PendingRows[Models], history: History, level: int, credible: Tensor | None
+    ) -> Look:
+        """Looks at the models again; changes nothing that shows.
+
+        Args:
+            rows: Of the models with what pends; all events must have entered.
+            history: All events.
+            level: The last one that was not refuted.
+            credible: ``m``, whether a model may play; None for all.
+        """
+        told = self.told(rows, history)
+        bounds = self.watched.bounds.tightened(*moments(told, self.watched.X), self.widths(told))
+        refuted = bounds.refuted()  # (m, M)
+        may = torch.ones_like(refuted[:, 0]) if credible is None else credible
+        read = torch.cat([refuted, may.unsqueeze(-1)], dim=-1).tolist()  # the host waits
+        players = [model for model, own in enumerate(read) if own[-1]]
+        given_up = []
+        while level < len(self.levels) - 1 and all(read[u][level] for u in players):
+            given_up.append(self._refutation(bounds, level, players[0]))
+            level += 1
+        playing = may.unsqueeze(-1) & ~refuted
+        playing = torch.where(playing.any(dim=0), playing, may.unsqueeze(-1))
+        return Look(told, bounds, level, playing, given_up)
+
+    def at(self, joint: Tensor, look: Look) -> RunningBounds:
+        """The bounds at ``n`` joint rows, running ones where these are watched."""
+        fresh = self._prior(look.told, joint)
+        fresh = fresh.tightened(*moments(look.told, joint), self.widths(look.told))
+        places = self.watched.places(joint)
+        if all(place is None for place in places):
+            return fresh
+        n = len(self.watched.X)
+        rows = [n + row if place is None else place for row, place in enumerate(places)]
+        return look.bounds.joined(fresh).rows(torch.tensor(rows, device=joint.device))
+
+    def widths(self, told: Models) -> Tensor:
+        """``m x M``: of each model at each level, enlarged by eps_j sqrt(n / lambda)."""
+        own = told.width(self.width, 1)
+        root = (told.num_observations / told.noise_variance).sqrt()
+        return torch.addcmul(own[:, None], root[:, None], own.new_tensor(self.levels))
+
+    def watch(self, X: Tensor, told: Models) -> None:
+        """Watches joint rows from now on, those of them that are not watched yet; looks at the
+        models there once."""
+        if self.is_listed:
+            return
+        new = [row for row, place in enumerate(self.watched.places(X)) if place is None]
+        if new:
+            bounds = self._prior(told, X[new])
+            bounds = bounds.tightened(*moments(told, X[new]), self.widths(told))
+            self.watched.extend(X[new], bounds)
+
+    def keep(self, x: Tensor) -> None:
+        """Watches a joint row for ever."""
+        if not self.is_listed:
+            self.watched.keep(x)
+
+    def observe(self, x: Tensor, row: int | None, value: float) -> None:
+        """Learns an observation at a joint row, which is watched; ``row`` is its place in the
+        set."""
+        number = self._numbers.setdefault(tuple(x.tolist()), len(self._numbers) + 1)
+        union = float(len(self.watched.X)) if self.is_listed else (math.pi * number) ** 2 / 6
+        place = cast(int, row) if self.is_listed else self.watched.place(x)
+        width = self.width
+        self.watched.bounds.observe(place, value, width.noise_std, union, width.delta)
+
+    def told(self, rows: PendingRows[Models], history: History) -> Models:
+        """The models of told data alone; of ``rows`` while nothing pends."""
+        if self._own is None:
+            untold = rows.untold(history)
+            if not untold:
+                return rows.posterior
+            posterior = rows.posterior.fork()
+            for row in reversed(untold):
+                posterior.remove(row)
+            self._own = PendingRows(posterior, PendingPolicy("ignore"))
+        return self._own.posterior
+
+    def absorb(self, event: Event, history: History) -> None:
+        """Follows the events."""
+        if self._own is not None:
+            self._own.absorb(event, history)
+
+    def _prior(self, models: Models, X: Tensor) -> RunningBounds:
+        empty = models.noise_variance.new_zeros(len(models), 0)
+        prior = models.prior(X) if len(X) else (empty, empty)
+        return RunningBounds(prior, self.width.rkhs_bound, empty.new_tensor(self.levels))
+
+    def _refutation(self, bounds: RunningBounds, level: int, model: int) -> dict[str, Any]:
+        """Where a model contradicts itself most at a level."""
+        lower = torch.maximum(bounds.lower[model, level], bounds.average_lower)
+        upper = torch.minimum(bounds.upper[model, level], bounds.average_upper)
+        row = int((lower - upper).argmax())
+        return {
+            "level": level,
+            "point": self.watched.X[row].tolist(),
+            "lower": float(lower[row]),
+            "upper": float(upper[row]),
+        }
+
+
+@torch.no_grad()
+def moments(models: Models, joint: Tensor) -> tuple[Tensor, Tensor]:
+    """Means and standard deviations of models at joint rows, ``m x n`` each; of models of a finite
+    set, at all of it."""
+    if isinstance(models, FiniteCandidates):
+        return models.mean, models.std
+    if not len(joint):
+        empty = joint.new_zeros(len(models), 0)
+        return empty, empty
+    return models.mean_and_std(joint)

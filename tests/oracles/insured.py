@@ -1,0 +1,257 @@
+"""Insured methods in plain loops: bounds, levels, purses and picks from a list of events.
+
+One state of the world for each step; dense algebra from the prior at every step; shares no code
+with the library.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+ALPHA, BETA, PURSE, FOLLOW_UP, MAX_FOLLOW_UPS, OVERRIDE, M = 0.03, 0.1, 0.3, 1.0, 20, 1.5, 7
+
+
+@dataclass
+class Model:
+    """A kernel matrix of all N points, the ridge, and the width of the index or None."""
+
+    K: Tensor
+    ridge: float
+
+    def posterior(self, rows: list[int], y: list[float], late: list[int]) -> tuple[Tensor, ...]:
+        """Mean, std given told rows, std given pending rows too, and both information gains."""
+        mean, std, gain = self._of(rows, y)
+        _, std_late, gain_late = self._of([*rows, *late], [0.0] * len(rows + late))
+        return mean, std, gain, std_late, gain_late
+
+    def _of(self, rows: list[int], y: list[float]) -> tuple[Tensor, Tensor, float]:
+        K, n = self.K, len(rows)
+        if not n:
+            return torch.zeros(len(K), dtype=K.dtype), K.diagonal().sqrt(), 0.0
+        A = K[rows][:, rows] + self.ridge * torch.eye(n, dtype=K.dtype)
+        k = K[:, rows]
+        mean = k @ torch.linalg.solve(A, torch.tensor(y, dtype=K.dtype))
+        variance = K.diagonal() - (k * torch.linalg.solve(A, k.T).T).sum(-1)
+        return mean, variance.clamp_min(0).sqrt(), float((A / self.ridge).logdet() / 2)
+
+
+@dataclass
+class Insured:
+    """insured_ucb on N points with one model; of several, and inside its region, safe_ucb."""
+
+    models: list[Model]
+    B: float
+    sigma: float
+    delta: float
+    width: float | None = None  # of the index
+    restricted: bool = False
+    credibility: float | None = None
+    constants: dict = field(default_factory=dict)
+    # The points whose bounds are kept; None for all.
+    watched: set[int] | None = None
+
+    def __post_init__(self) -> None:
+        names = {"alpha": ALPHA, "beta": BETA, "purse": PURSE, "follow_up": FOLLOW_UP}
+        names |= {"max_follow_ups": MAX_FOLLOW_UPS, "override": OVERRIDE}
+        self.c = names | self.constants
+        self.eps = [0.0] + [self.B * 2.0 ** -(M - 1 - j) for j in range(1, M)]
+        N = len(self.models[0].K)
+        root = [model.K.diagonal().sqrt() for model in self.models]
+        self.first = [[self.B * r + e for e in self.eps] for r in root]
+        self.UM = [[u.clone() for u in own] for own in self.first]
+        self.LM = [[-u for u in own] for own in self.first]
+        self.UD = torch.full((N,), math.inf, dtype=torch.float64)
+        self.LD = -self.UD
+        self.rows: list[int] = []
+        self.y: list[float] = []
+        self.level, self.S0, self.owed = 0, 0.0, False
+        self.big, self.small = [0.0] * M, [0.0] * M
+        self.suspect: list | None = None  # [j, q, repeats, absent]
+
+    def tell(self, row: int, value: float) -> None:
+        self.rows.append(row)
+        self.y.append(value)
+        own = [v for r, v in zip(self.rows, self.y, strict=True) if r == row]
+        n, N = len(own), len(self.UD)
+        if self.watched is not None:  # a share of delta for the m-th point observed
+            m = list(dict.fromkeys(self.rows)).index(row) + 1
+            N = math.pi**2 * m**2 / 6
+        h = self.sigma * math.sqrt(2 * math.log(N * math.pi**2 * n**2 / (3 * self.delta)) / n)
+        average = sum(own) / n
+        self.UD[row] = min(float(self.UD[row]), average + h)
+        self.LD[row] = max(float(self.LD[row]), average - h)
+
+    def average(self, row: int) -> tuple[float, int]:
+        own = [v for r, v in zip(self.rows, self.y, strict=True) if r == row]
+        return (sum(own) / len(own) if own else math.nan), len(own)
+
+    def _width(self, gain: float, ridge: float) -> float:
+        return self.B + self.sigma * math.sqrt(2 * (math.log(1 / self.delta) + gain) / ridge)
+
+    def ask(self, t: int, late: list[int], offered: list[int] | None = None) -> dict:
+        """What step t decides, ``late`` the rows of the pending trials in the order of asking; the
+        state changes as it does when that is asked."""
+        N, n, p = len(self.UD), len(self.rows), len(late)
+        X = list(range(N)) if offered is None else offered
+        known = [model.posterior(self.rows, self.y, late) for model in self.models]
+        evidence = [self._evidence(model) for model in self.models]
+        c = self.credibility
+        if c is None:
+            c = math.log(len(self.models) / self.delta)
+        credible = [u for u in range(len(self.models)) if evidence[u] >= max(evidence) - c]
+        # 1 bounds
+        if self.watched is not None:
+            forgotten = [x for x in range(N) if x not in self.watched]
+            for u, own in enumerate(self.first):
+                for j, bound in enumerate(own):
+                    self.UM[u][j][forgotten] = bound[forgotten]
+                    self.LM[u][j][forgotten] = -bound[forgotten]
+        for u, (mu, s, gain, _, _) in enumerate(known):
+            w = self._width(gain, self.models[u].ridge)
+            for j, e in enumerate(self.eps):
+                r = (w + e * math.sqrt(n / self.models[u].ridge)) * s + e
+                self.UM[u][j] = torch.minimum(self.UM[u][j], mu + r)
+                self.LM[u][j] = torch.maximum(self.LM[u][j], mu - r)
+
+        # 2 refute
+        def is_refuted(u: int, j: int) -> bool:
+            upper = torch.minimum(self.UM[u][j], self.UD)
+            lower = torch.maximum(self.LM[u][j], self.LD)
+            seen = list(range(N)) if self.watched is None else sorted(self.watched)
+            return bool((lower > upper + 1e-12)[seen].any())
+
+        while self.level < M - 1 and all(is_refuted(u, self.level) for u in credible):
+            self.level += 1
+            self.owed = True
+        i = self.level
+        playing = {j: [u for u in credible if not is_refuted(u, j)] or credible for j in range(M)}
+        model_upper = {j: torch.stack([self.UM[u][j] for u in playing[j]]).amax(0) for j in playing}
+        model_lower = {j: torch.stack([self.LM[u][j] for u in playing[j]]).amin(0) for j in playing}
+        U = {j: torch.minimum(model_upper[j], self.UD) for j in playing}
+        L = {j: torch.maximum(model_lower[j], self.LD) for j in playing}
+        top, low = max(float(U[i][x]) for x in X), max(float(L[i][x]) for x in X)
+
+        def index(j: int) -> Tensor:
+            """EC index of level j; GP-UCB's of level 0."""
+            parts = []
+            for u in playing[max(j, i)]:
+                mu, _, _, s, gain = known[u]
+                ridge = self.models[u].ridge
+                v = self.width if self.width is not None else self._width(gain, ridge)
+                parts.append(mu + (v + self.eps[j] * math.sqrt((n + p + 1) / ridge)) * s)
+            return torch.stack(parts).amax(0)
+
+        # 3 exploit
+        there = X
+        if i > 0:
+            least = max(float(self.LD[x]) for x in X)
+            there = [x for x in X if float(self.UD[x]) >= least] or X
+        if self.restricted:
+            there = [x for x in there if float(U[i][x]) >= low] or [
+                x for x in X if float(U[i][x]) >= low
+            ]
+        plain = index(0)
+        x0 = max(there, key=lambda x: float(plain[x]))
+        if i > 0 and self.average(x0)[1]:
+            played = [x for x in X if self.average(x)[1]]
+            if self.restricted:
+                played = [x for x in played if float(U[i][x]) >= low]
+            step = self.c["override"] * self.sigma
+
+            def sure(x: int) -> float:
+                average, count = self.average(x)
+                return average - step / math.sqrt(count)
+
+            if played:
+                q = max(played, key=sure)
+                average, count = self.average(x0)
+                if sure(q) > average + step / math.sqrt(count):
+                    x0 = q
+        gain = max(top - float(L[i][x0]), 0.0)
+        picked = {"level": i, "top": top, "low": low, "x0": x0}
+        budget = max(self.c["alpha"] * self.S0, self.c["beta"] * self.B * math.sqrt(t))
+        # 4 follow up
+        on_hold = False
+        if self.suspect is not None:
+            j, q, repeats, _ = self.suspect
+            average, count = self.average(q)
+            if q in late:
+                on_hold = True
+            elif q not in X:
+                self.suspect[3] += 1
+                on_hold = True
+                if self.suspect[3] >= self.c["max_follow_ups"]:
+                    self.suspect, on_hold = None, False
+            else:
+                z = -math.inf
+                if count:
+                    z = (average - float(model_upper[i][q])) * math.sqrt(count) / self.sigma
+                if (
+                    z < self.c["follow_up"]
+                    or repeats >= self.c["max_follow_ups"]
+                    or q == x0
+                    or i == M - 1
+                ):
+                    self.suspect = None
+                else:
+                    cost = top - float(L[i][q])
+                    self.big[j] += cost
+                    self.suspect[2] += 1
+                    self.suspect[3] = 0
+                    return picked | {"row": q, "kind": "follow-up", "cost": cost, "suspected": j}
+        # 5 large purse
+        best = None
+        for j in range(max(i, 1), M):
+            least = max(float(L[j][x]) for x in X)
+            where = [x for x in X if float(U[j][x]) >= least] or X
+            wide = index(j)
+            x = max(where, key=lambda x: float(wide[x]))
+            if x == x0 or (i == 0 and float(U[0][x]) >= low):
+                continue
+            cost = top - float(L[i][x])
+            if self.owed and j == i:
+                best, self.owed = (j, x, cost), False
+                break
+            if on_hold:
+                continue
+            if sum(self.big) + cost <= (1 - self.c["purse"]) * budget and (
+                best is None or self.big[j] < self.big[best[0]]
+            ):
+                best = j, x, cost
+        if best is not None:
+            j, x, cost = best
+            self.big[j] += cost
+            self.suspect = [j, x, 0, 0]
+            return picked | {"row": x, "kind": "probe", "cost": cost, "suspected": j}
+        # 6 small purse
+        left = self.c["purse"] * budget - sum(self.small)
+        for j in sorted(range(i + 1, M), key=lambda j: (self.small[j], j)):
+            if on_hold:
+                break
+            where = [
+                x
+                for x in X
+                if float(U[j][x]) > top and top - float(L[i][x]) <= left and float(U[i][x]) < low
+            ]
+            if where:
+                wide = index(j)
+                x = max(where, key=lambda x: float(wide[x]))
+                cost = top - float(L[i][x])
+                self.small[j] += cost
+                self.suspect = [j, x, 0, 0]
+                return picked | {"row": x, "kind": "probe", "cost": cost, "suspected": j}
+        self.S0 += gain
+        return picked | {"row": x0, "kind": "exploit", "cost": gain, "suspected": None}
+
+    def _evidence(self, model: Model) -> float:
+        n = len(self.rows)
+        if not n:
+            return 0.0
+        y = torch.tensor(self.y, dtype=torch.float64)
+        A = model.K[self.rows][:, self.rows] + model.ridge * torch.eye(n, dtype=torch.float64)
+        quadratic = y @ torch.linalg.solve(A, y)
+        return float(-(quadratic + A.logdet() + n * math.log(2 * math.pi)) / 2)

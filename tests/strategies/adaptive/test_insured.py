@@ -1,0 +1,297 @@
+"""Insured methods against their definition: every level, probe and price, replayed through plain
+loops and dense algebra."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from gpytorch.kernels import LinearKernel, RBFKernel
+
+from botorch_ext import Box, CandidateModels, FiniteSet, algorithms, problems
+from botorch_ext.strategies import Asked, Trial
+from botorch_ext.strategies.adaptive.insurance import Insurance, Ledger, Sight, Suspect, Terms
+from tests.oracles.insured import Insured, Model
+
+B, SIGMA, DELTA = 1.0, 0.05, 0.1
+
+
+def rbf(lengthscale):
+    kernel = RBFKernel().double()
+    kernel.lengthscale = lengthscale
+    return kernel
+
+
+def linear():
+    kernel = LinearKernel().double()
+    kernel.variance = 1.0
+    return kernel
+
+
+def bent_line(N=25, seed=0, eps=0.0):
+    """A function of the RKHS on a line, with a perturbation of size eps."""
+    g = torch.Generator().manual_seed(seed)
+    X = torch.linspace(0, 1, N, dtype=torch.float64).unsqueeze(-1)
+    K = rbf(0.2)(X, X).to_dense().detach()
+    weights = torch.randn(N, generator=g, dtype=torch.float64)
+    f = K @ weights / math.sqrt(float(weights @ K @ weights))
+    white = torch.rand(N, generator=g, dtype=torch.float64) * 2 - 1
+    return X, f + eps * white, rbf(0.2)
+
+
+def locked():
+    """Three arms of which the linear model excludes the best."""
+    problem = problems.lock_out()
+    return problem.domain.points, problem(problem.domain.points), problem.kernel
+
+
+CASES = {
+    "right": (bent_line(), 1e-2, 0.05),
+    "rough": (bent_line(seed=1, eps=0.3), 1e-2, 0.02),
+    "locked": (locked(), 1e-3, 0.01),
+}
+# Numbers that make everything happen within few steps.
+EAGER = Terms(alpha=0.5, beta=0.6, purse=0.4, max_follow_ups=3, override=1.0)
+
+
+def run(strategy, oracle, f, steps, sigma, delay, offers=None, contexts=None, seed=3, sizes=1e-7):
+    """Plays and compares; how often each kind was played, and the levels.
+
+    With contexts, rows count the pairs of an action and a context, all actions of a context
+    together.
+    """
+    g = torch.Generator().manual_seed(seed)
+    kinds, levels, pending = [], [], []
+    for t in range(1, steps + 1):
+        N = strategy.domain.num_points
+        offered = None if offers is None else offers(t)
+        actions = None if offered is None else strategy.domain.points[offered]
+        first, context = 0, None
+        if contexts is not None:
+            number = t * t % len(contexts)
+            first, context = N * number, contexts[number]
+            offered = (
+                list(range(first, first + N)) if offered is None else [first + x for x in offered]
+            )
+        trial = strategy.ask(actions=actions, context=context)
+        late = [row for _, _, row in pending]
+        expected = oracle.ask(t, late, offered)
+        info = trial.info
+        row = first + info["index"]
+        assert (row, info["kind"]) == (expected["row"], expected["kind"]), (t, expected)
+        if contexts is not None:
+            joint = torch.cat(
+                [strategy.domain.points.repeat(len(contexts), 1), contexts.repeat_interleave(N, 0)],
+                -1,
+            )
+            for new in torch.tensor(info["watched"], dtype=joint.dtype):
+                oracle.watched.add(int((joint == new).all(-1).nonzero()[0]))
+            assert row in oracle.watched
+        assert info["level"] == expected["level"]
+        assert info["cost"] == pytest.approx(expected["cost"], abs=sizes)
+        assert info.get("suspected") == expected["suspected"]
+        kinds.append(info["kind"] + ("!" if info.get("purse") == "owed" else ""))
+        kinds[-1] += "." if info.get("purse") == "small" else ""
+        levels.append(info["level"])
+        wait = int(torch.randint(0, delay + 1, (), generator=g)) if delay else 0
+        pending.append((t + wait, trial.id, row))
+        for entry in [entry for entry in pending if entry[0] <= t]:
+            pending.remove(entry)
+            noise = float(torch.randn((), generator=g, dtype=torch.float64)) * sigma
+            value = float(f[entry[2]]) + noise
+            strategy.tell(entry[1], value)
+            oracle.tell(entry[2], value)
+    return kinds, levels
+
+
+def make(case, terms=None, **options):
+    (X, f, kernel), ridge, sigma = CASES[case]
+    numbers = {"rkhs_bound": B, "noise_std": sigma, "delta": DELTA}
+    strategy = algorithms.insured_ucb(
+        FiniteSet(X), kernel, noise_variance=ridge, **numbers, terms=terms, **options
+    )
+    constants = {} if terms is None else {k: v for k, v in vars(terms).items() if k != "num_levels"}
+    width = options.get("width")
+    oracle = Insured([Model(kernel(X, X).to_dense().detach(), ridge)], B, sigma, DELTA, width)
+    oracle.c |= constants
+    return strategy, oracle, f, sigma
+
+
+def test_the_terms_are_those_that_were_measured():
+    oracle = Insured([Model(torch.eye(1, dtype=torch.float64), 1.0)], 2.0, 1.0, DELTA)
+    assert {name: getattr(Terms(), name) for name in oracle.c} == oracle.c
+    assert Terms().levels(2.0) == oracle.eps
+
+
+@pytest.mark.parametrize("delay", [0, 4])
+@pytest.mark.parametrize("terms", [None, EAGER], ids=["default", "eager"])
+@pytest.mark.parametrize("case", CASES)
+def test_every_decision_is_that_of_the_definition(case, terms, delay):
+    strategy, oracle, f, sigma = make(case, terms)
+    run(strategy, oracle, f, 60, sigma, delay)
+
+
+@pytest.mark.parametrize("delay", [0, 4])
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_with_changing_actions_and_an_index_of_its_own(case, delay):
+    strategy, oracle, f, sigma = make(case, EAGER, width=0.7)
+    N = len(f)
+
+    def offers(t):
+        g = torch.Generator().manual_seed(t)
+        return torch.randperm(N, generator=g)[: max(2 * N // 3, 2)].tolist()
+
+    run(strategy, oracle, f, 60, sigma, delay, offers)
+
+
+@pytest.mark.parametrize("delay", [0, 4])
+@pytest.mark.parametrize("credibility", [None, 0.5])
+@pytest.mark.parametrize("case", ["right", "rough"])
+def test_the_same_with_several_models_inside_what_they_leave(case, credibility, delay):
+    (X, f, _), ridge, sigma = CASES[case]
+    kernels = [rbf(lengthscale) for lengthscale in (0.6, 0.2, 0.05)]
+    strategy = algorithms.safe_ucb(
+        FiniteSet(X),
+        CandidateModels(kernels, ridge),
+        rkhs_bound=B,
+        noise_std=sigma,
+        credibility=credibility,
+        terms=EAGER,
+    )
+    models = [Model(kernel(X, X).to_dense().detach(), ridge) for kernel in kernels]
+    oracle = Insured(models, B, sigma, DELTA, restricted=True, credibility=credibility)
+    oracle.c |= {name: value for name, value in vars(EAGER).items() if name in oracle.c}
+    run(strategy, oracle, f, 50, sigma, delay)
+    played = {trial.info["model"] for trial in strategy.history.trials}
+    assert len(played) > 1
+
+
+@pytest.mark.parametrize("delay", [0, 4])
+@pytest.mark.parametrize("changing", [False, True])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_same_with_contexts(seed, changing, delay):
+    N, sigma, ridge = 9, 0.02, 1e-2
+    X, contexts = (torch.linspace(0, 1, n, dtype=torch.float64).unsqueeze(-1) for n in (N, 3))
+    joint = torch.cat([X.repeat(3, 1), contexts.repeat_interleave(N, 0)], -1)
+    g = torch.Generator().manual_seed(seed)
+    kernel = rbf(0.3)
+    K = kernel(joint, joint).to_dense().detach()
+    weights = torch.randn(len(joint), generator=g, dtype=torch.float64)
+    f = K @ weights / math.sqrt(float(weights @ K @ weights))
+    f += 0.2 * (torch.rand(len(joint), generator=g, dtype=torch.float64) * 2 - 1)
+    strategy = algorithms.insured_ucb(
+        FiniteSet(X),
+        kernel,
+        noise_variance=ridge,
+        rkhs_bound=B,
+        noise_std=sigma,
+        terms=EAGER,
+        context_domain=FiniteSet(contexts),
+    )
+    oracle = Insured([Model(K, ridge)], B, sigma, DELTA, watched=set())
+    oracle.c |= {name: value for name, value in vars(EAGER).items() if name in oracle.c}
+
+    def offers(t):
+        g = torch.Generator().manual_seed(t)
+        return torch.randperm(N, generator=g)[: 2 * N // 3].tolist()
+
+    kinds, _ = run(
+        strategy, oracle, f, 50, sigma, delay, offers if changing else None, contexts=contexts
+    )
+    assert "probe" in kinds or "probe." in kinds
+
+
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.PriorScaleWarning")
+@pytest.mark.parametrize("delay", [0, 3])
+def test_on_a_box_it_plays_gp_bucb_but_for_probes_within_the_budget(delay):
+    box, ridge, sigma, steps = Box([[0.0, 0.0], [1.0, 1.0]]), 1e-2, 0.05, 40
+    numbers = {"noise_variance": ridge, "rkhs_bound": B, "noise_std": sigma}
+
+    def f(x):
+        hill = torch.exp(-(x - 0.3).square().sum() / 0.08)
+        return float(0.6 * hill + 0.5 * ((x - 0.85).abs().max() < 0.06))  # which no model expects
+
+    def make():
+        return algorithms.insured_ucb(box, rbf(0.5), terms=EAGER, **numbers)
+
+    strategy, waiting = make(), []
+    plain = algorithms.gp_bucb(box, rbf(0.5), **numbers)
+    lost, large, small = 0.0, 0.0, 0.0
+    for step in range(steps):
+        trial = strategy.ask()
+        info, budget = trial.info, EAGER.budget(lost, B, step + 1)
+        if info["level"] == 0 and info["kind"] == "exploit":
+            known = plain.clone().ask()
+            assert torch.equal(known.x, trial.x)
+        if info["kind"] == "exploit":
+            lost += info["cost"]
+            assert info["cost"] >= 0
+        elif info["purse"] == "small":
+            small += info["cost"]
+            assert small <= EAGER.purse * budget + 1e-9
+        else:
+            large += info["cost"]
+            assert (
+                info["kind"] == "follow-up"
+                or info["purse"] == "owed"
+                or (large <= (1 - EAGER.purse) * budget + 1e-9)
+            )
+        entered = Asked(Trial(trial.id, trial.x, None, {key: info[key] for key in PREDICTED}))
+        plain.replay([entered])
+        waiting.append(trial)
+        if len(waiting) > delay:
+            done = waiting.pop(0)
+            value = f(done.x)
+            strategy.tell(done.id, value)
+            plain.tell(done.id, value)
+    kinds = [trial.info["kind"] for trial in strategy.history.trials]
+    assert kinds.count("exploit") >= steps // 2
+    assert kinds.count("probe") >= 2
+    report = strategy.report()
+    assert report["may_have_lost"] == pytest.approx(lost)
+    assert sum(report["charged"]["large"]) == pytest.approx(large)
+    assert sum(report["charged"]["small"]) == pytest.approx(small)
+
+
+def seen(suspect=1, average=0.9, count=4.0):
+    """Three points, of which the second was probed and does better than its bound of 0.5."""
+    n, M = 3, 7
+    upper = torch.tensor([1.0, 0.5, 0.4], dtype=torch.float64).expand(M, n)
+    counts = torch.tensor([5.0, count, 0.0], dtype=torch.float64)
+    return Sight(
+        upper,
+        upper - 0.3,
+        upper,
+        upper[0] + 1,
+        upper[0] - 1,
+        counts,
+        counts * torch.tensor([0.9, average, 0.0], dtype=torch.float64),
+        upper,
+        suspect,
+    )
+
+
+@pytest.mark.parametrize(
+    "repeats, level, average, is_repeated",
+    [(2, 0, 0.9, True), (3, 0, 0.9, False), (2, 6, 0.9, False), (2, 0, 0.54, False)],
+)
+def test_a_suspect_is_followed_up_so_often_below_the_last_level(
+    repeats, level, average, is_repeated
+):
+    insurance = Insurance(Terms(max_follow_ups=3), B, 0.1)
+    kept = Suspect(2, 0, repeats=repeats, absent=1)
+    ledger = replace(Ledger.new(insurance.terms), suspect=kept, level=level)
+    choice, _ = insurance.decide(seen(average=average), ledger, 10)
+    assert (choice.kind == "follow-up") == is_repeated
+    if is_repeated:
+        assert (choice.row, choice.suspected) == (1, 2)
+        assert choice.cost == pytest.approx(1.0 - 0.2)
+        assert choice.suspect == Suspect(2, 0, repeats=3, absent=0)
+        after = ledger.charged(choice, 7)
+        assert after.large[2] == pytest.approx(0.8)
+        assert after.suspect == choice.suspect
+    else:
+        assert choice.suspect is None
+
+
+PREDICTED = ("model", "mean", "std", "width", "offset")
