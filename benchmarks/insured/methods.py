@@ -88,10 +88,10 @@ def _of_models(algorithm: str, **options: Any) -> Method:
 
 
 def _with_nugget(task: Task) -> Any:
+    """The plain model, and its twin with a nugget that belongs to f."""
     instance = task.instance
-    return bx.CandidateModels.with_nugget(
-        instance.kernel, instance.noise_variance, rkhs_bound=instance.rkhs_bound
-    )
+    plain = bx.CandidateModels(instance.kernel, instance.noise_variance)
+    return plain.with_nugget(instance.rkhs_bound / 4)
 
 
 def _theory(task: Task, factor: float = 1.0) -> Scaled:
@@ -112,7 +112,7 @@ def _worst(task: Task) -> Callable[..., Any]:
     f = task.instance.problem
 
     def rule(model: Any, region: Any, pending: Any, seed: int) -> Any:
-        return region[int(f(region).argmin())]
+        return region.points[int(f(region.points).argmin())]
 
     return rule
 

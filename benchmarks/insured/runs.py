@@ -137,10 +137,12 @@ def _offers(domain: bx.FiniteSet, share: float, case: Case) -> list[Tensor]:
 
 
 def _is_lost(strategy: bx.Strategy, problem: bx.problems.Problem) -> bool | None:
-    region = getattr(strategy, "region", None)
-    if region is None or problem.optimizer is None:
+    """Whether a certified method has eliminated the maximiser; None of others."""
+    survivors = getattr(strategy, "survivors", None)
+    if not hasattr(strategy, "certificate") or not isinstance(survivors, Tensor):
         return None
-    return not bool(region.contains(problem.optimizer).all())
+    best = int(problem(problem.domain.like).argmax())
+    return best not in survivors.tolist()
 
 
 def _of_the_paper(case: Case) -> Row:

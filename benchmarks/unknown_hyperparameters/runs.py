@@ -120,6 +120,8 @@ def _strategy(
             return bx.algorithms.he_gp_ucb(
                 domain, models, noise_std=noise_std, width=width, **common
             )
+        case "credible":
+            return bx.algorithms.credible_ucb(domain, models, width=width, **common)
         case "MLE-UCB":
             return bx.algorithms.mle_ucb(domain, models, width=width, **common)
         case "ExpectedUCB":

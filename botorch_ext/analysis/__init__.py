@@ -19,6 +19,11 @@ from botorch_ext.analysis.exponents import (
     minimax_exponent,
     upper_exponent,
 )
+from botorch_ext.analysis.insured_bounds import (
+    certified_bucb_bound,
+    information_gain_bound,
+    insured_ucb_bound,
+)
 from botorch_ext.analysis.packing import greedy_packing
 from botorch_ext.analysis.phased_bounds import (
     bpe_bound,
@@ -40,6 +45,7 @@ __all__ = [
     "Slope",
     "bpe_bound",
     "bpe_continuous_bound",
+    "certified_bucb_bound",
     "cgp_ucb_bayes_bound",
     "cgp_ucb_bayes_continuous_bound",
     "cgp_ucb_bound",
@@ -51,7 +57,9 @@ __all__ = [
     "he_gp_ucb_bayes_continuous_bound",
     "he_gp_ucb_bound",
     "he_stable_opt_bound",
+    "information_gain_bound",
     "instance_cost",
+    "insured_ucb_bound",
     "least_regret",
     "lower_complexity",
     "lower_exponent",

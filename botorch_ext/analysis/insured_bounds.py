@@ -1,0 +1,153 @@
+"""Bounds that theory promises of the insured methods, on their cumulative regret.
+
+They hold under the conditions of `botorch_ext.analysis.regret_bounds`, on finite sets. The proofs
+are on the theory page.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from torch import Tensor
+
+from botorch_ext.analysis.regret_bounds import AtEnd, ec_gp_ucb_bound
+from botorch_ext.checks import whole_number
+from botorch_ext.rounds import SquareRoot
+from botorch_ext.widths import FixedDesign
+from botorch_ext.widths.base import check_delta, require
+
+
+def insured_ucb_bound(
+    horizon: int,
+    information_gain: float,
+    rkhs_bound: float,
+    noise_std: float,
+    noise_variance: float,
+    delta: float = 0.1,
+    *,
+    alpha: float = 0.03,
+    beta: float = 0.1,
+    purse: float = 0.3,
+    max_follow_ups: int = 20,
+) -> float:
+    """S + (1 + 20 purse) max(alpha S, beta B sqrt(T)) + 40 B with S of `ec_gp_ucb_bound`: the
+    regret of insured_ucb where the model is right (eps = 0), with probability 1 - 2 delta.
+
+    S is what GP-UCB may lose, the second term what probes may, with the follow-ups that the large
+    purse does not pay. Without pending trials; the width of the index is the published one.
+
+    Args:
+        horizon: T.
+        information_gain: gamma_T.
+        rkhs_bound: B.
+        noise_std: sigma.
+        noise_variance: lambda.
+        delta: Failure probability of each of the two kinds of bounds.
+        alpha: Of the budget, the share of what was exploited.
+        beta: Of the budget, the share of B sqrt(T).
+        purse: The share of the budget that is the small purse.
+        max_follow_ups: 20, at most so many follow a probe.
+
+    Raises:
+        ValueError: An argument out of its range.
+    """
+    exploited = ec_gp_ucb_bound(
+        horizon, information_gain, rkhs_bound, noise_std, noise_variance, delta
+    )
+    for name, share in (("alpha", alpha), ("beta", beta), ("purse", purse)):
+        require(0 <= share < math.inf, name, share, "non-negative and finite")
+    most = whole_number(max_follow_ups, "max_follow_ups", least=0)
+    budget = max(alpha * exploited, beta * rkhs_bound * math.sqrt(horizon))
+    return exploited + (1 + most * purse) * budget + most * 2 * rkhs_bound
+
+
+def certified_bucb_bound(
+    horizon: int,
+    information_gain: float,
+    rkhs_bound: float,
+    noise_std: float,
+    noise_variance: float,
+    num_points: int,
+    delta: float = 0.1,
+    *,
+    delay: int = 0,
+    share: float = 1 / 8,
+    kappa: float = 1.0,
+) -> float:
+    """2 B (q_1 + 1 + (1 + a)(u + 1)) + sum_{r >= 2} (q_r + (2 + a)(u + 1)) min(2 B, W_{r-1}), W_r =
+    4 kappa w sqrt(c gamma_T / n_r), c = 2 / ln(1 + 1/lambda): the regret of certified_bucb with
+    any free rule.
+
+    n_r = ceil(rho q_r), w the width of `FixedDesign` with delta / 2, a = rho where u >= q_1 and
+    else 0; the last q_r is cut to the horizon. All delays are at most u steps, and do not depend on
+    the noise, which is independent from trial to trial.
+
+    Args:
+        horizon: T.
+        information_gain: gamma_T.
+        rkhs_bound: B.
+        noise_std: sigma.
+        noise_variance: lambda.
+        num_points: N.
+        delta: Failure probability.
+        delay: u, the largest delay in steps.
+        share: rho, the share of a round that buys certificates.
+        kappa: How much of the planned standard deviation may be missing, at least 1.
+
+    Raises:
+        ValueError: An argument out of its range.
+    """
+    at_end = AtEnd.of(horizon, information_gain, noise_variance)
+    check_delta(delta)
+    delay = whole_number(delay, "delay", least=0)
+    require(0 < share <= 1, "share", share, "in (0, 1]")
+    require(1 <= kappa < math.inf, "kappa", kappa, "at least 1 and finite")
+    rounds = SquareRoot(horizon)
+    lengths = rounds.lengths(horizon, delta)
+    width = at_end.width(FixedDesign(rkhs_bound, noise_std, delta / 2, num_points, len(lengths)))
+    worst = 2 * rkhs_bound
+    planned_again = share if delay >= lengths[0] else 0.0
+    total = worst * (lengths[0] + 1 + (1 + planned_again) * (delay + 1))
+    for r in range(2, len(lengths) + 1):
+        bought = math.ceil(share * rounds.design_length(r - 1))
+        certified = 4 * kappa * width * math.sqrt(at_end.variance_sum / bought)
+        steps = lengths[r - 1] + (2 + planned_again) * (delay + 1)
+        total += steps * min(worst, certified)
+    return total
+
+
+def information_gain_bound(gram: Tensor, horizon: int, noise_variance: float) -> float:
+    """min_D D/2 ln(1 + T / (lambda D)) + T r_D / (2 lambda) >= gamma_T, on N points, for any T.
+
+    r_D is the largest variance that is left after D pivots of a Cholesky factorisation without
+    noise: K is a matrix of rank D and trace at most T, plus a positive semidefinite rest whose
+    diagonal is at most r_D, and ln det(I + .) is subadditive. It grows with ln T, where the greedy
+    value takes T steps. Source: Vakili et al. 2021, theorem 3, on finitely many points.
+
+    Args:
+        gram: ``N x N``, k at the points, with k(x, x) <= 1.
+        horizon: T.
+        noise_variance: lambda.
+
+    Raises:
+        ValueError: A horizon below 1, or a noise variance that is not positive.
+    """
+    horizon = whole_number(horizon, "horizon", least=1)
+    possible = 0 < noise_variance < math.inf
+    require(possible, "noise_variance", noise_variance, "positive and finite")
+    K = gram.detach().cpu().numpy().astype(float)
+    left = K.diagonal().copy()
+    factor = np.zeros((0, len(K)))
+    best = horizon * left.max() / (2 * noise_variance)
+    for rank in range(1, len(K) + 1):
+        pivot = int(left.argmax())
+        if left[pivot] <= 1e-14:
+            break
+        row = (K[pivot] - factor[:, pivot] @ factor) / math.sqrt(left[pivot])
+        factor = np.vstack([factor, row])
+        left = np.maximum(left - row**2, 0)
+        rest = horizon * left.max() / noise_variance
+        spectral = rank * math.log1p(horizon / (noise_variance * rank))
+        best = min(best, 0.5 * (spectral + rest))
+    return float(best)
