@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from botorch_ext.regions import Plan, Region, plan
     from botorch_ext.strategies import (
         BreadthwiseExploration,
+        CertifiedElimination,
         ContextwiseStrategy,
         HyperparameterElimination,
         OptimisticStrategy,
@@ -43,6 +44,7 @@ __all__ = [
     "Box",
     "BreadthwiseExploration",
     "CandidateModels",
+    "CertifiedElimination",
     "ContextSpace",
     "ContextwiseStrategy",
     "FinitePosterior",
@@ -89,6 +91,7 @@ _HOMES = {
     "regions": ("Plan", "Region", "plan"),
     "strategies": (
         "BreadthwiseExploration",
+        "CertifiedElimination",
         "ContextwiseStrategy",
         "HyperparameterElimination",
         "OptimisticStrategy",

@@ -5,6 +5,7 @@ units of the observations.
 
 from botorch_ext.algorithms.balancing import regret_balancing
 from botorch_ext.algorithms.breadthwise import breadthwise_exploration
+from botorch_ext.algorithms.certified import certified_bucb
 from botorch_ext.algorithms.contextual import cgp_ucb
 from botorch_ext.algorithms.credible import credible_ucb
 from botorch_ext.algorithms.insured import insured_ucb, safe_ucb
@@ -21,6 +22,7 @@ __all__ = [
     "bpe",
     "bpe_delay",
     "breadthwise_exploration",
+    "certified_bucb",
     "cgp_ucb",
     "credible_ucb",
     "ec_gp_ucb",

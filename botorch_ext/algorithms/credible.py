@@ -7,18 +7,24 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from botorch_ext.algorithms.arguments import checked_names, published_width
+from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.strategies.adaptive.credible import CredibleBounds
+from botorch_ext.strategies.adaptive.credible_particles import CredibleParticles
 from botorch_ext.strategies.adaptive.pending import Pending
 from botorch_ext.widths import SelfNormalized, Width
+
+# Of practice, over particles.
+_WIDTH = 2.0
 
 
 @checked_names
 def credible_ucb(
     domain: Domain,
-    models: CandidateModels,
+    models: CandidateModels | Particles,
     *,
     width: Width | float | Sequence[Width | float] | None = None,
     rkhs_bound: float | None = None,
@@ -33,7 +39,7 @@ def credible_ucb(
     initial: tuple[Tensor, Tensor] | None = None,
     num_initial: int = 0,
     context_domain: Domain | int | ContextSpace | None = None,
-) -> CredibleBounds:
+) -> CredibleBounds | CredibleParticles:
     """Optimism over points and credible models: those whose log evidence is within c = ln(M/delta)
     of the largest of the M models. All see all data, those that never play are tested too, and one
     may come back.
@@ -47,14 +53,19 @@ def credible_ucb(
     no frequentist guarantee: a fixed f whose data are unlikely under the model whose RKHS it lies
     in can make that model leave. With ``growing`` models nothing is shown.
 
+    Over `Particles`, which draw and move hyperparameters by themselves, those play whose log
+    posterior density is within c of the largest. This is a practical method: nothing is shown.
+
     Source: this library; line 12 of algorithm 1 of Ziomek et al. 2024 with another test.
 
     Args:
         domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
         models: The candidates; with contexts on joint rows, the d columns of the action first.
-            Their noise variances are part of what is compared.
+            Their noise variances are part of what is compared. Or `Particles`: with the defaults of
+            ``pending`` and ``inflate``, without ``rkhs_bound`` and ``noise_std``, and with some
+            points asked first or ``initial`` ones.
         width: A width, or a number, in place of `SelfNormalized` with the numbers below; or one for
-            each model.
+            each model. Over `Particles` a number, 2 unless given.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
@@ -86,6 +97,31 @@ def credible_ucb(
         ValueError: An impossible argument, or no width and not what the published one needs; the
             message names it.
     """
+    if isinstance(models, Particles):
+        fixed = {
+            "rkhs_bound": (rkhs_bound, None),
+            "noise_std": (noise_std, None),
+            "pending": (pending, "hallucinate"),
+            "inflate": (inflate, False),
+            "minimum": (minimum, None),
+            "timeout": (timeout, None),
+        }
+        for name, (given, only) in fixed.items():
+            if given != only:
+                raise ValueError(
+                    f"credible_ucb(): {name} must be {only!r} over Particles, got {given!r}"
+                )
+        return CredibleParticles(
+            domain,
+            models,
+            _WIDTH if width is None else one_number(width, "width"),
+            delta=delta,
+            credibility=credibility,
+            seed=seed,
+            initial=initial,
+            num_initial=num_initial,
+            context_domain=context_domain,
+        )
     width = published_width("credible_ucb", SelfNormalized, width, rkhs_bound, noise_std, delta)
     return CredibleBounds(
         domain,

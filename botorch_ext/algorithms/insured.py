@@ -14,6 +14,7 @@ from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.strategies.adaptive.insurance import Terms
 from botorch_ext.strategies.adaptive.insured import InsuredStrategy
+from botorch_ext.strategies.fixed_design.safe import SafeStrategy
 from botorch_ext.widths import Width
 
 
@@ -104,13 +105,15 @@ def safe_ucb(
     delta: float = 0.1,
     width: Width | float | None = None,
     credibility: float | None = None,
+    certificates: bool = False,
+    horizon: int | None = None,
     terms: Terms | None = None,
     pending: Literal["hallucinate"] = "hallucinate",
     seed: int = 0,
     initial: tuple[Tensor, Tensor] | None = None,
     num_initial: int = 0,
     context_domain: Domain | int | ContextSpace | None = None,
-) -> InsuredStrategy:
+) -> SafeStrategy:
     """Safe UCB: optimism over the models that the data make credible, insured against all of them
     being wrong, with feedback as late as it comes.
 
@@ -134,6 +137,10 @@ def safe_ucb(
         width: Of the index alone, a number or a width; None takes `SelfNormalized`, which the tests
             always use.
         credibility: c itself, in place of ln(M / delta).
+        certificates: Whether an eighth of the trials may be spent on blocks of largest variance, by
+            the first model, that certify the regret of what is exploited; on a `FiniteSet` without
+            contexts, with actions that do not change. Off, because they cost more than they save.
+        horizon: T, the number of trials, for certificates.
         terms: What the insurance may cost; None takes those that were measured.
         pending: The policy: pending evaluations count in the index, told data alone in the tests.
         seed: Seeds the search and the first points. On a finite set ties go to the first one.
@@ -157,7 +164,7 @@ def safe_ucb(
         )
     if noise_variance is not None:
         models = CandidateModels.of(make_model(domain, models, noise_variance, None))  # pyright: ignore
-    return InsuredStrategy(
+    return SafeStrategy(
         domain,
         models,  # pyright: ignore
         rkhs_bound=rkhs_bound,
@@ -166,7 +173,8 @@ def safe_ucb(
         width=width,
         credibility=credibility,
         terms=terms,
-        stays=True,
+        certificates=certificates,
+        horizon=horizon,
         pending=pending,
         seed=seed,
         initial=initial,

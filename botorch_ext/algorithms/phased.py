@@ -11,7 +11,7 @@ from botorch_ext.algorithms.arguments import checked_names, make_model, publishe
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.rounds import DelayAware, Doubling, Rounds, SquareRoot
-from botorch_ext.strategies.fixed_design.phased import PhasedElimination
+from botorch_ext.strategies.fixed_design.phased import Closes, PhasedElimination
 from botorch_ext.widths import FixedDesign, FixedDesignNet, SelfNormalized, Width
 
 
@@ -127,7 +127,9 @@ def bpe_delay(
     *,
     noise_variance: float,
     horizon: int,
-    delay: Any,
+    delay: Any = "unknown",
+    closing: Closes = "allowance",
+    kappa: float = 1.0,
     rkhs_bound: float | None = None,
     noise_std: float | None = None,
     delta: float = 0.1,
@@ -147,6 +149,13 @@ def bpe_delay(
         horizon: T, the number of trials.
         delay: An allowance of `botorch_ext.delays` (`SubExponential`, `Quantile`, `Observed`), a
             number of steps, or a distribution of the delay in steps, which becomes a `Quantile`.
+            Needed with ``closing="allowance"``, and none with "arrival".
+        closing: "allowance": a round goes on for its allowance, as published. "arrival", which is
+            not: it goes on with its next max-variance points until what has arrived leaves no more
+            variance than its plan promised; and the last round, which the horizon would cut, plays
+            the survivor with the highest posterior mean.
+        kappa: At least 1, for "arrival": the largest standard deviation may be this many times what
+            was promised. 1 for delays with light tails, sqrt(2) for heavy ones.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
@@ -165,11 +174,27 @@ def bpe_delay(
         ValueError: An impossible argument, or no width and not what the published one needs; the
             message names it.
     """
-    rounds = DelayAware(SquareRoot(horizon), delay)
+    unknown = isinstance(delay, str) and delay == "unknown"
+    rounds: Rounds = SquareRoot(horizon)
+    if closing == "allowance" and not unknown:
+        rounds = DelayAware(rounds, delay)
     model = make_model(domain, kernel, noise_variance, mean)
     published = _fixed_design(domain, kernel, rounds)
     width = published_width("bpe_delay", published, width, rkhs_bound, noise_std, delta)
-    return PhasedElimination(domain, model, width, rounds, waits=False, delta=delta, seed=seed)
+    if unknown != (closing == "arrival"):
+        needed = "must not be given with" if unknown is False else "must be given unless"
+        raise ValueError(f'bpe_delay(): delay {needed} closing="arrival", got {delay!r}')
+    return PhasedElimination(
+        domain,
+        model,
+        width,
+        rounds,
+        waits=False,
+        closing=closing,
+        kappa=kappa,
+        delta=delta,
+        seed=seed,
+    )
 
 
 def _fixed_design(

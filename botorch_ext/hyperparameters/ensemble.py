@@ -17,6 +17,7 @@ from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.immutable import Immutable
 from botorch_ext.kernel_functions.smoothed_matern import SmoothedMatern
+from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.ensemble_gp import EnsembleGP
 from botorch_ext.models.kernel_gp import KernelGP
 
@@ -97,8 +98,15 @@ class Ensemble(Immutable):
     def thinned(self, num: int) -> Ensemble:
         """The ensemble of every so many particles, at least ``num`` of them, or of all, without
         pending rows."""
-        some = self.parameters[:: max(len(self.parameters) // num, 1)]
-        return Ensemble.of(some, self.inputs, self.joint, self.outcomes)
+        every = max(len(self.parameters) // num, 1)
+        return self.some(list(range(0, len(self.parameters), every)))
+
+    def some(self, places: list[int]) -> Ensemble:
+        """The ensemble of some of the particles, without pending rows unless it is all of them."""
+        if len(places) == len(self.parameters):
+            return self
+        parameters = members_of(self.parameters, places)
+        return Ensemble.of(parameters, self.inputs, self.joint, self.outcomes)
 
     def mean(self, joint: Tensor) -> Tensor:
         """The posterior mean averaged over the models, in units of the observations: ``n``."""

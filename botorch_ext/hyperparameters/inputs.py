@@ -42,7 +42,7 @@ class Inputs(Immutable):
             return cls(actions, known)
         seen = joint[:, domain.dim :] if known is None else known.like
         if not len(seen):
-            seen = joint.new_zeros(1, space.dim or 1)
+            seen = joint.new_zeros(1, max(joint.shape[-1] - domain.dim, 1))
         return cls(actions, _around(seen, tasks))
 
     @property

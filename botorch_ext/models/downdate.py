@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -67,6 +67,29 @@ def moments_without(
     c, a = (S.mT @ v.unsqueeze(-1) for v in (cross, factor.z[: factor.num_points]))
     mean = mean - (c * torch.cholesky_solve(a, root)).sum()
     return mean, variance.clamp_min(0).sqrt(), gain
+
+
+@torch.no_grad()
+def variance_of_pending(
+    factor: GrowingCholesky, combined: Callable[[Tensor, int], Tensor]
+) -> Tensor | float:
+    """How much of the variance at m points the pending rows take away: what to add to it for the
+    known rows alone.
+
+    Args:
+        factor: Without batch dimensions.
+        combined: From weights ``p x n'`` and a row to the weighted sums ``p x m`` of the rows of
+            L^-1 K(data, points) from that row on.
+
+    Returns:
+        ``m``, or 0 where nothing pends.
+    """
+    if not factor.pending:
+        return 0.0
+    start = factor.pending[0]
+    S, root = _columns(factor, factor.pending)
+    along = combined(S[start:].mT, start)
+    return torch.linalg.solve_triangular(root, along, upper=False).square().sum(dim=-2)
 
 
 @torch.no_grad()

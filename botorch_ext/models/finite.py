@@ -22,6 +22,7 @@ from botorch_ext.models.checks import (
     frozen_mean,
 )
 from botorch_ext.models.cholesky import GrowingCholesky
+from botorch_ext.models.downdate import variance_of_pending
 from botorch_ext.models.fusing import fused_step
 from botorch_ext.models.growing_rows import GrowingRows
 from botorch_ext.models.kernel_gp import KernelGP
@@ -118,6 +119,12 @@ class FinitePosterior(GrowingPosterior):
     def std(self) -> Tensor:
         """The posterior standard deviation at the candidates: ``*batch x N``."""
         return self.variance.clamp_min(0).sqrt()
+
+    def std_of_known(self) -> Tensor:
+        """What the standard deviation would be without the pending rows, ``N``; of a single model,
+        in O(N n p) for p of them."""
+        added = variance_of_pending(self.factor, self._V.combined)
+        return (self.variance + added).clamp_min(0).sqrt()
 
     @property
     def train_inputs(self) -> tuple[Tensor]:

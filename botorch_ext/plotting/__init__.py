@@ -1,10 +1,12 @@
 """Pictures: regret and best-value curves, posteriors with confidence bands and asked points, rounds
-of phased elimination, how late feedback came, what became of candidate models, what an insurance
-cost, which action was chosen in which context, and powers of the horizon, predicted and measured.
+of phased elimination, certificates, how late feedback came, what became of candidate models, what
+an insurance cost, which action was chosen in which context, and powers of the horizon, predicted
+and measured.
 
 Matplotlib is imported by the functions, not with the package: ``pip install 'botorch-ext[plot]'``.
 """
 
+from botorch_ext.plotting.certificates import plot_certificate
 from botorch_ext.plotting.contexts import plot_action_map, plot_action_map_1d
 from botorch_ext.plotting.curves import plot_best_value, plot_regret
 from botorch_ext.plotting.exponents import (
@@ -24,6 +26,7 @@ __all__ = [
     "plot_action_map",
     "plot_action_map_1d",
     "plot_best_value",
+    "plot_certificate",
     "plot_consistency",
     "plot_feedback",
     "plot_instance_exponents",

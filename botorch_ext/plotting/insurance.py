@@ -43,14 +43,14 @@ def plot_insurance(strategy: InsuredStrategy, ax: Axes | None = None) -> Axes:
     first, terms, bound = strategy.first_step, strategy.terms, strategy.insurance.rkhs_bound
     steps = np.array([first + trial.id for trial in trials])
     costs = np.array([trial.info["cost"] for trial in trials])
-    plays = np.array([trial.info["kind"] == "exploit" for trial in trials])
-    lost = np.concatenate([[0.0], np.where(plays, costs, 0.0).cumsum()[:-1]])
+    kinds = np.array([trial.info["kind"] for trial in trials])
+    lost = np.concatenate([[0.0], np.where(kinds == "exploit", costs, 0.0).cumsum()[:-1]])
     budget = [terms.budget(own, bound, int(t)) for own, t in zip(lost, steps, strict=True)]
-    charged = np.where(plays, 0.0, costs).cumsum()
+    charged = np.where(np.isin(kinds, list(_MARKS)), costs, 0.0).cumsum()
     ax.plot(steps, budget, color=PALETTE[0], label="budget")
     ax.plot(steps, charged, color=PALETTE[1], drawstyle="steps-post", label="charged")
     for kind, (marker, label) in _MARKS.items():
-        of_kind = np.array([trial.info["kind"] == kind for trial in trials])
+        of_kind = kinds == kind
         if of_kind.any():
             ax.plot(
                 steps[of_kind],

@@ -8,6 +8,7 @@ from botorch_ext.strategies.adaptive.baselines import (
 )
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsStrategy
 from botorch_ext.strategies.adaptive.credible import CredibleBounds
+from botorch_ext.strategies.adaptive.credible_particles import CredibleParticles
 from botorch_ext.strategies.adaptive.elimination import HyperparameterElimination
 from botorch_ext.strategies.adaptive.judges import Judge
 from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
@@ -16,6 +17,7 @@ from botorch_ext.strategies.adaptive.stable import StableStrategy
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
 from botorch_ext.strategies.fixed_design.breadthwise import BreadthwiseExploration
+from botorch_ext.strategies.fixed_design.certified import CertifiedElimination
 from botorch_ext.strategies.fixed_design.level import Level, Refinement
 from botorch_ext.strategies.fixed_design.phased import PhasedElimination
 from botorch_ext.strategies.masters.balancing import BalancingTest, RegretBalancing
@@ -34,8 +36,10 @@ __all__ = [
     "BoundsStrategy",
     "BreadthwiseExploration",
     "CandidateBound",
+    "CertifiedElimination",
     "ContextwiseStrategy",
     "CredibleBounds",
+    "CredibleParticles",
     "Event",
     "ExpectedBound",
     "History",

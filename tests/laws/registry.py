@@ -156,6 +156,11 @@ def _integrated_ei(place: Place, **options: Any) -> strategies.Strategy:
     return algorithms.integrated_ei(place.domain(), **own, **options)
 
 
+def _credible_particles(place: Place, **options: Any) -> strategies.Strategy:
+    own = {"num_initial": 2, **place.options()}
+    return algorithms.credible_ucb(place.domain(), bx.Particles(8), **own, **options)
+
+
 def _random(place: Place, **options: Any) -> strategies.Strategy:
     return strategies.RandomSearch(place.domain(), **place.options(), **options)
 
@@ -245,6 +250,10 @@ METHODS: dict[str, Make] = {
     ),
     "integrated_ei": _integrated_ei,
     "insured_ucb": _one_model("insured_ucb", rkhs_bound=1.5),
+    "safe_ucb": _many_models("safe_ucb", rkhs_bound=1.5),
+    "safe_ucb, certificates": _many_models(
+        "safe_ucb", rkhs_bound=1.5, width=0.1, certificates=True, horizon=60
+    ),
     "random": _random,
     "contextwise": _contextwise,
     "gp_ucb, fitted": _fitted("gp_ucb"),
@@ -252,7 +261,13 @@ METHODS: dict[str, Make] = {
     "stable_opt, fitted": _fitted("stable_opt", radius=0.3),
     "credible_ucb, growing": _many_models("credible_ucb", _growing),
     "credible_ucb, nugget": _many_models("credible_ucb", _twins),
+    "credible_ucb, particles": _credible_particles,
     "credible_ucb": _many_models("credible_ucb"),
+    "bpe_delay, arrival": _in_rounds("bpe_delay", closing="arrival", kappa=1.5),
+    "certified_bucb": _one_model("certified_bucb", horizon=HORIZON, width=0.8),
+    "certified_bucb, published": _one_model(
+        "certified_bucb", horizon=HORIZON, buy="always", kappa=1.3, share=0.25, free_width=1.5
+    ),
 }
 
 
@@ -272,6 +287,7 @@ QUICK = (
     "phased_uncertainty_sampling",
     "bpe",
     "bpe_delay",
+    "bpe_delay, arrival",
     "breadthwise_exploration",
     "breadthwise_exploration, smooth",
     "random",
@@ -315,6 +331,8 @@ ENTRIES = [
     *_over("regret_balancing", PLACES, TWO),
     *_over("integrated_ei", PLACES),
     *_over("insured_ucb", PLACES),
+    *_over("safe_ucb", PLACES),
+    *_over("safe_ucb, certificates", ("set", "set, started")),
     *_over("random", PLACES),
     *_over("contextwise", CONTEXTS, TWO),
     *_over("gp_ucb, fitted", PLACES, TWO),
@@ -324,7 +342,11 @@ ENTRIES = [
     *_over("credible_ucb", SETS, POLICIES),
     *_over("credible_ucb", BOXES, TWO),
     *_over("credible_ucb, nugget", FEW, POLICIES),
+    *_over("credible_ucb, particles", PLACES),
     *_over("credible_ucb, growing", PLAIN, TWO),
+    *_over("bpe_delay, arrival", ("set", "line", "box")),
+    *_over("certified_bucb", ("set", "set, started", "line", "box", "box, started")),
+    *_over("certified_bucb, published", ("set", "line")),
 ]
 
 

@@ -155,7 +155,7 @@ class Bound:
             return torch.tensor(evidence, dtype=torch.float64).softmax(dim=0) @ upper
         if self.method.startswith(("mle_ucb", "a_gp_ucb", "lb_gp_ucb")):
             return upper[strategy.alive.index(info["model"])]
-        if self.method.startswith("credible_ucb"):
+        if self.method.startswith("credible_ucb") and "models" in strategy.report():
             upper = upper[[row["credible"] for row in strategy.report()["models"]]]
         return upper.amax(dim=0)
 

@@ -53,8 +53,16 @@ class Insured:
     constants: dict = field(default_factory=dict)
     # The points whose bounds are kept; None for all.
     watched: set[int] | None = None
+    # T, where certificates are bought.
+    horizon: int | None = None
 
     def __post_init__(self) -> None:
+        self.round, self.phase, self.position, self.waited = 1, "free", 0, 0
+        self.certificate, self.plan, self.promise = math.inf, [], math.inf
+        # A plan, for ties but for rounding.
+        self.hint: list[int] = []
+        # Trials of this round's blocks, in the order of the plan, with their values.
+        self.bought: dict[int, float | None] = {}
         names = {"alpha": ALPHA, "beta": BETA, "purse": PURSE, "follow_up": FOLLOW_UP}
         names |= {"max_follow_ups": MAX_FOLLOW_UPS, "override": OVERRIDE}
         self.c = names | self.constants
@@ -72,7 +80,9 @@ class Insured:
         self.big, self.small = [0.0] * M, [0.0] * M
         self.suspect: list | None = None  # [j, q, repeats, absent]
 
-    def tell(self, row: int, value: float) -> None:
+    def tell(self, row: int, value: float, trial: int | None = None) -> None:
+        if trial in self.bought:
+            self.bought[trial] = value
         self.rows.append(row)
         self.y.append(value)
         own = [v for r, v in zip(self.rows, self.y, strict=True) if r == row]
@@ -118,21 +128,26 @@ class Insured:
                 self.LM[u][j] = torch.maximum(self.LM[u][j], mu - r)
 
         # 2 refute
-        def is_refuted(u: int, j: int) -> bool:
-            upper = torch.minimum(self.UM[u][j], self.UD)
-            lower = torch.maximum(self.LM[u][j], self.LD)
-            seen = list(range(N)) if self.watched is None else sorted(self.watched)
-            return bool((lower > upper + 1e-12)[seen].any())
-
-        while self.level < M - 1 and all(is_refuted(u, self.level) for u in credible):
-            self.level += 1
-            self.owed = True
+        self._refute(credible)
+        if self.horizon is not None and self._closes(credible):
+            # A block that has arrived enters the bounds of every level.
+            rows, y = self._block()
+            for u, model in enumerate(self.models):
+                mu, s, _, _, _ = model.posterior(rows, y, [])
+                root = math.sqrt(len(rows) / model.ridge)
+                for j, e in enumerate(self.eps):
+                    r = (self._block_width(model) + e * root) * s + e
+                    self.UM[u][j] = torch.minimum(self.UM[u][j], mu + r)
+                    self.LM[u][j] = torch.maximum(self.LM[u][j], mu - r)
+            self._refute(credible)
+            self._next_round()
         i = self.level
-        playing = {j: [u for u in credible if not is_refuted(u, j)] or credible for j in range(M)}
-        model_upper = {j: torch.stack([self.UM[u][j] for u in playing[j]]).amax(0) for j in playing}
-        model_lower = {j: torch.stack([self.LM[u][j] for u in playing[j]]).amin(0) for j in playing}
-        U = {j: torch.minimum(model_upper[j], self.UD) for j in playing}
-        L = {j: torch.maximum(model_lower[j], self.LD) for j in playing}
+        playing, U, L, model_upper = self._levels(credible)
+        if self.horizon is not None:
+            self._buy(t, U[i], L[i])
+            if self.phase == "block":
+                picked = {"level": i, "kind": "block", "cost": self.cost, "suspected": None}
+                return picked | {"row": self.plan[len(self.bought)]}
         top, low = max(float(U[i][x]) for x in X), max(float(L[i][x]) for x in X)
 
         def index(j: int) -> Tensor:
@@ -246,6 +261,107 @@ class Insured:
                 return picked | {"row": x, "kind": "probe", "cost": cost, "suspected": j}
         self.S0 += gain
         return picked | {"row": x0, "kind": "exploit", "cost": gain, "suspected": None}
+
+    # --- levels -----------------------------------------------------------------------------------
+
+    def _is_refuted(self, u: int, j: int) -> bool:
+        upper = torch.minimum(self.UM[u][j], self.UD)
+        lower = torch.maximum(self.LM[u][j], self.LD)
+        seen = list(range(len(self.UD))) if self.watched is None else sorted(self.watched)
+        return bool((lower > upper + 1e-12)[seen].any())
+
+    def _refute(self, credible: list[int]) -> None:
+        while self.level < M - 1 and all(self._is_refuted(u, self.level) for u in credible):
+            self.level += 1
+            self.owed = True
+            self.certificate = math.inf
+
+    def _levels(self, credible: list[int]) -> tuple[dict, dict, dict, dict]:
+        """Who plays at each level, U_j, L_j, and the upper bounds of the models alone."""
+        playing = {
+            j: [u for u in credible if not self._is_refuted(u, j)] or credible for j in range(M)
+        }
+        high = {j: torch.stack([self.UM[u][j] for u in playing[j]]).amax(0) for j in playing}
+        low = {j: torch.stack([self.LM[u][j] for u in playing[j]]).amin(0) for j in playing}
+        U = {j: torch.minimum(high[j], self.UD) for j in playing}
+        L = {j: torch.maximum(low[j], self.LD) for j in playing}
+        return playing, U, L, high
+
+    # --- certificates -----------------------------------------------------------------------------
+
+    @property
+    def lengths(self) -> list[int]:
+        """q_1, ..., q_R."""
+        q = [math.ceil(math.sqrt(self.horizon))]
+        while sum(q) < self.horizon:
+            q.append(math.ceil(math.sqrt(self.horizon * q[-1])))
+        return q
+
+    def _block_width(self, model: Model) -> float:
+        share = self.delta / (4 * len(self.lengths) * len(self.UD))
+        return self.B + self.sigma * math.sqrt(2 * math.log(1 / share) / model.ridge)
+
+    def _block(self) -> tuple[list[int], list[float]]:
+        """What has arrived of this round's blocks."""
+        asked = zip(self.plan, self.bought.values(), strict=False)
+        told = [(row, value) for row, value in asked if value is not None]
+        return [row for row, _ in told], [value for _, value in told]
+
+    def _next_round(self) -> None:
+        self.round, self.phase, self.position, self.waited = self.round + 1, "free", 0, 0
+        self.plan, self.bought = [], {}
+
+    def _closes(self, credible: list[int]) -> bool:
+        if self.phase != "wait":
+            return False
+        _, U, L, _ = self._levels(credible)
+        inside = U[self.level] >= L[self.level].max()
+        rows, y = self._block()
+        if len(rows) == len(self.plan):
+            return True
+        return float(self.models[0].posterior(rows, y, [])[1][inside].max()) <= self.promise
+
+    def _buy(self, t: int, U: Tensor, L: Tensor) -> None:
+        """Lines 2 and 3 of the certified method, inside what the level leaves."""
+        inside = (U >= L.max()).nonzero().flatten().tolist()
+        self.certificate = min(self.certificate, float(U.max() - L[inside].min()))
+        T, q = self.horizon, 1
+        for _ in range(self.round):
+            q = math.ceil(math.sqrt(T * q))
+        n = math.ceil(q / 8)
+        model = self.models[0]
+        is_whole = T - (t - 1 - self.position) > q and T - t > n
+        if self.phase == "rest" and self.position >= q:
+            self._next_round()
+            return
+        first = self.phase == "free" and self.position >= q - n and is_whole
+        if not first and not (self.phase == "wait" and self.waited >= q):
+            return
+        given = [] if first else self._block()[0]
+        for k in range(n):
+            _, s, _, _, _ = model.posterior(given, [0.0] * len(given), [])
+            best = max(inside, key=lambda x: float(s[x]))
+            hint = self.hint[k]
+            if hint in inside and s[hint] >= s[best] - 1e-9:
+                best = hint
+            given = [*given, best]
+            self.plan.append(best)
+        self.phase, self.waited, self.cost = "block", 0, self.certificate
+        if first:
+            s = model.posterior(given, [0.0] * len(given), [])[1]
+            self.promise, e = float(s[inside].max()), self.eps[self.level]
+            width = self._block_width(model) + e * math.sqrt(n / model.ridge)
+            if self.certificate <= 4 * width * self.promise + 2 * e:
+                self.phase = "rest"
+
+    def asked(self, kind: str, trial: int) -> None:
+        """The decision of this step was asked as a trial."""
+        self.position += 1
+        self.waited += self.phase == "wait"
+        if kind == "block":
+            self.bought[trial] = None
+            if len(self.bought) == len(self.plan):
+                self.phase = "wait"
 
     def _evidence(self, model: Model) -> float:
         n = len(self.rows)

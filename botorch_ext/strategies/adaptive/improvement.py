@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number
-from botorch_ext.domains import Box, Domain, FiniteSet
-from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
-from botorch_ext.domains.points import as_floating
-from botorch_ext.exceptions import NoObservationsError
-from botorch_ext.hyperparameters.density import split
+from botorch_ext.domains.contexts import with_context
 from botorch_ext.hyperparameters.ensemble import Ensemble
-from botorch_ext.hyperparameters.inputs import Inputs
-from botorch_ext.hyperparameters.outcomes import Outcomes
-from botorch_ext.hyperparameters.particles import Cloud, Particles
-from botorch_ext.search.box import maximize_on_box
-from botorch_ext.search.improvement import (
-    AverageMean,
-    ImprovementOnSet,
-    IntegratedImprovement,
-)
-from botorch_ext.search.objectives import evaluate
-from botorch_ext.search.screening import near_points
+from botorch_ext.hyperparameters.particles import Cloud
+from botorch_ext.search.improvement import ImprovementOnSet, IntegratedImprovement
 from botorch_ext.strategies.action_sets import Choices
-from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.events import Asked, Event, Trial
+from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy
 
-# Screened points of a box, those near the best so far and how far in sides of the box, and climbs.
-_NUM_RAW, _NUM_NEAR, _NEAR, _NUM_STARTS = 512, 40, (0.02, 0.1), 4
-_NUM_BEST = 5
 # Draws of the values of each model, half of them the mirror images of the others.
 _NUM_DRAWS = 8
-# Points of a finite set that all models look at: of more, those that a few models find best.
-_MOST_POINTS, _FEW_MODELS = 4096, 4
-_TOLERANCE = 1e-9
 
 
-class ImprovementStrategy(Strategy):
+class ImprovementStrategy(ParticleStrategy):
     """Asks where the noisy expected improvement, averaged over hyperparameters, is largest.
 
     The hyperparameters are particles of their posterior: a lengthscale for each column, the noise,
@@ -52,114 +30,17 @@ class ImprovementStrategy(Strategy):
 
     ``info`` of a trial has ``mean`` and ``std`` of the mixture of all particles, in units of the
     observations, pending trials counting in the latter, ``log_improvement``, in standard deviations
-    of the observations, and where the particles moved ``particles``: their ``parameters``, log
-    lengthscales in sides of the domain, the log noise variance in variances of the (squeezed)
-    observations and the log odds of smoothness, and the log density there, ``values``.
-    Replay takes them from there.
-
-    Args:
-        domain: A `Box` or a `FiniteSet`, of actions.
-        particles: How hyperparameters are drawn; `Particles()` if None.
-        seed: Seeds particles, search and first points.
-        initial: ``(X, Y)`` the user already has.
-        num_initial: Sobol points asked first.
-        context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
-            `ContextSpace`.
-
-    Raises:
-        ValueError: What `Strategy` raises.
+    of the observations, and the particles as `ParticleStrategy` says, with its arguments and
+    errors.
     """
 
-    takes_actions = True
-    takes_spaces = True
+    _numbers = ("mean", "std", "log_improvement")
 
-    def __init__(
-        self,
-        domain: Domain,
-        particles: Particles | None = None,
-        *,
-        seed: int = 0,
-        initial: tuple[Tensor, Tensor] | None = None,
-        num_initial: int = 8,
-        context_domain: Domain | int | ContextSpace | None = None,
-    ) -> None:
-        super().__init__(domain, seed, initial, num_initial, context_domain)
-        self.particles = Particles() if particles is None else particles
-        if not isinstance(self.particles, Particles):
-            raise ValueError(f"particles must be Particles or None, got {particles!r}")
-        Y = self._initial_points.new_zeros(0) if self.initial is None else self.initial[1]
-        self._initial_values = Y.to("cpu", torch.float64)
-        # The particles that were recorded last, and how many observations they are of.
-        self._cloud: Cloud | None = None
-        self._num_absorbed = 0
-        # Follows from the events: particles and models of the data so far.
-        self._known: tuple[tuple[int, int | None], Cloud, Ensemble] | None = None
-        # What was chosen last, and its particles: they need no check.
-        self._decided: dict[str, Any] | None = None
-
-    # --- what is known ----------------------------------------------------------------------------
-
-    @property
-    def posterior(self) -> Ensemble:
-        """The models of all particles, given the told data: those that the next ask looks at.
-        Reading it changes nothing."""
-        return self._current()[1]
-
-    def evaluated_means(self) -> Tensor:
-        return self.means_at(self.evaluated()[0])
-
-    def means_at(self, X: Tensor) -> Tensor:
-        return self.posterior.mean(X)
-
-    @torch.no_grad()
-    def recommend(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
-        """The point of the domain with the highest posterior mean, averaged over the particles, and
-        that mean; it need not have been evaluated.
-
-        Args:
-            context: ``d_z``, where the strategy takes contexts.
-
-        Raises:
-            NoObservationsError: Nothing was evaluated yet.
-            ValueError: A context that `ask` would refuse.
-        """
-        checked = self.checked_context(context)
-        if not self._num_data:
-            raise NoObservationsError("recommend needs at least one evaluated point, got none")
-        ensemble = self.posterior
-        points = self.domain.points if isinstance(self.domain, FiniteSet) else None
-
-        def mean(of: Ensemble) -> AverageMean:
-            return AverageMean(of.model, of.inputs, checked)
-
-        seed = self._seed_of(len(self.history.trials))
-        x, *_ = self._highest(mean, points, ensemble, checked, seed)
-        return x, float(ensemble.mean(with_context(x, checked).unsqueeze(0)))
-
-    def report(self) -> dict[str, Any]:
-        summary = super().report()
-        cloud, ensemble = self._current()
-        lengthscales, noise, odds = split(cloud.parameters)
-        lengthscales, noise = lengthscales.exp(), noise.exp().mul(ensemble.outcomes.scale**2)
-        quartiles = lengthscales.new_tensor([0.25, 0.5, 0.75])
-        return summary | {
-            "num_particles": len(noise),
-            "lengthscales": lengthscales.quantile(quartiles, dim=0).tolist(),
-            "noise_std": noise.sqrt().quantile(quartiles).tolist(),
-            "smoothness": odds.sigmoid().quantile(quartiles).tolist(),
-        }
-
-    # --- decisions --------------------------------------------------------------------------------
-
-    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        seed = self._seed_of(len(self.history.trials))
-        cloud, known = self._current()
-        told, pending = known.joint, self._pending_rows(known.joint)
-        context, domain = choices.context, self.domain
-        points = offered = choices.points(domain)
-        if isinstance(domain, Box) and offered is None:
-            points = domain.listed
-        places = torch.cat([told, pending])[:, : domain.dim]
+    def _choose(
+        self, choices: Choices, cloud: Cloud, known: Ensemble, pending: Tensor, seed: int
+    ) -> tuple[Tensor, int | None, list[Tensor]]:
+        told, context, points = known.joint, choices.context, self._candidates(choices)
+        places = torch.cat([told, pending])[:, : self.domain.dim]
         if choices.actions is not None:  # what is not there now cannot be improved on
             places = choices.actions
 
@@ -176,127 +57,5 @@ class ImprovementStrategy(Strategy):
             return ImprovementOnSet(own, of.with_pending(pending).model, at, inputs, context)
 
         x, row, value = self._highest(improvement, points, known, context, seed)
-        info: dict[str, Any] = {}
-        if offered is not None and row is not None:
-            info |= choices.places(row)
         at = with_context(x, context).unsqueeze(0)
-        numbers = [*known.with_pending(pending).mean_and_std(at), value.unsqueeze(0).to(at)]
-        m = 0
-        if cloud is not self._cloud:
-            m = len(cloud.values)
-            numbers += [cloud.values, cloud.parameters.flatten()]
-        read = torch.cat(numbers).tolist()  # the host waits once
-        info |= dict(zip(("mean", "std", "log_improvement"), read[:3], strict=True))
-        if m:
-            values, flat = read[3 : 3 + m], read[3 + m :]
-            width = len(flat) // m
-            rows = [flat[start : start + width] for start in range(0, len(flat), width)]
-            info["particles"] = {"parameters": rows, "values": values}
-        self._decided = info
-        return x, info
-
-    def _highest(
-        self,
-        objective: Callable[[Ensemble], Any],
-        points: Tensor | None,
-        ensemble: Ensemble,
-        context: Tensor | None,
-        seed: int,
-    ) -> tuple[Tensor, int | None, Tensor]:
-        """The best of ``n x d`` points, its row and its value, or those of a box, without a row."""
-        if points is None:
-            box: Any = self.domain  # since it has no points
-            best = ensemble.joint[:0, : box.dim]
-            if len(ensemble.joint):
-                actions = ensemble.joint[:, : box.dim]
-                means = ensemble.mean(with_context(actions, context))
-                best = actions[means.topk(min(_NUM_BEST, len(means))).indices]
-                best = torch.cat([best, near_points(best, box, _NUM_NEAR, seed, _NEAR)])
-            own = objective(ensemble)
-            x, value = maximize_on_box(own, box, seed, _NUM_RAW, _NUM_STARTS, best, _TOLERANCE)
-            return x, None, value
-        rows = None
-        if len(points) > _MOST_POINTS:
-            some = evaluate(objective(ensemble.thinned(_FEW_MODELS)), points)
-            rows = some.topk(_MOST_POINTS).indices
-        values = evaluate(objective(ensemble), points if rows is None else points[rows])
-        top = values.argmax()
-        row = int(top if rows is None else rows[top])
-        return points[row].clone(), row, values[top]
-
-    def _pending_rows(self, like: Tensor) -> Tensor:
-        """The pending points with their contexts, ``n x (d + d_z)``."""
-        rows = [self.history.trials[id].point for id in self.pending]
-        return torch.stack(rows) if rows else like[:0]
-
-    def _current(self) -> tuple[Cloud, Ensemble]:
-        """The particles of the data so far, and their models."""
-        n = self._num_data
-        is_recorded = self._cloud is not None and self._num_absorbed == n
-        key = n, None if is_recorded else len(self.history.trials)
-        if self._known is None or self._known[0] != key:
-            joint, _ = self.evaluated()
-            inputs = Inputs.of(self.domain, self.context_space, joint)
-            told = torch.tensor(list(self.history.values.values()), dtype=torch.float64)
-            values = torch.cat([self._initial_values, told])
-            outcomes, cloud = Outcomes.of(values, joint.device), self._cloud
-            if cloud is None or not is_recorded:
-                seed = self._seed_of(len(self.history.trials))
-                data = inputs.features(joint), outcomes.values, inputs.groups, seed
-                if cloud is None:
-                    cloud = self.particles.started(*data)
-                else:
-                    cloud = self.particles.moved(cloud, *data)
-            self._known = key, cloud, Ensemble.of(cloud.parameters, inputs, joint, outcomes)
-        return self._known[1:]
-
-    @property
-    def _num_data(self) -> int:
-        return len(self._initial_values) + len(self.history.values)
-
-    # --- the fold ---------------------------------------------------------------------------------
-
-    def _check_event(self, event: Event) -> None:
-        if not isinstance(event, Asked) or event.trial.id < len(self._initial_points):
-            return
-        if event.trial.info is not self._decided:
-            self._check_asked(event.trial)
-
-    def _check_asked(self, trial: Trial) -> None:
-        """A ValueError where a recorded trial is none that the method asks now."""
-        name = f"info of trial {trial.id}"
-        for key in ("mean", "std", "log_improvement"):
-            one_number(trial.info.get(key), f"{key} in the {name}")
-        record, n = trial.info.get("particles"), self._num_data
-        if (record is None) != (self._cloud is not None and self._num_absorbed == n):
-            raise ValueError(
-                f"particles in the {name} must be there exactly where data came, got {record!r}"
-            )
-        if record is not None:
-            self._recorded(record, n, len(trial.point), name)
-
-    def _recorded(self, record: Any, num_data: int, num_columns: int, name: str) -> Cloud:
-        """Recorded particles, or a ValueError."""
-        shape = self.particles.number(num_data), num_columns + 2
-        numbers = []
-        for key, expected in (("parameters", shape), ("values", shape[:1])):
-            own = record.get(key) if isinstance(record, dict) else None
-            numbers.append(as_floating(own, torch.float64, self.domain.device, key))  # pyright: ignore
-            if numbers[-1].shape != expected or not bool(numbers[-1].isfinite().all()):
-                raise ValueError(
-                    f"{key} of the particles in the {name} must be finite, of shape {expected}"
-                )
-        return Cloud(*numbers)
-
-    def _absorb(self, event: Event) -> None:
-        if not isinstance(event, Asked) or "particles" not in event.trial.info:
-            return
-        info, n = event.trial.info, self._num_data
-        # Something may have been told since the decision, as by a master.
-        if info is self._decided and self._known is not None and self._known[0][0] == n:
-            _, self._cloud, ensemble = self._known
-            self._known = (n, None), self._cloud, ensemble
-        else:
-            columns = len(event.trial.point)
-            self._cloud = self._recorded(info["particles"], n, columns, "info")
-        self._num_absorbed = n
+        return x, row, [*known.with_pending(pending).mean_and_std(at), value.unsqueeze(0).to(at)]

@@ -12,6 +12,9 @@ from torch import Tensor
 from botorch_ext.immutable import Immutable
 from botorch_ext.widths.base import require
 
+# Kinds of trials that are charged to a purse.
+_CHARGED = ("probe", "follow-up")
+
 
 @dataclass(frozen=True)
 class Terms(Immutable):
@@ -114,6 +117,8 @@ class Ledger:
         new = replace(self, suspect=choice.suspect)
         if choice.kind == "exploit":
             return replace(new, lost=self.lost + choice.cost)
+        if choice.kind == "block":
+            return new
         level = choice.suspected
         if choice.kind == "probe":
             new = replace(new, suspect=Suspect(level, trial), owed=self.owed and not choice.paid)
@@ -129,7 +134,7 @@ class Choice:
 
     Args:
         row: Of the point.
-        kind: "exploit", "probe" or "follow-up".
+        kind: "exploit", "probe", "follow-up" or, of a certificate, "block".
         cost: What it loses at most, if the level holds.
         suspected: Of a probe or a follow-up, the level it is charged to.
         small: Whether to the small purse.
@@ -148,7 +153,7 @@ class Choice:
     def record(self) -> dict[str, Any]:
         """What ``info`` of a trial has of it."""
         record: dict[str, Any] = {"kind": self.kind, "cost": self.cost}
-        if self.kind != "exploit":
+        if self.kind in _CHARGED:
             record["suspected"] = self.suspected
             record["purse"] = "owed" if self.paid else "small" if self.small else "large"
         kept = self.suspect
@@ -161,12 +166,12 @@ class Choice:
         """The choice of a record, without its row, or a ValueError."""
         kind, cost, purse = (info.get(key) for key in ("kind", "cost", "purse"))
         level, kept = info.get("suspected", 0), info.get("suspect")
-        if kind not in ("exploit", "probe", "follow-up"):
-            allowed = "'exploit', 'probe' or 'follow-up'"
+        if kind not in ("exploit", "block", *_CHARGED):
+            allowed = "'exploit', 'probe', 'follow-up' or 'block'"
             raise ValueError(f"kind in the {name} must be {allowed}, got {kind!r}")
         if type(cost) not in (int, float) or not math.isfinite(cost):
             raise ValueError(f"cost in the {name} must be a finite number, got {cost!r}")
-        if kind != "exploit":
+        if kind in _CHARGED:
             if type(level) is not int or not 0 < level < terms.num_levels:
                 raise ValueError(
                     f"suspected in the {name} must be a level from 1 to {terms.num_levels - 1}, "

@@ -136,35 +136,44 @@ class InsuredStrategy(BoundsStrategy):
     # --- decisions --------------------------------------------------------------------------------
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        look = self._look()
+        return self._chosen(choices, self._look())
+
+    def _chosen(self, choices: Choices, look: Look) -> tuple[Tensor, dict[str, Any]]:
+        """The insurance's choice."""
         known = self._bounds(self._rows.posterior, choices.context)
         wide = self._wide(known)
         X, bounds = self._on_offer(choices, look, known, wide)
         sight = self._sight(X, bounds, choices, look, known, wide)
-        t = self.next_step
-        choice, seen = self.insurance.decide(sight, self.ledger.at(look.level), t)
+        ledger, t = self.ledger.at(look.level), self.next_step
+        choice, seen = self.insurance.decide(sight, ledger, t)
         x, info = X[choice.row].clone(), {}
         if isinstance(self.domain, FiniteSet) or choices.actions is not None:
             info |= choices.places(choice.row)
-        at = with_context(x, choices.context)
-        position = self._player(known, look, at, info)
-        info |= self._record(known, position, info["index"] if known.on_candidates else at)
-        info |= {"level": look.level} | choice.record()
-        if look.refuted:
-            info["refuted"] = look.refuted
+        info |= self._recorded(known, look, choice, with_context(x, choices.context), info)
         if not self._told.is_listed:
             rows = with_context(X[[choice.row, *seen]], choices.context)
-            places = dict(
-                zip(map(tuple, rows.tolist()), self._told.watched.places(rows), strict=True)
-            )
-            info["watched"] = [list(row) for row, place in places.items() if place is None]
+            places = zip(map(tuple, rows.tolist()), self._told.watched.places(rows), strict=True)
+            info["watched"] = [list(row) for row, place in dict(places).items() if place is None]
         self._decided, self._looked = info, (info, look, choice)
         return x, info
+
+    def _recorded(
+        self, known: Bounds, look: Look, choice: Choice, at: Tensor, places: dict[str, Any]
+    ) -> dict[str, Any]:
+        """What ``info`` says of a choice at a joint row, besides where it is."""
+        position = self._player(known, look, at, places)
+        prediction = self._record(known, position, places["index"] if known.on_candidates else at)
+        info = prediction | {"level": look.level} | choice.record()
+        return info | {"refuted": look.refuted} if look.refuted else info
 
     def _look(self) -> Look:
         self._rows.enter_newest()
         credible = cast(Credible, self.judge).contenders(self)
         return self._told.look(self._rows, self.history, self.ledger.level, credible)
+
+    def _look_again(self, trial: Trial) -> Look:
+        """The look before a trial that was recorded."""
+        return self._look()
 
     def _on_offer(
         self, choices: Choices, look: Look, known: Bounds, wide: Tensor
@@ -321,7 +330,7 @@ class InsuredStrategy(BoundsStrategy):
             if decided is not None and decided[0] is trial.info:
                 _, look, choice = decided
             else:
-                look = self._look()
+                look = self._look_again(trial)
                 choice = Choice.recorded(trial.info, "info", self.terms, trial.id)
             told.watched.bounds = look.bounds
             self.ledger = self.ledger.at(trial.info["level"]).charged(choice, trial.id)

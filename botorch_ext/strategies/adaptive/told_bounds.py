@@ -16,7 +16,7 @@ from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
 from botorch_ext.strategies.adaptive.running_bounds import RunningBounds
 from botorch_ext.strategies.adaptive.watched_points import WatchedPoints
 from botorch_ext.strategies.events import Event, History
-from botorch_ext.widths import SelfNormalized
+from botorch_ext.widths import SelfNormalized, Width
 
 
 @dataclass(eq=False)
@@ -76,6 +76,12 @@ class ToldBounds:
         """
         told = self.told(rows, history)
         bounds = self.watched.bounds.tightened(*moments(told, self.watched.X), self.widths(told))
+        return self.judged(told, bounds, level, credible)
+
+    def judged(
+        self, told: Models, bounds: RunningBounds, level: int, credible: Tensor | None
+    ) -> Look:
+        """What bounds say of levels and models; arguments as for `look`."""
         refuted = bounds.refuted()  # (m, M)
         may = torch.ones_like(refuted[:, 0]) if credible is None else credible
         read = torch.cat([refuted, may.unsqueeze(-1)], dim=-1).tolist()  # the host waits
@@ -99,9 +105,9 @@ class ToldBounds:
         rows = [n + row if place is None else place for row, place in enumerate(places)]
         return look.bounds.joined(fresh).rows(torch.tensor(rows, device=joint.device))
 
-    def widths(self, told: Models) -> Tensor:
+    def widths(self, told: Models, width: Width | None = None) -> Tensor:
         """``m x M``: of each model at each level, enlarged by eps_j sqrt(n / lambda)."""
-        own = told.width(self.width, 1)
+        own = told.width(self.width if width is None else width, 1)
         root = (told.num_observations / told.noise_variance).sqrt()
         return torch.addcmul(own[:, None], root[:, None], own.new_tensor(self.levels))
 

@@ -16,7 +16,7 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.planning import POPULATION_SIZE, plan, plan_in_region
 from botorch_ext.regions.region import Population, Region
 from botorch_ext.search.box import ConfidenceBound
-from botorch_ext.widths import Width
+from botorch_ext.widths import ConfidenceModel, Width
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +52,10 @@ class Arena(Protocol):
         """Plans a round among survivors."""
         ...
 
+    def nothing(self, survivors: Any, seed: int) -> Choice:
+        """A plan without points."""
+        ...
+
     def points(self, choice: Choice) -> Tensor:
         """The planned points, ``t_r x d``."""
         ...
@@ -83,6 +87,9 @@ class FiniteArena(Immutable):
         rows = survivors[batch.indices].tolist()
         return Choice(rows, batch.std.tolist(), len(survivors) / len(self.candidates), 0.0)
 
+    def nothing(self, survivors: Tensor, seed: int) -> Choice:
+        return Choice([], [], len(survivors) / len(self.candidates), 0.0)
+
     def points(self, choice: Choice) -> Tensor:
         return self.candidates[choice.plan]
 
@@ -99,7 +106,7 @@ class FiniteArena(Immutable):
         candidates = self.candidates[survivors]
         posterior = FinitePosterior.from_model(model, candidates)
         posterior.add(X, Y)
-        w, offset = _evaluate(width, posterior)
+        w, offset = evaluated_at(width, posterior)
         half = w * posterior.std + offset
         lower = posterior.mean - half
         if known is None:
@@ -127,8 +134,12 @@ class BoxArena(Immutable):
         X, std = batch.X.tolist(), batch.std.tolist()
         return Choice(X, std, population.volume, population.volume_error)
 
+    def nothing(self, survivors: Region, seed: int) -> Choice:
+        population = self._population(survivors, seed)
+        return Choice([], [], population.volume, population.volume_error)
+
     def points(self, choice: Choice) -> Tensor:
-        return self.whole.like.new_tensor(choice.plan)
+        return self.whole.like.new_tensor(choice.plan).reshape(-1, self.whole.dim)
 
     def eliminate(
         self,
@@ -142,7 +153,7 @@ class BoxArena(Immutable):
     ) -> tuple[Bounds, Region]:
         posterior = deepcopy(model)
         posterior.add(X, Y)
-        w, offset = _evaluate(width, posterior)
+        w, offset = evaluated_at(width, posterior)
         if known is None:
             lower = ConfidenceBound(posterior, -w)
             population = self._population(survivors, seed).points
@@ -154,7 +165,8 @@ class BoxArena(Immutable):
         )
 
 
-def _evaluate(width: Width, posterior: FinitePosterior | KernelGP) -> tuple[float, float]:
+def evaluated_at(width: Width, posterior: ConfidenceModel) -> tuple[float, float]:
+    """The width and the offset of a posterior."""
     t = posterior.num_observations + 1
     return float(width(t, posterior)), float(width.offset(t, posterior))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import one_number
 from botorch_ext.delays import SeenDelays
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.exceptions import HorizonWarning
@@ -19,6 +21,7 @@ from botorch_ext.strategies.admission import probes_of
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.arenas import Choice, arena_of
+from botorch_ext.strategies.fixed_design.arrivals import Arrivals, More
 from botorch_ext.strategies.fixed_design.horizon import (
     ObservedMeans,
     require_left,
@@ -28,7 +31,9 @@ from botorch_ext.strategies.fixed_design.horizon import (
 from botorch_ext.strategies.fixed_design.records import check_opening
 from botorch_ext.strategies.fixed_design.round import Closing, Round
 from botorch_ext.widths import Width, as_width
-from botorch_ext.widths.base import check_delta
+from botorch_ext.widths.base import check_delta, require
+
+Closes = Literal["allowance", "arrival"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +55,13 @@ class PhasedElimination(Strategy):
     at the first ask after its last point was asked; what is told later is recorded and not used.
     The first trial of a round has the plan of the whole round in its ``info["opening"]``.
 
+    With ``closing="arrival"`` a round needs no allowance for delays: it closes at the first ask
+    after its plan at which what has arrived leaves no survivor a larger standard deviation than
+    ``kappa`` times what all of the plan would leave. Until then it goes on with its next
+    max-variance points (``info["more"]`` has those that are added), which count as the others do:
+    they depend on what has arrived, not on what it said. The last round, which the horizon would
+    cut, plans nothing: it plays the survivor with the highest mean of all told data.
+
     Source: Bogunovic and Krause 2021, algorithm 2; Li and Scarlett 2022 (BPE); Vakili et al. 2023,
     algorithm 1 (BPE-Delay).
 
@@ -63,6 +75,9 @@ class PhasedElimination(Strategy):
             where they are made for one.
         waits: Whether a round closes only when all its trials are told or abandoned. Otherwise it
             closes with what has arrived.
+        closing: "allowance": after as many trials as ``rounds`` say. "arrival": see above; only
+            without ``waits``, and with rounds that are not `DelayAware`.
+        kappa: At least 1, for ``closing="arrival"``.
         delta: Failure probability, for the delay allowance of ``rounds``.
         seed: Seeds every random choice.
 
@@ -84,6 +99,8 @@ class PhasedElimination(Strategy):
         horizon: int | None = None,
         *,
         waits: bool = True,
+        closing: Closes = "allowance",
+        kappa: float = 1.0,
         delta: float = 0.1,
         seed: int = 0,
     ) -> None:
@@ -94,6 +111,15 @@ class PhasedElimination(Strategy):
         horizon = rounds.agreed_horizon(horizon)
         if not isinstance(waits, bool):
             raise ValueError(f"waits must be True or False, got {waits!r}")
+        if closing not in ("allowance", "arrival"):
+            raise ValueError(f'closing must be "allowance" or "arrival", got {closing!r}')
+        if closing == "arrival" and (waits or isinstance(rounds, DelayAware)):
+            raise ValueError(
+                'closing must be "allowance" with rounds that wait, or that have an allowance, got '
+                f"{closing!r} with waits={waits} and {rounds!r}"
+            )
+        kappa = one_number(kappa, "kappa")
+        require(1 <= kappa < math.inf, "kappa", kappa, "at least 1 and finite")
         require_prior(model, domain)
         self._note_large_kernel(float(model.largest_variance(probes_of(domain, None, self.seed))))
         self._raise_warnings()
@@ -104,9 +130,14 @@ class PhasedElimination(Strategy):
         self.waits = waits
         self.delta = delta
         self.rounds: list[Round] = []
-        self._arena = arena_of(domain)
+        self.closing, self.kappa = closing, kappa
+        self._arrivals = Arrivals(domain, model, kappa) if closing == "arrival" else None
+        self._arena = self._arrivals.arena if self._arrivals else arena_of(domain)
         self._delays: dict[int, int] = {}
         self._opening: _Opening | None = None
+        self._more: More | None = None
+        # Of all told data, once the last round plays its mean.
+        self._told: Any = None
         first = self._length_of(1)
         if first > horizon:
             message = (
@@ -121,36 +152,15 @@ class PhasedElimination(Strategy):
         return self._means.model
 
     def report(self) -> dict[str, Any]:
+        noise = self.model.noise_variance
         return super().report() | {
             "horizon": self.horizon,
             "width": repr(self.width),
             "round_lengths": repr(self.round_lengths),
             "waits": self.waits,
-            "rounds": [self._describe(round) for round in self.rounds],
+            "closing": self.closing,
+            "rounds": [round.describe(self.history, noise) for round in self.rounds],
         }
-
-    def _describe(self, round: Round) -> dict[str, Any]:
-        std = self.model.noise_variance.new_tensor(round.choice.std)
-        summary: dict[str, Any] = {
-            "round": round.number,
-            "length": len(round.points),
-            "asked": min(len(self.history.trials) - round.first, len(round.points)),
-            "information_gain": float((std.square() / self.model.noise_variance).log1p().sum() / 2),
-            "volume": round.choice.volume,
-            "volume_standard_error": round.choice.volume_error,
-            "closed": round.closing is not None,
-        }
-        if isinstance(round.survivors, Tensor):
-            summary["num_candidates"] = len(round.survivors)
-        if round.closing is not None:
-            summary |= {
-                "arrived": len(round.closing.arrived),
-                "told_too_late": round.told_too_late(self.history),
-                "current_width": round.closing.width,
-                "offset": round.closing.offset,
-                "threshold": round.closing.threshold,
-            }
-        return summary
 
     # --- decisions --------------------------------------------------------------------------------
 
@@ -180,17 +190,41 @@ class PhasedElimination(Strategy):
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         step = len(self.history.trials)
         info: dict[str, Any] = {}
+        self._more = None
         if self._opens(step):
             self._opening = self._open(step)
             round = self._opening.round
             info["opening"] = self._opening.record
         else:
             round = self.rounds[-1]
+        if round.plays_mean:
+            return self._play_mean(round, step, info)
+        if step == round.ids.stop:
+            left, seed = self.horizon - step, self._seed_of(step)
+            self._more = self._arrivals.more(round, left, seed)  # pyright: ignore
+            info["more"] = self._more.record
+            round = self._more.added_to(round)
         return round.points[step - round.first].clone(), info | self._info(round, step)
 
     def _opens(self, step: int) -> bool:
         """Whether a round starts with this trial."""
-        return not self.rounds or step == self.rounds[-1].ids.stop
+        if not self._may_open(step):
+            return False
+        if self._arrivals is None or not self.rounds:
+            return True
+        round = self.rounds[-1]
+        places = [id - round.first for id in round.ids if id in self.history.values]
+        seed = self._seed_of(round.first)
+        return self._arrivals.suffice(round, places, round.num_asked(self.history), seed)
+
+    def _may_open(self, step: int) -> bool:
+        """Whether a round can start with this trial, by its number."""
+        if not self.rounds:
+            return True
+        round = self.rounds[-1]
+        if self._arrivals is None:
+            return step == round.ids.stop
+        return not round.plays_mean and step >= round.first + round.length
 
     def _info(self, round: Round, step: int) -> dict[str, Any]:
         k = step - round.first
@@ -200,14 +234,40 @@ class PhasedElimination(Strategy):
         return info
 
     def _open(self, step: int) -> _Opening:
-        number = len(self.rounds) + 1
-        length = min(self._length_of(number), self.horizon - step)
         closing, survivors = self._close(None)
-        choice = self._arena.choose(survivors, self.model, length, self._seed_of(step))
+        length, seed = self._length_at(step), self._seed_of(step)
+        if length:
+            choice = self._arena.choose(survivors, self.model, length, seed)
+        else:
+            choice = self._arena.nothing(survivors, seed)
         record: dict[str, Any] = vars(choice).copy()
         if closing is not None:
             record |= {"threshold": closing.threshold, "argmax": closing.argmax}
-        return _Opening(closing, self._make_round(step, survivors, choice), record)
+        round = self._make_round(step, survivors, choice)
+        if self._arrivals is not None and length:
+            round.promise = self._arrivals.promise(survivors, round.points, seed)
+            record["promise"] = round.promise
+        return _Opening(closing, round, record)
+
+    def _length_at(self, step: int) -> int:
+        """The length of a round that opens with this trial; 0 for one that plays the mean."""
+        number, left = len(self.rounds) + 1, self.horizon - step
+        length = self._length_of(number)
+        if self._arrivals is not None and number > 1 and left <= length:
+            return 0
+        return min(length, left)
+
+    @torch.no_grad()
+    def _play_mean(
+        self, round: Round, step: int, info: dict[str, Any]
+    ) -> tuple[Tensor, dict[str, Any]]:
+        arrivals: Any = self._arrivals
+        told = self._told
+        if told is None:
+            told = arrivals.posterior(*self.evaluated())
+        seeds = self._seed_of(step), self._seed_of(round.first)
+        x, place = arrivals.highest_mean(round.survivors, told, self._incumbents, seeds)
+        return x, info | {"round": round.number} | place
 
     def _recorded_opening(self, step: int, record: dict[str, Any]) -> _Opening:
         """What `_open` returned when the event was recorded, without choosing anything."""
@@ -223,7 +283,10 @@ class PhasedElimination(Strategy):
                 f"before, got {known}: {error}"
             ) from error
         choice = Choice(**{name: record[name] for name in Choice.__annotations__})
-        return _Opening(closing, self._make_round(step, survivors, choice), record)
+        round = self._make_round(step, survivors, choice)
+        if self._arrivals is not None and round.length:
+            round.promise = one_number(record.get("promise"), "promise")
+        return _Opening(closing, round, record)
 
     def _make_round(self, first: int, survivors: Tensor | Region, choice: Choice) -> Round:
         points = self._arena.points(choice)
@@ -250,25 +313,59 @@ class PhasedElimination(Strategy):
 
     def _check_event(self, event: Event) -> None:
         if isinstance(event, Asked):
+            if event.trial.id >= self.horizon:
+                allowed = f"less than the horizon of {self.horizon}"
+                raise ValueError(f"id must be {allowed}, got {event.trial.id}")
             opening = self._opening_of(event.trial)
             round = self.rounds[-1] if opening is None else opening.round
-            self._check_planned(event.trial, round)
+            if round.plays_mean:
+                self._arrivals.check_played(event.trial, round)  # pyright: ignore
+            else:
+                self._more = self._more_of(event.trial, round)
+                longer = round if self._more is None else self._more.added_to(round)
+                self._check_planned(event.trial, longer)
             self._opening = opening
+
+    def _more_of(self, trial: Trial, round: Round) -> More | None:
+        """What a trial adds to its round: decided just now, or recorded."""
+        adds = trial.id == round.ids.stop
+        if adds != ("more" in trial.info):
+            raise ValueError(
+                f"info of trial {trial.id} must have {'more' if adds else 'no more'} points of its "
+                f"round, got {list(trial.info)}"
+            )
+        if not adds:
+            return None
+        if self._more is not None and self._more.record is trial.info["more"]:
+            return self._more
+        left = self.horizon - trial.id
+        return self._arrivals.recorded_more(trial, round, left)  # pyright: ignore
 
     def _absorb(self, event: Event) -> None:
         match event:
-            case Asked():
+            case Asked(trial):
                 if self._opening is not None:
                     if self.rounds:
-                        self.rounds[-1].closing = self._opening.closing
+                        self.rounds[-1].end(self._opening.closing, trial.id)
                     self.rounds.append(self._opening.round)
-                self._opening = None
-            case Told(id):
+                if self._more is not None:
+                    self.rounds[-1] = self._more.added_to(self.rounds[-1])
+                self._opening = self._more = None
+                if self.rounds[-1].plays_mean:
+                    self.rounds[-1].add(trial.x)
+                    if self._told is None:
+                        self._told = self._arrivals.posterior(*self.evaluated())  # pyright: ignore
+            case Told(id, value):
                 self._delays[id] = len(self.history.trials) - id - 1
+                if self._told is not None:
+                    x = self.history.trials[id].x
+                    self._told.add(x.unsqueeze(0), x.new_tensor([value]))
 
     def _opening_of(self, trial: Trial) -> _Opening | None:
         """What a trial opens: decided just now, or recorded; None within a round."""
-        opens = self._opens(trial.id)
+        opens = self._may_open(trial.id)
+        if opens and self._arrivals is not None and self.rounds:
+            opens = "opening" in trial.info
         if opens != ("opening" in trial.info):
             raise ValueError(
                 f"info of trial {trial.id} must have "
@@ -296,18 +393,16 @@ class PhasedElimination(Strategy):
 
     def _check_opening(self, step: int, record: Any) -> None:
         """A ValueError unless a round can start with this trial and this record."""
-        if step >= self.horizon:
-            raise ValueError(f"id must be less than the horizon of {self.horizon}, got {step}")
         if self.waits and (missing := self._missing()):
             raise ValueError(
                 f"opening of trial {step} must come after the round before, of which these pend: "
                 f"{missing}"
             )
-        lengths, most = self.round_lengths, self.horizon - step
+        lengths, most = self.round_lengths, self._length_at(step)
         # What was learnt from delays may differ in the last digits elsewhere.
         learns = isinstance(lengths, DelayAware) and lengths.allowance.learns
-        if not learns:
-            most = min(self._length_of(len(self.rounds) + 1), most)
+        if learns:
+            most = self.horizon - step
         arrived = None
         if self.rounds:
             arrived = any(id in self.history.values for id in self.rounds[-1].ids)

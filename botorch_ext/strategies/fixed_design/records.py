@@ -31,7 +31,7 @@ def check_opening(
         raise ValueError(f"{name} must be a dict with {sorted(required)}, got {got}")
     _check_plan(record["plan"], name, domain, least, most)
     std, length = record["std"], len(record["plan"])
-    if not _are_numbers(std, length) or min(std) < 0:
+    if not _are_numbers(std, length) or min(std, default=0) < 0:
         got = reprlib.repr(std)
         raise ValueError(f"std in the {name} must be {length} numbers, at least 0, got {got}")
     for key in ("volume", "volume_error"):
@@ -39,6 +39,18 @@ def check_opening(
             raise ValueError(f"{key} in the {name} must be a number, got {record[key]!r}")
     if arrived is not None:
         _check_closing(record["threshold"], record["argmax"], name, domain, arrived)
+
+
+def check_cut(record: Any, name: str, domain: Domain) -> None:
+    """A ValueError unless a record has a threshold, its argmax, a certificate and a volume."""
+    numbers = ("threshold", "certificate", "volume", "volume_error")
+    if not isinstance(record, dict) or not {"argmax", *numbers} <= record.keys():
+        got = list(record) if isinstance(record, dict) else record
+        raise ValueError(f"{name} must be a dict with {sorted(('argmax', *numbers))}, got {got}")
+    for key in numbers[1:]:
+        if not _are_numbers([record[key]], 1) or record[key] < 0:
+            raise ValueError(f"{key} in the {name} must be at least 0, got {record[key]!r}")
+    _check_closing(record["threshold"], record["argmax"], name, domain, True)
 
 
 def check_kept(record: Any, name: str) -> None:
@@ -70,7 +82,7 @@ def _check_plan(planned: Any, name: str, domain: Domain, least: int, most: int) 
         wrong = [row for row in planned if type(row) is not int or not 0 <= row < N]
         if wrong:
             raise ValueError(f"plan in the {name} must be rows of {N} points, got {wrong[0]!r}")
-    else:
+    elif planned:
         domain.require_contains(planned, f"plan in the {name}")
 
 

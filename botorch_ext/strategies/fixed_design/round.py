@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import torch
 from torch import Tensor
 
 from botorch_ext.regions.region import Region
@@ -42,6 +44,9 @@ class Round:
         choice: Its plan.
         points: ``t_r x d``, the planned points.
         closing: What it ended with; None while it is open.
+        promise: The largest standard deviation that the plan leaves, where the round closes once
+            what has arrived leaves no more; None elsewhere.
+        length: The points of the plan without those that were added while waiting for it.
     """
 
     number: int
@@ -50,11 +55,36 @@ class Round:
     choice: Choice
     points: Tensor
     closing: Closing | None = None
+    promise: float | None = None
+    length: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.length = len(self.points)
 
     @property
     def ids(self) -> range:
         """The ids of its trials, those still to be asked included."""
         return range(self.first, self.first + len(self.points))
+
+    @property
+    def plays_mean(self) -> bool:
+        """Whether it is the last one of a strategy whose rounds close by arrival: it plans nothing,
+        and its points are those it has asked."""
+        return not self.length
+
+    def num_asked(self, history: History) -> int:
+        """How many of its points were asked."""
+        return min(len(history.trials) - self.first, len(self.points))
+
+    def add(self, x: Tensor) -> None:
+        """One more point, ``d``, that was asked without a plan."""
+        self.points = torch.cat([self.points, x.unsqueeze(0)])
+
+    def end(self, closing: Closing | None, stop: int) -> None:
+        """Closes it; what was planned from the trial ``stop`` on and never asked is forgotten."""
+        asked, choice = stop - self.first, self.choice
+        self.choice = replace(choice, plan=choice.plan[:asked], std=choice.std[:asked])
+        self.points, self.closing = self.points[:asked], closing
 
     def told_too_late(self, history: History) -> list[int]:
         """The trials that were told after the round had closed."""
@@ -62,3 +92,27 @@ class Round:
             return []
         arrived = set(self.closing.arrived)
         return [id for id in self.ids if id in history.values and id not in arrived]
+
+    def describe(self, history: History, noise_variance: Tensor) -> dict[str, Any]:
+        """What a report says of it, in plain numbers."""
+        std = noise_variance.new_tensor(self.choice.std)
+        summary: dict[str, Any] = {
+            "round": self.number,
+            "length": len(self.points),
+            "asked": self.num_asked(history),
+            "information_gain": float((std.square() / noise_variance).log1p().sum() / 2),
+            "volume": self.choice.volume,
+            "volume_standard_error": self.choice.volume_error,
+            "closed": self.closing is not None,
+        }
+        if isinstance(self.survivors, Tensor):
+            summary["num_candidates"] = len(self.survivors)
+        if self.closing is not None:
+            summary |= {
+                "arrived": len(self.closing.arrived),
+                "told_too_late": self.told_too_late(history),
+                "current_width": self.closing.width,
+                "offset": self.closing.offset,
+                "threshold": self.closing.threshold,
+            }
+        return summary

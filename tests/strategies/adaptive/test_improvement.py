@@ -7,12 +7,14 @@ import torch
 from torch.testing import assert_close
 
 import botorch_ext as bx
+from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.strategies import Asked
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Trial
+from tests.oracles.particles import model_of, standardised
 
 BOX = bx.Box([[2.0, -3.0], [5.0, -1.0]])
 FEW = Particles(8)
@@ -81,32 +83,21 @@ def dense_log_improvement(strategy, first, points, pending, box=BOX):
     X, Y = strategy.evaluated()
     U, V = (box.to_unit(Z) for Z in (torch.cat([X, pending]), points))
     n, r = len(X), len(X) + len(pending)
-    y = (Y - Y.mean()) / Y.std(correction=0)
-    best = y.topk(math.ceil(len(y) * 2 / 3)).values
-    unit = (y.max() - best).square().mean().sqrt()
-    excess = (y.max() - y) / unit - 4
-    y = torch.where(excess > 0, y.max() - unit * (4 + 0.3 * excess.clamp_min(0).log1p()), y)
-    y = (y - y.mean()) / y.std(correction=0)
+    y, _, _ = standardised(Y)
     particles = torch.tensor(first.info["particles"]["parameters"], dtype=torch.float64)
     generator = torch.Generator().manual_seed(strategy._seed_of(first.id + len(pending)))
     normals = torch.randn(len(particles), 2, r, 4, generator=generator, dtype=torch.float64)
     normal, total, num = torch.distributions.Normal(0.0, 1.0), torch.zeros(len(points)), 0
-    for (*lengthscales, noise, odds), (own, of_noise) in zip(particles, normals, strict=True):
-        share, scale = odds.sigmoid(), torch.stack(lengthscales).exp()
-
-        def kernel(A, B, share=share, scale=scale):
-            r = torch.cdist(A / scale, B / scale)
-            s = math.sqrt(5) * r
-            return share * (-0.5 * r**2).exp() + (1 - share) * (1 + s + s**2 / 3) * (-s).exp()
-
+    for particle, (own, of_noise) in zip(particles, normals, strict=True):
+        kernel, noise = model_of(particle)
         K = kernel(U, U) + 1e-8 * torch.eye(r)
-        noisy = (kernel(U, U) + noise.exp() * torch.eye(r))[:n, :n].inverse()
+        noisy = (kernel(U, U) + noise * torch.eye(r))[:n, :n].inverse()
         y_residual = y - (noisy @ y).sum() / noisy.sum()
         for sign in (1, -1):
             for draw in range(own.shape[1]):
                 # A draw from the prior, moved to what the data say.
                 f = torch.linalg.cholesky(K) @ own[:, draw] * sign
-                seen = f[:n] + sign * (noise.exp() - 1e-8).sqrt() * of_noise[:n, draw]
+                seen = f[:n] + sign * (noise - 1e-8).sqrt() * of_noise[:n, draw]
                 f = f + K[:, :n] @ noisy @ (y_residual - seen)
                 k = torch.linalg.solve(K, kernel(U, V))
                 std = (1 - (k * kernel(U, V)).sum(dim=0)).sqrt()
@@ -248,6 +239,17 @@ def test_it_can_be_asked_before_anything_is_told(num_pending):
         assert torch.pdist(BOX.to_unit(X)).min() > 0.2
     of_set = bx.algorithms.integrated_ei(bx.FiniteSet(BOX.sample(30, 0)), FEW, num_initial=0)
     assert len({of_set.ask().info["index"] for _ in range(4)}) == 4
+
+
+@pytest.mark.parametrize("space", [BOX, 3, bx.FiniteSet([[0.0], [1.0], [2.0]]), ContextSpace()])
+def test_in_contexts_it_can_be_asked_and_read_before_anything_is_told(space):
+    context = {3: [0.1, 0.2, 0.3], BOX: [2.5, -2.0]}.get(space, [1.0])
+    strategy = bx.algorithms.integrated_ei(BOX, FEW, num_initial=1, context_domain=space)
+    assert strategy.report()["num_particles"] == 8
+    X = torch.stack([strategy.ask(context=context).x for _ in range(3)])
+    assert torch.pdist(BOX.to_unit(X)).min() > 0.1
+    strategy.tell(1, 0.3)
+    assert BOX.contains(strategy.ask(context=context).x).all()
 
 
 def test_failures_told_as_very_low_values_hide_nothing():

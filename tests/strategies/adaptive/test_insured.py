@@ -75,6 +75,7 @@ def run(strategy, oracle, f, steps, sigma, delay, offers=None, contexts=None, se
             )
         trial = strategy.ask(actions=actions, context=context)
         late = [row for _, _, row in pending]
+        oracle.hint = trial.info.get("plan", {}).get("plan", [])
         expected = oracle.ask(t, late, offered)
         info = trial.info
         row = first + info["index"]
@@ -94,13 +95,14 @@ def run(strategy, oracle, f, steps, sigma, delay, offers=None, contexts=None, se
         kinds[-1] += "." if info.get("purse") == "small" else ""
         levels.append(info["level"])
         wait = int(torch.randint(0, delay + 1, (), generator=g)) if delay else 0
+        oracle.asked(info["kind"], trial.id)
         pending.append((t + wait, trial.id, row))
         for entry in [entry for entry in pending if entry[0] <= t]:
             pending.remove(entry)
             noise = float(torch.randn((), generator=g, dtype=torch.float64)) * sigma
             value = float(f[entry[2]]) + noise
             strategy.tell(entry[1], value)
-            oracle.tell(entry[2], value)
+            oracle.tell(entry[2], value, entry[1])
     return kinds, levels
 
 
@@ -145,9 +147,9 @@ def test_the_same_with_changing_actions_and_an_index_of_its_own(case, delay):
 
 
 @pytest.mark.parametrize("delay", [0, 4])
-@pytest.mark.parametrize("credibility", [None, 0.5])
+@pytest.mark.parametrize(("credibility", "width"), [(None, None), (0.5, None), (None, 30.0)])
 @pytest.mark.parametrize("case", ["right", "rough"])
-def test_the_same_with_several_models_inside_what_they_leave(case, credibility, delay):
+def test_the_same_with_several_models_inside_what_they_leave(case, credibility, width, delay):
     (X, f, _), ridge, sigma = CASES[case]
     kernels = [rbf(lengthscale) for lengthscale in (0.6, 0.2, 0.05)]
     strategy = algorithms.safe_ucb(
@@ -156,14 +158,48 @@ def test_the_same_with_several_models_inside_what_they_leave(case, credibility, 
         rkhs_bound=B,
         noise_std=sigma,
         credibility=credibility,
+        width=width,
         terms=EAGER,
     )
     models = [Model(kernel(X, X).to_dense().detach(), ridge) for kernel in kernels]
-    oracle = Insured(models, B, sigma, DELTA, restricted=True, credibility=credibility)
+    oracle = Insured(models, B, sigma, DELTA, width, restricted=True, credibility=credibility)
     oracle.c |= {name: value for name, value in vars(EAGER).items() if name in oracle.c}
     run(strategy, oracle, f, 50, sigma, delay)
     played = {trial.info["model"] for trial in strategy.history.trials}
     assert len(played) > 1
+
+
+@pytest.mark.parametrize("delay", [0, 4])
+@pytest.mark.parametrize("eps", [0.0, 0.2])
+def test_the_same_with_certificates(eps, delay):
+    ridge, sigma, width = 0.05, 0.02, 0.1  # an index that hardly looks around
+    horizon = 200
+    X, f, _ = bent_line(eps=eps)
+    kernels = [rbf(0.3), rbf(0.15)]
+    strategy = algorithms.safe_ucb(
+        FiniteSet(X),
+        CandidateModels(kernels, ridge),
+        rkhs_bound=B,
+        noise_std=sigma,
+        horizon=horizon,
+        certificates=True,
+        width=width,
+        terms=EAGER,
+    )
+    models = [Model(kernel(X, X).to_dense().detach(), ridge) for kernel in kernels]
+    oracle = Insured(models, B, sigma, DELTA, width, restricted=True, horizon=horizon)
+    oracle.c |= {name: value for name, value in vars(EAGER).items() if name in oracle.c}
+    kinds, _ = run(strategy, oracle, f, horizon, sigma, delay)
+    infos = [trial.info for trial in strategy.history.trials]
+    if not eps:
+        assert kinds.count("block") >= 2
+        assert sum("closed" in info for info in infos) >= 1
+    best = float(f.max())
+    for info in infos:
+        promise = info["cost"] if info["kind"] == "block" else info["certificate"]
+        if info["kind"] in ("exploit", "block") and strategy.levels[info["level"]] >= eps:
+            assert best - float(f[info["index"]]) <= promise + 1e-9
+    assert strategy.report()["certificates"] == [info["certificate"] for info in infos]
 
 
 @pytest.mark.parametrize("delay", [0, 4])
@@ -272,7 +308,7 @@ def seen(suspect=1, average=0.9, count=4.0):
 
 
 @pytest.mark.parametrize(
-    "repeats, level, average, is_repeated",
+    ("repeats", "level", "average", "is_repeated"),
     [(2, 0, 0.9, True), (3, 0, 0.9, False), (2, 6, 0.9, False), (2, 0, 0.54, False)],
 )
 def test_a_suspect_is_followed_up_so_often_below_the_last_level(

@@ -117,6 +117,9 @@ METHODS = {
         max_information_gain=5.0,
     ),
     "integrated_ei": lambda box, **options: algorithms.integrated_ei(box, **options),
+    "credible_ucb, particles": lambda box, **options: algorithms.credible_ucb(
+        box, bx.Particles(8), **options
+    ),
     "random": lambda box, **options: strategies.RandomSearch(box, **options),
 }
 

@@ -1,0 +1,74 @@
+"""Particles: the highest upper confidence bound of GPs that each have their own hyperparameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from botorch_ext.chunks import points_at_once
+from botorch_ext.models.kernel_gp import KernelGP
+
+# Of temporary tensors on the CPU, whose caches hold as many.
+_MOST_ENTRIES = 2**19
+
+
+class HighestOfParticles:
+    """max over m models of mean + width * std, with gradients in closed form.
+
+    Args:
+        model: A `KernelGP` with one batch dimension of m models, of features, with zero mean and a
+            kernel that has gradients in closed form.
+        constants: ``m``, what to add to the means.
+        width: The multiplier of the standard deviation.
+        inputs: From ``n x d`` points to features, `botorch_ext.hyperparameters.inputs.Inputs`.
+        context: ``d_z``, or None.
+    """
+
+    def __init__(
+        self,
+        model: KernelGP,
+        constants: Tensor,
+        width: float,
+        inputs: Any,
+        context: Tensor | None = None,
+    ) -> None:
+        self._model, self._constants, self._width = model, constants.unsqueeze(-1), width
+        self._inputs, self._context = inputs, context
+
+    @property
+    def is_recordable(self) -> bool:
+        """Whether it can be a part of a CUDA graph."""
+        return self._model.is_recordable and self._inputs.is_recordable
+
+    def value(self, X: Tensor) -> Tensor:
+        """``n x d`` to ``n``."""
+        entries = len(self._constants) * max(self._model.num_observations, 1)
+        chunks = X.split(points_at_once(X, _MOST_ENTRIES // entries, entries))
+        return torch.cat([self._value(chunk) for chunk in chunks])
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """``n x d`` to ``n`` values and ``n x d`` gradients."""
+        F = self._inputs.at(X, self._context)
+        mean, std, by_mean, by_std = self._model.mean_std_and_gradients(F)
+        value, which = (mean + self._constants + self._width * std).max(dim=0)
+        gradient = torch.add(by_mean, by_std, alpha=self._width)
+        rows = torch.arange(len(X), device=X.device)
+        return value, self._inputs.pullback(X, gradient[which, rows])
+
+    @torch.no_grad()
+    def best_at(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The model with the highest bound at ``n x d`` points, of equal ones the first, and its
+        mean and standard deviation, ``n`` each."""
+        mean, std = self._moments(X)
+        which = (mean + self._width * std).argmax(dim=0, keepdim=True)
+        return which[0], mean.gather(0, which)[0], std.gather(0, which)[0]
+
+    def _value(self, X: Tensor) -> Tensor:
+        mean, std = self._moments(X)
+        return (mean + self._width * std).amax(dim=0)
+
+    def _moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        mean, std = self._model.mean_and_std(self._inputs.at(X, self._context))
+        return mean + self._constants, std

@@ -1,0 +1,149 @@
+"""Arrivals: rounds that close on what has arrived of their plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains import Domain
+from botorch_ext.immutable import Immutable
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.regions.region import Region
+from botorch_ext.strategies.events import Trial
+from botorch_ext.strategies.fixed_design.arenas import Choice
+from botorch_ext.strategies.fixed_design.certified_arenas import certified_arena_of
+from botorch_ext.strategies.fixed_design.records import check_opening
+from botorch_ext.strategies.fixed_design.round import Round
+
+# Of a plan, what is added at once to a round that waits: of max-variance points any number may be
+# planned ahead.
+_ADDED = 4
+
+
+@dataclass(frozen=True, eq=False)
+class More:
+    """Points that are added to a round that waits for its observations.
+
+    Args:
+        choice: Their plan.
+        points: ``m x d``.
+        record: What the event must hold so that replaying it chooses nothing.
+    """
+
+    choice: Choice
+    points: Tensor
+    record: dict[str, Any]
+
+    def added_to(self, round: Round) -> Round:
+        """A copy of the round that goes on with them."""
+        longer, choice = copy(round), round.choice
+        plan, std = choice.plan + self.choice.plan, choice.std + self.choice.std
+        longer.choice = replace(choice, plan=plan, std=std)
+        longer.points = torch.cat([round.points, self.points])
+        return longer
+
+
+class Arrivals(Immutable):
+    """When a round closes by arrival, and what it asks until then.
+
+    Args:
+        domain: Where to maximise.
+        model: Kernel and noise variance, without data.
+        kappa: At least 1: a round closes when the largest standard deviation among survivors, given
+            what has arrived, is at most kappa times what it would be given all of the plan.
+    """
+
+    def __init__(self, domain: Domain, model: KernelGP, kappa: float) -> None:
+        self.domain, self.model, self.kappa = domain, model, kappa
+        self.arena = certified_arena_of(domain)
+
+    def promise(self, survivors: Tensor | Region, points: Tensor, seed: int) -> float:
+        """The largest standard deviation among survivors given ``m x d`` points."""
+        belief = self.arena.belief(self._given(points))
+        return self.arena.largest_std(survivors, belief, seed)
+
+    def suffice(self, round: Round, arrived: list[int], asked: int, seed: int) -> bool:
+        """Whether what has arrived of the points that a round has asked is enough.
+
+        Args:
+            round: With a promise.
+            arrived: The places of what has arrived among its points.
+            asked: How many points it has asked.
+            seed: Of the points that a region is searched by.
+        """
+        if arrived == list(range(asked)):
+            return True  # whatever rounding says
+        most, model = self.kappa * (round.promise or 0.0), self._given(round.points[arrived])
+        missing = sorted(set(range(asked)) - set(arrived))
+        # Survivors, and the least known of them: mostly they decide.
+        if float(model.mean_and_std(round.points[missing])[1].max()) > most:
+            return False
+        belief = self.arena.belief(model)
+        return self.arena.largest_std(round.survivors, belief, seed) <= most
+
+    def more(self, round: Round, left: int, seed: int) -> More:
+        """The next max-variance points of a round that waits, with so many trials left."""
+        given, count = self._given(round.points), _num_more(round, left)
+        return self._more(self.arena.choose(round.survivors, given, count, seed))
+
+    def recorded_more(self, trial: Trial, round: Round, left: int) -> More:
+        """What `more` returned when the trial was recorded, without choosing anything; a ValueError
+        where it can not be that."""
+        record, count = trial.info["more"], _num_more(round, left)
+        check_opening(record, f"more of trial {trial.id}", self.domain, count, count, None)
+        choice = Choice(**{name: record[name] for name in Choice.__annotations__})
+        return self._more(choice)
+
+    def _more(self, choice: Choice) -> More:
+        return More(choice, self.arena.points(choice), vars(choice).copy())
+
+    def posterior(self, X: Tensor, Y: Tensor) -> Any:
+        """Of all told data."""
+        posterior = self.arena.posterior(self.model)
+        if len(X):
+            posterior.add(X, Y)
+        return posterior
+
+    def highest_mean(
+        self,
+        survivors: Tensor | Region,
+        posterior: Any,
+        incumbents: Callable[[], Tensor],
+        seeds: tuple[int, int],
+    ) -> tuple[Tensor, dict[str, int]]:
+        """The survivor with the highest posterior mean, and what a trial records of its place.
+
+        Args:
+            survivors: Who.
+            posterior: Of all told data.
+            incumbents: Gives points that are looked at too.
+            seeds: Of the step, and of the points that a region is searched by.
+        """
+        return self.arena.highest(survivors, posterior, 0.0, incumbents, seeds)
+
+    def check_played(self, trial: Trial, round: Round) -> None:
+        """A ValueError unless this can be the survivor with the highest mean."""
+        place = self.arena.place(round.survivors, trial.x.unsqueeze(0))
+        if place is None:
+            raise ValueError(
+                f"x of trial {trial.id} must lie in the region, got {trial.x.tolist()}"
+            )
+        expected = {"round": round.number} | place
+        recorded = {name: trial.info.get(name) for name in expected}
+        if recorded != expected:
+            raise ValueError(f"info of trial {trial.id} must have {expected}, got {recorded}")
+
+    def _given(self, points: Tensor) -> KernelGP:
+        model = self.model.fork()
+        if len(points):
+            model.add(points, None)
+        return model
+
+
+def _num_more(round: Round, left: int) -> int:
+    return min(-(-round.length // _ADDED), left)

@@ -1,0 +1,301 @@
+"""Certified elimination: any rule that stays where a certificate says, and blocks that renew it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from botorch_ext.checks import one_number, whole_number
+from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.regions.region import Region
+from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
+from botorch_ext.strategies.admission import probes_of
+from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.events import Asked, Event, Told, Trial
+from botorch_ext.strategies.fixed_design.arenas import evaluated_at
+from botorch_ext.strategies.fixed_design.certified_rounds import Buy, CertifiedRounds, Move, Seen
+from botorch_ext.strategies.fixed_design.horizon import require_left, require_prior
+from botorch_ext.strategies.fixed_design.progress import Progress, Schedule, plain_certificate
+from botorch_ext.widths import Width, as_width
+from botorch_ext.widths.base import check_rkhs_bound, require
+
+#: A rule of the user's: from the posterior of the told data, the region (on a finite set a
+#: `FiniteSet` of the survivors), the ``p x d`` pending points and a seed to a point of the region.
+FreeRule = Callable[[KernelGP, FiniteSet | Region, Tensor, int], Any]
+Free = Literal["gp_bucb"] | FreeRule
+
+
+class CertifiedElimination(Strategy):
+    """Steps of any rule inside a region whose points all have a certified regret; a share of each
+    round buys a block of max-variance points, whose observations alone renew the certificate.
+
+    A round closes when what has arrived of its block has nearly the standard deviation that its
+    plan promised: nothing needs to be known of the delays, and nothing waits. Between blocks, the
+    bounds of all told data certify and eliminate too. ``info`` of a trial has ``phase``: "free",
+    "block", "wait" (a free step while a block is out) or "rest" (one after a block that would not
+    have been useful); ``round``; and ``certificate``: no point of the region has more regret at
+    that time; None while nothing is known. ``closing``, ``cut`` and ``plan`` are there where they
+    were decided before the step.
+
+    A trial of a block that is abandoned never arrives: where the others do not suffice, as many
+    points as the block had are bought once the wait has lasted for the length of the round.
+    The round that the horizon cuts has no block.
+
+    With probability at least 1 - delta the maximiser of a finite set is never eliminated and no
+    asked point has more regret than the certificate of its time, whatever the delays and the free
+    rule, where both widths hold with delta/2, noise is independent and delays do not depend on it.
+    On a box what is largest in the region is found by search.
+
+    Args:
+        domain: Where to maximise. On a box the survivors are a `Region`, never a grid.
+        model: A `KernelGP` without data and prior mean: kernel and noise variance.
+        horizon: T, the number of trials. The rounds share what ``num_initial`` leaves.
+        block_width: The width of the bounds of a block, for designs that do not depend on
+            observations.
+        told_width: The width of the bounds of all told data.
+        free_width: The width of GP-BUCB in the free steps.
+        rkhs_bound: B: all bounds are clipped to [-B, B]. None: they are not.
+        share: The share of the steps that are bought, in (0, 1].
+        kappa: At least 1: a round closes when the largest standard deviation is at most kappa times
+            the promised one.
+        buy: "useful": only where the certificate may become half of what it is; or "always".
+        free: "gp_bucb", or a function of a `KernelGP` with the told data, the region (on a finite
+            set a `FiniteSet` of the survivors), the ``p x d`` pending points and a seed, which
+            returns a point of the region.
+        seed: Seeds every random choice.
+        initial: ``(X, Y)`` the user already has; for the bounds of all told data.
+        num_initial: Points asked first, which may lie anywhere.
+
+    Raises:
+        ValueError: An impossible argument, no trial left by ``num_initial``, a model that has data,
+            a prior mean, batch dimensions or transforms, or another dtype or device than the
+            domain.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        model: KernelGP,
+        horizon: int,
+        block_width: Width | float,
+        told_width: Width | float,
+        free_width: Width | float = 2.0,
+        *,
+        rkhs_bound: float | None = None,
+        share: float = 1 / 8,
+        kappa: float = 1.0,
+        buy: Buy = "useful",
+        free: Free = "gp_bucb",
+        seed: int = 0,
+        initial: tuple[Tensor, Tensor] | None = None,
+        num_initial: int = 0,
+    ) -> None:
+        super().__init__(domain, seed, initial, num_initial)
+        self.horizon = whole_number(horizon, "horizon", least=1)
+        if num_initial >= self.horizon:
+            raise ValueError(
+                f"num_initial must be less than the horizon of {horizon}, got {num_initial}"
+            )
+        self.share, self.kappa = one_number(share, "share"), one_number(kappa, "kappa")
+        require(0 < self.share <= 1, "share", self.share, "in (0, 1]")
+        require(1 <= self.kappa < math.inf, "kappa", self.kappa, "at least 1 and finite")
+        if buy not in ("useful", "always"):
+            raise ValueError(f'buy must be "useful" or "always", got {buy!r}')
+        if free != "gp_bucb" and not callable(free):
+            raise ValueError(f'free must be "gp_bucb" or a function, got {free!r}')
+        if rkhs_bound is not None:
+            check_rkhs_bound(rkhs_bound)
+        require_prior(model, domain)
+        if model.mean is not None:
+            raise ValueError("model must have no prior mean")
+        self._note_large_kernel(float(model.largest_variance(probes_of(domain, None, self.seed))))
+        self._raise_warnings()
+        self.model = model
+        self.block_width, self.told_width = as_width(block_width), as_width(told_width)
+        self.free_width, self.rkhs_bound = as_width(free_width), rkhs_bound
+        self.buy, self.free = buy, free
+        self.schedule = Schedule(self.horizon - num_initial, self.share)
+        self.certificates: list[dict[str, Any]] = []
+        self._rounds = CertifiedRounds(
+            domain,
+            model,
+            self.horizon,
+            self.schedule,
+            (self.block_width, self.told_width),
+            rkhs_bound,
+            self.kappa,
+            buy,
+        )
+        self._arena = self._rounds.arena
+        limit = math.inf if rkhs_bound is None else 2 * rkhs_bound
+        self._progress = Progress(self._arena.whole, limit)
+        posterior = self._arena.posterior(model)
+        if self.initial is not None:
+            posterior.add(*self.initial)
+        self._rows: PendingRows[Any] = PendingRows(posterior, PendingPolicy("hallucinate"))
+        # Of the blocks of this round, those of their points that are told.
+        self._arrived = model.fork()
+        self._move: Move | None = None
+
+    # --- what is known ----------------------------------------------------------------------------
+
+    @property
+    def survivors(self) -> Tensor | Region:
+        """Where may be asked: ascending rows of the finite set, or the region."""
+        return self._progress.survivors
+
+    @property
+    def certificate(self) -> float:
+        """The most regret that any survivor has; infinite while nothing is known."""
+        return self._progress.certificate
+
+    @property
+    def posterior(self) -> Any:
+        """What the free steps look at: the told data, and pending trials in the deviations alone.
+        A `FinitePosterior` or a `KernelGP`."""
+        return self._rows.current().posterior
+
+    def report(self) -> dict[str, Any]:
+        phases = Counter(trial.info.get("phase") for trial in self.history.trials)
+        phases.pop(None, None)
+        return super().report() | {
+            "horizon": self.horizon,
+            "block_width": repr(self.block_width),
+            "told_width": repr(self.told_width),
+            "free_width": repr(self.free_width),
+            "round": self._progress.round,
+            "phases": dict(phases),
+            "certificate": plain_certificate(self.certificate),
+            "certificates": [dict(entry) for entry in self.certificates],
+        }
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def require_askable(self, num_trials: int, choices: Choices) -> None:
+        require_left(num_trials, len(self.history.trials), self.horizon)
+
+    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
+        self._move = move = self._moved(None)
+        progress, step = move.progress, len(self.history.trials)
+        if progress.phase == "block":
+            x = progress.planned[len(progress.bought)].clone()  # pyright: ignore
+        else:
+            x, place = self._freely(progress, self._seed_of(step))
+            move.info.update(place)
+        return x, move.info
+
+    @torch.no_grad()
+    def _freely(self, progress: Progress, seed: int) -> tuple[Tensor, dict[str, int]]:
+        posterior, survivors = self._rows.posterior, progress.survivors
+        if not callable(self.free):
+            width = evaluated_at(self.free_width, posterior)[0]
+            seeds = seed, self._rounds.population_seed(progress, self._seen())
+            return self._arena.highest(survivors, posterior, width, self._incumbents, seeds)
+        told = self.model.fork()
+        X, Y = self.evaluated()
+        if len(X):
+            told.add(X, Y)
+        like = self.domain.like
+        pending = [self.history.trials[id].x for id in self.pending]
+        points = torch.stack(pending) if pending else like.new_zeros(0, like.shape[-1])
+        answer = self.free(told, self._arena.region(survivors), points, seed)
+        place = None
+        try:
+            x = self.domain.require_contains(answer)
+            place = self._arena.place(survivors, x) if len(x) == 1 else None
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"free must return a point of the region, got {answer!r}") from error
+        if place is None:
+            raise ValueError(f"free must return a point of the region, got {answer!r}")
+        return x[0].clone(), place
+
+    def _moved(self, recorded: dict[str, Any] | None) -> Move:
+        """What the next step begins with."""
+        self._rows.enter_newest()
+        return self._rounds.moved(self._progress, self._seen(), recorded)
+
+    def _seen(self) -> Seen:
+        return Seen(
+            len(self.history.trials),
+            self.pending,
+            self._rows.posterior,
+            self._arrived,
+            lambda: self.evaluated()[0],
+            self._seed_of,
+        )
+
+    # --- the fold ---------------------------------------------------------------------------------
+
+    def _check_event(self, event: Event) -> None:
+        if not isinstance(event, Asked):
+            return
+        trial = event.trial
+        if trial.id >= self.horizon:
+            raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
+        if trial.id < len(self._initial_points):
+            self._move = None
+        elif self._move is None or self._move.info is not trial.info:
+            self._move = self._recorded(trial)
+
+    def _recorded(self, trial: Trial) -> Move:
+        """The move of a recorded trial, or a ValueError where it is none that comes now."""
+        info, name = trial.info, f"info of trial {trial.id}"
+        try:
+            move = self._moved(info)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{name} must have what was decided, got {list(info)}") from error
+        progress = move.progress
+        expected = dict(move.info)
+        if progress.phase == "block":
+            planned = progress.planned[len(progress.bought)]  # pyright: ignore
+            if not torch.equal(trial.x, planned):
+                raise ValueError(
+                    f"x of trial {trial.id} must be the planned {planned.tolist()}, got "
+                    f"{trial.x.tolist()}"
+                )
+        else:
+            place = self._arena.place(progress.survivors, trial.x.unsqueeze(0))
+            if place is None:
+                raise ValueError(
+                    f"x of trial {trial.id} must lie in the region, got {trial.x.tolist()}"
+                )
+            expected |= place
+        if info != expected:
+            raise ValueError(f"{name} must have {expected}, got {info}")
+        return Move(progress, info)
+
+    def _absorb(self, event: Event) -> None:
+        match event:
+            case Asked(trial):
+                if self._move is not None:
+                    self._adopt(self._move, trial.id)
+                self._move = None
+            case Told(id, value) if id in self._progress.bought:
+                x = self.history.trials[id].x
+                self._arrived.add(x.unsqueeze(0), x.new_tensor([value]))
+        self._rows.absorb(event, self.history)
+
+    def _adopt(self, move: Move, id: int) -> None:
+        before, now = self._progress, move.progress
+        if now.round > before.round:
+            self._arrived = self.model.fork()
+        for name in ("closing", "cut"):
+            record = move.info.get(name)
+            if record is not None:
+                entry = {key: record[key] for key in ("certificate", "volume", "volume_error")}
+                self.certificates.append({"trial": id, "by": name, **entry})
+        self._progress = now.asked(id)
+
+    def evaluated_means(self) -> Tensor:
+        rows = self._rows.for_means()
+        X, _ = self.evaluated()
+        if isinstance(self.domain, FiniteSet):
+            return rows.posterior.mean[self.domain.index(X)]
+        return rows.posterior.mean_at(X)

@@ -1,0 +1,336 @@
+"""Certified arenas: where a certified method may still ask, and how much that can lose at most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.models.finite import FinitePosterior
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.regions.region import Region
+from botorch_ext.search.box import ConfidenceBound, affordable_points, maximize_bound
+from botorch_ext.search.screening import near_points
+from botorch_ext.strategies.fixed_design.arenas import Arena, BoxArena, FiniteArena
+
+# Points of a region that climb; the region is searched at every step.
+_NUM_STARTS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """belief mean +- (width std + offset), both clipped.
+
+    Args:
+        belief: On a set a function from rows to their means and standard deviations; on a box a
+            `KernelGP`.
+        width: The multiplier of the standard deviation.
+        offset: What is added and subtracted besides.
+        limit: B, that no value exceeds in size; None where that is not known.
+    """
+
+    belief: Any
+    width: float
+    offset: float
+    limit: float | None
+
+    def clipped(self, values: Tensor) -> Tensor:
+        return values if self.limit is None else values.clamp(-self.limit, self.limit)
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """What bounds leave of an arena.
+
+    Args:
+        threshold: The largest lower bound, which the upper bounds of survivors reach.
+        argmax: The ``d`` coordinates where the lower bound is largest.
+        certificate: The largest upper bound of the survivors minus their least lower bound: no
+            survivor has more regret.
+        volume: The share of the domain that survives.
+        volume_error: The standard error of that estimate.
+        survivors: Who.
+    """
+
+    threshold: float
+    argmax: list[float]
+    certificate: float
+    volume: float
+    volume_error: float
+    survivors: Any
+
+    def record(self) -> dict[str, Any]:
+        """All but the survivors, whom the rest gives back."""
+        record = vars(self).copy()
+        del record["survivors"]
+        return record
+
+
+class CertifiedArena(Arena, Protocol):
+    """What differs between finite sets and boxes."""
+
+    #: Whether survivors are cut while a block is put off. On a box every cut makes a constraint.
+    cuts_while_putting_off: bool
+
+    def posterior(self, prior: KernelGP) -> Any:
+        """The prior as a posterior to grow."""
+        ...
+
+    def belief(self, posterior: Any) -> Any:
+        """What a posterior says, as `Bounds` take it; pending rows count in its deviations."""
+        ...
+
+    def belief_of_known(self, posterior: Any, prior: KernelGP) -> Any:
+        """The same without pending rows; it does not change when the posterior grows."""
+        ...
+
+    def largest_std(self, survivors: Any, belief: Any, seed: int) -> float:
+        """The largest standard deviation among survivors."""
+        ...
+
+    def cut(self, survivors: Any, bounds: Bounds, X: Tensor, seed: int) -> Cut:
+        """Drops whose upper bound is below the largest lower one; ``X`` are points to look at."""
+        ...
+
+    def recut(
+        self, survivors: Any, bounds: Bounds, X: Tensor, record: dict[str, Any], most: float
+    ) -> Cut:
+        """The cut of a record, whose certificate is ``most`` at most, with nothing searched for; a
+        ValueError where it cannot be one."""
+        ...
+
+    def certificate(self, survivors: Any, bounds: Bounds, seed: int) -> float:
+        """The largest upper bound of survivors minus their least lower bound."""
+        ...
+
+    def highest(
+        self,
+        survivors: Any,
+        posterior: Any,
+        width: float,
+        incumbents: Callable[[], Tensor],
+        seeds: tuple[int, int],
+    ) -> tuple[Tensor, dict[str, int]]:
+        """The survivor with the highest mean + width std, and what a trial records of its place;
+        the seeds are those of the step and of the population."""
+        ...
+
+    def region(self, survivors: Any) -> FiniteSet | Region:
+        """The survivors, for a rule of the user's."""
+        ...
+
+    def place(self, survivors: Any, x: Tensor) -> dict[str, int] | None:
+        """What a trial records of the place of a point ``1 x d``; None for one outside."""
+        ...
+
+
+class CertifiedSet(FiniteArena):
+    """Survivors are ascending rows of the set."""
+
+    cuts_while_putting_off = True
+
+    def posterior(self, prior: KernelGP) -> FinitePosterior:
+        return FinitePosterior.from_model(prior, self.candidates)
+
+    def belief(self, posterior: FinitePosterior | KernelGP) -> Callable[[Tensor], Any]:
+        if isinstance(posterior, KernelGP):
+            return lambda rows: posterior.mean_and_std(self.candidates[rows])
+        return _at(posterior.mean, posterior.std)
+
+    def belief_of_known(
+        self, posterior: FinitePosterior, prior: KernelGP
+    ) -> Callable[[Tensor], Any]:
+        return _at(posterior.mean, posterior.std_of_known())
+
+    def largest_std(self, survivors: Tensor, belief: Any, seed: int) -> float:
+        return float(belief(survivors)[1].max())
+
+    def cut(self, survivors: Tensor, bounds: Bounds, X: Tensor, seed: int) -> Cut:
+        upper, lower = self._bounds(survivors, bounds)
+        value, top = lower.max(dim=0)
+        argmax = self.candidates[survivors[top]].tolist()
+        return self._cut(survivors, upper, lower, float(value), argmax)
+
+    def recut(
+        self,
+        survivors: Tensor,
+        bounds: Bounds,
+        X: Tensor,
+        record: dict[str, Any],
+        most: float,
+    ) -> Cut:
+        upper, lower = self._bounds(survivors, bounds)
+        threshold, certificate = record["threshold"], record["certificate"]
+        _require_near(threshold, float(lower.max()), "threshold")
+        cut = self._cut(survivors, upper, lower, threshold, record["argmax"])
+        _require_near(certificate, min(cut.certificate, most), "certificate")
+        return replace(cut, certificate=certificate)
+
+    def _cut(
+        self, survivors: Tensor, upper: Tensor, lower: Tensor, threshold: float, argmax: list[float]
+    ) -> Cut:
+        kept = upper >= threshold
+        left = survivors[kept]
+        if not len(left):
+            raise ValueError("nothing survives")
+        certificate = float(upper[kept].max() - lower[kept].min())
+        share = len(left) / len(self.candidates)
+        return Cut(threshold, argmax, certificate, share, 0.0, left)
+
+    def certificate(self, survivors: Tensor, bounds: Bounds, seed: int) -> float:
+        upper, lower = self._bounds(survivors, bounds)
+        return float(upper.max() - lower.min())
+
+    def highest(
+        self,
+        survivors: Tensor,
+        posterior: FinitePosterior,
+        width: float,
+        incumbents: Callable[[], Tensor],
+        seeds: tuple[int, int],
+    ) -> tuple[Tensor, dict[str, int]]:
+        some = (survivors,) if len(survivors) < len(self.candidates) else ()
+        mean, variance = (
+            values.index_select(0, *some) if some else values
+            for values in (posterior.mean, posterior.variance)
+        )
+        top = int((mean + width * variance.clamp_min(0).sqrt()).argmax())
+        row = int(survivors[top])
+        return self.candidates[row].clone(), {"index": row}
+
+    def region(self, survivors: Tensor) -> FiniteSet:
+        return FiniteSet(self.candidates[survivors])
+
+    def place(self, survivors: Tensor, x: Tensor) -> dict[str, int] | None:
+        row = int(self.region(survivors).index(x))
+        return None if row < 0 else {"index": int(survivors[row])}
+
+    def _bounds(self, survivors: Tensor, bounds: Bounds) -> tuple[Tensor, Tensor]:
+        mean, std = bounds.belief(survivors)
+        half = bounds.width * std + bounds.offset
+        return bounds.clipped(mean + half), bounds.clipped(mean - half)
+
+
+class CertifiedBox(BoxArena):
+    """Survivors are a region of the box; what is largest or least there is searched for."""
+
+    cuts_while_putting_off = False
+
+    def posterior(self, prior: KernelGP) -> KernelGP:
+        return prior.fork()
+
+    def belief(self, posterior: KernelGP) -> KernelGP:
+        return posterior
+
+    def belief_of_known(self, posterior: KernelGP, prior: KernelGP) -> KernelGP:
+        pending = set(posterior.factor.pending)
+        known = [row for row in range(posterior.num_observations) if row not in pending]
+        model = prior.fork()
+        if known:
+            model.add(posterior.train_inputs[0][known], posterior.train_targets[known])
+        return model
+
+    def largest_std(self, survivors: Region, belief: KernelGP, seed: int) -> float:
+        return self._largest(survivors, belief, 1.0, 0.0, seed)[1]
+
+    def cut(self, survivors: Region, bounds: Bounds, X: Tensor, seed: int) -> Cut:
+        inside = X[survivors.meets(X)]
+        population = self._population(survivors, seed).points
+        lower = ConfidenceBound(bounds.belief, -bounds.width)
+        x, value = survivors.maximize(lower, torch.cat([inside, population]))
+        threshold = float(bounds.clipped(value - bounds.offset))
+        left = self._restricted(survivors, bounds, threshold, x.unsqueeze(0), inside)
+        drawn = self._population(left, seed)
+        certificate = self.certificate(left, bounds, seed)
+        return Cut(threshold, x.tolist(), certificate, drawn.volume, drawn.volume_error, left)
+
+    def recut(
+        self,
+        survivors: Region,
+        bounds: Bounds,
+        X: Tensor,
+        record: dict[str, Any],
+        most: float,
+    ) -> Cut:
+        if record["certificate"] > most:
+            raise ValueError(f"certificate must be at most {most}, got {record['certificate']}")
+        x = X.new_tensor([record["argmax"]])
+        survivors.require_contains(x, "argmax in the record")
+        mean, std = bounds.belief.mean_and_std(x)
+        value = bounds.clipped(mean - bounds.width * std - bounds.offset)
+        _require_near(record["threshold"], float(value), "threshold")
+        inside = X[survivors.meets(X)]
+        left = self._restricted(survivors, bounds, record["threshold"], x, inside)
+        return Cut(survivors=left, **{name: record[name] for name in _RECORDED})
+
+    def _restricted(
+        self, survivors: Region, bounds: Bounds, threshold: float, best: Tensor, X: Tensor
+    ) -> Region:
+        if bounds.limit is not None and threshold <= -bounds.limit:
+            return survivors  # which every clipped upper bound reaches
+        model, points = bounds.belief, torch.cat([best, X])
+        return survivors.restricted(model, bounds.width, bounds.offset, threshold, points)
+
+    def certificate(self, survivors: Region, bounds: Bounds, seed: int) -> float:
+        model, width = bounds.belief, bounds.width
+        upper, negated_lower = (
+            self._largest(survivors, model, width, weight, seed)[0] + bounds.offset
+            for weight in (1.0, -1.0)
+        )
+        return float(bounds.clipped(upper) + bounds.clipped(negated_lower))
+
+    def highest(
+        self,
+        survivors: Region,
+        posterior: KernelGP,
+        width: float,
+        incumbents: Callable[[], Tensor],
+        seeds: tuple[int, int],
+    ) -> tuple[Tensor, dict[str, int]]:
+        bound, n = ConfidenceBound(posterior, width), posterior.num_observations
+        box, near = survivors.box, incumbents()
+        if not survivors.constraints:  # as GP-BUCB in the whole box
+            return maximize_bound(bound, box, seeds[0], near, n), {}
+        num_points = affordable_points(n)
+        if len(near):
+            near = torch.cat([near, near_points(near, box, num_points // 4, seeds[0])])
+        near = near[survivors.meets(near)]
+        population = self._population(survivors, seeds[1]).points
+        others = population[:: max(len(population) // num_points, 1)]
+        x, _ = survivors.maximize(bound, torch.cat([near, others]), _NUM_STARTS)
+        return x, {}
+
+    def region(self, survivors: Region) -> Region:
+        return survivors
+
+    def place(self, survivors: Region, x: Tensor) -> dict[str, int] | None:
+        return {} if bool(survivors.contains(x).all()) else None
+
+    def _largest(
+        self, survivors: Region, model: KernelGP, width: float, mean_weight: float, seed: int
+    ) -> tuple[Tensor, float]:
+        bound = ConfidenceBound(model, width, mean_weight)
+        _, value = survivors.maximize(bound, self._population(survivors, seed).points)
+        return value, float(value)
+
+
+_RECORDED = [name for name in Cut.__annotations__ if name != "survivors"]
+
+
+def _at(mean: Tensor, std: Tensor) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    return lambda rows: (mean[rows], std[rows])
+
+
+def _require_near(recorded: float, value: float, name: str) -> None:
+    """A ValueError unless a recorded number is that of this machine but for rounding."""
+    if abs(recorded - value) > 1e-6 * max(abs(value), 1.0):
+        raise ValueError(f"{name} must be {value}, got {recorded}")
+
+
+def certified_arena_of(domain: Domain) -> CertifiedArena:
+    """The certified arena of a domain."""
+    return CertifiedBox(domain) if isinstance(domain, Box) else CertifiedSet(domain)

@@ -1,0 +1,242 @@
+"""Certified rounds: what each step of certified elimination begins with, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from torch import Tensor
+
+from botorch_ext.checks import one_number
+from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.immutable import Immutable
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.strategies.adaptive.predictions import ToldOnly
+from botorch_ext.strategies.fixed_design.arenas import Choice, evaluated_at
+from botorch_ext.strategies.fixed_design.certified_arenas import (
+    Bounds,
+    Cut,
+    certified_arena_of,
+)
+from botorch_ext.strategies.fixed_design.progress import Progress, Schedule, plain_certificate
+from botorch_ext.strategies.fixed_design.records import check_cut, check_opening
+from botorch_ext.widths import Width
+from botorch_ext.widths.base import ConfidenceModel
+
+Buy = Literal["useful", "always"]
+
+# A block is useful where the certificate is more than so many times what the block promises: about
+# twice what the certificate would become.
+_USEFUL = 4.0
+# A block is put off where what pends would make the certificate this share of what it is.
+_ENOUGH = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a step can look at.
+
+    Args:
+        step: The trials asked so far.
+        pending: Those that are neither told nor abandoned.
+        posterior: Of the told data, with pending rows.
+        arrived: Of the points of this round's blocks that are told.
+        points: Gives the ``n x d`` evaluated points.
+        seed_of: From a step to a seed.
+    """
+
+    step: int
+    pending: list[int]
+    posterior: Any
+    arrived: KernelGP
+    points: Callable[[], Tensor]
+    seed_of: Callable[[int], int]
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """What a step begins with: how far the rounds are then, and the info that says so."""
+
+    progress: Progress
+    info: dict[str, Any]
+
+
+class CertifiedRounds(Immutable):
+    """The lines of certified elimination before a step: closings, cuts, plans.
+
+    Where a record is given nothing is chosen: what it says is taken, and refused where it can not
+    be. Arguments as for `CertifiedElimination`.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        model: KernelGP,
+        horizon: int,
+        schedule: Schedule,
+        widths: tuple[Width, Width],
+        rkhs_bound: float | None,
+        kappa: float,
+        buy: Buy,
+    ) -> None:
+        self.domain, self.model, self.horizon, self.schedule = domain, model, horizon, schedule
+        self.block_width, self.told_width = widths
+        self.rkhs_bound, self.kappa, self.buy = rkhs_bound, kappa, buy
+        self.arena = certified_arena_of(domain)
+
+    def moved(self, now: Progress, seen: Seen, recorded: dict[str, Any] | None) -> Move:
+        """Lines 1 to 3 of the pseudo-code before a step.
+
+        Raises:
+            ValueError: The record is none that can be made now.
+        """
+        made: dict[str, Any] = {}
+        if now.phase == "wait" and self._closes(now, seen, recorded):
+            now = self._close(now, seen, recorded, made)
+        if now.phase == "free" and self._is_due(now, seen):
+            now = self._face_block(now, seen, recorded, made)
+        elif now.phase == "rest" and now.position >= self.schedule.length(now.round):
+            now = now.next_round()
+        if now.phase == "wait" and now.waited >= self.schedule.length(now.round):
+            now = self._plan(now, seen, recorded, made)
+        info: dict[str, Any] = {"phase": now.phase, "round": now.round}
+        info["certificate"] = plain_certificate(now.certificate)
+        if now.phase == "block":
+            info["std"] = now.std[len(now.bought)]
+            if isinstance(self.domain, FiniteSet):
+                info["index"] = now.plan[len(now.bought)]
+        return Move(now, info | made)
+
+    def population_seed(self, now: Progress, seen: Seen) -> int:
+        """Of the points that a region is searched by: one for each round."""
+        return seen.seed_of(now.round)
+
+    # --- line 1 -----------------------------------------------------------------------------------
+
+    def _closes(self, now: Progress, seen: Seen, recorded: dict[str, Any] | None) -> bool:
+        """Whether enough of the block has arrived."""
+        if seen.arrived.num_observations == len(now.bought):
+            return True  # whatever rounding says
+        if recorded is not None:
+            return "closing" in recorded
+        belief, seed = self.arena.belief(seen.arrived), self.population_seed(now, seen)
+        largest = self.arena.largest_std(now.survivors, belief, seed)
+        return largest <= self.kappa * now.promise
+
+    def _close(
+        self, now: Progress, seen: Seen, recorded: dict[str, Any] | None, made: dict[str, Any]
+    ) -> Progress:
+        numbers = evaluated_at(self.block_width, seen.arrived)
+        bounds = Bounds(self.arena.belief(seen.arrived), *numbers, self.rkhs_bound)
+        cut = self._cut(now, seen, bounds, recorded, "closing")
+        made["closing"] = cut.record()
+        return now.after(cut).next_round()
+
+    # --- line 2 -----------------------------------------------------------------------------------
+
+    def _is_due(self, now: Progress, seen: Seen) -> bool:
+        """Whether the free steps are over, in a round that the horizon does not cut."""
+        length, bought = self.schedule.length(now.round), self.schedule.num_bought(now.round)
+        left = self.horizon - seen.step  # this step included
+        is_whole = left + now.position > length and left - 1 > bought
+        return now.position >= length - bought and is_whole
+
+    def _face_block(
+        self, now: Progress, seen: Seen, recorded: dict[str, Any] | None, made: dict[str, Any]
+    ) -> Progress:
+        """Cuts by all told data; then puts the block off, plans it, or finds it of no use."""
+        numbers = evaluated_at(self.told_width, self._told(seen.posterior))
+        known = self.arena.belief_of_known(seen.posterior, self.model)
+        bounds = Bounds(known, *numbers, self.rkhs_bound)
+        cut = self._cut(now, seen, bounds, recorded, "cut")
+        if now.watched is None:
+            now = replace(now, watched=frozenset(seen.pending))
+        can = (
+            now.round > 1
+            and not now.watched.isdisjoint(seen.pending)  # pyright: ignore
+            and now.put_off < self.schedule.length(now.round)
+        )
+        if recorded is None:
+            puts_off = can and self._pending_will_do(now, seen, cut, numbers)
+        else:
+            puts_off = recorded["cut"]["put_off"]
+            if type(puts_off) is not bool or (puts_off and not can):
+                raise ValueError(f"put_off of the cut must be {can} or False, got {puts_off!r}")
+        made["cut"] = cut.record() | {"put_off": puts_off}
+        if not puts_off or self.arena.cuts_while_putting_off:
+            now = now.after(cut)
+        if puts_off:
+            return replace(now, put_off=now.put_off + 1)
+        return self._plan(now, seen, recorded, made)
+
+    def _pending_will_do(
+        self, now: Progress, seen: Seen, cut: Cut, numbers: tuple[float, float]
+    ) -> bool:
+        """Whether the deviations that are left once all that pends is told would certify enough."""
+        bounds = Bounds(self.arena.belief(seen.posterior), *numbers, self.rkhs_bound)
+        seed = self.population_seed(now, seen)
+        then = self.arena.certificate(cut.survivors, bounds, seed)
+        return then <= _ENOUGH * cut.certificate
+
+    def _cut(
+        self,
+        now: Progress,
+        seen: Seen,
+        bounds: Bounds,
+        recorded: dict[str, Any] | None,
+        name: str,
+    ) -> Cut:
+        """What bounds leave, with a certificate that is never more than it was."""
+        points = seen.points()
+        if recorded is None:
+            seed = self.population_seed(now, seen)
+            cut = self.arena.cut(now.survivors, bounds, points, seed)
+            return replace(cut, certificate=min(cut.certificate, now.certificate))
+        record: Any = recorded.get(name)
+        check_cut(record, f"{name} of trial {seen.step}", self.domain)
+        return self.arena.recut(now.survivors, bounds, points, record, now.certificate)
+
+    def _told(self, posterior: Any) -> ConfidenceModel:
+        """What a width sees of the posterior without pending rows."""
+        factor = posterior.factor
+        gain = posterior.information_gain() - factor.pending_information_gain()
+        count = posterior.num_observations - len(factor.pending)
+        return ToldOnly(posterior.noise_variance, count, self.domain.dim, gain)
+
+    # --- plans ------------------------------------------------------------------------------------
+
+    def _plan(
+        self, now: Progress, seen: Seen, recorded: dict[str, Any] | None, made: dict[str, Any]
+    ) -> Progress:
+        """The block of a round; or line 3, what is bought where too little of it came."""
+        count, again = self.schedule.num_bought(now.round), now.phase == "wait"
+        if recorded is None:
+            given = seen.arrived if again else self.model
+            choice = self.arena.choose(now.survivors, given, count, seen.seed_of(seen.step))
+            promise = now.promise if again else self._promise(now, seen, choice)
+        else:
+            record: Any = recorded.get("plan")
+            check_opening(record, f"plan of trial {seen.step}", self.domain, count, count, None)
+            choice = Choice(**{name: record[name] for name in Choice.__annotations__})
+            promise = one_number(record["promise"], "promise")
+        made["plan"] = vars(choice) | {"promise": promise}
+        now = now.planning(choice, self.arena.points(choice), promise)
+        if not again and self.buy == "useful":
+            width, offset = evaluated_at(self.block_width, self._of_plan(choice))
+            if now.certificate <= _USEFUL * (width * promise + offset):
+                return replace(now, phase="rest")
+        return now
+
+    def _promise(self, now: Progress, seen: Seen, choice: Choice) -> float:
+        """The largest standard deviation among survivors once a plan is observed."""
+        model = self.model.fork()
+        model.add(self.arena.points(choice), None)
+        belief, seed = self.arena.belief(model), self.population_seed(now, seen)
+        return self.arena.largest_std(now.survivors, belief, seed)
+
+    def _of_plan(self, choice: Choice) -> ConfidenceModel:
+        """What a width sees of a block that has wholly arrived."""
+        noise = self.model.noise_variance
+        gain = (noise.new_tensor(choice.std).square() / noise).log1p().sum() / 2
+        return ToldOnly(noise, len(choice.std), self.domain.dim, gain)

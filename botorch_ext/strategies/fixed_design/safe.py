@@ -1,0 +1,289 @@
+"""Safe: insured optimism over several models, with certificates where they are asked for."""
+
+from __future__ import annotations
+
+import math
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, Unpack, cast
+
+from torch import Tensor
+
+from botorch_ext.checks import one_number, whole_number
+from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.models.finite import FinitePosterior
+from botorch_ext.models.finite_models import FiniteCandidates
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions
+from botorch_ext.strategies.adaptive.insurance import Choice, Terms
+from botorch_ext.strategies.adaptive.insured import InsuredStrategy
+from botorch_ext.strategies.adaptive.judges import Credible
+from botorch_ext.strategies.adaptive.told_bounds import Look
+from botorch_ext.strategies.events import Event, Told, Trial
+from botorch_ext.strategies.fixed_design.arenas import Choice as Plan
+from botorch_ext.strategies.fixed_design.arenas import FiniteArena, evaluated_at
+from botorch_ext.strategies.fixed_design.horizon import require_left
+from botorch_ext.strategies.fixed_design.progress import Progress, Schedule, plain_certificate
+from botorch_ext.strategies.fixed_design.records import check_opening
+from botorch_ext.widths import FixedDesign, Width
+
+# A share of the steps of a round is bought; a block is useful where the certificate is more than
+# so many times what it promises.
+_SHARE, _USEFUL = 1 / 8, 4.0
+
+
+class SafeStrategy(InsuredStrategy):
+    """Insured optimism over the credible models, inside what the level has not excluded; on a
+    finite set, where ``certificates`` are asked for, with blocks that certify the regret of what is
+    left.
+
+    With certificates ``info`` also has ``phase`` and ``round``, as `CertifiedElimination` has them,
+    and the ``certificate``: where the misspecification is at most that of the level and the bounds
+    hold, what is exploited at this step has no more regret. The ``kind`` of a bought trial is
+    "block"; it may lose its ``cost``, the certificate when the block was planned. ``closed`` is
+    there where the block of the round before entered the bounds, ``plan`` where one was planned or
+    found of no use.
+
+    Args:
+        domain: A `Box` or a `FiniteSet`, of actions.
+        models: `CandidateModels` without data.
+        certificates: Whether blocks are bought; on a `FiniteSet` without contexts.
+        horizon: T, the number of trials; for certificates, which need it.
+        options: See `InsuredStrategy`.
+
+    Raises:
+        ValueError: What `InsuredStrategy` raises, certificates elsewhere or without a horizon, or
+            a horizon without certificates.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        models: CandidateModels,
+        *,
+        rkhs_bound: float,
+        noise_std: float,
+        delta: float = 0.1,
+        width: Width | float | None = None,
+        credibility: float | None = None,
+        terms: Terms | None = None,
+        certificates: bool = False,
+        horizon: int | None = None,
+        **options: Unpack[BoundsOptions],
+    ) -> None:
+        if (horizon is not None) != certificates:
+            raise ValueError(
+                f"horizon must be given exactly where certificates are asked for, got {horizon}"
+            )
+        self._prior = deepcopy(models)
+        super().__init__(
+            domain,
+            models,
+            rkhs_bound=rkhs_bound,
+            noise_std=noise_std,
+            delta=delta,
+            width=width,
+            terms=terms,
+            stays=True,
+            credibility=credibility,
+            **options,
+        )
+        self._schedule: Schedule | None = None
+        if not certificates:
+            return
+        if not isinstance(domain, FiniteSet) or self.context_space is not None:
+            raise ValueError("certificates need a FiniteSet, without a context_domain")
+        self.takes_actions = False
+        self.horizon = whole_number(horizon, "horizon", least=1)
+        self._schedule = Schedule(self.horizon - len(self._initial_points), _SHARE)
+        rounds = self._schedule.num_rounds
+        told = self._published
+        self.block_width = FixedDesign(
+            told.rkhs_bound, told.noise_std, told.delta, domain.num_points, rounds
+        )
+        self._arena = FiniteArena(domain)
+        self._progress = Progress(self._arena.whole, math.inf)
+        # Of the block of this round, what has come; and which model planned it.
+        self._block = self._empty_block()
+        self._begun: Progress | None = None
+        # The certificate when the block was planned.
+        self._cost = math.inf
+
+    def report(self) -> dict[str, Any]:
+        summary = super().report()
+        if self._schedule is None:
+            return summary
+        certificate = plain_certificate(self._progress.certificate)
+        return summary | {
+            "horizon": self.horizon,
+            "round": self._progress.round,
+            "certificate": certificate,
+            "certificates": [
+                trial.info["certificate"]
+                for trial in self.history.trials[len(self._initial_points) :]
+            ],
+        }
+
+    def require_askable(self, num_trials: int, choices: Choices) -> None:
+        if self._schedule is not None:
+            require_left(num_trials, len(self.history.trials), self.horizon)
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
+        if self._schedule is None:
+            return super()._decide(choices)
+        look, now, notes = self._begin(len(self.history.trials), None)
+        if now.phase == "block":
+            row = now.plan[len(now.bought)]
+            kept = self.ledger.suspect
+            cost = now.certificate if "plan" in notes else self._cost
+            choice = Choice(row, "block", cost, suspect=kept)
+            x, known = self._arena.candidates[row].clone(), self._bounds(self._rows.posterior)
+            info = {"index": row} | self._recorded(known, look, choice, x, {"index": row})
+            self._decided, self._looked = info, (info, look, choice)
+        else:
+            x, info = self._chosen(choices, look)
+        info |= {"round": now.round, "phase": now.phase, "certificate": now.certificate} | notes
+        self._begun = now
+        return x, info
+
+    def _begin(
+        self, step: int, recorded: dict[str, Any] | None
+    ) -> tuple[Look, Progress, dict[str, Any]]:
+        """What is known when a step begins, how far the rounds are then, and what ``info`` says of
+        that; of a recorded step nothing is chosen again."""
+        look, now, notes = self._look(), self._progress, {}
+        schedule = cast(Schedule, self._schedule)
+        if now.phase == "wait" and self._closes(now, look, recorded):
+            block, notes["closed"] = self._block, True
+            widths = self._told.widths(block, self.block_width)
+            bounds = look.bounds.tightened(block.mean, block.std, widths)
+            credible = cast(Credible, self.judge).contenders(self)
+            again = self._told.judged(look.told, bounds, look.level, credible)
+            look = replace(again, refuted=look.refuted + again.refuted)
+            now = now.next_round()
+        now = self._certified(now, look, recorded)
+        length, bought = schedule.length(now.round), schedule.num_bought(now.round)
+        left = self.horizon - step
+        is_whole = left + now.position > length and left - 1 > bought
+        is_due = now.phase == "free" and is_whole and now.position >= length - bought
+        if now.phase == "rest" and now.position >= length:
+            now = now.next_round()
+        elif is_due or (now.phase == "wait" and now.waited >= length):
+            now = self._planned(now, look, step, bought, recorded, notes)
+        return look, now, notes
+
+    def _survivors(self, look: Look) -> tuple[Tensor, Tensor]:
+        """Which points the level has not excluded, and the regret that any of them has at most."""
+        upper, lower, _ = (values[look.level] for values in look.bounds.of(look.playing))
+        inside = upper >= lower.max()
+        return inside, upper.max() - lower[inside].min()
+
+    def _certified(self, now: Progress, look: Look, recorded: dict[str, Any] | None) -> Progress:
+        """With the certificate of this step: no larger than before, within a level."""
+        if recorded is not None:
+            return replace(now, certificate=one_number(recorded["certificate"], "certificate"))
+        before = now.certificate if look.level == self.ledger.level else math.inf
+        return replace(now, certificate=min(before, float(self._survivors(look)[1])))
+
+    def _closes(self, now: Progress, look: Look, recorded: dict[str, Any] | None) -> bool:
+        """Whether enough of the block has arrived."""
+        if recorded is not None:
+            return "closed" in recorded
+        if self._block.num_observations == len(now.bought):
+            return True
+        return float(self._largest(self._block.parts[0].model, look)) <= now.promise
+
+    def _largest(self, posterior: FinitePosterior, look: Look) -> Tensor:
+        inside, _ = self._survivors(look)
+        std = posterior.std if posterior.std.ndim == 1 else posterior.std[0]
+        return std[inside].max()
+
+    def _planned(
+        self,
+        now: Progress,
+        look: Look,
+        step: int,
+        count: int,
+        recorded: dict[str, Any] | None,
+        notes: dict[str, Any],
+    ) -> Progress:
+        """With a block that the first model plans, or at rest where it would be of no use."""
+        again = now.phase == "wait"
+        name = f"plan of trial {step}"
+        if recorded is None:
+            inside = self._survivors(look)[0].nonzero().flatten()
+            prior = cast(KernelGP, self._prior.single(0).fork())
+            if again and self._block.num_observations:
+                prior.add(*self._block.train_inputs, None)
+            plan = self._arena.choose(inside, prior, count, self._seed_of(step))
+            promise = now.promise
+            if not again:
+                prior.add(self._arena.points(plan), None)
+                after = FinitePosterior.from_model(prior, self._arena.candidates)
+                promise = float(self._largest(after, look))
+        else:
+            check_opening(recorded.get("plan"), name, self.domain, count, count, None)
+            record = recorded["plan"]
+            plan = Plan(**{key: record[key] for key in Plan.__annotations__})
+            promise = one_number(record["promise"], f"promise in the {name}")
+        notes["plan"] = vars(plan) | {"promise": promise}
+        after = now.planning(plan, self._arena.points(plan), promise)
+        if again:
+            return after
+        width, _ = evaluated_at(self.block_width, self._prior.single(0))
+        eps, root = self.levels[look.level], math.sqrt(count / float(self._prior.noise_variance[0]))
+        if now.certificate <= _USEFUL * (width + eps * root) * promise + 2 * eps:
+            return replace(after, phase="rest")
+        return after
+
+    # --- the fold ---------------------------------------------------------------------------------
+
+    def _look_again(self, trial: Trial) -> Look:
+        if self._schedule is None:
+            return super()._look_again(trial)
+        look, self._begun, _ = self._begin(trial.id, trial.info)
+        return look
+
+    def _check_played(self, trial: Trial) -> None:
+        super()._check_played(trial)
+        if self._schedule is None:
+            return
+        name, info = f"info of trial {trial.id}", trial.info
+        if trial.id >= self.horizon:
+            raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
+        try:
+            _, now, _ = self._begin(trial.id, info)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{name} must have what was decided, got {list(info)}") from error
+        expected: dict[str, Any] = {"round": now.round, "phase": now.phase}
+        if now.phase == "block":
+            expected |= {"kind": "block", "index": now.plan[len(now.bought)]}
+        recorded = {key: info.get(key) for key in expected}
+        if recorded != expected or (now.phase != "block" and info["kind"] == "block"):
+            raise ValueError(f"{name} must have {expected}, got {recorded}")
+
+    def _enter(self, trial: Trial, decided: tuple[dict[str, Any], Look, Choice] | None) -> None:
+        super()._enter(trial, decided)
+        if self._schedule is None or trial.id < len(self._initial_points):
+            return
+        now = cast(Progress, self._begun)
+        if now.round > self._progress.round:
+            self._block = self._empty_block()
+        if "plan" in trial.info:
+            self._cost = now.certificate
+        self._progress = now.asked(trial.id)
+
+    def _absorb(self, event: Event) -> None:
+        super()._absorb(event)
+        if self._schedule is None or not isinstance(event, Told):
+            return
+        if event.id in self._progress.bought:
+            row = self.history.trials[event.id].info["index"]
+            self._block.add_candidate(row, event.value)
+
+    def _empty_block(self) -> FiniteCandidates:
+        return self._prior.on(self._arena.candidates)

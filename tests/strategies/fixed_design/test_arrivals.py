@@ -1,0 +1,327 @@
+"""Rounds that close by arrival, against their description in plain loops and dense algebra."""
+
+import math
+from collections import Counter
+
+import pytest
+import torch
+
+from botorch_ext import PhasedElimination, Region, algorithms, delays, rounds, simulate
+from botorch_ext.models import KernelGP
+from botorch_ext.strategies import Abandoned, Asked, Told, Trial
+from tests.helpers import tolerance
+from tests.oracles.posterior import dense_posterior
+from tests.strategies.fixed_design.phased_sessions import (
+    DELTA,
+    LAMBDA,
+    SIGMA,
+    B,
+    make,
+    play,
+    points,
+    rkhs,
+)
+from tests.strategies.sessions import both_domains, box, finite, kernel, plain
+
+HORIZON = 130
+SIXTH = math.sqrt(6)
+KAPPA = math.sqrt(2)
+# name: the arguments, and the delays; None for feedback in any order, some of it lost.
+CASES = {
+    "at once": ({"width": SIXTH}, delays.Fixed(0)),
+    "late": ({"width": 1.0}, delays.Poisson(5.0)),
+    "later": ({"width": 1.0}, delays.Fixed(20)),
+    "heavy": ({"width": 1.0, "kappa": KAPPA}, delays.LogNormal(2.0, 1.5)),
+    "published": ({}, delays.Poisson(5.0)),
+    "in any order": ({"width": 1.0, "kappa": 1.1}, None),
+}
+
+
+def by_arrival(domain, horizon=HORIZON, **options):
+    # The allowance of the other sessions has no part in it.
+    return make("bpe_delay", domain, horizon, delay="unknown", closing="arrival", **options)
+
+
+def played(case):
+    options, delay = CASES[case]
+    problem = rkhs(finite())
+    strategy = by_arrival(problem.domain, **options)
+    if delay is None:
+        play(strategy, problem, seed=11)
+    else:
+        simulate(strategy, problem, HORIZON, delay=delay, seed=4)
+    return strategy
+
+
+def follow(events, kappa=1.0, width=None):
+    """Replays the decisions of a history on the finite set; counts what was in it."""
+    P = finite().points
+    with torch.no_grad():
+        K = kernel()(P).to_dense()
+    q = [1]
+    while sum(q[1:]) < HORIZON:
+        q.append(math.ceil(math.sqrt(HORIZON * q[-1]) - 1e-12))
+    share = DELTA / (4 * (len(q) - 1) * len(P))
+    w = (
+        B + SIGMA / math.sqrt(LAMBDA) * math.sqrt(2 * math.log(1 / share))
+        if width is None
+        else width
+    )
+
+    def moments(rows, values=None):
+        if not rows:
+            return K.new_zeros(len(P)), K.diag().sqrt()
+        ridge = LAMBDA * torch.eye(len(rows), dtype=K.dtype)
+        weights = torch.linalg.solve(K[rows][:, rows] + ridge, K[rows])
+        variance = K.diag() - (weights * K[rows]).sum(dim=0)
+        mean = weights.mT @ K.new_tensor([0.0] * len(rows) if values is None else values)
+        return mean, variance.clamp_min(0).sqrt()
+
+    alive, r, first, plays_mean = torch.ones(len(P), dtype=torch.bool), 1, 0, False
+    row, y, promise, seen = {}, {}, math.nan, Counter()
+    for event in events:
+        match event:
+            case Told(id, value):
+                y[id] = value
+            case Abandoned(id):
+                seen["abandoned"] += 1
+        if not isinstance(event, Asked):
+            continue
+        id, info = event.trial.id, event.trial.info
+        opens = id == 0
+        if id - first >= q[r] and not plays_mean:
+            arrived = [i for i in range(first, id) if i in y]
+            mean, std = moments([row[i] for i in arrived], [y[i] for i in arrived])
+            opens = float(std[alive].max()) <= kappa * promise + 1e-9
+            if opens:
+                threshold = float((mean - w * std)[alive].max())
+                assert info["opening"]["threshold"] == pytest.approx(threshold, abs=1e-9)
+                alive &= mean + w * std >= threshold - 1e-12
+                seen["closed"] += 1
+                seen["waited"] += id - first - q[r]
+                seen["closed without all"] += len(arrived) < id - first
+                r, first = r + 1, id
+                plays_mean = HORIZON - id <= q[r]
+        assert opens == ("opening" in info)
+        if opens:
+            record = info["opening"]
+            assert record["volume"] == pytest.approx(float(alive.double().mean()))
+            assert len(record["plan"]) == (0 if plays_mean else min(q[r], HORIZON - id))
+            if not plays_mean:
+                promise = float(moments(record["plan"])[1][alive].max())
+                assert record["promise"] == pytest.approx(promise, abs=1e-8)
+        assert info["round"] == r
+        row[id] = info["index"]
+        assert alive[row[id]]
+        if plays_mean:
+            seen["mean"] += 1
+            told = list(y)
+            mean, _ = moments([row[i] for i in told], [y[i] for i in told])
+            assert mean[alive].max() - mean[row[id]] <= 1e-7
+        else:
+            _, std = moments([row[i] for i in range(first, id)])
+            assert std[alive].max() - std[row[id]] <= 1e-7
+            assert info["std"] == pytest.approx(std[row[id]].item(), abs=1e-7)
+    return seen, alive
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_decision_is_that_of_the_description(case):
+    strategy = played(case)
+    seen, alive = follow(strategy.events, **CASES[case][0])
+    survivors = torch.zeros(54, dtype=torch.bool)
+    survivors[strategy.rounds[-1].survivors] = True
+    assert torch.equal(alive, survivors)
+    if case != "published":
+        assert 0 < alive.sum() < 54
+    if case not in ("later", "in any order"):
+        assert seen["mean"] >= 5
+    lengths = [round["length"] for round in strategy.report()["rounds"]]
+    assert [round["asked"] for round in strategy.report()["rounds"]] == lengths
+    assert sum(lengths) == HORIZON
+
+
+def test_the_cases_have_everything_in_them():
+    seen = Counter()
+    for case in CASES:
+        seen += follow(played(case).events, **CASES[case][0])[0]
+    for what in ("closed", "waited", "closed without all", "mean", "abandoned"):
+        assert seen[what] > 0, what
+
+
+def test_prompt_rounds_are_those_of_bpe():
+    problem = rkhs(finite())
+    waiting = make("bpe", problem.domain, HORIZON, width=1.0)
+    strategy = by_arrival(problem.domain, width=1.0)
+    for one in (waiting, strategy):
+        simulate(one, problem, HORIZON, seed=1)
+    last = waiting.rounds[-1].first
+    assert strategy.rounds[-1].first == last
+    assert torch.equal(points(waiting, range(last)), points(strategy, range(last)))
+
+
+# --- the fold -------------------------------------------------------------------------------------
+
+
+def state(strategy):
+    return [plain(event) for event in strategy.events], strategy.report(), strategy.pending
+
+
+@both_domains
+def test_a_replay_plans_nothing(domain, monkeypatch):
+    def forbidden(*args, **kwargs):
+        raise AssertionError("a replay plans nothing")
+
+    problem, reports, horizon = rkhs(domain()), {}, 60
+    strategy = by_arrival(problem.domain, horizon, width=1.0, kappa=1.5)
+    play(strategy, problem, seed=7, reports=reports)
+    infos = [trial.info for trial in strategy.history.trials]
+    assert {"opening", "more"} <= {name for info in infos for name in info}
+    assert strategy.rounds[-1].plays_mean
+    monkeypatch.setattr("botorch_ext.strategies.fixed_design.arenas.plan", forbidden)
+    monkeypatch.setattr("botorch_ext.search.box.maximize_on_box", forbidden)
+    monkeypatch.setattr(Region, "population", forbidden)
+    monkeypatch.setattr(Region, "maximize", forbidden)
+    fresh = by_arrival(domain(), horizon, width=1.0, kappa=1.5)
+    for count, event in enumerate(strategy.events, start=1):
+        fresh.replay([event])
+        assert fresh.report() == reports[count]
+    assert state(fresh) == state(strategy)
+
+
+@both_domains
+def test_a_prefix_asks_what_was_asked(domain):
+    problem, horizon = rkhs(domain()), 60
+    strategy = by_arrival(problem.domain, horizon, width=1.0)
+    play(strategy, problem, seed=7)
+    asks = [i for i, event in enumerate(strategy.events) if isinstance(event, Asked)]
+    for position in asks[:: 4 if domain is finite else 9] + asks[-2:]:
+        fresh = by_arrival(domain(), horizon, width=1.0)
+        fresh.replay(strategy.events[:position])
+        assert plain(Asked(fresh.ask())) == plain(strategy.events[position])
+
+
+def info_of(name, **changed):
+    def change(trial):
+        trial.info[name].update(changed)
+
+    return change
+
+
+WRONG = {
+    "no promise": ("opening", lambda t: t.info["opening"].pop("promise"), "promise must be one"),
+    "a long last round": ("mean", lambda t: t.info.update(opening={}), "must have no opening"),
+    "no more": ("more", lambda t: t.info.pop("more"), "must have more points of its round"),
+    "short more": ("more", info_of("more", plan=[]), "more of trial .* must plan"),
+    "more in a plan": ("planned", lambda t: t.info.update(more={}), "must have no more points"),
+    "another round": ("mean", lambda t: t.info.update(round=1), "info of trial .* must have"),
+    "another std": ("planned", lambda t: t.info.update(std=0.123), "info of trial .* must have"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+@both_domains
+def test_a_replay_is_refused_as_a_whole(domain, case):
+    kind, change, message = WRONG[case]
+    problem, horizon = rkhs(domain()), 60
+    strategy = by_arrival(problem.domain, horizon, width=1.0)
+    simulate(strategy, problem, horizon, delay=delays.Fixed(2), seed=1)
+    events = list(strategy.events)
+
+    def wanted(trial):
+        if kind in ("opening", "more"):
+            return kind in trial.info
+        if trial.info.keys() & {"opening", "more"}:
+            return False
+        return ("std" in trial.info) == (kind == "planned")
+
+    at = next(i for i, e in enumerate(events) if isinstance(e, Asked) and wanted(e.trial))
+    change(events[at].trial)
+    fresh = by_arrival(domain(), horizon, width=1.0)
+    fresh.replay(strategy.events[: at // 2])
+    before = state(fresh)
+    with pytest.raises(ValueError, match=message):
+        fresh.replay(events[at // 2 : at + 1])
+    assert state(fresh) == before
+    fresh.replay(strategy.events[at // 2 :])
+    assert state(fresh) == state(strategy)
+
+
+@both_domains
+def test_a_mean_outside_the_region_is_refused(domain):
+    problem, horizon = rkhs(domain()), 60
+    strategy = by_arrival(problem.domain, horizon, width=1.0)
+    simulate(strategy, problem, horizon, seed=1)
+    last, survivors = strategy.history.trials[-1], strategy.rounds[-1].survivors
+    if isinstance(survivors, Region):
+        X = problem.domain.sample(60, seed=0)
+        outside = X[~survivors.contains(X)][0]
+    else:
+        outside = problem.domain.points[min(set(range(54)) - set(survivors.tolist()))]
+    info = dict(last.info)
+    if "index" in info:
+        info["index"] = int(problem.domain.index(outside))
+    at = [i for i, event in enumerate(strategy.events) if isinstance(event, Asked)][-1]
+    fresh = by_arrival(domain(), horizon, width=1.0)
+    fresh.replay(strategy.events[:at])
+    with pytest.raises(ValueError, match="must lie in the region"):
+        fresh.replay([Asked(Trial(last.id, outside, None, info))])
+
+
+# --- on a box -------------------------------------------------------------------------------------
+
+
+def test_on_a_box_the_last_round_plays_the_highest_mean():
+    problem, horizon = rkhs(box(), seed=1), 60
+    strategy = by_arrival(problem.domain, horizon, width=1.0)
+    trace = simulate(strategy, problem, horizon, delay=delays.Poisson(3.0), seed=4)
+    last = strategy.rounds[-1]
+    assert last.plays_mean
+    assert len(last.points) > 5
+    assert all(bool(round.survivors.contains(round.points).all()) for round in strategy.rounds)
+    Z = box().sample(500, seed=3)
+    Z = Z[last.survivors.contains(Z)]
+    told, known = 0, []
+    for event in strategy.events:
+        if isinstance(event, Told):
+            known.append(event.id)
+        if isinstance(event, Asked) and event.trial.id in last.ids:
+            X = torch.cat([event.trial.x[None], Z])
+            mean, _ = dense_posterior(
+                kernel(), points(strategy, known), trace.observations[known], X, LAMBDA
+            )
+            assert mean[0] >= mean.max() - 1e-6
+            told += 1
+    assert told == len(last.points)
+
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+def test_the_allowance_and_the_arrival_exclude_each_other():
+    given = {"noise_variance": LAMBDA, "width": 1.0, "horizon": 30}
+    with pytest.raises(ValueError, match=r"^bpe_delay\(\): delay must be given unless closing"):
+        algorithms.bpe_delay(finite(), kernel(), **given)
+    with pytest.raises(ValueError, match=r"^bpe_delay\(\): delay must not be given with closing"):
+        algorithms.bpe_delay(finite(), kernel(), **given, closing="arrival", delay=3)
+    with pytest.raises(ValueError, match="closing must be"):
+        algorithms.bpe_delay(finite(), kernel(), **given, closing="at once", delay=3)
+    with pytest.raises(ValueError, match="kappa must be at least 1"):
+        algorithms.bpe_delay(finite(), kernel(), **given, closing="arrival", kappa=0.5)
+    model = KernelGP(kernel(), LAMBDA)
+    for schedule, waits in (
+        (rounds.SquareRoot(30), True),
+        (rounds.DelayAware(rounds.SquareRoot(30), 3), False),
+    ):
+        with pytest.raises(ValueError, match='closing must be "allowance" with rounds that wait'):
+            PhasedElimination(finite(), model, 1.0, schedule, waits=waits, closing="arrival")
+
+
+def test_the_mean_of_the_last_round_is_exact():
+    problem = rkhs(finite())
+    strategy = by_arrival(problem.domain, width=1.0)
+    simulate(strategy, problem, HORIZON, delay=delays.Poisson(4.0), seed=1)
+    ids = list(strategy.history.values)
+    y = torch.tensor([strategy.history.values[id] for id in ids], dtype=torch.float64)
+    mean, _ = dense_posterior(kernel(), points(strategy, ids), y, problem.domain.points, LAMBDA)
+    torch.testing.assert_close(strategy._told.mean, mean, **tolerance(torch.float64))

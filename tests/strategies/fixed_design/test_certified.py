@@ -1,0 +1,381 @@
+"""Certified elimination as a strategy: its fold, lost feedback, rules of the user's, bad input.
+
+test_certified_replay.py checks what it decides.
+"""
+
+import math
+
+import pytest
+import torch
+
+from botorch_ext import Region, algorithms, delays, simulate
+from botorch_ext.exceptions import HorizonReached
+from botorch_ext.strategies import Asked, Trial
+from tests.helpers import tolerance
+from tests.oracles.posterior import dense_posterior
+from tests.strategies.fixed_design.certified_sessions import PUBLISHED, make
+from tests.strategies.fixed_design.phased_sessions import LAMBDA, play, points, rkhs
+from tests.strategies.sessions import both_domains, box, f, finite, kernel, plain
+
+# Long enough for two blocks in a box, one of which is bought again.
+SHORT = 44
+ALWAYS = {"width": 1.0, "buy": "always"}
+
+
+def state(strategy):
+    return [plain(event) for event in strategy.events], strategy.report(), strategy.pending
+
+
+def told(strategy, id):
+    strategy.tell(id, f(strategy.history.trials[id].x))
+
+
+def decided(strategy):
+    """What the trials decided besides their points."""
+    return [
+        (trial.id, name)
+        for trial in strategy.history.trials
+        for name in ("closing", "cut", "plan")
+        if name in trial.info
+    ]
+
+
+@pytest.fixture
+def no_search(monkeypatch):
+    """A switch after which nothing can be planned, sampled or maximised."""
+
+    def forbidden(*args, **kwargs):
+        raise AssertionError("a replay searches nothing")
+
+    def switch():
+        monkeypatch.setattr("botorch_ext.strategies.fixed_design.arenas.plan", forbidden)
+        monkeypatch.setattr("botorch_ext.search.box.maximize_on_box", forbidden)
+        monkeypatch.setattr(Region, "population", forbidden)
+        monkeypatch.setattr(Region, "maximize", forbidden)
+
+    return switch
+
+
+@both_domains
+def test_events_are_a_checkpoint_and_a_replay_searches_nothing(domain, no_search):
+    problem, reports = rkhs(domain()), {}
+    strategy = make(problem.domain, SHORT, **ALWAYS)
+    play(strategy, problem, seed=7, reports=reports)
+    names = {name for _, name in decided(strategy)}
+    assert names == {"closing", "cut", "plan"}
+    no_search()
+    fresh = make(domain(), SHORT, **ALWAYS)
+    assert fresh.report() == reports[0]
+    for count, event in enumerate(strategy.events, start=1):
+        fresh.replay([event])
+        assert fresh.report() == reports[count]
+    assert state(fresh) == state(strategy)
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def in_info(name, **changed):
+    """Changes what a trial decided under a name; None takes an entry away."""
+
+    def change(trial):
+        for key, value in changed.items():
+            record = trial.info[name]
+            if value is None:
+                del record[key]
+            else:
+                record[key] = value(record[key]) if callable(value) else value
+
+    return change
+
+
+def without(name):
+    return lambda trial: trial.info.pop(name)
+
+
+def says(**changed):
+    return lambda trial: trial.info.update(changed)
+
+
+# From a name to the kind of trial, how it is changed, and what is said.
+WRONG = {
+    "no closing": ("closing", without("closing"), "closing|info of trial|x of trial"),
+    "no cut": ("cut", without("cut"), "cut of trial"),
+    "no plan": ("plan", without("plan"), "plan of trial"),
+    "a second cut": ("block", says(cut={}), "info of trial"),
+    "high threshold": ("cut", in_info("cut", threshold=100.0), "threshold must be"),
+    "NaN threshold": ("cut", in_info("cut", threshold=math.nan), "threshold in the"),
+    "threshold of a closing": (
+        "closing",
+        in_info("closing", threshold=lambda t: t - 0.01),
+        "threshold must be",
+    ),
+    "no argmax": ("cut", in_info("cut", argmax=None), "cut of trial .* must be a dict"),
+    "argmax elsewhere": ("cut", in_info("cut", argmax=[9.0, 9.0]), "argmax in the cut"),
+    "negative certificate": ("cut", in_info("cut", certificate=-1.0), "certificate in the"),
+    "large certificate": ("closing", in_info("closing", certificate=99.0), "certificate must"),
+    "put off": ("plan", in_info("cut", put_off=True), "put_off of the cut"),
+    "put off, a word": ("plan", in_info("cut", put_off="no"), "put_off of the cut"),
+    "short plan": ("plan", in_info("plan", plan=lambda p: p[:-1]), "must plan"),
+    "promise": ("plan", in_info("plan", promise="all"), "promise must be one number"),
+    "no promise": ("plan", in_info("plan", promise=None), "must have what was decided"),
+    "std": ("block", says(std=0.123), "info of trial"),
+    "phase": ("free", says(phase="rest"), "info of trial"),
+    "round": ("free", says(round=3), "info of trial"),
+    "certificate": ("block", says(certificate=0.001), "info of trial"),
+    "certificate of a cut": ("cut", says(certificate=None), "info of trial"),
+}
+
+
+def kind_of(trial, kind):
+    """Whether a trial decided this, or is one of this phase that decided nothing."""
+    if kind in ("closing", "cut", "plan"):
+        return kind in trial.info
+    return trial.info["phase"] == kind and not {"closing", "cut", "plan"} & trial.info.keys()
+
+
+@pytest.mark.parametrize("case", WRONG)
+@both_domains
+def test_a_replay_is_refused_as_a_whole(domain, case):
+    kind, change, message = WRONG[case]
+    problem = rkhs(domain())
+    strategy = make(problem.domain, SHORT, **ALWAYS)
+    simulate(strategy, problem, 26, delay=delays.Fixed(2), seed=1)
+    events = list(strategy.events)
+    at = next(
+        i
+        for i, event in enumerate(events)
+        if isinstance(event, Asked) and kind_of(event.trial, kind)
+    )
+    change(events[at].trial)
+    fresh = make(domain(), SHORT, **ALWAYS)
+    fresh.replay(strategy.events[: at // 2])
+    before = state(fresh)
+    with pytest.raises(ValueError, match=message):
+        fresh.replay(events[at // 2 : at + 1])
+    assert state(fresh) == before
+    fresh.replay(strategy.events[at // 2 :])
+    assert state(fresh) == state(strategy)
+
+
+@both_domains
+def test_points_that_are_not_asked_there_are_refused(domain):
+    problem = rkhs(domain())
+    strategy = make(problem.domain, SHORT, **ALWAYS)
+    simulate(strategy, problem, SHORT, seed=1)
+    trials = strategy.history.trials
+    X = problem.domain.sample(40, seed=0)
+    if isinstance(strategy.survivors, Region):
+        outside = X[~strategy.survivors.contains(X)][0]
+    else:
+        gone = set(range(54)) - set(strategy.survivors.tolist())
+        outside = problem.domain.points[min(gone)]
+    free = next(trial for trial in reversed(trials) if trial.info["phase"] == "free")
+    block = next(trial for trial in reversed(trials) if trial.info["phase"] == "block")
+    for trial, message in ((free, "must lie in the region"), (block, "must be the planned")):
+        at = next(
+            i
+            for i, e in enumerate(strategy.events)
+            if isinstance(e, Asked) and e.trial.id == trial.id
+        )
+        fresh = make(domain(), SHORT, **ALWAYS)
+        fresh.replay(strategy.events[:at])
+        info = dict(trial.info)
+        if "index" in info:
+            info["index"] = int(problem.domain.index(outside))
+        with pytest.raises(ValueError, match=message):
+            fresh.replay([Asked(Trial(trial.id, outside, None, info))])
+
+
+def test_nothing_is_asked_beyond_the_horizon():
+    strategy = make(finite(), 20, width=1.0)
+    before = state(strategy)
+    with pytest.raises(HorizonReached, match=r"at most 20, .*got 21"):
+        strategy.ask(21)
+    assert state(strategy) == before
+    trials = strategy.ask(20)
+    with pytest.raises(HorizonReached, match="at most 0"):
+        strategy.ask()
+    beyond = Asked(Trial(20, trials[0].x, None, trials[0].info))
+    with pytest.raises(ValueError, match="id must be less than the horizon of 20"):
+        strategy.replay([beyond])
+
+
+NUMBERS = {"noise_variance": LAMBDA, "horizon": 30}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, r"certified_bucb\(\): rkhs_bound and noise_std must be given unless width is"),
+        ({"width": 1.0, "share": 0.0}, "share must be in"),
+        ({"width": 1.0, "share": 1.5}, "share must be in"),
+        ({"width": 1.0, "kappa": 0.9}, "kappa must be at least 1"),
+        ({"width": 1.0, "kappa": math.inf}, "kappa must be at least 1"),
+        ({"width": 1.0, "buy": "never"}, "buy must be"),
+        ({"width": 1.0, "free": "gp_ucb"}, "free must be"),
+        ({"width": 1.0, "rkhs_bound": -1.0}, "rkhs_bound must be non-negative"),
+        ({"width": 1.0, "horizon": 0}, "horizon must be at least 1"),
+        ({"width": 1.0, "num_initial": 30}, "horizon must be at least 31, got 30"),
+        ({"width": -1.0}, "value must be non-negative"),
+        ({"width": 1.0, "free_width": "wide"}, "width must be one number"),
+        ({**PUBLISHED, "delta": 1.5}, "delta must be in"),
+    ],
+)
+def test_bad_arguments_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        algorithms.certified_bucb(finite(), kernel(), **{**NUMBERS, **options})
+
+
+# --- rules of the user's --------------------------------------------------------------------------
+
+
+@both_domains
+def test_a_rule_is_given_what_is_told_and_where_it_may_ask(domain):
+    seen = []
+
+    def rule(model, region, pending, seed):
+        X = region.points if domain is finite else region.population(16, seed).points
+        seen.append((model, region, pending, seed))
+        return X[seed % len(X)].tolist()
+
+    problem = rkhs(domain())
+    strategy = make(problem.domain, SHORT, **ALWAYS, free=rule)
+    simulate(strategy, problem, SHORT, delay=delays.Fixed(2), seed=1)
+    assert len({seed for *_, seed in seen}) == len(seen)
+    model, region, pending, _ = seen[-1]
+    trials = strategy.history.trials
+    assert torch.equal(pending, torch.stack([trial.x for trial in trials[-3:-1]]))
+    X = points(strategy, range(SHORT - 3))
+    y = X.new_tensor([strategy.history.values[id] for id in range(SHORT - 3)])
+    Z = problem.domain.sample(5, seed=3)
+    mean, _ = dense_posterior(kernel(), X, y, Z, LAMBDA)
+    torch.testing.assert_close(model.mean_at(Z), mean, **tolerance(Z.dtype))
+    where = region.points if domain is finite else region
+    whole = 54 if domain is finite else None
+    assert len(where) < whole if domain is finite else region.constraints
+
+
+@both_domains
+@pytest.mark.parametrize("answer", [[9.0, 9.0], [2.0], [math.nan, -2.0], None, "here"])
+def test_a_rule_that_leaves_the_region_is_named(domain, answer):
+    strategy = make(domain(), SHORT, **ALWAYS, free=lambda *_: answer)
+    before = state(strategy)
+    with pytest.raises(ValueError, match="free must return a point of the region"):
+        strategy.ask()
+    assert state(strategy) == before
+
+
+def test_a_rule_may_not_ask_what_was_eliminated():
+    problem = rkhs(finite())
+    worst = problem.domain.points[problem(problem.domain.points).argmin()]
+
+    def rule(model, region, pending, seed):
+        return region.points[seed % len(region.points)] if model.num_observations < 25 else worst
+
+    strategy = make(problem.domain, SHORT, width=0.5, free=rule)
+    with pytest.raises(ValueError, match="free must return a point of the region"):
+        simulate(strategy, problem, SHORT, seed=1)
+    assert int(problem.domain.index(worst)) not in strategy.survivors
+
+
+# --- lost feedback --------------------------------------------------------------------------------
+
+
+def test_what_is_abandoned_of_a_block_is_bought_again_after_a_round_of_waiting():
+    problem = rkhs(finite())
+    strategy = make(problem.domain, 60, width=1.0, buy="always", share=0.5)
+    length, bought = strategy.schedule.length(1), strategy.schedule.num_bought(1)
+    assert (length, bought) == (8, 4)
+    phases = []
+    for _ in range(22):
+        trial = strategy.ask()
+        phases.append(trial.info["phase"])
+        if phases[-1] == "block" and phases.count("block") == 1:
+            strategy.abandon(trial.id)
+        else:
+            told(strategy, trial.id)
+    assert phases == ["free"] * 4 + ["block"] * 4 + ["wait"] * 8 + ["block"] * 4 + ["free"] * 2
+    assert [name for _, name in decided(strategy)] == ["cut", "plan", "plan", "closing"]
+    assert strategy.history.trials[20].info["round"] == 2
+
+
+# --- on a box -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "delay"),
+    [
+        ({"width": 2.0, "buy": "always"}, delays.Fixed(0)),
+        ({"width": 1.0, "share": 0.25, "buy": "always", "kappa": 1.4}, delays.Poisson(4.0)),
+        (PUBLISHED, delays.Poisson(4.0)),
+    ],
+    ids=["prompt", "late", "published"],
+)
+def test_on_a_box_what_is_asked_lies_in_the_region_and_is_certified(options, delay):
+    problem, horizon = rkhs(box(), seed=1), 60
+    strategy = make(problem.domain, horizon, **options)
+    trace = simulate(strategy, problem, horizon, delay=delay, seed=4)
+    grid, certificate = box().sample(400, seed=3), math.inf
+    at_grid = problem(grid)
+    alive, rounds = torch.ones(400, dtype=torch.bool), []
+    fresh = make(problem.domain, horizon, **options)
+    region = fresh.survivors
+    for event in strategy.events:
+        fresh.check_event(event)
+        fresh.fold(event)
+        if not isinstance(event, Asked):
+            continue
+        trial = event.trial
+        if fresh.survivors is not region:
+            region = fresh.survivors
+            inside = region.contains(grid)
+            assert not bool((inside & ~alive).any())  # never grows
+            assert any(name in trial.info for name in ("closing", "cut"))
+            alive = inside
+        assert bool(region.contains(trial.x).all())
+        assert fresh.certificate <= certificate
+        certificate = fresh.certificate
+        assert float(trace.regret[trial.id]) <= certificate + 1e-9
+        # Of every point of the region, not of the asked ones alone.
+        assert problem.optimal_value - float(at_grid[alive].min()) <= certificate + 1e-6
+        rounds.append(trial.info["round"])
+    assert rounds == sorted(rounds)
+    assert max(rounds) > 2
+    assert bool(region.contains(problem.optimizer).all())
+    if "width" in options:
+        assert alive.double().mean() < 0.7
+
+
+def test_on_a_box_free_steps_and_blocks_are_maxima():
+    problem, horizon, late = rkhs(box(), seed=1), 60, 3
+    options = {"width": 1.0, "buy": "always", "share": 0.25, "free_width": 1.5}
+    strategy = make(problem.domain, horizon, **options)
+    y = simulate(strategy, problem, horizon, delay=delays.Fixed(late), seed=4).observations
+    grid, fresh = box().sample(1000, seed=5), make(problem.domain, horizon, **options)
+    bought, counts = [], {"free": 0, "block": 0, "wait": 0}
+
+    def moments(ids, Z):
+        if not ids:
+            return Z.new_zeros(len(Z)), Z.new_ones(len(Z))
+        mean, covariance = dense_posterior(kernel(), points(strategy, ids), y[ids], Z, LAMBDA)
+        return mean, covariance.diag().clamp_min(0).sqrt()
+
+    for event in strategy.events:
+        fresh.check_event(event)
+        fresh.fold(event)
+        if not isinstance(event, Asked):
+            continue
+        trial, before = event.trial, list(range(event.trial.id))
+        Z = torch.cat([trial.x[None], grid[fresh.survivors.contains(grid)]])
+        phase = trial.info["phase"]
+        if phase == "block":
+            bought = [] if "plan" in trial.info else bought
+            score, short = moments(bought, Z)[1], 0.05  # the best of a few climbers
+            bought = [*bought, trial.id]
+        else:
+            told = before[:-late]
+            score, short = moments(told, Z)[0] + 1.5 * moments(before, Z)[1], 1e-3
+        counts[phase] += 1
+        assert score[0] >= score.max() - short * (score.max() - score.min()) - 1e-9
+    assert min(counts.values()) >= 3

@@ -1,0 +1,89 @@
+"""Certified elimination against its pseudo-code, written out in plain loops and dense algebra."""
+
+from collections import Counter
+
+import pytest
+import torch
+
+from botorch_ext import algorithms, delays, simulate
+from tests.oracles.certified import Certified, follow
+from tests.strategies.fixed_design.certified_sessions import (
+    CASES,
+    HORIZON,
+    SIXTH,
+    followed,
+    make,
+    numbers,
+    played,
+)
+from tests.strategies.fixed_design.phased_sessions import LAMBDA, play, points, rkhs
+from tests.strategies.sessions import finite, kernel
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_decision_is_that_of_the_pseudo_code(case):
+    oracle, strategy = followed(case), played(case)
+    assert len(oracle.row) == HORIZON
+    assert oracle.certificates == sorted(oracle.certificates, reverse=True)
+    report = strategy.report()
+    assert report["certificate"] == pytest.approx(oracle.c, rel=1e-7)
+    assert sum(report["phases"].values()) == HORIZON - oracle.n.num_initial
+    assert oracle.seen["A stayed"] > HORIZON / 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_histories_with_lost_and_reordered_observations(seed):
+    options = {"width": 0.4 + 0.3 * seed, "kappa": 1 + 0.1 * seed, "share": 0.1 + 0.05 * seed}
+    options["buy"] = "always" if seed % 2 else "useful"
+    problem = rkhs(finite(), seed=seed)
+    strategy = make(problem.domain, **options)
+    play(strategy, problem, seed=20 + seed)
+    oracle = follow(Certified(numbers(**options)), make(finite(), **options), strategy.events)
+    assert len(oracle.row) == HORIZON
+
+
+def test_the_cases_have_everything_in_them():
+    seen = Counter()
+    for case in CASES:
+        seen += followed(case).seen
+    for what in (
+        *("free", "block", "wait", "rest", "rested", "blocks", "eliminated"),
+        *("closed", "closed without all of the block", "told too late", "bought more"),
+        *("put off", "pending would not do", "abandoned in a block"),
+    ):
+        assert seen[what] > 0, what
+    assert any(followed(case).c < 0.2 for case in CASES)
+
+
+def test_any_rule_may_play_the_free_steps():
+    asked = []
+
+    def worst(model, region, pending, seed):
+        """The point of the least mean: as bad as the region allows."""
+        asked.append((model.num_observations, len(pending)))
+        return region.points[model.mean_and_std(region.points)[0].argmin()]
+
+    options = {"width": 1.0, "buy": "always", "share": 0.5, "free": worst}
+    problem = rkhs(finite())
+    strategy = make(problem.domain, **options)
+    trace = simulate(strategy, problem, HORIZON, delay=delays.Poisson(4.0), seed=2)
+    oracle = Certified(numbers(**options), free=False)
+    follow(oracle, make(problem.domain, **options), strategy.events)
+    phases = [trial.info["phase"] for trial in strategy.history.trials]
+    assert len(asked) == HORIZON - phases.count("block")
+    assert max(pending for _, pending in asked) > 0
+    # The true widths are less than 1 here: what is certified holds.
+    certified = [oracle.certificates[i] for i in range(HORIZON)]
+    assert all(r <= c + 1e-9 for r, c in zip(trace.regret.tolist(), certified, strict=True))
+    assert min(certified) < 0.5
+
+
+@pytest.mark.parametrize("buy", ["useful", "always"])
+def test_without_blocks_so_far_it_is_gp_bucb(buy):
+    problem = rkhs(finite())
+    strategy = make(problem.domain, **SIXTH, buy=buy)
+    other = algorithms.gp_bucb(problem.domain, kernel(), noise_variance=LAMBDA, seed=3, **SIXTH)
+    for one in (strategy, other):
+        simulate(one, problem, 10, delay=delays.Poisson(5.0), seed=6)
+    assert torch.equal(points(strategy), points(other))
+    assert [trial.info["phase"] for trial in strategy.history.trials] == ["free"] * 10
