@@ -13,7 +13,7 @@ import sys
 
 import torch
 
-from benchmarks.common.command_line import parse_options
+from benchmarks.common.command_line import DATA_FOLDER, parse_options
 from benchmarks.common.reports import write_report
 from benchmarks.common.resumable import run_missing
 from benchmarks.common.store import Store
@@ -34,6 +34,8 @@ def main(argv: list[str] | None = None) -> None:
     """Runs what is missing and writes the report."""
     options = parse_options("insured", "Insured methods.", argv, processes=True, more=_MORE)
     torch.set_num_threads(1)
+    if not (options.smoke or DATA_FOLDER.is_dir()):
+        sys.exit(f"f1 and f2 need {DATA_FOLDER}/delayed_feedback; only --smoke does without")
     store = Store(options.output / "runs")
     everything = cases(list(TABLES), options.seed, options.smoke)
     all_cases = [case for case in everything if exists(case)]

@@ -243,6 +243,11 @@ KNOWN_FAILURES = (
         _runs_with(lambda a, b: b["best"] == 0, m.NUGGET, 1, problem=("hidden arm",)),
     ),
     Claim(
+        "and from insured, whose budget buys a few probes among 100 points, in some run",
+        "worst",
+        _runs_with(lambda a, b: b["best"] == 0, m.INSURED, 1, problem=("hidden arm",)),
+    ),
+    Claim(
         "credible alone stays locked out with wrong scales: more than 10 times safe",
         "scales",
         _above(m.CREDIBLE, _FEW, 10.0),

@@ -82,7 +82,7 @@ def _hidden(seed: int) -> Instance:
     for run in (seed, *range(4)):
         strategy = bx.algorithms.gp_ucb(f.domain, kernel, seed=run, **told)
         played.append(bx.simulate(strategy, f, 300, seed=run).X)
-    problem = hidden_arm(f, torch.cat(played), gap=0.5)
+    problem = hidden_arm(f, torch.cat(played), gap=0.5, misspecification=RKHS_BOUND)
     return Instance(problem, kernel, NOISE_STD**2, RKHS_BOUND, problem.misspecification)
 
 

@@ -76,7 +76,7 @@ def test_gp_ucb_never_plays_the_better_arm_whatever_its_width(
     problem = NoisyLockOut(gap)
     long, short = problem(problem.domain.points).tolist()
     assert short - long == pytest.approx(gap * problem.noise_std, abs=1e-12)
-    assert problem.misspecification == pytest.approx((short - 0.95 * long) / 1.95, abs=1e-12)
+    assert problem.misspecification == pytest.approx((short - 0.9 * long) / 1.9, abs=1e-12)
     assert _plays(_gp_ucb(problem, 100, 4, width=width)) == 0
     assert torch.equal(
         pickle.loads(pickle.dumps(problem))(problem.domain.points), problem(problem.domain.points)
@@ -151,6 +151,18 @@ def test_a_hidden_arm_changes_nothing_of_the_run_it_was_made_of() -> None:
     problem = hidden_arm(f, torch.cat(runs), gap=0.5)
     for seed in range(8, 16):
         assert _plays(_gp_ucb(_of_smooth(problem, kernel), 150, seed)) == 0
+
+
+def test_a_hidden_arm_keeps_to_a_misspecification() -> None:
+    f, kernel = _smooth(1)
+    played = _gp_ucb(_of_smooth(f, kernel), 150, seed=3).X
+    free, kept = hidden_arm(f, played, 0.5), hidden_arm(f, played, 0.5, misspecification=1.2)
+    assert free.misspecification > 1.2
+    assert 1.0 < kept.misspecification <= 1.2
+    assert kept.optimal_value == pytest.approx(free.optimal_value, abs=1e-12)
+    for value in (0.4, -1.0, math.nan):
+        with pytest.raises(ValueError, match="misspecification must"):
+            hidden_arm(f, played, 0.5, misspecification=value)
 
 
 def test_the_decoys_of_a_hidden_arm_are_bad() -> None:

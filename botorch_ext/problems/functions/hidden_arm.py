@@ -12,7 +12,9 @@ from botorch_ext.problems.base import KnownFunction
 from botorch_ext.problems.functions.perturbed import Perturbed, tabulated
 
 
-def hidden_arm(problem: KnownFunction, played: Tensor, gap: float) -> Perturbed:
+def hidden_arm(
+    problem: KnownFunction, played: Tensor, gap: float, *, misspecification: float = math.inf
+) -> Perturbed:
     """The problem with one value changed: at a point that was never played it is the best.
 
     Exact, for any kernel, method and seed: a run sees a function only where it evaluates it, so the
@@ -20,20 +22,23 @@ def hidden_arm(problem: KnownFunction, played: Tensor, gap: float) -> Perturbed:
     ``gap`` a step. No model sees the point coming either: its neighbours are decoys, whose values
     are what f has there, so whoever tries them finds that the model is right. That defeats a
     candidate model with a nugget that belongs to f as well: after a few points that agree with f
-    its evidence is too small, and it is gone. Ours.
+    its evidence is too small, and it is gone. Whoever buys probes needs about as many as there are
+    points. Ours.
 
     Args:
         problem: f, on a finite set.
         played: ``n x d``, the points of one or more runs on it.
         gap: By how much the hidden arm is better than the maximum of f, positive.
+        misspecification: The height of the bump at most.
 
     Returns:
-        f plus a bump at the never played point with the lowest value (ties: the first row), the
-        least plausible of all; its misspecification is the height of the bump.
+        f plus a bump at the never played point with the lowest value that the misspecification
+        allows (ties: the first row), the least plausible of all; its misspecification is the
+        height of the bump.
 
     Raises:
-        ValueError: A domain that is no finite set, a gap that is not positive, points outside, or
-            nothing that was not played.
+        ValueError: A domain that is no finite set, a gap that is not positive, points outside,
+            nothing that was not played, or a misspecification that allows none of it.
     """
     domain = problem.domain
     if not isinstance(domain, FiniteSet):
@@ -44,11 +49,15 @@ def hidden_arm(problem: KnownFunction, played: Tensor, gap: float) -> Perturbed:
     if bool((rows < 0).any()):
         raise ValueError("played must be points of the domain, got others")
     values = problem(domain.points)
-    hidden = values.clone()
-    hidden[rows] = math.inf
-    row = int(hidden.argmin())
-    if not math.isfinite(float(hidden[row])):
+    heights = values.max() + gap - values
+    heights[rows] = -math.inf
+    if not bool((heights > 0).any()):
         raise ValueError("played must leave out a point of the domain, got all of them")
+    allowed = heights.masked_fill(heights > misspecification, -math.inf)
+    row = int(allowed.argmax())
+    if not float(allowed[row]) <= misspecification or float(allowed[row]) < 0:
+        least = float(heights[heights > 0].min())
+        raise ValueError(f"misspecification must be at least {least:g}, got {misspecification}")
     bump = torch.zeros_like(values)
-    bump[row] = values.max() + gap - values[row]
+    bump[row] = heights[row]
     return Perturbed(problem, tabulated(domain, bump), float(bump[row]))

@@ -7,25 +7,25 @@ import math
 from botorch_ext.problems.functions.linear_arms import LinearArms
 
 _NOISE_STD = 0.1
-_SHORTER = 0.95
+_SHORTER = 0.9
 
 
 class NoisyLockOut(LinearArms):
-    """Two arms on a line, 1 and 0.95, the shorter one better by ``gap`` standard deviations.
+    """Two arms on a line, 1 and 0.9, the shorter one better by ``gap`` standard deviations.
 
-    A linear model gives the shorter arm 0.95 times the mean and 0.95 times the standard deviation
+    A linear model gives the shorter arm 0.9 times the mean and 0.9 times the standard deviation
     of the longer one, so that an upper bound which is positive is always larger at the longer arm:
     GP-UCB never plays the better arm once, whatever its width. A few evaluations of the better arm
-    cannot tell the gap from the noise, so that a test that looks at it once gives up too early.
+    cannot tell the gap from the noise, so that a test which looks at it once may give up too early.
     Ours.
 
     Args:
-        gap: f*(0.95) - f*(1) in standard deviations of the noise, which is 0.1; positive.
+        gap: f*(0.9) - f*(1) in standard deviations of the noise, which is 0.1; positive.
 
     Attributes:
         kernel: k(x, y) = x y.
         rkhs_bound: 1, the norm of f.
-        misspecification: eps = (0.1 gap + 0.05) / 2: m = (-eps, +eps).
+        misspecification: eps = (0.1 gap + 0.1) / 2: m = (-eps, +eps).
         noise_std: 0.1.
         noise_variance: 0.01.
         delta: 0.1, the failure probability of the widths.
