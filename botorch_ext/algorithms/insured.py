@@ -132,8 +132,8 @@ def safe_ucb(
         rkhs_bound: B, at least the RKHS norm of f under the right model, in units of f.
         noise_variance: lambda > 0, the ridge of the one kernel, in squared units of f; candidates
             have theirs.
-        delta: Failure probability, in (0, 1), of the bounds of a model, of those of averages, and
-            of the loss of the right model, each.
+        delta: Failure probability, in (0, 1), of the bounds of a model, of those of averages, of
+            the loss of the right model and of the bounds of blocks, each.
         width: Of the index alone, a number or a width; None takes `SelfNormalized`, which the tests
             always use.
         credibility: c itself, in place of ln(M / delta).

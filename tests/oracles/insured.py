@@ -59,6 +59,9 @@ class Insured:
     def __post_init__(self) -> None:
         self.round, self.phase, self.position, self.waited = 1, "free", 0, 0
         self.certificate, self.plan, self.promise = math.inf, [], math.inf
+        # Those that played at the last step, and what was left when the block was planned.
+        self.players: set[int] = set()
+        self.left: list[int] = []
         # A plan, for ties but for rounding.
         self.hint: list[int] = []
         # Trials of this round's blocks, in the order of the plan, with their values.
@@ -129,7 +132,7 @@ class Insured:
 
         # 2 refute
         self._refute(credible)
-        if self.horizon is not None and self._closes(credible):
+        if self.horizon is not None and self._closes():
             # A block that has arrived enters the bounds of every level.
             rows, y = self._block()
             for u, model in enumerate(self.models):
@@ -144,6 +147,9 @@ class Insured:
         i = self.level
         playing, U, L, model_upper = self._levels(credible)
         if self.horizon is not None:
+            if not set(playing[i]) <= self.players:
+                self.certificate = math.inf
+            self.players = set(playing[i])
             self._buy(t, U[i], L[i])
             if self.phase == "block":
                 picked = {"level": i, "kind": "block", "cost": self.cost, "suspected": None}
@@ -166,15 +172,14 @@ class Insured:
             least = max(float(self.LD[x]) for x in X)
             there = [x for x in X if float(self.UD[x]) >= least] or X
         if self.restricted:
-            there = [x for x in there if float(U[i][x]) >= low] or [
-                x for x in X if float(U[i][x]) >= low
-            ]
+            left = [x for x in X if float(U[i][x]) >= low] or X
+            there = [x for x in there if x in left] or left
         plain = index(0)
         x0 = max(there, key=lambda x: float(plain[x]))
         if i > 0 and self.average(x0)[1]:
             played = [x for x in X if self.average(x)[1]]
             if self.restricted:
-                played = [x for x in played if float(U[i][x]) >= low]
+                played = [x for x in played if x in left]
             step = self.c["override"] * self.sigma
 
             def sure(x: int) -> float:
@@ -213,7 +218,7 @@ class Insured:
                 ):
                     self.suspect = None
                 else:
-                    cost = top - float(L[i][q])
+                    cost = max(top - float(L[i][q]), 0.0)
                     self.big[j] += cost
                     self.suspect[2] += 1
                     self.suspect[3] = 0
@@ -227,7 +232,7 @@ class Insured:
             x = max(where, key=lambda x: float(wide[x]))
             if x == x0 or (i == 0 and float(U[0][x]) >= low):
                 continue
-            cost = top - float(L[i][x])
+            cost = max(top - float(L[i][x]), 0.0)
             if self.owed and j == i:
                 best, self.owed = (j, x, cost), False
                 break
@@ -255,7 +260,7 @@ class Insured:
             if where:
                 wide = index(j)
                 x = max(where, key=lambda x: float(wide[x]))
-                cost = top - float(L[i][x])
+                cost = max(top - float(L[i][x]), 0.0)
                 self.small[j] += cost
                 self.suspect = [j, x, 0, 0]
                 return picked | {"row": x, "kind": "probe", "cost": cost, "suspected": j}
@@ -311,20 +316,18 @@ class Insured:
         self.round, self.phase, self.position, self.waited = self.round + 1, "free", 0, 0
         self.plan, self.bought = [], {}
 
-    def _closes(self, credible: list[int]) -> bool:
+    def _closes(self) -> bool:
         if self.phase != "wait":
             return False
-        _, U, L, _ = self._levels(credible)
-        inside = U[self.level] >= L[self.level].max()
         rows, y = self._block()
         if len(rows) == len(self.plan):
             return True
-        return float(self.models[0].posterior(rows, y, [])[1][inside].max()) <= self.promise
+        return float(self.models[0].posterior(rows, y, [])[1][self.left].max()) <= self.promise
 
     def _buy(self, t: int, U: Tensor, L: Tensor) -> None:
         """Lines 2 and 3 of the certified method, inside what the level leaves."""
-        inside = (U >= L.max()).nonzero().flatten().tolist()
-        self.certificate = min(self.certificate, float(U.max() - L[inside].min()))
+        inside = (U >= L.max()).nonzero().flatten().tolist() or list(range(len(U)))
+        self.certificate = min(self.certificate, max(float(U.max() - L[inside].min()), 0.0))
         T, q = self.horizon, 1
         for _ in range(self.round):
             q = math.ceil(math.sqrt(T * q))
@@ -337,6 +340,7 @@ class Insured:
         first = self.phase == "free" and self.position >= q - n and is_whole
         if not first and not (self.phase == "wait" and self.waited >= q):
             return
+        self.left = inside = inside if first else self.left
         given = [] if first else self._block()[0]
         for k in range(n):
             _, s, _, _, _ = model.posterior(given, [0.0] * len(given), [])

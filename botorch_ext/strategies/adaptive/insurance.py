@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import one_number, whole_number
 from botorch_ext.immutable import Immutable
 from botorch_ext.widths.base import require
 
@@ -43,12 +44,12 @@ class Terms(Immutable):
     num_levels: int = 7
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "beta", "follow_up", "override"):
-            value = getattr(self, name)
+        for name in ("alpha", "beta", "purse", "follow_up", "override"):
+            value = one_number(getattr(self, name), name)
             require(0 <= value < math.inf, name, value, "non-negative and finite")
-        require(0 <= self.purse <= 1, "purse", self.purse, "in [0, 1]")
-        require(self.max_follow_ups >= 0, "max_follow_ups", self.max_follow_ups, "non-negative")
-        require(self.num_levels >= 2, "num_levels", self.num_levels, "at least 2")
+        require(self.purse <= 1, "purse", self.purse, "in [0, 1]")
+        whole_number(self.max_follow_ups, "max_follow_ups", least=0)
+        whole_number(self.num_levels, "num_levels", least=2)
 
     def levels(self, rkhs_bound: float) -> list[float]:
         """eps_0 = 0 < eps_1 < ... < eps_{M-1} = B."""
@@ -169,8 +170,8 @@ class Choice:
         if kind not in ("exploit", "block", *_CHARGED):
             allowed = "'exploit', 'probe', 'follow-up' or 'block'"
             raise ValueError(f"kind in the {name} must be {allowed}, got {kind!r}")
-        if type(cost) not in (int, float) or not math.isfinite(cost):
-            raise ValueError(f"cost in the {name} must be a finite number, got {cost!r}")
+        if type(cost) not in (int, float) or not 0 <= cost < math.inf:
+            raise ValueError(f"cost in the {name} must be a number, at least 0, got {cost!r}")
         if kind in _CHARGED:
             if type(level) is not int or not 0 < level < terms.num_levels:
                 raise ValueError(
@@ -255,9 +256,9 @@ class Insurance(Immutable):
         first = max(i, 1)
         # The best of each level among what it has not excluded.
         upper, lower, wide = (a[first:] for a in (sight.upper, sight.lower, sight.wide))
-        best = wide.masked_fill(upper < lower.amax(dim=-1, keepdim=True), -math.inf).argmax(dim=-1)
+        best = _among(upper >= lower.amax(dim=-1, keepdim=True), wide).argmax(dim=-1)
         at = torch.cat([x0.view(1), best, highest.view(1), surest.view(1)])
-        lost = top - sight.lower[i]
+        lost = (top - sight.lower[i]).clamp_min(0)
         numbers = [at.to(top), lost[at], sight.upper[0][best], low.view(1)]
         read = torch.cat(numbers + self._of_suspect(sight, i, lost)).tolist()  # the host waits
         rows, costs = [int(row) for row in read[: len(at)]], read[len(at) : 2 * len(at)]
@@ -288,7 +289,7 @@ class Insurance(Immutable):
             left = terms.purse * budget - sum(ledger.small)
             probe = self._cheap(sight, ledger, top, low, left)
         if probe is None:
-            probe = Choice(rows[0], "exploit", max(costs[0], 0.0), suspect=kept)
+            probe = Choice(rows[0], "exploit", costs[0], suspect=kept)
         return probe, rows
 
     def _of_suspect(self, sight: Sight, i: int, lost: Tensor) -> list[Tensor]:
@@ -321,20 +322,16 @@ class Insurance(Immutable):
 
     def _exploited(self, sight: Sight, i: int, low: Tensor) -> Tensor:
         """The row that the plain method plays, among those it may; 0-dim."""
-        index, allowed = sight.wide[0], None
+        index = sight.wide[0]
+        allowed = torch.ones_like(index, dtype=torch.bool)
         if self.stays:
-            allowed = sight.upper[i] >= low
-            index = index.masked_fill(~allowed, -math.inf)
+            allowed = _or_all(sight.upper[i] >= low)
+        index = _among(allowed, index)
         if not i:
             return index.argmax()
-        kept = sight.average_upper >= sight.average_lower.max()
-        if allowed is not None:
-            kept = kept & allowed
-        index = torch.where(kept.any(), index.masked_fill(~kept, -math.inf), index)
+        index = _among(allowed & (sight.average_upper >= sight.average_lower.max()), index)
         x0, step = index.argmax(), self.terms.override * self.noise_std
-        surely = sight.confident(-step)
-        if allowed is not None:
-            surely = surely.masked_fill(~allowed, -math.inf)
+        surely = sight.confident(-step).masked_fill(~allowed, -math.inf)
         q = surely.argmax()
         known = sight.counts[x0] > 0
         return torch.where(known & (surely[q] > sight.confident(step)[x0]), q, x0)
@@ -345,7 +342,7 @@ class Insurance(Immutable):
         """A probe from the small purse, of a point that the level excludes and a higher one finds
         better than everything."""
         first = ledger.level + 1
-        lost = top - sight.lower[ledger.level]
+        lost = (top - sight.lower[ledger.level]).clamp_min(0)
         may = (lost <= left) & (sight.upper[ledger.level] < low)
         may = may & (sight.upper[first:] > top)  # (levels, n)
         best = sight.wide[first:].masked_fill(~may, -math.inf).argmax(dim=-1)
@@ -356,3 +353,13 @@ class Insurance(Immutable):
             if read[k]:
                 return Choice(int(read[m + k]), "probe", read[2 * m + k], j, small=True)
         return None
+
+
+def _or_all(allowed: Tensor) -> Tensor:
+    """``... x n``: whether a point is allowed; all where none is."""
+    return allowed | ~allowed.any(dim=-1, keepdim=True)
+
+
+def _among(allowed: Tensor, index: Tensor) -> Tensor:
+    """``... x n`` values, minus infinity where a point is not allowed and another one is."""
+    return index.masked_fill(~_or_all(allowed), -math.inf)

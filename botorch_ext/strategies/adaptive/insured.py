@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number
-from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_gp import KernelGP
@@ -58,8 +58,6 @@ class InsuredStrategy(BoundsStrategy):
             another pending policy.
     """
 
-    takes_shards = False
-
     def __init__(
         self,
         domain: Domain,
@@ -80,6 +78,10 @@ class InsuredStrategy(BoundsStrategy):
             raise ValueError("model must have no data: pass initial")
         if isinstance(model, CandidateModels) and model.grows:
             raise ValueError("model must not be a growing set of candidates")
+        if isinstance(domain, FiniteSet) and domain.shard is not None:
+            raise ValueError(f"domain must not be a ShardedSet for {type(self).__name__}")
+        if not isinstance(terms, Terms | None):
+            raise ValueError(f"terms must be Terms or None, got {terms!r}")
         if options.get("pending", "hallucinate") != "hallucinate" or options.get("inflate"):
             raise ValueError('pending must be "hallucinate", not inflated, for insured methods')
         self._published = SelfNormalized(
@@ -103,13 +105,18 @@ class InsuredStrategy(BoundsStrategy):
         self._told = ToldBounds(models, points, self._published, self.levels)
         self._looked: tuple[dict[str, Any], Look, Choice] | None = None
         self.refutations: list[dict[str, Any]] = []
+        # The joint row of each trial, as numbers.
+        self._points: list[tuple[float, ...]] = []
         if self.initial is not None:
             X, Y = self.initial
             self._told.watch(X.unique(dim=0), models)
+            self._told.keep(X)
             rows = self._initial_data_rows if listed else [None] * len(X)
-            for x, row, value in zip(X, rows, Y.tolist(), strict=True):
-                self._told.keep(x)
-                self._told.observe(x, row, value)
+            for x, row, value in zip(X.tolist(), rows, Y.tolist(), strict=True):
+                self._told.observe(tuple(x), row, value)
+
+    #: Whether trials may be bought for a certificate.
+    buys_blocks: bool = False
 
     @property
     def terms(self) -> Terms:
@@ -199,10 +206,10 @@ class InsuredStrategy(BoundsStrategy):
         others = proposals(models, widths, box, seed, incumbents, context)
         here = self._told.watched.X
         if not len(here):
-            return torch.cat([x.unsqueeze(0), others])
+            return _different(box, torch.cat([x.unsqueeze(0), others]))
         if context is not None:
             here = here[(here[:, d:] == context).all(dim=-1)]
-        return torch.cat([x.unsqueeze(0), here[:, :d], others])
+        return _different(box, torch.cat([x.unsqueeze(0), here[:, :d], others]))
 
     def _sight(
         self,
@@ -221,6 +228,7 @@ class InsuredStrategy(BoundsStrategy):
                 mean, std = mean[:, choices.rows], std[:, choices.rows]
         else:
             mean, std = moments(known.models, with_context(X, choices.context))
+        mean = mean + known.offsets[:, None]
         index = mean.unsqueeze(1) + wide.unsqueeze(-1) * std.unsqueeze(1)  # (m, M, n)
         if len(index) > 1:
             rows = torch.arange(playing.shape[1], device=X.device).clamp_min(i)
@@ -244,24 +252,23 @@ class InsuredStrategy(BoundsStrategy):
         """The row of the suspect among those on offer, and whether it pends somewhere."""
         if self.ledger.suspect is None:
             return None, False
-        trials, place = self.history.trials, self._place
-        suspect = trials[self.ledger.suspect.trial]
-        if any(place(trials[id]) == place(suspect) for id in self.pending):
+        suspect = self.ledger.suspect.trial
+        if any(self._point(id) == self._point(suspect) for id in self.pending):
             return None, True
         if not self._told.is_listed:
-            found = (with_context(X, choices.context) == suspect.point).all(dim=-1)
+            point = self.history.trials[suspect].point
+            found = (with_context(X, choices.context) == point).all(dim=-1)
         elif choices.rows is not None:
-            found = choices.rows == place(suspect)
+            found = choices.rows == self._point(suspect)
         else:
-            return place(suspect), False
+            return cast(int, self._point(suspect)), False
         rows = found.nonzero()
         return (int(rows[0]) if len(rows) else None), False
 
-    def _place(self, trial: Trial) -> int:
-        """Of the point of a trial among those that are watched."""
-        if self._told.is_listed:
-            return trial.info["index"]
-        return self._told.watched.place(trial.point)
+    def _point(self, id: int) -> int | tuple[float, ...]:
+        """Of a trial, what tells its point from others."""
+        trial = self.history.trials[id]
+        return trial.info["index"] if self._told.is_listed else self._points[id]
 
     def _player(self, known: Bounds, look: Look, at: Tensor, info: dict[str, Any]) -> int:
         """The position of the model whose index is the highest at a joint row."""
@@ -272,7 +279,7 @@ class InsuredStrategy(BoundsStrategy):
             mean, std = (values[:, info["index"]] for values in known.of_candidates[:2])
         else:
             mean, std = (values[:, 0] for values in moments(known.models, at.unsqueeze(0)))
-        index = mean + known.widths * std
+        index = mean + known.widths * std + known.offsets
         return int(index.masked_fill(~playing, -math.inf).argmax())
 
     def _wide(self, known: Bounds) -> Tensor:
@@ -291,9 +298,26 @@ class InsuredStrategy(BoundsStrategy):
                 f"level in the {name} must be a whole number from {self.ledger.level} to "
                 f"{self.terms.num_levels - 1}, got {level!r}"
             )
-        Choice.recorded(info, name, self.terms, trial.id)
+        choice = Choice.recorded(info, name, self.terms, trial.id)
+        if choice.kind == "block" and not self.buys_blocks:
+            raise ValueError(f"kind in the {name} must not be 'block': none is bought")
+        self._check_refuted(info.get("refuted", []), level, name)
         if not self._told.is_listed:
             self._recorded_rows(trial, name)
+
+    def _check_refuted(self, refuted: Any, level: int, name: str) -> None:
+        """A ValueError unless this says which levels went before one."""
+        expected = list(range(self.ledger.level, level))
+        is_list = isinstance(refuted, list) and all(isinstance(one, dict) for one in refuted)
+        if not is_list or [one.get("level") for one in refuted] != expected:
+            raise ValueError(
+                f"refuted in the {name} must be the levels {expected}, got {refuted!r}"
+            )
+        for one in refuted:
+            for key in ("lower", "upper"):
+                one_number(one.get(key), f"{key} of what is refuted in the {name}")
+            if not isinstance(one.get("point"), list):
+                raise ValueError(f"point of what is refuted in the {name} must be a list")
 
     def _recorded_rows(self, trial: Trial, name: str) -> Tensor:
         """The rows that are watched from a trial on, or a ValueError."""
@@ -317,15 +341,21 @@ class InsuredStrategy(BoundsStrategy):
         super()._absorb(event)
         self._told.absorb(event, self.history)
         if isinstance(event, Told):
-            trial = self.history.trials[event.id]
-            self._told.observe(trial.point, trial.info.get("index"), event.value)
+            row = self.history.trials[event.id].info.get("index")
+            self._told.observe(self._points[event.id], row, event.value)
+
+    def _follow(self, trial: Trial, look: Look) -> None:
+        """Follows a trial that the method asked, with what was known before it."""
 
     def _enter(self, trial: Trial, decided: tuple[dict[str, Any], Look, Choice] | None) -> None:
         """Takes over what was seen and decided when a trial was asked."""
-        told, point = self._told, trial.point
+        told, point = self._told, trial.point.unsqueeze(0)
+        # On a listed set its row says which it is, and the host need not wait.
+        self._points.append(() if told.is_listed else tuple(point[0].tolist()))
         if trial.id < len(self._initial_points):
-            self._rows.enter_newest()
-            told.watch(point.unsqueeze(0), told.told(self._rows, self.history))
+            if not told.is_listed:
+                self._rows.enter_newest()
+                told.watch(point, told.told(self._rows, self.history))
         else:
             if decided is not None and decided[0] is trial.info:
                 _, look, choice = decided
@@ -338,4 +368,12 @@ class InsuredStrategy(BoundsStrategy):
                 self.refutations.append({"trial": trial.id} | deepcopy(refuted))
             if not told.is_listed:
                 told.watch(self._recorded_rows(trial, "info"), look.told)
+            self._follow(trial, look)
         told.keep(point)
+
+
+def _different(box: Box, X: Tensor) -> Tensor:
+    """``n x d`` points without those that are the same as an earlier one but for rounding."""
+    keys = (box.to_unit(X) * 1e9).round().tolist()
+    rows = {tuple(key): row for row, key in reversed(list(enumerate(keys)))}
+    return X[torch.tensor(sorted(rows.values()), device=X.device)]

@@ -23,6 +23,8 @@ class RunningBounds:
     def __init__(self, prior: tuple[Tensor, Tensor], rkhs_bound: float, levels: Tensor) -> None:
         mean, std = prior
         self.levels = levels
+        #: What rounding may make of a contradiction: in float32 a posterior is no better.
+        self._rounding = 1e-12 if std.dtype is torch.float64 else 1e-3 * rkhs_bound
         reach = rkhs_bound * std.unsqueeze(1) + levels[:, None]
         #: ``m x M x n``, of the models.
         self.upper, self.lower = mean.unsqueeze(1) + reach, mean.unsqueeze(1) - reach
@@ -71,7 +73,7 @@ class RunningBounds:
     def refuted(self) -> Tensor:
         """Whether the bounds of a model contradict each other at some point, ``m x M``."""
         gap = self._lower(self.lower) - self._upper(self.upper)
-        return (gap > 1e-12).any(dim=-1)
+        return (gap > self._rounding).any(dim=-1)
 
     def of(self, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The bounds that hold if one of the models that play does.

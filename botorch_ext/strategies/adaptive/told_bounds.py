@@ -58,7 +58,7 @@ class ToldBounds:
         self.width, self.levels, self.is_listed = width, list(levels), points is not None
         X = models.noise_variance.new_zeros(0, 0) if points is None else points
         self.watched = WatchedPoints(X, self._prior(models, X))
-        # Rows of told data alone; kept from the first look at which a trial pends.
+        # Rows of told data alone, while a trial pends.
         self._own: PendingRows[Models] | None = None
         # Of each observed joint row, its number in the order of first observations.
         self._numbers: dict[tuple[float, ...], int] = {}
@@ -122,26 +122,29 @@ class ToldBounds:
             bounds = bounds.tightened(*moments(told, X[new]), self.widths(told))
             self.watched.extend(X[new], bounds)
 
-    def keep(self, x: Tensor) -> None:
-        """Watches a joint row for ever."""
+    def keep(self, X: Tensor) -> None:
+        """Watches joint rows for ever."""
         if not self.is_listed:
-            self.watched.keep(x)
+            self.watched.keep(X)
 
-    def observe(self, x: Tensor, row: int | None, value: float) -> None:
+    def observe(self, x: tuple[float, ...], row: int | None, value: float) -> None:
         """Learns an observation at a joint row, which is watched; ``row`` is its place in the
         set."""
-        number = self._numbers.setdefault(tuple(x.tolist()), len(self._numbers) + 1)
-        union = float(len(self.watched.X)) if self.is_listed else (math.pi * number) ** 2 / 6
-        place = cast(int, row) if self.is_listed else self.watched.place(x)
-        width = self.width
-        self.watched.bounds.observe(place, value, width.noise_std, union, width.delta)
+        width, place, union = self.width, row, float(len(self.watched.X))
+        if not self.is_listed:
+            place = self.watched.place(x)
+            number = self._numbers.setdefault(x, len(self._numbers) + 1)
+            union = (math.pi * number) ** 2 / 6
+        bounds = self.watched.bounds
+        bounds.observe(cast(int, place), value, width.noise_std, union, width.delta)
 
     def told(self, rows: PendingRows[Models], history: History) -> Models:
-        """The models of told data alone; of ``rows`` while nothing pends."""
+        """The models of told data alone: those of ``rows`` while nothing pends."""
+        untold = rows.untold(history)
+        if not untold:
+            self._own = None
+            return rows.posterior
         if self._own is None:
-            untold = rows.untold(history)
-            if not untold:
-                return rows.posterior
             posterior = rows.posterior.fork()
             for row in reversed(untold):
                 posterior.remove(row)

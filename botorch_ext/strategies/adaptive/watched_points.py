@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor
 
@@ -24,9 +26,9 @@ class WatchedPoints:
         self._asked = [True] * len(X)
         self._index()
 
-    def place(self, row: Tensor) -> int:
+    def place(self, row: tuple[float, ...]) -> int:
         """The place of a joint row, which must be watched."""
-        return self._places[tuple(row.tolist())]
+        return self._places[row]
 
     def places(self, X: Tensor) -> list[int | None]:
         """The places of ``n`` joint rows; None for those that are not watched."""
@@ -45,9 +47,10 @@ class WatchedPoints:
         self._asked += [False] * (len(X) - len(self._asked))
         self._index()
 
-    def keep(self, x: Tensor) -> None:
-        """Keeps a joint row that is watched for ever, and of the others the newest."""
-        self._asked[self.place(x)] = True
+    def keep(self, X: Tensor) -> None:
+        """Keeps joint rows that are watched for ever, and of the others the newest."""
+        for place in self.places(X):
+            self._asked[cast(int, place)] = True
         unasked = [place for place, is_asked in enumerate(self._asked) if not is_asked]
         dropped = set(unasked[:-_MOST_UNASKED])
         if dropped:

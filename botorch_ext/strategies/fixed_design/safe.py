@@ -41,7 +41,8 @@ class SafeStrategy(InsuredStrategy):
 
     With certificates ``info`` also has ``phase`` and ``round``, as `CertifiedElimination` has them,
     and the ``certificate``: where the misspecification is at most that of the level and the bounds
-    hold, what is exploited at this step has no more regret. The ``kind`` of a bought trial is
+    hold, what is exploited at this step has no more regret; it falls within a level, unless a model
+    comes back. The ``kind`` of a bought trial is
     "block"; it may lose its ``cost``, the certificate when the block was planned. ``closed`` is
     there where the block of the round before entered the bounds, ``plan`` where one was planned or
     found of no use.
@@ -97,6 +98,10 @@ class SafeStrategy(InsuredStrategy):
             raise ValueError("certificates need a FiniteSet, without a context_domain")
         self.takes_actions = False
         self.horizon = whole_number(horizon, "horizon", least=1)
+        if len(self._initial_points) >= self.horizon:
+            first = len(self._initial_points)
+            raise ValueError(f"num_initial must be less than the horizon of {horizon}, got {first}")
+        self.buys_blocks = True
         self._schedule = Schedule(self.horizon - len(self._initial_points), _SHARE)
         rounds = self._schedule.num_rounds
         told = self._published
@@ -108,8 +113,12 @@ class SafeStrategy(InsuredStrategy):
         # Of the block of this round, what has come; and which model planned it.
         self._block = self._empty_block()
         self._begun: Progress | None = None
+        # What was known before the recorded trial checked last, and how far the rounds were.
+        self._checked: tuple[Look, Progress] | None = None
         # The certificate when the block was planned.
         self._cost = math.inf
+        # The models that played at the last step, of which its certificate is.
+        self._players: list[bool] = [False] * len(models)
 
     def report(self) -> dict[str, Any]:
         summary = super().report()
@@ -177,16 +186,20 @@ class SafeStrategy(InsuredStrategy):
         return look, now, notes
 
     def _survivors(self, look: Look) -> tuple[Tensor, Tensor]:
-        """Which points the level has not excluded, and the regret that any of them has at most."""
+        """The rows that the level has not excluded, and the regret that any of them has at most."""
         upper, lower, _ = (values[look.level] for values in look.bounds.of(look.playing))
         inside = upper >= lower.max()
-        return inside, upper.max() - lower[inside].min()
+        inside = inside | ~inside.any()
+        return inside.nonzero().flatten(), (upper.max() - lower[inside].min()).clamp_min(0)
 
     def _certified(self, now: Progress, look: Look, recorded: dict[str, Any] | None) -> Progress:
-        """With the certificate of this step: no larger than before, within a level."""
+        """With the certificate of this step: no larger than before, within a level, while no model
+        comes back."""
         if recorded is not None:
             return replace(now, certificate=one_number(recorded["certificate"], "certificate"))
-        before = now.certificate if look.level == self.ledger.level else math.inf
+        players = look.playing[:, look.level].tolist()
+        is_back = any(new and not old for new, old in zip(players, self._players, strict=True))
+        before = math.inf if is_back or look.level > self.ledger.level else now.certificate
         return replace(now, certificate=min(before, float(self._survivors(look)[1])))
 
     def _closes(self, now: Progress, look: Look, recorded: dict[str, Any] | None) -> bool:
@@ -195,12 +208,8 @@ class SafeStrategy(InsuredStrategy):
             return "closed" in recorded
         if self._block.num_observations == len(now.bought):
             return True
-        return float(self._largest(self._block.parts[0].model, look)) <= now.promise
-
-    def _largest(self, posterior: FinitePosterior, look: Look) -> Tensor:
-        inside, _ = self._survivors(look)
-        std = posterior.std if posterior.std.ndim == 1 else posterior.std[0]
-        return std[inside].max()
+        # Of what was left when the block was planned: what arrives must not choose what closes it.
+        return float(self._block.std[0, now.survivors].max()) <= now.promise
 
     def _planned(
         self,
@@ -213,18 +222,19 @@ class SafeStrategy(InsuredStrategy):
     ) -> Progress:
         """With a block that the first model plans, or at rest where it would be of no use."""
         again = now.phase == "wait"
+        if not again:
+            now = replace(now, survivors=self._survivors(look)[0])
         name = f"plan of trial {step}"
         if recorded is None:
-            inside = self._survivors(look)[0].nonzero().flatten()
             prior = cast(KernelGP, self._prior.single(0).fork())
             if again and self._block.num_observations:
                 prior.add(*self._block.train_inputs, None)
-            plan = self._arena.choose(inside, prior, count, self._seed_of(step))
+            plan = self._arena.choose(now.survivors, prior, count, self._seed_of(step))
             promise = now.promise
             if not again:
                 prior.add(self._arena.points(plan), None)
                 after = FinitePosterior.from_model(prior, self._arena.candidates)
-                promise = float(self._largest(after, look))
+                promise = float(after.std[now.survivors].max())
         else:
             check_opening(recorded.get("plan"), name, self.domain, count, count, None)
             record = recorded["plan"]
@@ -245,7 +255,7 @@ class SafeStrategy(InsuredStrategy):
     def _look_again(self, trial: Trial) -> Look:
         if self._schedule is None:
             return super()._look_again(trial)
-        look, self._begun, _ = self._begin(trial.id, trial.info)
+        look, self._begun = cast(tuple[Look, Progress], self._checked)
         return look
 
     def _check_played(self, trial: Trial) -> None:
@@ -256,7 +266,7 @@ class SafeStrategy(InsuredStrategy):
         if trial.id >= self.horizon:
             raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
         try:
-            _, now, _ = self._begin(trial.id, info)
+            look, now, _ = self._begin(trial.id, info)
         except (KeyError, TypeError) as error:
             raise ValueError(f"{name} must have what was decided, got {list(info)}") from error
         expected: dict[str, Any] = {"round": now.round, "phase": now.phase}
@@ -265,14 +275,15 @@ class SafeStrategy(InsuredStrategy):
         recorded = {key: info.get(key) for key in expected}
         if recorded != expected or (now.phase != "block" and info["kind"] == "block"):
             raise ValueError(f"{name} must have {expected}, got {recorded}")
+        self._checked = look, now
 
-    def _enter(self, trial: Trial, decided: tuple[dict[str, Any], Look, Choice] | None) -> None:
-        super()._enter(trial, decided)
-        if self._schedule is None or trial.id < len(self._initial_points):
+    def _follow(self, trial: Trial, look: Look) -> None:
+        if self._schedule is None:
             return
         now = cast(Progress, self._begun)
         if now.round > self._progress.round:
             self._block = self._empty_block()
+        self._players = look.playing[:, look.level].tolist()
         if "plan" in trial.info:
             self._cost = now.certificate
         self._progress = now.asked(trial.id)

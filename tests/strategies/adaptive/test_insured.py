@@ -334,6 +334,140 @@ def test_a_suspect_is_followed_up_so_often_below_the_last_level(
 PREDICTED = ("model", "mean", "std", "width", "offset")
 
 
+@pytest.mark.parametrize("stays", [False, True])
+@pytest.mark.parametrize("delay", [0, 4])
+def test_the_same_where_even_the_last_level_is_refuted(delay, stays):
+    X, f, kernel = bent_line()
+    f, ridge, sigma = 10 * f, 1e-2, 0.02  # ten times what B allows
+    make = algorithms.safe_ucb if stays else algorithms.insured_ucb
+    numbers = {"noise_variance": ridge, "rkhs_bound": B, "noise_std": sigma}
+    strategy = make(FiniteSet(X), kernel, **numbers)
+    model = Model(kernel(X, X).to_dense().detach(), ridge)
+    oracle = Insured([model], B, sigma, DELTA, restricted=stays)
+    _, levels = run(strategy, oracle, f, 40, sigma, delay)
+    assert levels[-1] == 6
+    regrets = [float(f.max() - f[trial.info["index"]]) for trial in strategy.history.trials]
+    assert sum(regrets[-10:]) < sum(regrets[:10])
+
+
+def test_certificates_go_on_where_even_the_last_level_is_refuted():
+    X, f, kernel = bent_line()
+    numbers = {"noise_variance": 1e-2, "rkhs_bound": B, "noise_std": 0.02, "horizon": 60}
+    strategy = algorithms.safe_ucb(FiniteSet(X), kernel, certificates=True, **numbers)
+    for _ in range(60):
+        trial = strategy.ask()
+        assert trial.info["certificate"] >= 0
+        strategy.tell(trial.id, 10 * float(f[trial.info["index"]]))
+    assert strategy.report()["level"] == 6
+
+
+@pytest.mark.parametrize("num_initial", [0, 3])
+def test_the_same_with_data_from_before_and_trials_given_up(num_initial):
+    (X, f, kernel), ridge, sigma = CASES["rough"]
+    before = torch.tensor([3, 17, 3])
+    Y = f[before] + torch.tensor([0.02, -0.01, 0.0], dtype=torch.float64)
+    strategy = algorithms.insured_ucb(
+        FiniteSet(X),
+        kernel,
+        noise_variance=ridge,
+        rkhs_bound=B,
+        noise_std=sigma,
+        terms=EAGER,
+        initial=(X[before], Y),
+        num_initial=num_initial,
+    )
+    oracle = Insured([Model(kernel(X, X).to_dense().detach(), ridge)], B, sigma, DELTA)
+    oracle.c |= {name: value for name, value in vars(EAGER).items() if name in oracle.c}
+    for row, value in zip(before.tolist(), Y.tolist(), strict=True):
+        oracle.tell(row, value)
+    waiting = []
+    for step in range(50):
+        trial = strategy.ask()
+        row = trial.info["index"]
+        if step >= num_initial:
+            expected = oracle.ask(step + 4, [one.info["index"] for one in waiting])
+            assert (row, trial.info["kind"]) == (expected["row"], expected["kind"])
+            assert trial.info["cost"] == pytest.approx(expected["cost"], abs=1e-7)
+        waiting.append(trial)
+        if len(waiting) == 3:  # one is told, one is given up, one stays under way
+            told, given_up = waiting.pop(1), waiting.pop(0)
+            value = float(f[told.info["index"]]) + 0.01 * math.sin(7 * step)
+            strategy.tell(told.id, value)
+            oracle.tell(told.info["index"], value)
+            strategy.abandon(given_up.id)
+
+
+def test_a_right_model_in_float32_is_not_refuted_by_rounding():
+    X, f, kernel = bent_line()
+    numbers = {"noise_variance": 1e-4, "rkhs_bound": B, "noise_std": 0.01}
+    strategy = algorithms.insured_ucb(FiniteSet(X.float()), kernel.float(), **numbers)
+    g = torch.Generator().manual_seed(0)
+    for _ in range(120):
+        trial = strategy.ask()
+        noise = 0.01 * float(torch.randn((), generator=g))
+        strategy.tell(trial.id, float(f[trial.info["index"]]) + noise)
+    assert strategy.report()["level"] == 0
+
+
+def test_many_points_from_before_on_a_box():
+    box = Box([[0.0], [1.0]])
+    X = box.sample(300, seed=1)
+    numbers = {"noise_variance": 0.01, "noise_std": 0.1, "rkhs_bound": B}
+    strategy = algorithms.insured_ucb(box, rbf(0.3), initial=(X, X[:, 0]), **numbers)
+    assert strategy.ask().info["kind"] == "exploit"
+    assert len(strategy._told.watched.X) >= 300
+
+
+def test_on_a_box_of_few_points_every_decision_is_that_of_the_definition():
+    box = Box([[0.0], [8.0]], integer=[0])
+    X = torch.arange(9, dtype=torch.float64).unsqueeze(-1)
+    kernel, ridge, sigma = rbf(2.5), 1e-2, 0.02
+    K = kernel(X, X).to_dense().detach()
+    g = torch.Generator().manual_seed(4)
+    f = K @ torch.randn(9, generator=g, dtype=torch.float64)
+    f = f / f.abs().max() + 0.3 * (torch.rand(9, generator=g, dtype=torch.float64) - 0.5)
+    numbers = {"noise_variance": ridge, "rkhs_bound": B, "noise_std": sigma}
+    strategy = algorithms.insured_ucb(box, kernel, terms=EAGER, **numbers)
+    oracle = Insured([Model(K, ridge)], B, sigma, DELTA, watched=set())
+    oracle.c |= {name: value for name, value in vars(EAGER).items() if name in oracle.c}
+    kinds = set()
+    for t in range(1, 41):
+        trial = strategy.ask()
+        expected, row = oracle.ask(t, []), int(trial.x)
+        assert trial.info["kind"] == expected["kind"]
+        assert trial.info["cost"] == pytest.approx(expected["cost"], abs=1e-7)
+        assert row == expected["row"]
+        oracle.watched |= {int(x) for (x,) in trial.info["watched"]}
+        kinds.add(trial.info["kind"])
+        value = float(f[row]) + sigma * float(torch.randn((), generator=g))
+        strategy.tell(trial.id, value)
+        oracle.tell(row, value)
+    assert "probe" in kinds
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cost": -1.0},
+        {"cost": math.nan},
+        {"kind": "block"},
+        {"kind": "guess"},
+        {"level": 3},
+        {"refuted": 5},
+        {"refuted": [5]},
+        {"refuted": [{"level": 0}]},
+        {"suspect": {"level": 1}},
+    ],
+)
+def test_a_record_that_can_not_be_is_refused(wrong):
+    strategy, again = (make("right")[0] for _ in range(2))
+    trial = strategy.ask()
+    info = trial.info | wrong
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        again.replay([Asked(Trial(0, trial.x, None, info))])
+    again.replay(strategy.events)
+
+
 def insured(**options):
     numbers = {"noise_variance": 0.01, "noise_std": 0.1, "rkhs_bound": B}
     return algorithms.insured_ucb(Box([[0.0], [1.0]]), rbf(0.3), **(numbers | options))
@@ -357,6 +491,7 @@ def line():
         (insured, {"delta": 1.0}, "delta"),
         (insured, {"pending": "ignore"}, "pending"),
         (insured, {"noise_variance": 0.0}, "noise_variance"),
+        (insured, {"terms": {"alpha": 1}}, "terms"),
         (safe, {"noise_variance": 0.1}, "noise_variance"),
         (safe, {"models": rbf(0.3)}, "noise_variance"),
         (safe, {"models": CandidateModels.growing(rbf(0.3), 1.0, 0.01, dim=1)}, "model"),
@@ -364,6 +499,11 @@ def line():
         (safe, {"horizon": 5}, "horizon"),
         (safe, {"certificates": True, "horizon": 5}, "certificates"),
         (safe, {"domain": line(), "certificates": True, "horizon": 0}, "horizon"),
+        (
+            safe,
+            {"domain": line(), "certificates": True, "horizon": 3, "num_initial": 5},
+            "num_init",
+        ),
         (safe, {"credibility": -1.0}, "credibility"),
     ],
 )
