@@ -10,6 +10,8 @@ from botorch_ext.strategies.adaptive.bounds_strategy import BoundsStrategy
 from botorch_ext.strategies.adaptive.credible import CredibleBounds
 from botorch_ext.strategies.adaptive.credible_particles import CredibleParticles
 from botorch_ext.strategies.adaptive.elimination import HyperparameterElimination
+from botorch_ext.strategies.adaptive.insurance import Terms
+from botorch_ext.strategies.adaptive.insured import InsuredStrategy
 from botorch_ext.strategies.adaptive.judges import Judge
 from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
 from botorch_ext.strategies.adaptive.searches import Search
@@ -20,6 +22,7 @@ from botorch_ext.strategies.fixed_design.breadthwise import BreadthwiseExplorati
 from botorch_ext.strategies.fixed_design.certified import CertifiedElimination
 from botorch_ext.strategies.fixed_design.level import Level, Refinement
 from botorch_ext.strategies.fixed_design.phased import PhasedElimination
+from botorch_ext.strategies.fixed_design.safe import SafeStrategy
 from botorch_ext.strategies.masters.balancing import BalancingTest, RegretBalancing
 from botorch_ext.strategies.masters.contextwise import ContextwiseStrategy
 from botorch_ext.strategies.masters.master import MasterStrategy
@@ -44,6 +47,7 @@ __all__ = [
     "ExpectedBound",
     "History",
     "HyperparameterElimination",
+    "InsuredStrategy",
     "Judge",
     "LengthscaleBalancing",
     "Level",
@@ -55,10 +59,12 @@ __all__ = [
     "RandomSearch",
     "Refinement",
     "RegretBalancing",
+    "SafeStrategy",
     "Search",
     "ShrinkingLengthscale",
     "StableStrategy",
     "Strategy",
+    "Terms",
     "Told",
     "Trial",
 ]

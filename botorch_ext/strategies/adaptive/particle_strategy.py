@@ -158,7 +158,7 @@ class ParticleStrategy(Strategy):
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         seed = self._seed_of(len(self.history.trials))
-        cloud, known = self._current()
+        cloud, known = self._current(choices.context)
         pending = self._pending_rows(known.joint)
         x, row, own = self._choose(choices, cloud, known, pending, seed)
         info: dict[str, Any] = {}
@@ -218,16 +218,19 @@ class ParticleStrategy(Strategy):
         rows = [self.history.trials[id].point for id in self.pending]
         return torch.stack(rows) if rows else like[:0]
 
-    def _current(self) -> tuple[Cloud, Ensemble]:
-        """The particles of the data so far, and their models."""
+    def _current(self, context: Tensor | None = None) -> tuple[Cloud, Ensemble]:
+        """The particles of the data so far, and their models; the first context may say how many
+        columns there are."""
         n = self._num_data
         is_recorded = self._cloud is not None and self._num_absorbed == n
         key = n, None if is_recorded else len(self.history.trials)
-        if self._known is None or self._known[0] != key:
+        contexts = self._context_dim if context is None else len(context)
+        columns = self.domain.dim + (1 if contexts is None else contexts)  # 1 until one is seen
+        known = self._known
+        if known is None or known[0] != key or (not n and known[2].joint.shape[-1] != columns):
             joint, _ = self.evaluated()
-            if not len(joint):  # rows that are none know of no contexts; 1 until one is seen
-                contexts = 1 if self._context_dim is None else self._context_dim
-                joint = joint.new_zeros(0, self.domain.dim + contexts)
+            if not n:  # rows that are none know of no contexts
+                joint = joint.new_zeros(0, columns)
             inputs = Inputs.of(self.domain, self.context_space, joint)
             told = torch.tensor(list(self.history.values.values()), dtype=torch.float64)
             values = torch.cat([self._initial_values, told])
@@ -239,8 +242,9 @@ class ParticleStrategy(Strategy):
                     cloud = self.particles.started(*data)
                 else:
                     cloud = self.particles.moved(cloud, *data)
-            self._known = key, cloud, Ensemble.of(cloud.parameters, inputs, joint, outcomes)
-        return self._known[1:]
+            known = key, cloud, Ensemble.of(cloud.parameters, inputs, joint, outcomes)
+            self._known = known
+        return known[1:]
 
     @property
     def _num_data(self) -> int:

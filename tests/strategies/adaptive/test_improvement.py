@@ -241,10 +241,19 @@ def test_it_can_be_asked_before_anything_is_told(num_pending):
     assert len({of_set.ask().info["index"] for _ in range(4)}) == 4
 
 
-@pytest.mark.parametrize("space", [BOX, 3, bx.FiniteSet([[0.0], [1.0], [2.0]]), ContextSpace()])
-def test_in_contexts_it_can_be_asked_and_read_before_anything_is_told(space):
-    context = {3: [0.1, 0.2, 0.3], BOX: [2.5, -2.0]}.get(space, [1.0])
-    strategy = bx.algorithms.integrated_ei(BOX, FEW, num_initial=1, context_domain=space)
+@pytest.mark.parametrize("num_initial", [0, 1])
+@pytest.mark.parametrize(
+    ("space", "context"),
+    [
+        (BOX, [2.5, -2.0]),
+        (3, [0.1, 0.2, 0.3]),
+        (bx.FiniteSet([[0.0], [1.0], [2.0]]), [1.0]),
+        (ContextSpace(), [0.1, 0.2]),
+    ],
+)
+def test_in_contexts_it_can_be_asked_and_read_before_anything_is_told(space, context, num_initial):
+    options = {"num_initial": num_initial, "context_domain": space}
+    strategy = bx.algorithms.integrated_ei(BOX, FEW, **options)
     assert strategy.report()["num_particles"] == 8
     X = torch.stack([strategy.ask(context=context).x for _ in range(3)])
     assert torch.pdist(BOX.to_unit(X)).min() > 0.1

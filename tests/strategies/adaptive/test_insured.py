@@ -9,6 +9,7 @@ import torch
 from gpytorch.kernels import LinearKernel, RBFKernel
 
 from botorch_ext import Box, CandidateModels, FiniteSet, algorithms, problems
+from botorch_ext.exceptions import HorizonReached
 from botorch_ext.strategies import Asked, Trial
 from botorch_ext.strategies.adaptive.insurance import Insurance, Ledger, Sight, Suspect, Terms
 from tests.oracles.insured import Insured, Model
@@ -331,3 +332,63 @@ def test_a_suspect_is_followed_up_so_often_below_the_last_level(
 
 
 PREDICTED = ("model", "mean", "std", "width", "offset")
+
+
+def insured(**options):
+    numbers = {"noise_variance": 0.01, "noise_std": 0.1, "rkhs_bound": B}
+    return algorithms.insured_ucb(Box([[0.0], [1.0]]), rbf(0.3), **(numbers | options))
+
+
+def safe(domain=None, models=None, **options):
+    models = CandidateModels([rbf(0.3)], 0.01) if models is None else models
+    domain = Box([[0.0], [1.0]]) if domain is None else domain
+    return algorithms.safe_ucb(domain, models, **({"noise_std": 0.1, "rkhs_bound": B} | options))
+
+
+def line():
+    return FiniteSet(torch.linspace(0, 1, 5, dtype=torch.float64).unsqueeze(-1))
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "named"),
+    [
+        (insured, {"noise_std": 0.0}, "noise_std"),
+        (insured, {"rkhs_bound": -1.0}, "rkhs_bound"),
+        (insured, {"delta": 1.0}, "delta"),
+        (insured, {"pending": "ignore"}, "pending"),
+        (insured, {"noise_variance": 0.0}, "noise_variance"),
+        (safe, {"noise_variance": 0.1}, "noise_variance"),
+        (safe, {"models": rbf(0.3)}, "noise_variance"),
+        (safe, {"models": CandidateModels.growing(rbf(0.3), 1.0, 0.01, dim=1)}, "model"),
+        (safe, {"certificates": True}, "horizon"),
+        (safe, {"horizon": 5}, "horizon"),
+        (safe, {"certificates": True, "horizon": 5}, "certificates"),
+        (safe, {"domain": line(), "certificates": True, "horizon": 0}, "horizon"),
+        (safe, {"credibility": -1.0}, "credibility"),
+    ],
+)
+def test_impossible_arguments_are_named(make, options, named):
+    with pytest.raises(ValueError, match=named):
+        make(**options)
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"alpha": -1.0},
+        {"beta": math.inf},
+        {"purse": 2.0},
+        {"max_follow_ups": -1},
+        {"num_levels": 1},
+    ],
+)
+def test_impossible_terms_are_named(terms):
+    with pytest.raises(ValueError, match=next(iter(terms))):
+        Terms(**terms)
+
+
+def test_certificates_end_with_the_horizon():
+    strategy = safe(line(), certificates=True, horizon=3)
+    strategy.ask(3)
+    with pytest.raises(HorizonReached):
+        strategy.ask()
