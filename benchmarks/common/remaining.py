@@ -5,9 +5,12 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from benchmarks.common.store import Case
 from benchmarks.common.tables import Row
+
+_Case = TypeVar("_Case", bound=Case)
 
 
 class Remaining:
@@ -22,7 +25,9 @@ class Remaining:
         processes: How many go on at once.
     """
 
-    def __init__(self, found: Mapping[Case, Row], missing: Sequence[Case], processes: int) -> None:
+    def __init__(
+        self, found: Mapping[_Case, Row], missing: Sequence[_Case], processes: int
+    ) -> None:
         self._processes = processes
         self._missing = Counter((case.method, case.problem) for case in missing)
         self._taken: dict[tuple[str, ...], list[float]] = defaultdict(list)

@@ -20,7 +20,7 @@ from benchmarks.common.store import Store
 from benchmarks.common.tables import write_csv
 from benchmarks.insured.figures import draw
 from benchmarks.insured.report import report
-from benchmarks.insured.runs import KEY, attempt, cases, exists
+from benchmarks.insured.runs import KEY, attempt, cases
 from benchmarks.insured.tables import TABLES
 
 _COLUMNS = (*KEY, "regret", "late", "best", "lost", "wall")
@@ -37,11 +37,7 @@ def main(argv: list[str] | None = None) -> None:
     if not (options.smoke or DATA_FOLDER.is_dir()):
         sys.exit(f"f1 and f2 need {DATA_FOLDER}/delayed_feedback; only --smoke does without")
     store = Store(options.output / "runs")
-    everything = cases(list(TABLES), options.seed, options.smoke)
-    all_cases = [case for case in everything if exists(case)]
-    absent = {case.method for case in everything} - {case.method for case in all_cases}
-    if absent:
-        print(f"not in the library: {', '.join(sorted(absent))}", file=sys.stderr)
+    all_cases = cases(list(TABLES), options.seed, options.smoke)
     found, num_stale = store.rows(all_cases)
     if num_stale:
         print(f"{num_stale} rows are stale", file=sys.stderr)
@@ -54,7 +50,7 @@ def main(argv: list[str] | None = None) -> None:
     rows = [found[case] for case in all_cases if case in found]
     if rows:
         seeds = len({row["seed"] for row in rows})
-        write_report(options, report(rows, len(everything) - len(rows)), f"{seeds} seeds")
+        write_report(options, report(rows, len(all_cases) - len(rows)), f"{seeds} seeds")
         write_csv(
             options.output / "runs.csv", [{name: row[name] for name in _COLUMNS} for row in rows]
         )

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import botorch_ext as bx
@@ -56,12 +55,6 @@ class Method:
     options: Mapping[str, Any]
     model: Callable[[Task], Any] = lambda task: task.instance.kernel
     revision: int = 1
-
-    @property
-    def exists(self) -> bool:
-        """Whether the library has it, with these options."""
-        function = getattr(bx.algorithms, self.algorithm, None)
-        return function is not None and set(self.options) <= signature(function).parameters.keys()
 
     def strategy(self, task: Task, seed: int) -> bx.Strategy:
         """A fresh one."""

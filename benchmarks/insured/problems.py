@@ -77,7 +77,11 @@ def _hidden(seed: int) -> Instance:
     kernel = rbf(0.2)
     axis = torch.linspace(0, 1, 100, dtype=torch.float64).unsqueeze(-1)
     f = RKHSFunction.random(bx.FiniteSet(axis), kernel, RKHS_BOUND, noise_std=NOISE_STD, seed=seed)
-    told = {"rkhs_bound": RKHS_BOUND, "noise_std": NOISE_STD, "noise_variance": NOISE_STD**2}
+    told: dict[str, Any] = {
+        "rkhs_bound": RKHS_BOUND,
+        "noise_std": NOISE_STD,
+        "noise_variance": NOISE_STD**2,
+    }
     played = []
     for run in (seed, *range(4)):
         strategy = bx.algorithms.gp_ucb(f.domain, kernel, seed=run, **told)

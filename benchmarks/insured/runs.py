@@ -18,14 +18,12 @@ from benchmarks.insured.methods import METHODS, Task
 from benchmarks.insured.problems import PROBLEMS
 from benchmarks.insured.tables import (
     FIRST_SEED,
-    HYPERPARAMETERS,
     SETTINGS,
     SMOKE_HORIZON,
     TABLES,
 )
 from benchmarks.unknown_hyperparameters import runs as of_the_paper
 from benchmarks.unknown_hyperparameters.experiments import EXPERIMENTS
-from botorch_ext.studies.simulate import Trace
 
 KEY = ("table", "problem", "setting", "method", "horizon", "seed")
 # Points of a stored curve.
@@ -79,11 +77,6 @@ def cases(tables: Sequence[str], first_seed: int = 0, smoke: bool = False) -> li
     return sorted(dict.fromkeys(found), key=lambda case: case.seed)
 
 
-def exists(case: Case) -> bool:
-    """Whether the library has the method."""
-    return case.method in HYPERPARAMETERS[:-1] or METHODS[case.method].exists
-
-
 def play(case: Case) -> Row:
     """The row of a run.
 
@@ -96,9 +89,10 @@ def play(case: Case) -> Row:
     torch.set_num_threads(1)
     start = time.perf_counter()
     if case.table == "hyperparameters":
-        scores = _of_the_paper(case)
+        regret, lost = _of_the_paper(case), None
     else:
-        scores = _scores(*_trace(case))
+        regret, lost = _played(case)
+    scores = _summary(regret) | {"lost": lost}
     wall = round(time.perf_counter() - start, 3)
     return case.key | {"digest": case.digest} | scores | {"wall": wall}
 
@@ -108,7 +102,8 @@ def attempt(case: Case) -> Row | str:
     return attempted(play, case)
 
 
-def _trace(case: Case) -> tuple[Trace, bool | None]:
+def _played(case: Case) -> tuple[Tensor, bool | None]:
+    """The regret of each step, and whether the maximiser was lost."""
     instance, setting = PROBLEMS[case.problem](case.seed), SETTINGS[case.setting]
     task = Task(instance, case.horizon, case.setting)
     strategy = METHODS[case.method].strategy(task, case.seed)
@@ -125,7 +120,7 @@ def _trace(case: Case) -> tuple[Trace, bool | None]:
         delay=setting.delay,
         seed=case.seed,
     )
-    return trace, _is_lost(strategy, problem)
+    return trace.regret, _is_lost(strategy, problem)
 
 
 def _offers(domain: bx.FiniteSet, share: float, case: Case) -> list[Tensor]:
@@ -145,17 +140,12 @@ def _is_lost(strategy: bx.Strategy, problem: bx.problems.Problem) -> bool | None
     return best not in survivors.tolist()
 
 
-def _of_the_paper(case: Case) -> Row:
-    """A run of the benchmark of unknown hyperparameters, with its first width."""
+def _of_the_paper(case: Case) -> Tensor:
+    """The regret of a run of the benchmark of unknown hyperparameters, with its first width."""
     experiment = EXPERIMENTS[case.problem]
     horizon = case.horizon or experiment.horizon
     played = of_the_paper.Case(case.problem, experiment.widths[0], case.method, case.seed, horizon)
-    row = of_the_paper.run_case(played)
-    return _summary(torch.tensor(row["curve"])) | {"lost": None}
-
-
-def _scores(trace: Trace, lost: bool | None) -> Row:
-    return _summary(trace.regret) | {"lost": lost}
+    return torch.tensor(of_the_paper.run_case(played)["curve"])
 
 
 def _summary(regret: Tensor) -> Row:
