@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -165,8 +165,8 @@ class Choice:
     @classmethod
     def recorded(cls, info: dict[str, Any], name: str, terms: Terms, num_trials: int) -> Choice:
         """The choice of a record, without its row, or a ValueError."""
-        kind, cost, purse = (info.get(key) for key in ("kind", "cost", "purse"))
-        level, kept = info.get("suspected", 0), info.get("suspect")
+        kind, cost, purse = (cast(Any, info.get(key)) for key in ("kind", "cost", "purse"))
+        level, kept = info.get("suspected", 0), cast(Any, info.get("suspect"))
         if kind not in ("exploit", "block", *_CHARGED):
             allowed = "'exploit', 'probe', 'follow-up' or 'block'"
             raise ValueError(f"kind in the {name} must be {allowed}, got {kind!r}")

@@ -255,13 +255,13 @@ class InsuredStrategy(BoundsStrategy):
         suspect = self.ledger.suspect.trial
         if any(self._point(id) == self._point(suspect) for id in self.pending):
             return None, True
-        if not self._told.is_listed:
+        if self._told.is_listed and choices.rows is None:
+            return cast(int, self._point(suspect)), False
+        if self._told.is_listed:
+            found = cast(Tensor, choices.rows) == cast(int, self._point(suspect))
+        else:
             point = self.history.trials[suspect].point
             found = (with_context(X, choices.context) == point).all(dim=-1)
-        elif choices.rows is not None:
-            found = choices.rows == self._point(suspect)
-        else:
-            return cast(int, self._point(suspect)), False
         rows = found.nonzero()
         return (int(rows[0]) if len(rows) else None), False
 

@@ -114,7 +114,7 @@ class SafeStrategy(InsuredStrategy):
         self._block = self._empty_block()
         self._begun: Progress | None = None
         # What was known before the recorded trial checked last, and how far the rounds were.
-        self._checked: tuple[Look, Progress] | None = None
+        self._verified: tuple[Look, Progress] | None = None
         # The certificate when the block was planned.
         self._cost = math.inf
         # The models that played at the last step, of which its certificate is.
@@ -209,7 +209,7 @@ class SafeStrategy(InsuredStrategy):
         if self._block.num_observations == len(now.bought):
             return True
         # Of what was left when the block was planned: what arrives must not choose what closes it.
-        return float(self._block.std[0, now.survivors].max()) <= now.promise
+        return float(self._block.std[0, cast(Tensor, now.survivors)].max()) <= now.promise
 
     def _planned(
         self,
@@ -222,19 +222,19 @@ class SafeStrategy(InsuredStrategy):
     ) -> Progress:
         """With a block that the first model plans, or at rest where it would be of no use."""
         again = now.phase == "wait"
-        if not again:
-            now = replace(now, survivors=self._survivors(look)[0])
+        survivors = cast(Tensor, now.survivors) if again else self._survivors(look)[0]
+        now = replace(now, survivors=survivors)
         name = f"plan of trial {step}"
         if recorded is None:
             prior = cast(KernelGP, self._prior.single(0).fork())
             if again and self._block.num_observations:
                 prior.add(*self._block.train_inputs, None)
-            plan = self._arena.choose(now.survivors, prior, count, self._seed_of(step))
+            plan = self._arena.choose(survivors, prior, count, self._seed_of(step))
             promise = now.promise
             if not again:
                 prior.add(self._arena.points(plan), None)
                 after = FinitePosterior.from_model(prior, self._arena.candidates)
-                promise = float(after.std[now.survivors].max())
+                promise = float(after.std[survivors].max())
         else:
             check_opening(recorded.get("plan"), name, self.domain, count, count, None)
             record = recorded["plan"]
@@ -255,7 +255,7 @@ class SafeStrategy(InsuredStrategy):
     def _look_again(self, trial: Trial) -> Look:
         if self._schedule is None:
             return super()._look_again(trial)
-        look, self._begun = cast(tuple[Look, Progress], self._checked)
+        look, self._begun = cast(tuple[Look, Progress], self._verified)
         return look
 
     def _check_played(self, trial: Trial) -> None:
@@ -275,7 +275,7 @@ class SafeStrategy(InsuredStrategy):
         recorded = {key: info.get(key) for key in expected}
         if recorded != expected or (now.phase != "block" and info["kind"] == "block"):
             raise ValueError(f"{name} must have {expected}, got {recorded}")
-        self._checked = look, now
+        self._verified = look, now
 
     def _follow(self, trial: Trial, look: Look) -> None:
         if self._schedule is None:
