@@ -14,11 +14,8 @@ from botorch_ext.immutable import Immutable
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.strategies.adaptive.predictions import ToldOnly
 from botorch_ext.strategies.fixed_design.arenas import Choice, evaluated_at
-from botorch_ext.strategies.fixed_design.certified_arenas import (
-    Bounds,
-    Cut,
-    certified_arena_of,
-)
+from botorch_ext.strategies.fixed_design.certified_arenas import certified_arena_of
+from botorch_ext.strategies.fixed_design.cuts import Bounds, Cut
 from botorch_ext.strategies.fixed_design.progress import Progress, Schedule, plain_certificate
 from botorch_ext.strategies.fixed_design.records import check_cut, check_opening
 from botorch_ext.widths import Width
