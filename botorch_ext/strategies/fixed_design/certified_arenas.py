@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
@@ -120,7 +119,7 @@ class CertifiedSet(FiniteArena):
         require_near(threshold, float(lower.max()), "threshold")
         cut = self._cut(survivors, upper, lower, threshold, record["argmax"])
         require_near(certificate, min(cut.certificate, most), "certificate")
-        return replace(cut, certificate=certificate)
+        return Cut.recorded(record, cut.survivors)
 
     def _cut(
         self, survivors: Tensor, upper: Tensor, lower: Tensor, threshold: float, argmax: list[float]
