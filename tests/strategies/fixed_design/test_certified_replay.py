@@ -125,3 +125,15 @@ def test_a_block_is_useful_above_four_times_its_promise(seed, delay, id, phase):
     assert info["phase"] == phase
     assert info["certificate"] / (width * info["plan"]["promise"]) == pytest.approx(4, abs=0.2)
     follow(Certified(numbers(width=width)), make(problem.domain, width=width), strategy.events)
+
+
+def test_a_block_is_put_off_for_a_round_at_most():
+    problem, options = rkhs(finite()), {"width": 0.2, "free_width": 2.0}
+    strategy = make(problem.domain, **options)
+    for id in range(HORIZON):
+        trial = strategy.ask()
+        if id < strategy.schedule.length(1):  # nothing comes of the others
+            strategy.tell(id, float(problem(trial.x)))
+    cuts = [trial.info["cut"] for trial in strategy.history.trials if "cut" in trial.info]
+    assert sum(cut["put_off"] for cut in cuts) == strategy.schedule.length(2)
+    follow(Certified(numbers(**options)), make(problem.domain, **options), strategy.events)
