@@ -137,3 +137,16 @@ def test_a_block_is_put_off_for_a_round_at_most():
     cuts = [trial.info["cut"] for trial in strategy.history.trials if "cut" in trial.info]
     assert sum(cut["put_off"] for cut in cuts) == strategy.schedule.length(2)
     follow(Certified(numbers(**options)), make(problem.domain, **options), strategy.events)
+
+
+def test_the_first_block_is_never_put_off():
+    options, horizon = {"width": 1.0}, 600
+    strategy = make(finite(), horizon, **options)
+    strategy.ask(30)
+    cut = next(trial.info["cut"] for trial in strategy.history.trials if "cut" in trial.info)
+    assert not cut["put_off"]
+    # What pends would do.
+    assert strategy.posterior.std.max() < 0.5
+    follow(
+        Certified(numbers(horizon, **options)), make(finite(), horizon, **options), strategy.events
+    )
