@@ -150,3 +150,23 @@ def test_the_first_block_is_never_put_off():
     follow(
         Certified(numbers(horizon, **options)), make(finite(), horizon, **options), strategy.events
     )
+
+
+def test_a_block_is_put_off_only_for_what_pended_when_it_was_due():
+    problem, options = rkhs(finite()), {"width": 0.2, "free_width": 2.0}
+    strategy = make(problem.domain, **options)
+    put_off, watched = [], None
+    while len(strategy.history.trials) < 70:
+        if len(put_off) == 21:
+            for id in watched:
+                strategy.abandon(id)
+        pending = strategy.pending
+        trial = strategy.ask()
+        if trial.id < 14:  # nothing comes of the others
+            strategy.tell(trial.id, float(problem(trial.x)))
+        if "cut" in trial.info and trial.info["round"] == 2:
+            watched = pending if watched is None else watched
+            put_off.append(trial.info["cut"]["put_off"])
+    # Twenty others still pend then, which would do.
+    assert put_off == [True] * 21 + [False]
+    follow(Certified(numbers(**options)), make(problem.domain, **options), strategy.events)
