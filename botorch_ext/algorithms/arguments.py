@@ -41,6 +41,7 @@ _WHY_NOT_FITTED = {
     "bpe": _DESIGNED,
     "bpe_delay": _DESIGNED,
     "breadthwise_exploration": _DESIGNED,
+    "certified_bucb": "its certificates are those of one kernel",
     "regret_balancing": "the regret bounds it balances are those of one kernel",
 }
 

@@ -77,18 +77,18 @@ def variance_of_pending(
     known rows alone.
 
     Args:
-        factor: Without batch dimensions.
-        combined: From weights ``p x n'`` and a row to the weighted sums ``p x m`` of the rows of
-            L^-1 K(data, points) from that row on.
+        factor: Of any batch shape.
+        combined: From weights ``*batch x p x n'`` and a row to the weighted sums ``*batch x p x m``
+            of the rows of L^-1 K(data, points) from that row on.
 
     Returns:
-        ``m``, or 0 where nothing pends.
+        ``*batch x m``, or 0 where nothing pends.
     """
     if not factor.pending:
         return 0.0
     start = factor.pending[0]
     S, root = _columns(factor, factor.pending)
-    along = combined(S[start:].mT, start)
+    along = combined(S[..., start:, :].mT, start)
     return torch.linalg.solve_triangular(root, along, upper=False).square().sum(dim=-2)
 
 

@@ -121,8 +121,8 @@ class FinitePosterior(GrowingPosterior):
         return self.variance.clamp_min(0).sqrt()
 
     def std_of_known(self) -> Tensor:
-        """What the standard deviation would be without the pending rows, ``N``; of a single model,
-        in O(N n p) for p of them."""
+        """What the standard deviation at the candidates would be without the pending rows,
+        ``*batch x N``: O(N n p) for p of them."""
         added = variance_of_pending(self.factor, self._V.combined)
         return (self.variance + added).clamp_min(0).sqrt()
 

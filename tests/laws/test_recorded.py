@@ -109,13 +109,32 @@ def shortfall(
         base = strategy.bases[other["base"]]
         inner = [{"x": q["x"], "info": q["info"]["decision"]} for q in (expected, asked)]
         return shortfall(method, base, None if base.context_space is None else context, *inner)
-    if "round" in other:  # planned by the largest standard deviation, at most 1
+    if "round" in other:
         assert one["round"] == other["round"]
-        return other["std"] - one["std"]
+        if "std" in other:  # planned by the largest standard deviation, at most 1
+            return other["std"] - one["std"]
+        return shortfall_in_region(strategy, expected, asked)
     # Methods that choose at random, or the centers of cells, have no other choice.
     assert hasattr(strategy, "posterior")
     bound = Bound(method, strategy, context)
     return (bound(expected) - bound(asked)) / bound.spread()
+
+
+def shortfall_in_region(strategy: Any, expected: Any, asked: Any) -> float:
+    """`shortfall` where a method that plans the rest of its points plays the highest bound of all
+    told data, or their highest mean."""
+    model, X = strategy.model.fork(), strategy.evaluated()[0]
+    if len(X):
+        model.add(*strategy.evaluated())
+    if strategy.pending:
+        trials = strategy.history.trials
+        model.add(torch.stack([trials[id].x for id in strategy.pending]), None)
+    width = getattr(strategy, "free_width", None)
+    width = 0.0 if width is None else float(width(model.num_observations + 1, model))
+    points = strategy.domain.like.new_tensor([expected["x"], asked["x"]])
+    mean, std = model.mean_and_std(torch.cat([points, strategy.domain.sample(64, seed=1)]))
+    bound = mean + width * std
+    return float((bound[0] - bound[1]) / (bound.max() - bound.min()))
 
 
 class Bound:

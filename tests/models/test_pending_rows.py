@@ -79,6 +79,11 @@ class Session:
         for a, b in zip(got, expected, strict=True):
             b = torch.as_tensor(b, dtype=torch.float64)
             assert_close(a.cpu().reshape(b.shape), b, **tolerance(torch.float64))
+        if isinstance(self.model, FinitePosterior):
+            of_known = [dense_posterior(k, X[known], Y, CANDIDATES, NOISE)[1] for k in self.kernels]
+            b = torch.stack([covariance.diagonal() for covariance in of_known]).sqrt()
+            a = self.model.std_of_known()
+            assert_close(a.cpu().reshape(b.shape), b, **tolerance(torch.float64))
 
 
 KINDS = ["kernel_gp", "finite", "batched kernel_gp", "batched finite"]

@@ -142,6 +142,10 @@ class CertifiedElimination(Strategy):
         self._rows: PendingRows[Any] = PendingRows(posterior, PendingPolicy("hallucinate"))
         # Of the blocks of this round, those of their points that are told.
         self._arrived = model.fork()
+        # What a rule of the user's is given.
+        self._told = model.fork() if callable(free) else None
+        if self._told is not None and self.initial is not None:
+            self._told.add(*self.initial)
         self._move: Move | None = None
 
     # --- what is known ----------------------------------------------------------------------------
@@ -198,11 +202,7 @@ class CertifiedElimination(Strategy):
             width = evaluated_at(self.free_width, posterior)[0]
             seeds = seed, self._rounds.population_seed(progress, self._seen())
             return self._arena.highest(survivors, posterior, width, self._incumbents, seeds)
-        told = self.model.fork()
-        X, Y = self.evaluated()
-        if len(X):
-            told.add(X, Y)
-        like = self.domain.like
+        told, like = self._told.fork(), self.domain.like  # pyright: ignore
         pending = [self.history.trials[id].x for id in self.pending]
         points = torch.stack(pending) if pending else like.new_zeros(0, like.shape[-1])
         answer = self.free(told, self._arena.region(survivors), points, seed)
@@ -277,9 +277,11 @@ class CertifiedElimination(Strategy):
                 if self._move is not None:
                     self._adopt(self._move, trial.id)
                 self._move = None
-            case Told(id, value) if id in self._progress.bought:
+            case Told(id, value):
                 x = self.history.trials[id].x
-                self._arrived.add(x.unsqueeze(0), x.new_tensor([value]))
+                for model in self._told, self._arrived if id in self._progress.bought else None:
+                    if model is not None:
+                        model.add(x.unsqueeze(0), x.new_tensor([value]))
         self._rows.absorb(event, self.history)
 
     def _adopt(self, move: Move, id: int) -> None:
@@ -288,9 +290,11 @@ class CertifiedElimination(Strategy):
             self._arrived = self.model.fork()
         for name in ("closing", "cut"):
             record = move.info.get(name)
-            if record is not None:
+            # On a box nobody is dropped while a block is put off.
+            if record is not None and record["certificate"] >= now.certificate:
                 entry = {key: record[key] for key in ("certificate", "volume", "volume_error")}
-                self.certificates.append({"trial": id, "by": name, **entry})
+                round = before.round if name == "closing" else now.round
+                self.certificates.append({"trial": id, "round": round, "by": name, **entry})
         self._progress = now.asked(id)
 
     def evaluated_means(self) -> Tensor:

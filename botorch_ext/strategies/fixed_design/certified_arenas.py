@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
@@ -16,58 +15,10 @@ from botorch_ext.regions.region import Region
 from botorch_ext.search.box import ConfidenceBound, affordable_points, maximize_bound
 from botorch_ext.search.screening import near_points
 from botorch_ext.strategies.fixed_design.arenas import Arena, BoxArena, FiniteArena
+from botorch_ext.strategies.fixed_design.cuts import Bounds, Cut, require_near
 
 # Points of a region that climb; the region is searched at every step.
 _NUM_STARTS = 12
-
-
-@dataclass(frozen=True, eq=False)
-class Bounds:
-    """belief mean +- (width std + offset), both clipped.
-
-    Args:
-        belief: On a set a function from rows to their means and standard deviations; on a box a
-            `KernelGP`.
-        width: The multiplier of the standard deviation.
-        offset: What is added and subtracted besides.
-        limit: B, that no value exceeds in size; None where that is not known.
-    """
-
-    belief: Any
-    width: float
-    offset: float
-    limit: float | None
-
-    def clipped(self, values: Tensor) -> Tensor:
-        return values if self.limit is None else values.clamp(-self.limit, self.limit)
-
-
-@dataclass(frozen=True, eq=False)
-class Cut:
-    """What bounds leave of an arena.
-
-    Args:
-        threshold: The largest lower bound, which the upper bounds of survivors reach.
-        argmax: The ``d`` coordinates where the lower bound is largest.
-        certificate: The largest upper bound of the survivors minus their least lower bound: no
-            survivor has more regret.
-        volume: The share of the domain that survives.
-        volume_error: The standard error of that estimate.
-        survivors: Who.
-    """
-
-    threshold: float
-    argmax: list[float]
-    certificate: float
-    volume: float
-    volume_error: float
-    survivors: Any
-
-    def record(self) -> dict[str, Any]:
-        """All but the survivors, whom the rest gives back."""
-        record = vars(self).copy()
-        del record["survivors"]
-        return record
 
 
 class CertifiedArena(Arena, Protocol):
@@ -165,10 +116,10 @@ class CertifiedSet(FiniteArena):
     ) -> Cut:
         upper, lower = self._bounds(survivors, bounds)
         threshold, certificate = record["threshold"], record["certificate"]
-        _require_near(threshold, float(lower.max()), "threshold")
+        require_near(threshold, float(lower.max()), "threshold")
         cut = self._cut(survivors, upper, lower, threshold, record["argmax"])
-        _require_near(certificate, min(cut.certificate, most), "certificate")
-        return replace(cut, certificate=certificate)
+        require_near(certificate, min(cut.certificate, most), "certificate")
+        return Cut.recorded(record, cut.survivors)
 
     def _cut(
         self, survivors: Tensor, upper: Tensor, lower: Tensor, threshold: float, argmax: list[float]
@@ -235,7 +186,7 @@ class CertifiedBox(BoxArena):
         return model
 
     def largest_std(self, survivors: Region, belief: KernelGP, seed: int) -> float:
-        return self._largest(survivors, belief, 1.0, 0.0, seed)[1]
+        return float(self._largest(survivors, belief, 1.0, 0.0, seed))
 
     def cut(self, survivors: Region, bounds: Bounds, X: Tensor, seed: int) -> Cut:
         inside = X[survivors.meets(X)]
@@ -262,10 +213,10 @@ class CertifiedBox(BoxArena):
         survivors.require_contains(x, "argmax in the record")
         mean, std = bounds.belief.mean_and_std(x)
         value = bounds.clipped(mean - bounds.width * std - bounds.offset)
-        _require_near(record["threshold"], float(value), "threshold")
+        require_near(record["threshold"], float(value), "threshold")
         inside = X[survivors.meets(X)]
         left = self._restricted(survivors, bounds, record["threshold"], x, inside)
-        return Cut(survivors=left, **{name: record[name] for name in _RECORDED})
+        return Cut.recorded(record, left)
 
     def _restricted(
         self, survivors: Region, bounds: Bounds, threshold: float, best: Tensor, X: Tensor
@@ -278,7 +229,7 @@ class CertifiedBox(BoxArena):
     def certificate(self, survivors: Region, bounds: Bounds, seed: int) -> float:
         model, width = bounds.belief, bounds.width
         upper, negated_lower = (
-            self._largest(survivors, model, width, weight, seed)[0] + bounds.offset
+            self._largest(survivors, model, width, weight, seed) + bounds.offset
             for weight in (1.0, -1.0)
         )
         return float(bounds.clipped(upper) + bounds.clipped(negated_lower))
@@ -312,23 +263,14 @@ class CertifiedBox(BoxArena):
 
     def _largest(
         self, survivors: Region, model: KernelGP, width: float, mean_weight: float, seed: int
-    ) -> tuple[Tensor, float]:
+    ) -> Tensor:
+        """The largest of mean_weight mean + width std among survivors."""
         bound = ConfidenceBound(model, width, mean_weight)
-        _, value = survivors.maximize(bound, self._population(survivors, seed).points)
-        return value, float(value)
-
-
-_RECORDED = [name for name in Cut.__annotations__ if name != "survivors"]
+        return survivors.maximize(bound, self._population(survivors, seed).points)[1]
 
 
 def _at(mean: Tensor, std: Tensor) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
     return lambda rows: (mean[rows], std[rows])
-
-
-def _require_near(recorded: float, value: float, name: str) -> None:
-    """A ValueError unless a recorded number is that of this machine but for rounding."""
-    if abs(recorded - value) > 1e-6 * max(abs(value), 1.0):
-        raise ValueError(f"{name} must be {value}, got {recorded}")
 
 
 def certified_arena_of(domain: Domain) -> CertifiedArena:

@@ -14,11 +14,8 @@ from botorch_ext.immutable import Immutable
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.strategies.adaptive.predictions import ToldOnly
 from botorch_ext.strategies.fixed_design.arenas import Choice, evaluated_at
-from botorch_ext.strategies.fixed_design.certified_arenas import (
-    Bounds,
-    Cut,
-    certified_arena_of,
-)
+from botorch_ext.strategies.fixed_design.certified_arenas import certified_arena_of
+from botorch_ext.strategies.fixed_design.cuts import Bounds, Cut
 from botorch_ext.strategies.fixed_design.progress import Progress, Schedule, plain_certificate
 from botorch_ext.strategies.fixed_design.records import check_cut, check_opening
 from botorch_ext.widths import Width
@@ -138,9 +135,9 @@ class CertifiedRounds(Immutable):
     def _is_due(self, now: Progress, seen: Seen) -> bool:
         """Whether the free steps are over, in a round that the horizon does not cut."""
         length, bought = self.schedule.length(now.round), self.schedule.num_bought(now.round)
-        left = self.horizon - seen.step  # this step included
-        is_whole = left + now.position > length and left - 1 > bought
-        return now.position >= length - bought and is_whole
+        left = self.horizon - seen.step - 1  # after this step
+        # Where these suffice for the block, the round is not the one that the horizon cuts.
+        return now.position >= length - bought and left > bought
 
     def _face_block(
         self, now: Progress, seen: Seen, recorded: dict[str, Any] | None, made: dict[str, Any]

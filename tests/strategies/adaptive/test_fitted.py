@@ -453,9 +453,14 @@ def test_contexts_of_unknown_size_are_refused():
 DESIGNED = ("phased_uncertainty_sampling", "bpe", "bpe_delay", "breadthwise_exploration")
 
 
-@pytest.mark.parametrize("name", [*DESIGNED, "regret_balancing"])
-def test_methods_of_a_fixed_prior_say_why_not(name):
-    why = "the regret bounds" if name == "regret_balancing" else "what it asks follows from the pri"
+WHY_NOT = dict.fromkeys(DESIGNED, "what it asks follows from the prior") | {
+    "regret_balancing": "the regret bounds",
+    "certified_bucb": "its certificates",
+}
+
+
+@pytest.mark.parametrize(("name", "why"), WHY_NOT.items())
+def test_methods_of_a_fixed_prior_say_why_not(name, why):
     for arguments, named in (((BOX, bx.Fitted()), {}), ((BOX,), {"kernel": bx.Fitted()})):
         with pytest.raises(ValueError, match=rf"{name}\(\): kernel must not be Fitted: {why}"):
             getattr(bx.algorithms, name)(*arguments, **named)

@@ -41,6 +41,8 @@ CASES: dict[str, tuple[dict[str, Any], Any]] = {
         {**PUBLISHED, "rkhs_bound": 0.4, "buy": "always", "free_width": 1.3},
         delays.Poisson(5.0),
     ),
+    # f exceeds this bound, so that both bounds are clipped where they matter.
+    "clipped": ({"width": 1.0, "rkhs_bound": 0.5, "buy": "always"}, delays.Poisson(5.0)),
     "in any order": ({"width": 1.0, "buy": "always", "share": 0.25}, None),
     "in any order, kappa": ({"width": 1.5, "buy": "always", "kappa": KAPPA}, None),
     "in any order, published": ({**PUBLISHED, "buy": "always"}, None),

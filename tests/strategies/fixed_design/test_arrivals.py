@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from functools import cache
 
 import pytest
 import torch
@@ -42,7 +43,9 @@ def by_arrival(domain, horizon=HORIZON, **options):
     return make("bpe_delay", domain, horizon, delay="unknown", closing="arrival", **options)
 
 
+@cache
 def played(case):
+    """A session of a case; nobody may change it."""
     options, delay = CASES[case]
     problem = rkhs(finite())
     strategy = by_arrival(problem.domain, **options)
@@ -219,13 +222,20 @@ WRONG = {
 }
 
 
+@cache
+def late_session(domain):
+    """With all kinds of trials; nobody may change it."""
+    problem = rkhs(domain())
+    strategy = by_arrival(problem.domain, 60, width=1.0)
+    simulate(strategy, problem, 60, delay=delays.Fixed(2), seed=1)
+    return strategy
+
+
 @pytest.mark.parametrize("case", WRONG)
 @both_domains
 def test_a_replay_is_refused_as_a_whole(domain, case):
     kind, change, message = WRONG[case]
-    problem, horizon = rkhs(domain()), 60
-    strategy = by_arrival(problem.domain, horizon, width=1.0)
-    simulate(strategy, problem, horizon, delay=delays.Fixed(2), seed=1)
+    strategy, horizon = late_session(domain), 60
     events = list(strategy.events)
 
     def wanted(trial):

@@ -4,6 +4,7 @@ test_certified_replay.py checks what it decides.
 """
 
 import math
+from functools import cache
 
 import pytest
 import torch
@@ -134,13 +135,20 @@ def kind_of(trial, kind):
     return trial.info["phase"] == kind and not {"closing", "cut", "plan"} & trial.info.keys()
 
 
+@cache
+def late_session(domain):
+    """With all kinds of trials; nobody may change it."""
+    problem = rkhs(domain())
+    strategy = make(problem.domain, SHORT, **ALWAYS)
+    simulate(strategy, problem, 26, delay=delays.Fixed(2), seed=1)
+    return strategy
+
+
 @pytest.mark.parametrize("case", WRONG)
 @both_domains
 def test_a_replay_is_refused_as_a_whole(domain, case):
     kind, change, message = WRONG[case]
-    problem = rkhs(domain())
-    strategy = make(problem.domain, SHORT, **ALWAYS)
-    simulate(strategy, problem, 26, delay=delays.Fixed(2), seed=1)
+    strategy = late_session(domain)
     events = list(strategy.events)
     at = next(
         i

@@ -10,6 +10,7 @@ from tests.oracles.certified import Certified, follow
 from tests.strategies.fixed_design.certified_sessions import (
     CASES,
     HORIZON,
+    PUBLISHED,
     SIXTH,
     followed,
     make,
@@ -17,7 +18,7 @@ from tests.strategies.fixed_design.certified_sessions import (
     played,
 )
 from tests.strategies.fixed_design.phased_sessions import LAMBDA, play, points, rkhs
-from tests.strategies.sessions import finite, kernel
+from tests.strategies.sessions import box, finite, kernel
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -29,6 +30,16 @@ def test_every_decision_is_that_of_the_pseudo_code(case):
     assert report["certificate"] == pytest.approx(oracle.c, rel=1e-7)
     assert sum(report["phases"].values()) == HORIZON - oracle.n.num_initial
     assert oracle.seen["A stayed"] > HORIZON / 2
+    # The history of certificates is that of the trials that decided something.
+    at, trials = {}, strategy.history.trials
+    for entry in report["certificates"]:
+        assert entry["by"] in trials[entry["trial"]].info
+        at[entry["trial"]] = entry
+    for id, entry in at.items():  # the last one, where both lines cut
+        info = trials[id].info
+        assert entry["certificate"] == info["certificate"]
+        assert entry["round"] == info["round"] - (entry["by"] == "closing")
+    assert {trial.id for trial in trials if {"closing", "cut"} & trial.info.keys()} == set(at)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -53,6 +64,20 @@ def test_the_cases_have_everything_in_them():
     ):
         assert seen[what] > 0, what
     assert any(followed(case).c < 0.2 for case in CASES)
+
+
+@pytest.mark.parametrize("num_initial", [0, 40])
+def test_published_widths_share_delta_among_rounds_points_and_two_bounds(num_initial):
+    options = {**PUBLISHED, "num_initial": num_initial}
+    strategy = make(finite(), **options)
+    oracle = Certified(numbers(**options))
+    assert oracle.R == (4 if num_initial == 0 else 3)
+    width = float(strategy.block_width(1, strategy.model))
+    assert width == pytest.approx(oracle.w_F(), rel=1e-12)
+    assert float(strategy.told_width(1, strategy.model)) == pytest.approx(oracle.w_S(), rel=1e-12)
+    assert strategy.certificate == 2 * PUBLISHED["rkhs_bound"]
+    on_box = make(box(), **options).block_width
+    assert (on_box.delta, on_box.num_rounds) == (PUBLISHED["delta"] / 2, oracle.R)
 
 
 def test_any_rule_may_play_the_free_steps():
@@ -87,3 +112,61 @@ def test_without_blocks_so_far_it_is_gp_bucb(buy):
         simulate(one, problem, 10, delay=delays.Poisson(5.0), seed=6)
     assert torch.equal(points(strategy), points(other))
     assert [trial.info["phase"] for trial in strategy.history.trials] == ["free"] * 10
+
+
+@pytest.mark.parametrize(
+    ("seed", "delay", "id", "phase"), [(6, 5, 10, "rest"), (9, 0, 115, "block")]
+)
+def test_a_block_is_useful_above_four_times_its_promise(seed, delay, id, phase):
+    problem, width = rkhs(finite(), seed=seed), 0.5
+    strategy = make(problem.domain, width=width)
+    simulate(strategy, problem, HORIZON, delay=delays.Fixed(delay), seed=4)
+    info = strategy.history.trials[id].info
+    assert info["phase"] == phase
+    assert info["certificate"] / (width * info["plan"]["promise"]) == pytest.approx(4, abs=0.2)
+    follow(Certified(numbers(width=width)), make(problem.domain, width=width), strategy.events)
+
+
+def test_a_block_is_put_off_for_a_round_at_most():
+    problem, options = rkhs(finite()), {"width": 0.2, "free_width": 2.0}
+    strategy = make(problem.domain, **options)
+    for id in range(HORIZON):
+        trial = strategy.ask()
+        if id < strategy.schedule.length(1):  # nothing comes of the others
+            strategy.tell(id, float(problem(trial.x)))
+    cuts = [trial.info["cut"] for trial in strategy.history.trials if "cut" in trial.info]
+    assert sum(cut["put_off"] for cut in cuts) == strategy.schedule.length(2)
+    follow(Certified(numbers(**options)), make(problem.domain, **options), strategy.events)
+
+
+def test_the_first_block_is_never_put_off():
+    options, horizon = {"width": 1.0}, 600
+    strategy = make(finite(), horizon, **options)
+    strategy.ask(30)
+    cut = next(trial.info["cut"] for trial in strategy.history.trials if "cut" in trial.info)
+    assert not cut["put_off"]
+    # What pends would do.
+    assert strategy.posterior.std.max() < 0.5
+    follow(
+        Certified(numbers(horizon, **options)), make(finite(), horizon, **options), strategy.events
+    )
+
+
+def test_a_block_is_put_off_only_for_what_pended_when_it_was_due():
+    problem, options = rkhs(finite()), {"width": 0.2, "free_width": 2.0}
+    strategy = make(problem.domain, **options)
+    put_off, watched = [], None
+    while len(strategy.history.trials) < 70:
+        if len(put_off) == 21:
+            for id in watched:
+                strategy.abandon(id)
+        pending = strategy.pending
+        trial = strategy.ask()
+        if trial.id < 14:  # nothing comes of the others
+            strategy.tell(trial.id, float(problem(trial.x)))
+        if "cut" in trial.info and trial.info["round"] == 2:
+            watched = pending if watched is None else watched
+            put_off.append(trial.info["cut"]["put_off"])
+    # Twenty others still pend then, which would do.
+    assert put_off == [True] * 21 + [False]
+    follow(Certified(numbers(**options)), make(problem.domain, **options), strategy.events)
