@@ -45,9 +45,9 @@ def insured_ucb(
     for the next larger of seven levels of misspecification, from 0 to B. Its regret has a bound
     where eps = 0; beyond that little is proven (see the page on theory).
 
-    Its own method, not in a paper. Where the best point is hidden behind a gap of the size of the
-    noise it may miss it, and where GP-UCB hardly loses anything the budget, which grows like the
-    root of the steps, is what it costs.
+    Where the best point is hidden behind a gap of the size of the noise it may miss it, and where
+    GP-UCB hardly loses anything the budget, which grows like the root of the steps, is what it
+    costs. Source: no paper, the page on theory.
 
     Args:
         domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
@@ -121,8 +121,8 @@ def safe_ucb(
     the largest, a level of misspecification is given up when every one of them contradicts itself,
     and what is exploited is never a point that the level excludes. Probes may lie elsewhere.
 
-    Its own method, not in a paper. What it promises is argued, not proven, on the page on theory;
-    of the choice among models nothing is promised where f is misspecified.
+    Source: no paper, the page on theory, where what it promises is argued and not proven; of the
+    choice among models nothing is promised where f is misspecified.
 
     Args:
         domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
