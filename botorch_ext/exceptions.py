@@ -69,6 +69,15 @@ class NoObservationsError(ValueError):
     """An answer was requested that needs at least one observation."""
 
 
+class ObjectiveError(ValueError):
+    """The objective can never be evaluated: it cannot be called, returns no number, or cannot be
+    sent to a process pool. Its trials stay pending."""
+
+
+class RepeatedFailures(ValueError):
+    """The objective failed too often in a row; its last failure is the ``__cause__``."""
+
+
 class WaitingForObservations(ValueError):
     """The method must be told something before it can ask as much as it was asked for.
 

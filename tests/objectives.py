@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -33,3 +35,18 @@ def _is_first(flag: str) -> bool:
     except FileExistsError:
         return False
     return True
+
+
+def slow(seconds: float, x: Any) -> float:
+    """`f`, after a while."""
+    time.sleep(seconds)
+    return f(x)
+
+
+def killed_at_first(folder: str, x: Any) -> float:
+    """`f`, but of two points the first process that evaluates them dies, as if killed; each call
+    leaves its process id in a file of its own."""
+    (Path(folder) / f"call-{time.monotonic_ns()}").write_text(str(os.getpid()))
+    if any(_is_first(str(Path(folder) / f"flag-{i}")) for i in range(2)):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return f(x)

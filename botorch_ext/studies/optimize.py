@@ -49,6 +49,7 @@ def optimize(
     progress: bool = True,
     max_retries: int = 1,
     failure_value: float | None = None,
+    max_consecutive_failures: int | None = 10,
 ) -> OptimizeResult:
     """Maximises an expensive, noisy objective with `integrated_ei`.
 
@@ -70,12 +71,17 @@ def optimize(
         max_retries: How often a failing trial is tried again before it is given up.
         failure_value: What the strategy is told for a trial that is given up, in the sign of the
             objective; None abandons it.
+        max_consecutive_failures: So many trials given up in a row end the run; None never does. See
+            `run`.
 
     Returns:
         An `OptimizeResult`; its ``strategy`` can be asked for more.
 
     Raises:
         ValueError: An impossible argument; the message names it.
+        ObjectiveError: The objective cannot be called, returned no number, or cannot be pickled for
+            a process pool.
+        RepeatedFailures: Too many trials failed in a row.
 
     Warns:
         TrialFailedWarning: A trial was given up.
@@ -97,6 +103,7 @@ def optimize(
         progress=progress,
         max_retries=max_retries,
         failure_value=failure_value,
+        max_consecutive_failures=max_consecutive_failures,
     )
     x = mean = None
     if len(strategy.evaluated()[1]):

@@ -11,8 +11,10 @@ from torch import Tensor
 from tqdm import tqdm
 
 from botorch_ext.checks import whole_number
+from botorch_ext.exceptions import ObjectiveError
 from botorch_ext.strategies import Strategy
-from botorch_ext.studies.running_study import Failure, Objective, RunningStudy
+from botorch_ext.studies.failures import Failure, Failures
+from botorch_ext.studies.running_study import KeptStudy, Objective, RunningStudy
 from botorch_ext.studies.streams import Source, Stream, action_stream, context_stream
 
 
@@ -47,7 +49,7 @@ class RunResult:
 
 
 def run(
-    strategy: Strategy,
+    strategy: Strategy | KeptStudy,
     objective: Objective,
     num_trials: int,
     *,
@@ -59,20 +61,28 @@ def run(
     progress: bool = True,
     max_retries: int = 1,
     failure_value: float | None = None,
+    max_consecutive_failures: int | None = 10,
 ) -> RunResult:
     """Runs a study until the strategy has ``num_trials`` trials, those of earlier runs included.
 
-    Trials that are pending from an earlier run are evaluated first, so that the same call continues
-    an interrupted study. A strategy that waits is asked again when one of the trials under way has
-    come; the horizon of a strategy ends the study, as does the end of an iterator of contexts or
-    actions.
+    Trials that are pending from an earlier run, or of a study from a process that died, are
+    evaluated first, so that the same call continues an interrupted study. A strategy that waits is
+    asked again when one of the trials under way has come; the horizon of a strategy ends the study,
+    as does the end of an iterator of contexts or actions.
 
     Ctrl-C stops asking, tells what has come and returns. A trial that a worker is still evaluating
     stays pending; its result is lost, and continuing the study evaluates it again. A second Ctrl-C
     is raised, and leaves the strategy whole as well.
 
+    An objective that fails is tried again, then its trial is given up: a strategy keeps away from
+    the place, or is told ``failure_value``. What can never be evaluated ends the run at once, and
+    so do too many failures in a row; what was told stays.
+
+    While a small strategy computes, torch has one thread: see `threads_for`. The threads are left
+    alone where a `ThreadPoolExecutor` evaluates, since they belong to the process.
+
     Args:
-        strategy: What to ask.
+        strategy: What to ask: a strategy, or a study that is kept in a file or database.
         objective: A ``d``-dim point to a number; with contexts, a point and its ``d_z``-dim context
             to one. With a process pool it must be picklable.
         num_trials: The total number of trials of the strategy.
@@ -85,20 +95,26 @@ def run(
         executor: Any `concurrent.futures.Executor`, or a function that makes one, which is then
             remade when its workers die and shut down at the end. None evaluates in this thread.
         max_pending: How many trials may be under way at once.
-        minimize: The objective is a cost. The strategy is told its negative, and keeps no note of
-            it: say the same in every call that continues a study.
+        minimize: The objective is a cost. A strategy is told its negative, and keeps no note of
+            it: say the same in every call that continues it. A study knows by itself.
         progress: Show a progress bar with the best value and the number of pending trials.
         max_retries: How often a failing trial is tried again before it is given up.
         failure_value: What the strategy is told for a trial that is given up, in the sign of the
-            objective; it is never the best value of this run. None abandons the trial: it is no
-            data, and a deterministic strategy may well ask it again.
+            objective; it is never the best value of this run. None abandons the trial as failed:
+            it is no data, and optimistic methods see its place as one they know.
+        max_consecutive_failures: So many trials given up in a row end the run; None never does. It
+            ends sooner where the first ``max_pending`` trials, and at least three, all fail in the
+            same way.
 
     Returns:
         A `RunResult`.
 
     Raises:
-        ValueError: An impossible count, several pending trials without an executor, or contexts or
-            actions that the strategy does not take.
+        ValueError: An impossible count, several pending trials without an executor, contexts or
+            actions that the strategy does not take, or a study with another sign.
+        ObjectiveError: The objective cannot be called, returned no number, or cannot be pickled for
+            a process pool. The trials under way are still pending.
+        RepeatedFailures: Too many trials failed in a row.
         WaitingForObservations: The strategy waits and no trial is under way.
         BrokenExecutor: The workers of an executor died and ``executor`` is no function that makes a
             new one.
@@ -110,8 +126,12 @@ def run(
         ("num_trials", num_trials, 1),
         ("max_pending", max_pending, 1),
         ("max_retries", max_retries, 0),
+        ("max_consecutive_failures", max_consecutive_failures, 1),
     ):
-        whole_number(value, name, least)
+        if value is not None or name != "max_consecutive_failures":
+            whole_number(value, name, least)
+    if not callable(objective):
+        raise ObjectiveError(f"objective must be a function, got {objective!r}")
     if not (executor is None or isinstance(executor, Executor) or callable(executor)):
         raise ValueError(
             f"executor must be an Executor, a function that makes one, or None, got {executor!r}"
@@ -120,15 +140,25 @@ def run(
         raise ValueError(f"max_pending must be 1 without an executor, got {max_pending}")
     if failure_value is not None and not math.isfinite(failure_value):
         raise ValueError(f"failure_value must be finite, got {failure_value}")
-    seen, offered = _streams(strategy, num_trials, contexts, actions)
-    sign = -1.0 if minimize else 1.0
-    study = RunningStudy(
-        strategy, objective, executor, sign, max_retries, failure_value, seen, offered
+    if not isinstance(strategy, Strategy):
+        if minimize and not strategy.minimize:
+            raise ValueError("minimize must be that of the study, False, got True")
+        minimize = strategy.minimize
+    running = RunningStudy(
+        strategy,
+        objective,
+        executor,
+        -1.0 if minimize else 1.0,
+        max_retries,
+        failure_value,
+        Failures(max_consecutive_failures, max_pending),
     )
-    done = len(strategy.history.trials) - len(strategy.pending)
+    now = running.strategy
+    running.contexts, running.actions = _streams(now, num_trials, contexts, actions)
+    done = len(now.history.trials) - len(now.pending)
     with tqdm(total=num_trials, initial=done, disable=not progress, unit="trial") as bar:
-        study.loop(num_trials, max_pending, bar)
-    return _result(study)
+        running.loop(num_trials, max_pending, bar)
+    return _result(running)
 
 
 def _streams(
@@ -152,17 +182,19 @@ def _streams(
     return seen, offered
 
 
-def _result(study: RunningStudy) -> RunResult:
-    history, domain = study.strategy.history, study.strategy.domain
+def _result(running: RunningStudy) -> RunResult:
+    strategy = running.strategy
+    domain, history = strategy.domain, strategy.history
     points, told = history.told_points(domain.like)
     X, contexts = points[:, : domain.dim], None
-    if study.strategy.context_space is not None:
+    if strategy.context_space is not None:
         contexts = points[:, domain.dim :]
-    Y = study.sign * told
+    Y = running.sign * told
     ids = list(history.values)
-    top = None if study.best_id is None else ids.index(study.best_id)
+    best = running.best_id(strategy)
+    top = None if best is None else ids.index(best)
     return RunResult(
-        strategy=study.strategy,
+        strategy=strategy,
         ids=ids,
         X=X,
         Y=Y,
@@ -170,6 +202,6 @@ def _result(study: RunningStudy) -> RunResult:
         best_value=None if top is None else float(Y[top]),
         contexts=contexts,
         best_context=None if top is None or contexts is None else contexts[top],
-        failures=study.failures,
-        interrupted=study.interrupted,
+        failures=running.failed.given_up,
+        interrupted=running.interrupted,
     )

@@ -7,49 +7,54 @@ import signal
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from contextlib import contextmanager
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from torch import Tensor
 from tqdm import tqdm
 
-from botorch_ext.exceptions import HorizonReached, TrialFailedWarning, WaitingForObservations
+from botorch_ext.exceptions import (
+    HorizonReached,
+    ObjectiveError,
+    RepeatedFailures,
+    TrialFailedWarning,
+    UnknownTrialError,
+    WaitingForObservations,
+)
 from botorch_ext.strategies import Strategy, Trial
+from botorch_ext.studies.executors import make_executor, require_picklable, shut_down
+from botorch_ext.studies.failures import Failure, Failures, checked_value
 from botorch_ext.studies.streams import Stream
+from botorch_ext.studies.threads import threads_for
 
 # Of a point, or of a point and its context.
 Objective = Callable[..., float | Tensor]
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A trial whose objective kept failing.
+class KeptStudy(Protocol):
+    """A study that is kept somewhere: it speaks in the sign of the user, and others may ask and
+    tell it meanwhile."""
 
-    Args:
-        id: The trial.
-        x: The ``d``-dim point.
-        error: What the last attempt raised.
-        context: Its ``d_z``-dim context, or None.
-    """
+    @property
+    def strategy(self) -> Strategy: ...
 
-    id: int
-    x: Tensor
-    error: BaseException
-    context: Tensor | None = None
+    @property
+    def minimize(self) -> bool: ...
 
+    def ask(self, *, context: Any = None, actions: Any = None) -> Trial: ...
 
-class _Inline(Executor):
-    """Evaluates at once, in this thread. Ctrl-C passes through."""
+    def tell(self, id: int, value: float) -> None: ...
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
-        future: Future = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - whatever the objective raises is the trial's failure
-            future.set_exception(error)
-        return future
+    def abandon(self, id: int, failed: bool = False) -> None: ...
 
 
 @contextmanager
@@ -69,110 +74,124 @@ def _interrupt_later() -> Iterator[None]:
             handler(*received[0])
 
 
-def _value_of(future: Future) -> float:
-    value = float(future.result())
-    if not math.isfinite(value):
-        raise ValueError(f"objective must return a finite value, got {value}")
-    return value
-
-
 @dataclass
 class RunningStudy:
     """The state of one call of `run`.
 
     Args:
-        strategy: What to ask.
+        target: What to ask.
         objective: What is evaluated.
         given: The executor, a function that makes one, or None for this thread.
         sign: Of the objective, as the strategy sees it.
         max_retries: How often a failing trial is tried again.
         failure_value: What is told for a trial that is given up; None abandons it.
+        failed: Those that were given up, and when there are too many.
         contexts: Of the trials; None without contexts.
         actions: What there is to choose from; None for the whole domain.
     """
 
-    strategy: Strategy
+    target: Strategy | KeptStudy
     objective: Objective
     given: Executor | Callable[[], Executor] | None
     sign: float
     max_retries: int
     failure_value: float | None
+    failed: Failures
     contexts: Stream | None = None
     actions: Stream | None = None
     under_way: dict[Future, tuple[Trial, Executor]] = field(default_factory=dict)
     attempts: dict[int, int] = field(default_factory=dict)
     suspects: list[Trial] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
     interrupted: bool = False
 
     def __post_init__(self) -> None:
-        self.executor = self._make_executor()
-        # In the sign of the strategy; kept up to date, since the progress bar shows it.
-        self.best_id = max(self.values, key=self.values.__getitem__, default=None)
+        self.executor = make_executor(self.given)
 
     @property
-    def values(self) -> dict[int, float]:
-        return self.strategy.history.values
+    def strategy(self) -> Strategy:
+        """Up to date; reading it may read a file."""
+        return self.target if isinstance(self.target, Strategy) else self.target.strategy
 
-    def _tell(self, trial: Trial, value: float) -> None:
-        self.strategy.tell(trial.id, self.sign * value)
-        if self.best_id is None or self.values[trial.id] > self.values[self.best_id]:
-            self.best_id = trial.id
+    def best_id(self, strategy: Strategy) -> int | None:
+        """The trial with the best value that an objective returned."""
+        values = dict(strategy.history.values)
+        for failure in self.failed.given_up:
+            values.pop(failure.id, None)
+        return max(values, key=values.__getitem__, default=None)
 
-    def _make_executor(self) -> Executor:
-        if self.given is None:
-            return _Inline()
-        return self.given if isinstance(self.given, Executor) else self.given()
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Around whatever changes the strategy. A kept study sees to its threads by itself; threads
+        of this process would be left with those of an ask when they begin beside it."""
+        alone = isinstance(self.target, Strategy)
+        alone = alone and not isinstance(self.executor, ThreadPoolExecutor)
+        with _interrupt_later(), threads_for(self.strategy) if alone else nullcontext():
+            yield
 
-    def _ask(self) -> Trial:
-        step = len(self.strategy.history.trials)
+    def _answer(self, id: int, value: float | None) -> None:
+        """Tells a value, or that there will be none."""
+        kept = not isinstance(self.target, Strategy)
+        # Others may have answered a trial of a kept study meanwhile: that stands.
+        with suppress(UnknownTrialError) if kept else nullcontext():
+            if value is None:
+                self.target.abandon(id, failed=True)
+            else:
+                self.target.tell(id, value if kept else self.sign * value)
+
+    def _ask(self, step: int) -> Trial:
         # Not protected from Ctrl-C: a user's function may wait for the world.
         context = None if self.contexts is None else self.contexts.at(step)
         actions = None if self.actions is None else self.actions.at(step)
-        with _interrupt_later():
-            return self.strategy.ask(context=context, actions=actions)
+        with self._changing():
+            return self.target.ask(context=context, actions=actions)
 
     def loop(self, num_trials: int, max_pending: int, bar: tqdm) -> None:
-        history = self.strategy.history
+        ended = False
         try:
-            waiting = [history.trials[id] for id in self.strategy.pending]
+            require_picklable(self.objective, self.executor)
+            strategy = self.strategy
+            waiting = [strategy.history.trials[id] for id in strategy.pending]
             while True:
                 while len(self.under_way) < max_pending:
                     if self.suspects:
                         if not self.under_way:
                             self._submit(self.suspects.pop(0))
                         break
+                    num_asked = len(self.strategy.history.trials)
                     if waiting:
                         self._submit(waiting.pop(0))
-                    elif len(history.trials) < num_trials:
+                    elif num_asked < num_trials:
                         try:
-                            trial = self._ask()
+                            trial = self._ask(num_asked)
                         except WaitingForObservations:
                             if not self.under_way:
                                 raise
                             break
                         except HorizonReached:
-                            num_trials = len(history.trials)
+                            num_trials = num_asked
                             break
                         self._submit(trial)
                     else:
                         break
                 if not self.under_way:
+                    ended = True
                     return
                 self._show(bar)
                 finished, _ = wait(self.under_way, return_when=FIRST_COMPLETED)
                 for future in sorted(finished, key=self._order):
                     self._finish(future)
                 self._show(bar)
-        except KeyboardInterrupt:
-            self.interrupted = True
+        except (KeyboardInterrupt, ObjectiveError, RepeatedFailures) as error:
             with _interrupt_later():
                 for future in self.under_way:
                     future.cancel()
                 self._keep_finished()
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+            self.interrupted = True
         finally:
             if not isinstance(self.given, Executor):
-                self.executor.shutdown(wait=not self.interrupted, cancel_futures=True)
+                shut_down(self.executor, wait=ended)
 
     def _order(self, future: Future) -> tuple[bool, int]:
         """Equal results whatever order a set of futures has; values before a break of the pool,
@@ -194,7 +213,9 @@ class RunningStudy:
     def _finish(self, future: Future) -> None:
         trial, executor = self.under_way[future]
         try:
-            value = _value_of(future)
+            value = checked_value(future.result())
+        except ObjectiveError:
+            raise
         except BrokenExecutor as error:
             del self.under_way[future]
             alone = executor is self.executor and not self.under_way
@@ -210,18 +231,19 @@ class RunningStudy:
             del self.under_way[future]
             self._retry_or_give_up(trial, error)
         else:
-            with _interrupt_later():
-                self._tell(trial, value)
+            with self._changing():
+                self._answer(trial.id, value)
                 del self.under_way[future]
+                self.failed.value_came()
 
     def _keep_finished(self) -> None:
         """Tells the values that have come; whatever failed stays pending, to be tried again."""
         for future in sorted(filter(Future.done, self.under_way), key=self._order):
             try:
-                value = _value_of(future)
+                value = checked_value(future.result())
             except Exception:  # noqa: BLE001 - whatever the objective raised
                 continue
-            self._tell(self.under_way[future][0], value)
+            self._answer(self.under_way[future][0].id, value)
 
     def _replace(self, broken: Executor) -> None:
         if broken is not self.executor:
@@ -232,34 +254,30 @@ class RunningStudy:
                 "that makes an executor to have it replaced. All trials under way are still "
                 "pending: run with a new executor continues the study."
             )
-        self.executor.shutdown(wait=False, cancel_futures=True)
-        self.executor = self._make_executor()
+        shut_down(self.executor, wait=False)
+        self.executor = make_executor(self.given)
 
     def _retry_or_give_up(self, trial: Trial, error: BaseException) -> None:
         if self.attempts[trial.id] <= self.max_retries:
             self._submit(trial)
             return
-        own = trial.copy()
-        with _interrupt_later():
-            self.failures.append(Failure(own.id, own.x, error, own.context))
-            if self.failure_value is None:
-                self.strategy.abandon(trial.id)
-            else:
-                self.strategy.tell(trial.id, self.sign * self.failure_value)
-        place = f"{own.x.tolist()}"
-        if own.context is not None:
-            place += f" in context {own.context.tolist()}"
+        failure = Failure.of(trial, error)
+        with self._changing():
+            self.failed.add(failure)
+            self._answer(trial.id, self.failure_value)
         warnings.warn(
-            f"trial {own.id} at {place} failed {self.attempts[own.id]} times "
+            f"trial {failure.id} at {failure.place} failed {self.attempts[failure.id]} times "
             f"and was given up: {error!r}",
             TrialFailedWarning,
             stacklevel=5,
         )
+        self.failed.require_going_on()
 
     def _show(self, bar: tqdm) -> None:
         if bar.disable:
             return
-        pending = len(self.strategy.pending)
-        bar.n = len(self.strategy.history.trials) - pending
-        best = math.nan if self.best_id is None else self.sign * self.values[self.best_id]
-        bar.set_postfix(best=f"{best:.6g}", pending=pending)
+        strategy = self.strategy
+        best, pending = self.best_id(strategy), len(strategy.pending)
+        bar.n = len(strategy.history.trials) - pending
+        value = math.nan if best is None else self.sign * strategy.history.values[best]
+        bar.set_postfix(best=f"{value:.6g}", pending=pending)

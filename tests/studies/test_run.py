@@ -15,7 +15,7 @@ from botorch_ext import run
 from botorch_ext.exceptions import TrialFailedWarning, WaitingForObservations
 from botorch_ext.models.cholesky import GrowingCholesky
 from botorch_ext.strategies import Abandoned, Asked, Told
-from tests.objectives import f, first_call_fails, first_worker_dies
+from tests.objectives import f, first_worker_dies
 from tests.strategies.sessions import (
     InRounds,
     RowsInTurn,
@@ -215,7 +215,7 @@ def test_a_trial_that_keeps_failing_is_given_up_and_the_study_goes_on(max_retrie
     assert str(failure.error) == f"attempt {1 + times}"
     assert result.ids == [0, 1, 3, 4, 5]
     assert len(flaky.attempts) == 5 + times
-    assert Abandoned(2) in strategy.events
+    assert Abandoned(2, failed=True) in strategy.events
     assert strategy.report()["abandoned"] == [2]
     assert strategy.pending == []
 
@@ -256,11 +256,9 @@ def test_a_value_told_for_a_failure_is_never_the_best(minimize, capsys):
     [
         (math.nan, "finite value, got nan"),
         (math.inf, "finite value, got inf"),
-        (None, "NoneType"),
-        (torch.zeros(2), "element"),
     ],
 )
-def test_a_value_that_is_no_finite_number_is_a_failure(value, message):
+def test_a_value_that_is_not_finite_is_a_failure(value, message):
     strategy = make(finite())
     values = iter([0.1, value, value, 0.2])
     with pytest.warns(TrialFailedWarning, match=message):
@@ -652,36 +650,10 @@ def test_a_worker_that_always_dies_costs_its_trials_only():
 
     strategy = make(finite())
     with pytest.warns(TrialFailedWarning, match="BrokenExecutor"):
-        result = quiet(strategy, f, 3, executor=AlwaysDead, max_retries=2)
-    assert [failure.id for failure in result.failures] == [0, 1, 2]
+        result = quiet(strategy, f, 2, executor=AlwaysDead, max_retries=2)
+    assert [failure.id for failure in result.failures] == [0, 1]
     assert result.ids == []
     assert strategy.pending == []
-
-
-def test_dask(tmp_path):
-    distributed = pytest.importorskip("distributed")
-    strategy = make(finite())
-    objective = partial(first_call_fails, str(tmp_path / "flag"))
-    with (
-        distributed.LocalCluster(
-            n_workers=1,
-            threads_per_worker=2,
-            processes=False,
-            protocol="tcp://",
-            host="127.0.0.1",
-            # None would be port 8787 of every interface.
-            dashboard_address="127.0.0.1:0",
-            worker_dashboard_address="127.0.0.1:0",
-            local_directory=str(tmp_path),
-        ) as cluster,
-        distributed.Client(cluster) as client,
-        client.get_executor(pure=False) as executor,
-    ):
-        result = quiet(strategy, objective, 10, executor=executor, max_pending=3)
-    assert (tmp_path / "flag").exists()
-    assert sorted(result.ids) == list(range(10))
-    assert result.failures == []
-    assert all(y == f(x) for x, y in zip(result.X, result.Y.tolist(), strict=True))
 
 
 # --- progress -------------------------------------------------------------------------------------

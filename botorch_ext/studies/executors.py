@@ -1,0 +1,65 @@
+"""Executors: where an objective is evaluated, from their making to their end."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+from botorch_ext.exceptions import ObjectiveError
+
+
+class Inline(Executor):
+    """Evaluates at once, in this thread. Ctrl-C passes through."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+        future: Future = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - whatever the objective raises is the trial's failure
+            future.set_exception(error)
+        return future
+
+
+def make_executor(given: Executor | Callable[[], Executor] | None) -> Executor:
+    """The executor that was given, or a new one of the function; None is this thread.
+
+    Raises:
+        ValueError: The function makes something else.
+    """
+    if given is None:
+        return Inline()
+    if isinstance(given, Executor):
+        return given
+    made = given()
+    if not callable(getattr(made, "submit", None)):
+        raise ValueError(f"executor must make an Executor, got {made!r}")
+    return made
+
+
+def shut_down(executor: Executor, wait: bool) -> None:
+    """Ends an executor with what it understands: those of Dask and loky take no cancel_futures."""
+    options = inspect.signature(executor.shutdown).parameters
+    if "cancel_futures" in options:
+        executor.shutdown(wait=wait, cancel_futures=True)
+    else:
+        executor.shutdown(wait=wait)
+
+
+def require_picklable(objective: Callable[..., Any], executor: Executor) -> None:
+    """Raises where an objective can never reach the processes of a pool.
+
+    Raises:
+        ObjectiveError: It cannot be pickled.
+    """
+    if not isinstance(executor, ProcessPoolExecutor):
+        return
+    try:
+        ForkingPickler.dumps(objective)
+    except Exception as error:  # pickle raises whatever the object's own methods raise
+        raise ObjectiveError(
+            f"objective must be picklable for a process pool, as a function of a module is, "
+            f"got {objective!r}: {error}"
+        ) from error

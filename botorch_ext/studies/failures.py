@@ -1,0 +1,109 @@
+"""Failures: evaluations that raise or return no finite number, and when there are too many."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from botorch_ext.checks import one_number
+from botorch_ext.exceptions import ObjectiveError, RepeatedFailures
+from botorch_ext.strategies import Trial
+
+# A bug fails wherever it is tried, a region where the objective fails may hold the first point or
+# two.
+_LEAST_AT_FIRST = 3
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A trial whose objective kept failing.
+
+    Args:
+        id: The trial.
+        x: The ``d``-dim point.
+        error: What the last attempt raised.
+        context: Its ``d_z``-dim context, or None.
+    """
+
+    id: int
+    x: Tensor
+    error: BaseException
+    context: Tensor | None = None
+
+    @classmethod
+    def of(cls, trial: Trial, error: BaseException) -> Failure:
+        own = trial.copy()
+        return cls(own.id, own.x, error, own.context)
+
+    @property
+    def place(self) -> str:
+        """The point, and its context where it has one."""
+        context = "" if self.context is None else f" in context {self.context.tolist()}"
+        return f"{self.x.tolist()}{context}"
+
+
+def checked_value(returned: Any) -> float:
+    """What an objective returned, as a number.
+
+    Raises:
+        ObjectiveError: It is no number: every evaluation will do that.
+        ValueError: It is NaN or infinite: this evaluation failed.
+    """
+    try:
+        value = one_number(returned, "objective")
+    except ValueError:
+        raise ObjectiveError(
+            f"objective must return one number, got {reprlib.repr(returned)}"
+        ) from None
+    if not math.isfinite(value):
+        raise ValueError(f"objective must return a finite value, got {value}")
+    return value
+
+
+@dataclass
+class Failures:
+    """The trials that were given up in one call of `run`.
+
+    Args:
+        most: How many in a row end it; None never does.
+        max_pending: How many trials are under way at once.
+    """
+
+    most: int | None
+    max_pending: int
+    given_up: list[Failure] = field(default_factory=list)
+    in_a_row: int = 0
+    any_value: bool = False
+
+    def value_came(self) -> None:
+        self.in_a_row, self.any_value = 0, True
+
+    def add(self, failure: Failure) -> None:
+        self.given_up.append(failure)
+        self.in_a_row += 1
+
+    def require_going_on(self) -> None:
+        """Raises where nothing more can be hoped for.
+
+        Raises:
+            RepeatedFailures: Too many failed in a row, or all of the first in the same way.
+        """
+        if self.most is None or not self.in_a_row:
+            return
+        last = self.given_up[-1]
+        at_first = max(self.max_pending, _LEAST_AT_FIRST)
+        same = len({(type(each.error), str(each.error)) for each in self.given_up}) == 1
+        if self.in_a_row >= self.most:
+            plural = "s" if self.in_a_row > 1 else ""
+            which = f"{self.in_a_row} trial{plural} failed in a row (max_consecutive_failures)"
+        elif not self.any_value and self.in_a_row >= at_first and same:
+            which = f"the first {self.in_a_row} trials all failed in the same way"
+        else:
+            return
+        raise RepeatedFailures(
+            f"{which}, the last one, trial {last.id} at {last.place}, with {last.error!r}"
+        ) from last.error

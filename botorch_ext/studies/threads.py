@@ -1,0 +1,57 @@
+"""Threads: how many of them an ask computes with."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from botorch_ext.domains import FiniteSet
+from botorch_ext.strategies import Strategy
+
+# Entries of the largest matrix: a pass over so many takes some 5 ms, as long as threads may have to
+# wait for one of them that has no core.
+_SMALL = 2**22
+# Points that are screened at once where there is no finite set of them.
+_NUM_SCREENED = 1024
+# How many threads there are is a matter of the process: of two asks at once, the one that ends
+# first would give the other its threads back.
+_limited = threading.RLock()
+
+
+def is_small(strategy: Strategy) -> bool:
+    """Whether the next ask of a strategy is too little work to be divided among threads.
+
+    It depends on nothing but the domain and the number of points, so that the same study asks with
+    the same number of threads wherever it runs.
+    """
+    points = len(strategy.history.trials)
+    points += 0 if strategy.initial is None else len(strategy.initial[0])
+    domain = strategy.domain
+    candidates = domain.num_points if isinstance(domain, FiniteSet) else _NUM_SCREENED
+    return points * max(points, candidates) <= _SMALL
+
+
+@contextmanager
+def threads_for(strategy: Strategy) -> Iterator[None]:
+    """One thread of torch while a small strategy computes, and as many as before afterwards.
+
+    Threads meet after each operation. Where all cores are busy one of them has none and the others
+    wait for it: small asks are then ten times slower with two threads than with one. In a quiet
+    machine they are as fast with one.
+
+    Args:
+        strategy: What computes in this block; a large one keeps its threads.
+    """
+    if not is_small(strategy):
+        yield
+        return
+    with _limited:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
