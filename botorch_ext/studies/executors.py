@@ -48,6 +48,14 @@ def shut_down(executor: Executor, wait: bool) -> None:
         executor.shutdown(wait=wait)
 
 
+def unpicklable(objective: Callable[..., Any], error: Exception) -> ObjectiveError:
+    """What to raise of an objective that cannot be sent to other processes."""
+    return ObjectiveError(
+        "objective must be picklable to reach other processes, as a function of a module is, got "
+        f"{objective!r}: {error}"
+    )
+
+
 def require_picklable(objective: Callable[..., Any], executor: Executor) -> None:
     """Raises where an objective can never reach the processes of a pool.
 
@@ -59,7 +67,4 @@ def require_picklable(objective: Callable[..., Any], executor: Executor) -> None
     try:
         ForkingPickler.dumps(objective)
     except Exception as error:  # pickle raises whatever the object's own methods raise
-        raise ObjectiveError(
-            f"objective must be picklable for a process pool, as a function of a module is, "
-            f"got {objective!r}: {error}"
-        ) from error
+        raise unpicklable(objective, error) from error

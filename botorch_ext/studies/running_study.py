@@ -17,6 +17,7 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from pickle import PicklingError
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -31,7 +32,7 @@ from botorch_ext.exceptions import (
     WaitingForObservations,
 )
 from botorch_ext.strategies import Strategy, Trial
-from botorch_ext.studies.executors import make_executor, require_picklable, shut_down
+from botorch_ext.studies.executors import make_executor, require_picklable, shut_down, unpicklable
 from botorch_ext.studies.failures import Failure, Failures, checked_value
 from botorch_ext.studies.streams import Stream
 from botorch_ext.studies.threads import threads_for
@@ -191,7 +192,9 @@ class RunningStudy:
             self.interrupted = True
         finally:
             if not isinstance(self.given, Executor):
-                shut_down(self.executor, wait=ended)
+                # What ended the run early says more than an executor that died with it.
+                with nullcontext() if ended else suppress(Exception):
+                    shut_down(self.executor, wait=ended)
 
     def _order(self, future: Future) -> tuple[bool, int]:
         """Equal results whatever order a set of futures has; values before a break of the pool,
@@ -216,6 +219,8 @@ class RunningStudy:
             value = checked_value(future.result())
         except ObjectiveError:
             raise
+        except PicklingError as error:
+            raise unpicklable(self.objective, error) from error
         except BrokenExecutor as error:
             del self.under_way[future]
             alone = executor is self.executor and not self.under_way

@@ -66,7 +66,9 @@ def test_an_objective_that_returns_no_number_ends_the_run_at_once(returned, thre
 
 def test_an_objective_that_cannot_be_pickled_is_never_asked_for():
     strategy = make(finite())
-    with pytest.raises(ObjectiveError, match="objective must be picklable for a process pool"):
+    with pytest.raises(
+        ObjectiveError, match="objective must be picklable to reach other processes"
+    ):
         quiet(strategy, lambda x: 0.0, 20, executor=partial(ProcessPoolExecutor, 1), max_pending=2)
     with (
         ProcessPoolExecutor(1) as pool,

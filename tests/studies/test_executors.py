@@ -1,0 +1,170 @@
+"""Executors of other libraries, with workers that die."""
+
+import logging
+import os
+import threading
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+
+from botorch_ext import run
+from botorch_ext.exceptions import ObjectiveError
+from tests.objectives import f, first_call_fails, first_worker_dies, killed_at_first, slow
+from tests.strategies.sessions import finite, make
+
+quiet = partial(run, progress=False)
+
+
+class Plain(Executor):
+    """Evaluates at once; its end takes what a test says."""
+
+    def __init__(self):
+        self.ended = []
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        future.set_result(fn(*args))
+        return future
+
+
+class AsDask(Plain):
+    def shutdown(self, wait=True):
+        self.ended.append({"wait": wait})
+
+
+class AsLoky(Plain):
+    def shutdown(self, wait=True, kill_workers=False):
+        self.ended.append({"wait": wait, "kill_workers": kill_workers})
+
+
+class AsOfPython(Plain):
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        self.ended.append({"wait": wait, "cancel_futures": cancel_futures})
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [(AsDask, {}), (AsLoky, {"kill_workers": False}), (AsOfPython, {"cancel_futures": True})],
+)
+def test_a_made_executor_is_shut_down_with_what_it_understands(kind, more):
+    executor = kind()
+    quiet(make(finite()), f, 4, executor=lambda: executor)
+    assert executor.ended == [{"wait": True, **more}]
+    quiet(make(finite()), f, 4, executor=executor)  # a given one is the caller's
+    assert len(executor.ended) == 1
+    with pytest.raises(ObjectiveError):
+        quiet(make(finite()), lambda x: None, 4, executor=lambda: executor)
+    assert executor.ended[1:] == [{"wait": False, **more}]
+
+
+def test_a_function_that_makes_no_executor():
+    with pytest.raises(ValueError, match="executor must make an Executor, got 3"):
+        quiet(make(finite()), f, 4, executor=lambda: 3)
+
+
+@pytest.fixture
+def loky_pool():
+    loky = pytest.importorskip("joblib.externals.loky")
+    return partial(loky.ProcessPoolExecutor, 1)
+
+
+def test_loky_workers_that_die(tmp_path, loky_pool):
+    made = []
+
+    def executor():
+        made.append(loky_pool())
+        return made[-1]
+
+    objective = partial(first_worker_dies, str(tmp_path / "flag"))
+    result = quiet(make(finite()), objective, 5, executor=executor, max_pending=2)
+    assert len(made) == 2
+    assert sorted(result.ids) == list(range(5))
+    assert all(y == f(x) for x, y in zip(result.X, result.Y.tolist(), strict=True))
+
+
+def test_an_objective_that_loky_cannot_pickle(loky_pool):
+    strategy, lock = make(finite()), threading.Lock()
+    with pytest.raises(ObjectiveError, match="must be picklable"):
+        quiet(strategy, lambda x: lock, 9, executor=loky_pool, max_pending=2)
+    assert not strategy.history.values
+    assert not strategy.history.abandoned
+
+
+# --- Dask -----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def dask_client(folder, processes, workers):
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1 if processes else 2,
+            processes=processes,
+            protocol="tcp://",
+            host="127.0.0.1",
+            # None would be port 8787 of every interface.
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
+            local_directory=str(folder),
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("made", [False, True], ids=["instance", "factory"])
+def test_dask_in_threads(tmp_path, made):
+    strategy = make(finite())
+    objective = partial(first_call_fails, str(tmp_path / "flag"))
+    with dask_client(tmp_path, processes=False, workers=1) as client:
+        executor = partial(client.get_executor, pure=False)
+        given = executor if made else executor()
+        result = quiet(strategy, objective, 10, executor=given, max_pending=3)
+        assert client.submit(int).result() == 0  # the caller's client stays open
+    assert (tmp_path / "flag").exists()
+    assert sorted(result.ids) == list(range(10))
+    assert result.failures == []
+    assert all(y == f(x) for x, y in zip(result.X, result.Y.tolist(), strict=True))
+
+
+def test_dask_workers_that_are_killed(tmp_path):
+    strategy = make(finite())
+    with dask_client(tmp_path, processes=True, workers=2) as client:
+        result = quiet(
+            strategy,
+            partial(killed_at_first, str(tmp_path)),
+            16,
+            executor=lambda: client.get_executor(pure=False),
+            max_pending=3,
+        )
+    assert sorted(result.ids) == list(range(16))  # each told once
+    assert result.failures == []
+    assert all(y == f(x) for x, y in zip(result.X, result.Y.tolist(), strict=True))
+    calls = [int(call.read_text()) for call in tmp_path.glob("call-*")]
+    assert len(calls) >= 18  # two of them died
+    assert len(set(calls)) >= 3
+    assert os.getpid() not in calls
+
+
+def test_a_run_ends_when_its_cluster_does(tmp_path):
+    strategy = make(finite())
+    with dask_client(tmp_path, processes=False, workers=1) as client:
+        threading.Timer(1.0, client.cluster.close).start()
+        with pytest.raises(Exception, match=r"(?i)(client is closed|cancel)") as end:
+            quiet(
+                strategy,
+                partial(slow, 0.05),
+                10_000,
+                executor=lambda: client.get_executor(pure=False),
+                max_pending=3,
+            )
+    assert type(end.value).__module__.startswith("distributed")
+    told = strategy.history.values
+    assert told
+    assert sorted([*told, *strategy.pending]) == list(range(len(strategy.history.trials)))
+    goal = len(strategy.history.trials) + 2
+    assert len(quiet(strategy, f, goal).ids) == goal

@@ -1,0 +1,128 @@
+"""How many threads of torch an ask has, and that they come back."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+import torch
+
+import botorch_ext as bx
+from botorch_ext import run
+from botorch_ext.studies import threads
+from botorch_ext.studies.threads import is_small, threads_for
+from tests.objectives import f
+from tests.strategies.sessions import RowsInTurn, box, data, finite, make, plain
+
+
+@pytest.fixture(autouse=True)
+def three_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)
+
+
+class Counts(RowsInTurn):
+    """Notes how many threads it is asked and told with."""
+
+    def __init__(self, domain):
+        super().__init__(domain)
+        self.asked, self.absorbed = [], []
+
+    def _decide(self, choices):
+        self.asked.append(torch.get_num_threads())
+        return super()._decide(choices)
+
+    def _absorb(self, event):
+        self.absorbed.append(torch.get_num_threads())
+
+
+def test_small_asks_have_one_thread_and_objectives_all():
+    strategy, evaluated = Counts(finite()), []
+
+    def objective(x):
+        evaluated.append(torch.get_num_threads())
+        return f(x)
+
+    run(strategy, objective, 5, progress=False)
+    assert strategy.asked == [1] * 5
+    assert strategy.absorbed == [1] * 10
+    assert evaluated == [3] * 5
+    assert torch.get_num_threads() == 3
+
+
+def test_threads_are_left_alone_where_they_evaluate():
+    strategy, evaluated = Counts(finite()), []
+
+    def objective(x):
+        evaluated.append(torch.get_num_threads())
+        return f(x)
+
+    executor = partial(ThreadPoolExecutor, 2)
+    run(strategy, objective, 8, executor=executor, max_pending=2, progress=False)
+    assert strategy.asked == [3] * 8
+    assert evaluated == [3] * 8
+
+
+def test_large_asks_keep_their_threads(monkeypatch):
+    monkeypatch.setattr(threads, "_SMALL", 4 * finite().num_points)
+    strategy = Counts(finite())
+    run(strategy, f, 8, progress=False)
+    assert strategy.asked == [1] * 5 + [3] * 3
+
+
+def test_they_come_back_whatever_happens():
+    strategy = make(finite())
+    with threads_for(strategy):
+        with threads_for(strategy):  # a strategy that asks another one
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 3
+    with pytest.raises(KeyError), threads_for(strategy):
+        raise KeyError
+    assert torch.get_num_threads() == 3
+
+
+def test_two_asks_at_once_do_not_take_each_others_threads():
+    first, second, inside = make(finite()), make(finite()), threading.Event()
+    seen = []
+
+    def other():
+        torch.set_num_threads(3)  # of this thread
+        inside.wait()
+        with threads_for(second):
+            seen.append(torch.get_num_threads())
+        seen.append(torch.get_num_threads())
+
+    beside = threading.Thread(target=other)
+    beside.start()
+    with threads_for(first):
+        inside.set()
+        beside.join(0.05)
+        assert seen == []  # it waits
+        assert torch.get_num_threads() == 1
+    beside.join()
+    assert seen == [1, 3]
+    assert torch.get_num_threads() == 3
+
+
+def test_what_is_small():
+    many = bx.FiniteSet(torch.linspace(0, 1, 200_000, dtype=torch.float64)[:, None])
+    assert is_small(make(finite()))
+    assert is_small(make(box(), initial=data(box(), 2048)))
+    assert not is_small(make(box(), initial=data(box(), 2049)))
+    zeros = many.points.new_zeros(21)
+    assert is_small(RowsInTurn(many, initial=(many.points[:20], zeros[:20])))
+    assert not is_small(RowsInTurn(many, initial=(many.points[:21], zeros)))
+
+
+@pytest.mark.parametrize("domain", [finite, box])
+def test_the_questions_are_those_of_asks_with_one_thread(domain):
+    by_hand, strategy = make(domain(), num_initial=3), make(domain(), num_initial=3)
+    run(strategy, f, 8, progress=False)
+    torch.set_num_threads(1)
+    for _ in range(8):
+        trial = by_hand.ask()
+        by_hand.tell(trial.id, f(trial.x))
+    assert [plain(e) for e in strategy.events] == [plain(e) for e in by_hand.events]
