@@ -13,8 +13,11 @@ from threading import RLock
 from typing import Any
 from warnings import warn
 
-import sqlalchemy as sa
+from sqlalchemy import create_engine
 from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.event import listen
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from botorch_ext.exceptions import (
     BrokenStudyError,
@@ -67,8 +70,8 @@ class Database:
         else:
             self.name = f"{self.url.host}:{self.url.port or 5432}/{self.name}"
             options["pool_pre_ping"] = True
-        self.engine: Engine = sa.create_engine(self.url, **options)
-        sa.event.listen(self.engine, "connect", _prepare_file if self.is_sqlite else _prepare)
+        self.engine: Engine = create_engine(self.url, **options)
+        listen(self.engine, "connect", _prepare_file if self.is_sqlite else _prepare)
         _opened.add(self)
         weakref.finalize(self, self.engine.dispose)
 
@@ -92,10 +95,11 @@ class Database:
         """What the driver raises as an error of this library."""
         try:
             yield
-        except (sa.exc.DBAPIError, sqlite3.Error) as error:
-            cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
-            raise self._named(cause) from error
-        except sa.exc.TimeoutError as error:
+        except DBAPIError as error:
+            raise self._named(error.orig) from error
+        except sqlite3.Error as error:
+            raise self._named(error) from error
+        except PoolTimeoutError as error:
             raise UnreachableStudyError(f"{self.name} is in use: {error}") from error
 
     def _named(self, cause: Any) -> StudyError:
@@ -120,7 +124,7 @@ def _url_of(place: str | os.PathLike[str]) -> URL:
         return URL.create("sqlite", database=os.fspath(place))
     try:
         url = make_url(place)
-    except sa.exc.ArgumentError:
+    except ArgumentError:
         # Without the cause: it may show a password.
         raise StudyError(f"a study must be at {_FORMS}, got a URL that cannot be read") from None
     if url.drivername in ("postgresql", "postgres"):

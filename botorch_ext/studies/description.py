@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import singledispatch
 from importlib.metadata import PackageNotFoundError, version
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 from warnings import warn
 
@@ -108,7 +108,7 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, type):
         return {"class": value.__qualname__}
-    if callable(value) and hasattr(value, "__func__"):
+    if isinstance(value, MethodType):
         return {"function": value.__qualname__, "of": _plain(value.__self__)}
     described: dict[str, Any] = {"class": type(value).__qualname__}
     if is_dataclass(value):
