@@ -41,7 +41,7 @@ def plot_insurance(strategy: InsuredStrategy, ax: Axes | None = None) -> Axes:
         raise ValueError("strategy must have asked more than initial points, got none")
     ax = axes_or_new(ax, (8.0, 4.0))
     first, terms, bound = strategy.first_step, strategy.terms, strategy.insurance.rkhs_bound
-    steps = np.array([first + trial.id for trial in trials])
+    steps = np.array([first + strategy.history.asked_before(trial.id) for trial in trials])
     costs = np.array([trial.info["cost"] for trial in trials])
     kinds = np.array([trial.info["kind"] for trial in trials])
     lost = np.concatenate([[0.0], np.where(kinds == "exploit", costs, 0.0).cumsum()[:-1]])

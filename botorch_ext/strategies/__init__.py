@@ -17,7 +17,16 @@ from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
 from botorch_ext.strategies.adaptive.searches import Search
 from botorch_ext.strategies.adaptive.stable import StableStrategy
 from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
+from botorch_ext.strategies.events import (
+    Abandoned,
+    Asked,
+    Attached,
+    Corrected,
+    Event,
+    History,
+    Told,
+    Trial,
+)
 from botorch_ext.strategies.fixed_design.breadthwise import BreadthwiseExploration
 from botorch_ext.strategies.fixed_design.certified import CertifiedElimination
 from botorch_ext.strategies.fixed_design.level import Level, Refinement
@@ -35,12 +44,14 @@ MultiModelStrategy = BoundsStrategy
 __all__ = [
     "Abandoned",
     "Asked",
+    "Attached",
     "BalancingTest",
     "BoundsStrategy",
     "BreadthwiseExploration",
     "CandidateBound",
     "CertifiedElimination",
     "ContextwiseStrategy",
+    "Corrected",
     "CredibleBounds",
     "CredibleParticles",
     "Event",

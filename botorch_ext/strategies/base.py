@@ -25,7 +25,15 @@ from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError, Unkn
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.admission import checked_data
 from botorch_ext.strategies.arguments import Arguments, recorded
-from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
+from botorch_ext.strategies.events import (
+    Abandoned,
+    Asked,
+    Attached,
+    Event,
+    History,
+    Told,
+    Trial,
+)
 
 # Evaluated points that join the screening of a box.
 _NUM_INCUMBENTS = 8
@@ -62,6 +70,8 @@ class Strategy(ABC):
     takes_spaces: bool = False
     #: What it was made with.
     arguments: Arguments
+    #: Why results that were not asked for are refused; None where they are taken.
+    refuses_attached: str | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -174,13 +184,45 @@ class Strategy(ABC):
         """
         self._apply(_told(id, value))
 
-    def abandon(self, id: int) -> None:
+    def abandon(self, id: int, failed: bool = False) -> None:
         """Gives up on a trial: it leaves `pending` and is no data.
+
+        Args:
+            id: The id of the trial.
+            failed: Whether its evaluation failed. Methods that treat pending trials as more than
+                nothing then treat it as a pending one for ever, so that they look elsewhere.
 
         Raises:
             UnknownTrialError: The trial was never asked, or is already told or abandoned.
+            ValueError: ``failed`` is no bool.
         """
-        self._apply(Abandoned(_plain_id(id)))
+        self._apply(_abandoned(id, failed))
+
+    def attach(self, x: Any, value: float, context: ContextLike | None = None) -> Trial:
+        """Adds a result that was not asked for. It is an observation like those of ``initial``, and
+        no play of any model.
+
+        Args:
+            x: The ``d``-dim point.
+            value: The observation; larger is better.
+            context: ``d_z``, what was seen; needed exactly where the strategy has a
+                ``context_domain``.
+
+        Returns:
+            The trial that has it, with the next id and ``{"attached": True}`` as info, on a finite
+            set with the row as ``index``.
+
+        Raises:
+            ValueError: A point outside the domain, a context that `ask` would refuse, a value that
+                is no number, NaN or infinite, or a method that cannot use what it did not ask for.
+        """
+        id, context = len(self.history.trials), self.checked_context(context)
+        X = self.domain.require_contains(x, "x")
+        if len(X) != 1:
+            raise ValueError(f"x must be one point, got {len(X)}")
+        trial = Trial(id, X[0].detach().clone(), context, self._info_of_attached(X))
+        self._apply(Attached(trial, one_number(value, "value", f" for trial {id}")))
+        return trial.copy()
 
     def replay(self, events: Iterable[Event]) -> None:
         """Applies recorded events: the state is then that of the strategy that recorded them. Parts
@@ -208,7 +250,9 @@ class Strategy(ABC):
     def events(self) -> tuple[Event, ...]:
         """Everything that happened, in order; a copy."""
         return tuple(
-            Asked(event.trial.copy()) if isinstance(event, Asked) else event
+            replace(event, trial=event.trial.copy())
+            if isinstance(event, Asked | Attached)
+            else event
             for event in self.history.events
         )
 
@@ -245,12 +289,14 @@ class Strategy(ABC):
         X, Y = self.evaluated()
         summary: dict[str, Any] = {
             "strategy": type(self).__name__,
-            "num_asked": len(self.history.trials),
-            "num_told": len(self.history.values),
+            "num_asked": self.history.num_asked,
+            "num_told": len(self.history.values) - len(self.history.attached),
             "num_initial": len(self._initial_points),
             "num_initial_data": 0 if self.initial is None else len(self.initial[0]),
             "pending": self.pending,
             "abandoned": sorted(self.history.abandoned),
+            "failed": sorted(self.history.failed),
+            "attached": list(self.history.attached),
             "best": None,
             "best_observation": None,
             "warnings": list(self.warnings),
@@ -319,12 +365,12 @@ class Strategy(ABC):
 
     def next_trial(self, choices: Choices) -> Trial:
         """What `ask` records for these choices; changes nothing that shows."""
-        step = len(self.history.trials)
+        id, step = len(self.history.trials), self.history.num_asked
         if step < len(self._initial_points):
             x, info = self._initial_point(step, choices)
         else:
             x, info = self._decide(choices)
-        return Trial(step, x, choices.context, info)
+        return Trial(id, x, choices.context, info)
 
     def check_recorded(self, trial: Trial) -> None:
         """A ValueError unless a trial from elsewhere can be one of this domain and context."""
@@ -353,6 +399,13 @@ class Strategy(ABC):
         ):
             raise ValueError(f"{name} must be the point of its index, got index {row}")
 
+    def _check_attached(self, trial: Trial) -> None:
+        """A ValueError unless a trial from elsewhere can be one that was attached."""
+        Strategy.check_recorded(self, trial)
+        expected = self._info_of_attached(trial.x.unsqueeze(0))
+        if trial.info != expected:
+            raise ValueError(f"info of trial {trial.id} must be {expected}, got {trial.info}")
+
     def check_event(self, event: Event) -> None:
         """Raises, and changes nothing that shows, unless the event can come now.
 
@@ -360,6 +413,9 @@ class Strategy(ABC):
             UnknownTrialError: The trial is not pending.
             ValueError: A trial that the method would not ask, or a value that it cannot take.
         """
+        if isinstance(event, Attached) and self.refuses_attached is not None:
+            who = type(self).__name__
+            raise ValueError(f"{who} takes no attached results: {self.refuses_attached}")
         self.history.check(event)
         self._check_event(event)
 
@@ -403,6 +459,19 @@ class Strategy(ABC):
         self._apply(Asked(trial))
         # Whatever the caller does to the answer, the record stays as it is.
         return trial.copy()
+
+    def _is_play(self, id: int) -> bool:
+        """Whether the method chose a trial, maybe the next one: it is neither attached nor one of
+        the first points."""
+        history = self.history
+        is_late = history.asked_before(id) >= len(self._initial_points)
+        return is_late and not history.is_attached(id)
+
+    def _info_of_attached(self, X: Tensor) -> dict[str, Any]:
+        info: dict[str, Any] = {"attached": True}
+        if isinstance(self.domain, FiniteSet):
+            info["index"] = int(self.domain.index(X))
+        return info
 
     def _initial_point(self, step: int, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         if choices.actions is not None:
@@ -473,9 +542,13 @@ class Strategy(ABC):
                 return Asked(trial.copy())
             case Told(id, value):
                 return _told(id, value)
-            case Abandoned(id):
-                return Abandoned(_plain_id(id))
-        raise ValueError(f"events must be Asked, Told or Abandoned, got a {type(event).__name__}")
+            case Abandoned(id, failed):
+                return _abandoned(id, failed)
+            case Attached(trial, value):
+                self._check_attached(trial)
+                value = one_number(value, "value", f" for trial {trial.id}")
+                return Attached(trial.copy(), value)
+        raise ValueError(f"events must be those of a strategy, got a {type(event).__name__}")
 
     def _apply(self, event: Event) -> None:
         self.check_event(event)
@@ -499,6 +572,12 @@ def _level_of_the_caller() -> int:
 
 def _plain_id(id: Any) -> int:
     return whole_number(id, "id", error=UnknownTrialError)
+
+
+def _abandoned(id: Any, failed: Any) -> Abandoned:
+    if not isinstance(failed, bool):
+        raise ValueError(f"failed must be True or False, got {failed!r}")
+    return Abandoned(_plain_id(id), failed)
 
 
 def _told(id: Any, value: Any) -> Told:

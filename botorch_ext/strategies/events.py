@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,12 +72,29 @@ class Told:
 
 @dataclass(frozen=True)
 class Abandoned:
-    """A trial will never be answered."""
+    """A trial will never be answered; ``failed``: as its evaluation failed."""
 
     id: int
+    failed: bool = False
 
 
-Event = Asked | Told | Abandoned
+@dataclass(frozen=True, eq=False)
+class Attached:
+    """A result came that was not asked for."""
+
+    trial: Trial
+    value: float
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A value that was told, or attached, was wrong."""
+
+    id: int
+    value: float
+
+
+Event = Asked | Told | Abandoned | Attached | Corrected
 
 
 class History:
@@ -87,12 +105,50 @@ class History:
         self.trials: list[Trial] = []
         self.values: dict[int, float] = {}
         self.abandoned: set[int] = set()
+        # Of those that are abandoned.
+        self.failed: set[int] = set()
+        # The ids of results that were not asked for, ascending.
+        self.attached: list[int] = []
         self._pending: dict[int, None] = {}
 
     @property
     def pending(self) -> list[int]:
         """Ids asked and neither told nor abandoned, in the order of asking."""
         return list(self._pending)
+
+    @property
+    def num_asked(self) -> int:
+        """Trials that were handed out."""
+        return len(self.trials) - len(self.attached)
+
+    @property
+    def unanswered(self) -> list[int]:
+        """Ids of trials that pend or whose evaluation failed, in the order of asking."""
+        return sorted((*self._pending, *self.failed)) if self.failed else self.pending
+
+    def is_attached(self, id: int) -> bool:
+        """Whether a trial, maybe the next one, was not asked for."""
+        place = bisect_left(self.attached, id)
+        return self.attached[place : place + 1] == [id]
+
+    def asked_before(self, id: int) -> int:
+        """How many trials were handed out before one, which may be the next."""
+        return id - bisect_left(self.attached, id)
+
+    def as_told_right(self) -> list[Event]:
+        """The events as they would be had every value been told right in the first place."""
+        right = {event.id: event.value for event in self.events if isinstance(event, Corrected)}
+        events: list[Event] = []
+        for event in self.events:
+            match event:
+                case Corrected():
+                    continue
+                case Told(id, value):
+                    event = Told(id, right.get(id, value))
+                case Attached(trial, value):
+                    event = Attached(trial, right.get(trial.id, value))
+            events.append(event)
+        return events
 
     def __deepcopy__(self, memo: dict[int, Any]) -> History:
         # Events are records: nothing changes them.
@@ -110,9 +166,17 @@ class History:
             case Told(id, value):
                 self.values[id] = value
                 del self._pending[id]
-            case Abandoned(id):
+            case Abandoned(id, failed):
                 self.abandoned.add(id)
+                if failed:
+                    self.failed.add(id)
                 del self._pending[id]
+            case Attached(trial, value):
+                self.attached.append(trial.id)
+                self.trials.append(trial)
+                self.values[trial.id] = value
+            case Corrected(id, value):
+                self.values[id] = value
         self.events.append(event)
 
     def undo(self) -> None:
@@ -120,17 +184,18 @@ class History:
         before = History()
         for event in self.events[:-1]:
             before.apply(event)
+        before.trials = self.trials[: len(before.trials)]
         vars(self).update(vars(before))
 
     def check(self, event: Event) -> None:
         """Raises unless the event can follow.
 
         Raises:
-            UnknownTrialError: The trial is not pending.
-            ValueError: The value is NaN or infinite, or an asked trial has not the next id or a
+            UnknownTrialError: The trial is not pending; where a value is corrected, it has none.
+            ValueError: The value is NaN or infinite, or a new trial has not the next id or a
                 context of another size than those before.
         """
-        if isinstance(event, Asked):
+        if isinstance(event, Asked | Attached):
             if event.trial.id != len(self.trials):
                 raise ValueError(
                     f"id must be {len(self.trials)}, the next one, got {event.trial.id}"
@@ -144,18 +209,24 @@ class History:
                     f"context of trial {event.trial.id} must have {sizes[0]} entries, as those "
                     f"before, got {sizes[-1]}"
                 )
-            return
-        if event.id not in self._pending:
+        else:
+            self._check_id(event)
+        if isinstance(event, Told | Attached | Corrected) and not math.isfinite(event.value):
+            id = event.trial.id if isinstance(event, Attached) else event.id
+            raise ValueError(f"value must be finite, got {event.value} for trial {id}")
+
+    def _check_id(self, event: Told | Abandoned | Corrected) -> None:
+        corrects = isinstance(event, Corrected)
+        if event.id not in (self.values if corrects else self._pending):
             state = "unknown"
-            if event.id in self.values:
-                state = f"already told ({self.values[event.id]})"
+            if event.id in self._pending:
+                state = "pending"
+            elif event.id in self.values:
+                state = f"already told ({self.values[event.id]}); correct changes a value"
             elif event.id in self.abandoned:
                 state = "abandoned"
-            raise UnknownTrialError(
-                f"id must be one of the pending trials, got {event.id}: {state}"
-            )
-        if isinstance(event, Told) and not math.isfinite(event.value):
-            raise ValueError(f"value must be finite, got {event.value} for trial {event.id}")
+            kind = "trials that have a value" if corrects else "pending trials"
+            raise UnknownTrialError(f"id must be one of the {kind}, got {event.id}: {state}")
 
     def told_points(self, like: Tensor) -> tuple[Tensor, Tensor]:
         """The told points, ``n x d`` or with their contexts ``n x (d + d_z)``, and their values

@@ -9,7 +9,15 @@ from typing import Any
 from torch import Tensor
 
 from botorch_ext.exceptions import BrokenStudyError
-from botorch_ext.strategies.events import Abandoned, Asked, Event, Told, Trial
+from botorch_ext.strategies.events import (
+    Abandoned,
+    Asked,
+    Attached,
+    Corrected,
+    Event,
+    Told,
+    Trial,
+)
 
 _NOT_FINITE = "not finite"
 
@@ -23,17 +31,15 @@ def as_text(event: Event, sign: float) -> str:
     """
     match event:
         case Asked(trial):
-            record = {
-                "event": "asked",
-                "id": trial.id,
-                "x": trial.x.tolist(),
-                "context": None if trial.context is None else trial.context.tolist(),
-                "info": trial.info,
-            }
+            record = {"event": "asked"} | _of_trial(trial)
+        case Attached(trial, value):
+            record = {"event": "attached"} | _of_trial(trial) | {"value": sign * value}
         case Told(id, value):
             record = {"event": "told", "id": id, "value": sign * value}
-        case Abandoned(id):
-            record = {"event": "abandoned", "id": id}
+        case Corrected(id, value):
+            record = {"event": "corrected", "id": id, "value": sign * value}
+        case Abandoned(id, failed):
+            record = {"event": "abandoned", "id": id, "failed": failed}
     return to_json(record)
 
 
@@ -50,25 +56,38 @@ def from_text(text: str, like: Tensor, sign: float) -> Event:
     """
     try:
         record = from_json(text)
-        match record.pop("event"):
+        kind = record.pop("event")
+        id = _whole(record.pop("id"))
+        value = sign * _number(record.pop("value")) if "value" in record else math.nan
+        match kind:
             case "asked":
-                context = record.pop("context")
-                x = like.new_tensor(record.pop("x"))
-                context = None if context is None else like.new_tensor(context)
-                event: Event = Asked(
-                    Trial(_whole(record.pop("id")), x, context, record.pop("info"))
-                )
+                event: Event = Asked(_trial(id, record, like))
+            case "attached":
+                event = Attached(_trial(id, record, like), value)
             case "told":
-                event = Told(_whole(record.pop("id")), sign * _number(record.pop("value")))
+                event = Told(id, value)
+            case "corrected":
+                event = Corrected(id, value)
             case "abandoned":
-                event = Abandoned(_whole(record.pop("id")))
-            case kind:
+                event = Abandoned(id, record.pop("failed") is True)
+            case _:
                 raise ValueError(f"unknown kind {kind!r}")
         if record:
             raise ValueError(f"unknown entries {sorted(record)}")
     except (ValueError, TypeError, KeyError, AttributeError, RuntimeError) as error:
         raise BrokenStudyError(f"an event of the study cannot be read: {error!r}") from error
     return event
+
+
+def _of_trial(trial: Trial) -> dict[str, Any]:
+    context = None if trial.context is None else trial.context.tolist()
+    return {"id": trial.id, "x": trial.x.tolist(), "context": context, "info": trial.info}
+
+
+def _trial(id: int, record: dict[str, Any], like: Tensor) -> Trial:
+    context = record.pop("context")
+    context = None if context is None else like.new_tensor(context)
+    return Trial(id, like.new_tensor(record.pop("x")), context, record.pop("info"))
 
 
 def to_json(plain: Any) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import RLock
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 import torch
@@ -15,18 +13,20 @@ from botorch_ext.checks import one_number
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import (
     AnotherStrategyError,
-    BrokenStudyError,
-    ForkedStudyError,
     UnknownTrialError,
 )
-from botorch_ext.strategies import Asked, Event, Strategy, Told, Trial
+from botorch_ext.strategies import (
+    Abandoned,
+    Asked,
+    Event,
+    Strategy,
+    Trial,
+)
 from botorch_ext.strategies.action_sets import Actions
 from botorch_ext.studies.description import describe, require_same
-from botorch_ext.studies.records import as_text, from_text
+from botorch_ext.studies.kept_strategy import KeptStrategy
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
-
     from botorch_ext.studies.journal import Journal
 
 
@@ -76,14 +76,11 @@ class Study:
             raise ValueError("strategy must have no trials: those of a study come from its file")
         if not isinstance(name, str) or not name:
             raise ValueError(f"name must be a text that is not empty, got {name!r}")
-        self._process = os.getpid()
-        self._lock = RLock()
-        self._fresh = strategy.clone()
         self._journal = _opened(place, name, minimize, describe(strategy))
         self._sign = -1.0 if self._journal.minimize else 1.0
-        self._forget()
-        with self._up_to_date():
-            pass
+        self._kept = KeptStrategy(strategy, self._journal)
+        with self._kept.up_to_date():
+            pass  # what is wrong with the events is said now
 
     def __repr__(self) -> str:
         return f"Study({self._journal.database.name!r}, name={self.name!r})"
@@ -116,32 +113,38 @@ class Study:
         actions: Actions | None = None,
     ) -> Trial | list[Trial]:
         """What `Strategy.ask` gives, kept before it is returned: all of a list or nothing."""
-        with self._turn() as strategy:
+        with self._kept.turn() as strategy:
             return strategy.ask(num_trials, context=context, actions=actions)
 
-    def tell(self, trial: int | Trial, value: float) -> None:
+    def tell(self, id: int | Trial, value: float) -> None:
         """Answers a trial, in any order, from any process.
 
         Args:
-            trial: Its id; or the trial itself, which is then compared with the one of this study.
+            id: The id of the trial; or the trial, which must then be the one of this study.
             value: The observation, as it was measured.
 
         Raises:
             UnknownTrialError: The trial is not pending, or one of another study.
             ValueError: The value is no number, NaN or infinite.
         """
-        with self._turn() as strategy:
-            id = _id_of(trial, strategy)
+        with self._kept.turn() as strategy:
+            id = _id_of(id, strategy)
             strategy.tell(id, self._sign * one_number(value, "value", f" for trial {id}"))
 
-    def abandon(self, trial: int | Trial) -> None:
-        """Gives up on a trial: it leaves `pending` and is no data.
+    def abandon(self, id: int | Trial, failed: bool = False) -> None:
+        """Gives up on a trial, as `Strategy.abandon` does.
 
         Raises:
             UnknownTrialError: The trial is not pending, or one of another study.
         """
-        with self._turn() as strategy:
-            strategy.abandon(_id_of(trial, strategy))
+        with self._kept.turn() as strategy:
+            strategy.abandon(_id_of(id, strategy), failed)
+
+    def attach(self, x: Any, value: float, context: ContextLike | None = None) -> Trial:
+        """Adds a result that was not asked for, as `Strategy.attach` does; ``value`` as it was
+        measured."""
+        with self._kept.turn() as strategy:
+            return strategy.attach(x, self._sign * one_number(value, "value"), context)
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -158,110 +161,41 @@ class Study:
     def strategy(self) -> Strategy:
         """The strategy, up to date with the file, in its own sign: the negative where the study
         minimises. To be read, not to be asked or told: that would not be kept."""
-        with self._up_to_date() as strategy:
+        with self._kept.up_to_date() as strategy:
             return strategy
 
     @property
     def pending(self) -> list[int]:
         """Ids asked and neither told nor abandoned, by whatever process."""
-        with self._up_to_date() as strategy:
+        with self._kept.up_to_date() as strategy:
             return strategy.pending
 
     @property
     def events(self) -> tuple[Event, ...]:
         """Everything that happened, in order; values as they were told."""
-        with self._up_to_date() as strategy:
+        with self._kept.up_to_date() as strategy:
             return tuple(self._as_told(event) for event in strategy.events)
 
     def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
         """What `Strategy.best` gives, the mean in the sign of the values."""
-        with self._up_to_date() as strategy:
+        with self._kept.up_to_date() as strategy:
             x, mean = strategy.best(context)
         return x, self._sign * mean
 
     def report(self) -> dict[str, Any]:
         """What `Strategy.report` gives, its best mean and observation in the sign of the values;
         with the ``name`` and ``minimize`` of the study."""
-        with self._up_to_date() as strategy:
+        with self._kept.up_to_date() as strategy:
             summary = strategy.report()
         if summary["best"] is not None:
             summary["best"]["mean"] *= self._sign
             summary["best_observation"] *= self._sign
         return {"name": self.name, "minimize": self.minimize} | summary
 
-    # --- turns ------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _turn(self) -> Iterator[Strategy]:
-        """The strategy, up to date and alone with the study; what happens to it is kept."""
-        self._require_own_process()
-        with self._lock:
-            try:
-                with self._journal.writing() as connection:
-                    self._catch_up(connection)
-                    raised = None
-                    try:
-                        yield self._strategy
-                    except Warning as warning:  # made an error by a filter: it has happened
-                        raised = warning
-                    new = self._strategy.history.events[self._position.count :]
-                    bodies = [as_text(event, self._sign) for event in new]
-                    position = self._journal.append(connection, self._position, bodies)
-                self._position = position
-                if raised is not None:
-                    raise raised
-            finally:
-                self._forget_what_is_not_kept()
-
-    @contextmanager
-    def _up_to_date(self) -> Iterator[Strategy]:
-        """The strategy, up to date, for reading."""
-        self._require_own_process()
-        with self._lock:
-            try:
-                with self._journal.reading() as connection:
-                    self._catch_up(connection)
-                yield self._strategy
-            finally:
-                self._forget_what_is_not_kept()
-
-    def _catch_up(self, connection: Connection) -> None:
-        self._forget_what_is_not_kept()
-        entries, position = self._journal.since(connection, self._position)
-        strategy = self._strategy
-        for entry in entries:
-            event = from_text(entry.body, strategy.domain.like, self._sign)
-            try:
-                if isinstance(event, Asked):
-                    strategy.check_recorded(event.trial)
-                strategy.check_event(event)
-            except ValueError as error:
-                number = len(strategy.history.events)
-                raise BrokenStudyError(
-                    f"event {number} of {self!r} does not fit this strategy: {error}"
-                ) from error
-            strategy.fold(event)
-        # Whoever asked and told has seen them, and the report has them.
-        strategy.take_warnings()
-        self._position = position
-
-    def _forget(self) -> None:
-        """Starts again before the first event: the next call replays them."""
-        self._strategy = self._fresh.clone()
-        self._position = self._journal.start
-
-    def _forget_what_is_not_kept(self) -> None:
-        if len(self._strategy.history.events) != self._position.count:
-            self._forget()
-
-    def _require_own_process(self) -> None:
-        if os.getpid() != self._process:
-            raise ForkedStudyError(
-                f"{self!r} was opened before this process was forked: open it again here"
-            )
-
     def _as_told(self, event: Event) -> Event:
-        return Told(event.id, self._sign * event.value) if isinstance(event, Told) else event
+        if isinstance(event, Asked | Abandoned):
+            return event
+        return replace(event, value=self._sign * event.value)
 
 
 def _opened(
@@ -289,10 +223,13 @@ def _opened(
     return journal
 
 
-def _id_of(trial: int | Trial, strategy: Strategy) -> int:
-    if not isinstance(trial, Trial):
-        return trial
+def _id_of(given: int | Trial, strategy: Strategy) -> int:
+    if not isinstance(given, Trial):
+        return given
     trials = strategy.history.trials
-    if not (0 <= trial.id < len(trials)) or not torch.equal(trials[trial.id].point, trial.point):
-        raise UnknownTrialError(f"trial {trial.id} at {trial.x.tolist()} is none of this study")
-    return trial.id
+    if not (0 <= given.id < len(trials)) or not torch.equal(trials[given.id].point, given.point):
+        raise UnknownTrialError(
+            f"id must be one of the pending trials, got trial {given.id} at {given.x.tolist()}, "
+            "which is none of this study"
+        )
+    return given.id

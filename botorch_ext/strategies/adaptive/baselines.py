@@ -25,7 +25,7 @@ from botorch_ext.strategies.adaptive.judges import (
 )
 from botorch_ext.strategies.adaptive.prediction_tests import noise_scale
 from botorch_ext.strategies.adaptive.predictions import Prediction
-from botorch_ext.strategies.events import Event, Told, Trial
+from botorch_ext.strategies.events import Attached, Event, Told, Trial
 from botorch_ext.widths import (
     SelfNormalized,
     Width,
@@ -240,7 +240,7 @@ class LengthscaleBalancing(BoundsStrategy):
 
     def _absorb(self, event: Event) -> None:
         super()._absorb(event)
-        if self.standardize and isinstance(event, Told):
+        if self.standardize and isinstance(event, Told | Attached):
             self._retarget()
 
     def _retarget(self) -> None:

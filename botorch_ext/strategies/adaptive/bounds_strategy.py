@@ -32,7 +32,7 @@ from botorch_ext.strategies.adaptive.searches import Highest, Search, Turn
 from botorch_ext.strategies.admission import probes_of
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.cautions import LOOKS, odd_lengthscales, odd_scale
-from botorch_ext.strategies.events import Asked, Event, Told, Trial
+from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
 from botorch_ext.widths import Width, as_tensor_like, as_width
 from botorch_ext.widths.base import SEVERAL_TIMES
 from botorch_ext.widths.composed import share_of_enlargement
@@ -67,6 +67,8 @@ class BoundsStrategy(Strategy):
     - "censor": they enter as the known ``minimum`` in mean, standard deviation and width until told
       (GP-UCB-SDF, Verma et al. 2022); with ``timeout`` m a trial asked at step s and not told
       before the ask of step s + m + 1 stays censored for ever.
+
+    A trial whose evaluation failed counts as a pending one for ever.
 
     With a ``context_domain`` the models are of joint rows, actions first, then the context; each
     ask is given a context, and the maximum is that over the actions there (CGP-UCB, Krause and Ong
@@ -211,9 +213,11 @@ class BoundsStrategy(Strategy):
         """The observations that models asked for, in the order of telling."""
         plays, t = [], self._num_data_before
         for event in self.history.events:
-            if isinstance(event, Told) and event.id not in self._rows.told_too_late:
+            if isinstance(event, Attached):
                 t += 1
-                if event.id >= len(self._initial_points):
+            elif isinstance(event, Told) and event.id not in self._rows.told_too_late:
+                t += 1
+                if self._is_play(event.id):
                     plays.append(Play(t, event.id, self.history.trials[event.id].info["model"]))
         return plays
 
@@ -221,7 +225,8 @@ class BoundsStrategy(Strategy):
         """How often each model was played, those that are eliminated included."""
         played = [0] * len(self.names)
         for trial in self.history.trials[len(self._initial_points) :]:
-            played[trial.info["model"]] += 1
+            if self._is_play(trial.id):
+                played[trial.info["model"]] += 1
         return played
 
     def evidence(self) -> Tensor:
@@ -432,9 +437,10 @@ class BoundsStrategy(Strategy):
     # --- the fold ---------------------------------------------------------------------------------
 
     def _check_event(self, event: Event) -> None:
-        if not isinstance(event, Asked):
+        if not isinstance(event, Asked | Attached):
             return
-        if event.trial.id >= len(self._initial_points) and event.trial.info is not self._decided:
+        id, info = event.trial.id, event.trial.info
+        if isinstance(event, Asked) and self._is_play(id) and info is not self._decided:
             self._check_played(event.trial)
         if self._looks_at_kernel_later:
             joint: Any = self._rows.posterior
@@ -456,11 +462,11 @@ class BoundsStrategy(Strategy):
 
     def _absorb(self, event: Event) -> None:
         refitted, self._refitted = self._refitted, None
-        if isinstance(event, Asked):
+        if isinstance(event, Asked | Attached):
             self._rows.enter_newest()
-            if self.refits is not None and event.trial.id >= len(self._initial_points):
+            if self.refits is not None and self._is_play(event.trial.id):
                 self._adopt(event.trial, refitted)
-            if self._noise and event.trial.id >= len(self._initial_points):
+            if self._noise and self._is_play(event.trial.id):
                 self._note_enlargement(event.trial.info)
             if self._looks_at_kernel_later and not self.warnings:
                 self._note_large_kernels(self._largest)
@@ -472,7 +478,7 @@ class BoundsStrategy(Strategy):
             self._restart()
         if is_datum and self.num_data in LOOKS:
             self._note_scale()
-        if is_datum and isinstance(event, Told) and event.id >= len(self._initial_points):
+        if is_datum and isinstance(event, Told) and self._is_play(event.id):
             trial = self.history.trials[event.id]
             for model in self.judge.learn(trial, event.value, self):
                 self._reject(model)

@@ -23,7 +23,7 @@ from botorch_ext.strategies.adaptive.insurance import Choice, Insurance, Ledger,
 from botorch_ext.strategies.adaptive.judges import Credible
 from botorch_ext.strategies.adaptive.running_bounds import RunningBounds
 from botorch_ext.strategies.adaptive.told_bounds import Look, ToldBounds, moments
-from botorch_ext.strategies.events import Asked, Event, Told, Trial
+from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
 from botorch_ext.widths import SelfNormalized, Width
 
 
@@ -127,6 +127,12 @@ class InsuredStrategy(BoundsStrategy):
     def first_step(self) -> int:
         """t of trial 0: one more than the initial observations."""
         return self._num_data_before + 1
+
+    @property
+    def next_step(self) -> int:
+        """t of the next ask: one more than what was asked, and the initial observations. Attached
+        results are none of the steps that the insurance may cost something."""
+        return self.first_step + self.history.num_asked
 
     def report(self) -> dict[str, Any]:
         ledger, t = self.ledger, self.next_step
@@ -255,6 +261,8 @@ class InsuredStrategy(BoundsStrategy):
         suspect = self.ledger.suspect.trial
         if any(self._point(id) == self._point(suspect) for id in self.pending):
             return None, True
+        if any(self._point(id) == self._point(suspect) for id in self.history.failed):
+            return None, False  # nothing more can be learnt there
         if self._told.is_listed and choices.rows is None:
             return cast(int, self._point(suspect)), False
         if self._told.is_listed:
@@ -336,23 +344,24 @@ class InsuredStrategy(BoundsStrategy):
 
     def _absorb(self, event: Event) -> None:
         decided, self._looked = self._looked, None
-        if isinstance(event, Asked):
+        if isinstance(event, Asked | Attached):
             self._enter(event.trial, decided)
         super()._absorb(event)
         self._told.absorb(event, self.history)
-        if isinstance(event, Told):
-            row = self.history.trials[event.id].info.get("index")
-            self._told.observe(self._points[event.id], row, event.value)
+        if isinstance(event, Told | Attached):
+            id = event.trial.id if isinstance(event, Attached) else event.id
+            row = self.history.trials[id].info.get("index")
+            self._told.observe(self._points[id], row, event.value)
 
     def _follow(self, trial: Trial, look: Look) -> None:
         """Follows a trial that the method asked, with what was known before it."""
 
     def _enter(self, trial: Trial, decided: tuple[dict[str, Any], Look, Choice] | None) -> None:
-        """Takes over what was seen and decided when a trial was asked."""
+        """Takes over what was seen and decided when a trial was asked, or attached."""
         told, point = self._told, trial.point.unsqueeze(0)
         # On a listed set its row says which it is, and the host need not wait.
         self._points.append(() if told.is_listed else tuple(point[0].tolist()))
-        if trial.id < len(self._initial_points):
+        if not self._is_play(trial.id):
             if not told.is_listed:
                 self._rows.enter_newest()
                 told.watch(point, told.told(self._rows, self.history))

@@ -214,8 +214,8 @@ class ParticleStrategy(Strategy):
         return points[row].clone(), row, values[top]
 
     def _pending_rows(self, like: Tensor) -> Tensor:
-        """The pending points with their contexts, ``n x (d + d_z)``."""
-        rows = [self.history.trials[id].point for id in self.pending]
+        """The pending points and those that failed, with contexts, ``n x (d + d_z)``."""
+        rows = [self.history.trials[id].point for id in self.history.unanswered]
         return torch.stack(rows) if rows else like[:0]
 
     def _current(self, context: Tensor | None = None) -> tuple[Cloud, Ensemble]:
@@ -253,7 +253,7 @@ class ParticleStrategy(Strategy):
     # --- the fold ---------------------------------------------------------------------------------
 
     def _check_event(self, event: Event) -> None:
-        if not isinstance(event, Asked) or event.trial.id < len(self._initial_points):
+        if not isinstance(event, Asked) or not self._is_play(event.trial.id):
             return
         if event.trial.info is not self._decided:
             self._check_asked(event.trial)

@@ -10,7 +10,15 @@ from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 from torch import Tensor
 
 from botorch_ext.checks import one_number, whole_number
-from botorch_ext.strategies.events import Abandoned, Asked, Event, History, Told, Trial
+from botorch_ext.strategies.events import (
+    Abandoned,
+    Asked,
+    Attached,
+    Event,
+    History,
+    Told,
+    Trial,
+)
 
 Pending = Literal["ignore", "hallucinate", "censor"]
 
@@ -152,8 +160,15 @@ class PendingRows(Generic[_Posterior]):
         """Rows after all events."""
         return self.posterior.num_observations + (self._newest is not None)
 
+    def without(self, rows: list[int]) -> _Posterior:
+        """A copy of the posterior without some of its rows, ascending."""
+        posterior = self.posterior.fork()
+        for row in reversed(rows):
+            posterior.remove(row)
+        return posterior
+
     def untold(self, history: History) -> list[int]:
-        """The rows whose trials are no data: pending, or told too late."""
+        """The rows whose trials are no data: pending, failed, or told too late."""
         told = history.values.keys() - set(self.told_too_late)
         return [row for row, id in enumerate(self.ids) if id is not None and id not in told]
 
@@ -169,6 +184,13 @@ class PendingRows(Generic[_Posterior]):
             if keeps_pending:
                 self._newest = event.trial
             return False
+        if isinstance(event, Attached):
+            self.enter_newest()
+            self._enter(event.trial, event.value)
+            self.num_data += 1
+            return True
+        if isinstance(event, Abandoned) and event.failed:
+            return False  # it pends for ever
         at_once = self._newest is not None and self._newest.id == event.id
         if at_once:
             self._newest = None

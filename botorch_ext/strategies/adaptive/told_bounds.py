@@ -145,10 +145,7 @@ class ToldBounds:
             self._own = None
             return rows.posterior
         if self._own is None:
-            posterior = rows.posterior.fork()
-            for row in reversed(untold):
-                posterior.remove(row)
-            self._own = PendingRows(posterior, PendingPolicy("ignore"))
+            self._own = PendingRows(rows.without(untold), PendingPolicy("ignore"))
         return self._own.posterior
 
     def absorb(self, event: Event, history: History) -> None:

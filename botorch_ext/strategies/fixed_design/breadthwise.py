@@ -81,6 +81,8 @@ class BreadthwiseExploration(Strategy):
             the domain.
     """
 
+    refuses_attached = "a level is judged by the centers of its own cells alone"
+
     def __init__(
         self,
         domain: Box,

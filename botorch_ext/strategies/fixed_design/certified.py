@@ -18,7 +18,7 @@ from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
 from botorch_ext.strategies.admission import probes_of
 from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.events import Asked, Event, Told, Trial
+from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.arenas import evaluated_at
 from botorch_ext.strategies.fixed_design.certified_rounds import Buy, CertifiedRounds, Move, Seen
 from botorch_ext.strategies.fixed_design.horizon import require_left, require_prior
@@ -27,7 +27,8 @@ from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_rkhs_bound, require
 
 #: A rule of the user's: from the posterior of the told data, the region (on a finite set a
-#: `FiniteSet` of the survivors), the ``p x d`` pending points and a seed to a point of the region.
+#: `FiniteSet` of the survivors), the ``p x d`` points that pend or failed, and a seed to a point of
+#: the region.
 FreeRule = Callable[[KernelGP, FiniteSet | Region, Tensor, int], Any]
 Free = Literal["gp_bucb"] | FreeRule
 
@@ -67,8 +68,8 @@ class CertifiedElimination(Strategy):
             the promised one.
         buy: "useful": only where the certificate may become half of what it is; or "always".
         free: "gp_bucb", or a function of a `KernelGP` with the told data, the region (on a finite
-            set a `FiniteSet` of the survivors), the ``p x d`` pending points and a seed, which
-            returns a point of the region.
+            set a `FiniteSet` of the survivors), the ``p x d`` points that pend or failed and a
+            seed, which returns a point of the region.
         seed: Seeds every random choice.
         initial: ``(X, Y)`` the user already has; for the bounds of all told data.
         num_initial: Points asked first, which may lie anywhere.
@@ -183,11 +184,11 @@ class CertifiedElimination(Strategy):
     # --- decisions --------------------------------------------------------------------------------
 
     def require_askable(self, num_trials: int, choices: Choices) -> None:
-        require_left(num_trials, len(self.history.trials), self.horizon)
+        require_left(num_trials, self.history.num_asked, self.horizon)
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         self._move = move = self._moved(None)
-        progress, step = move.progress, len(self.history.trials)
+        progress, step = move.progress, self.history.num_asked
         if progress.phase == "block":
             x = progress.planned[len(progress.bought)].clone()  # pyright: ignore
         else:
@@ -203,7 +204,7 @@ class CertifiedElimination(Strategy):
             seeds = seed, self._rounds.population_seed(progress, self._seen())
             return self._arena.highest(survivors, posterior, width, self._incumbents, seeds)
         told, like = self._told.fork(), self.domain.like  # pyright: ignore
-        pending = [self.history.trials[id].x for id in self.pending]
+        pending = [self.history.trials[id].x for id in self.history.unanswered]
         points = torch.stack(pending) if pending else like.new_zeros(0, like.shape[-1])
         answer = self.free(told, self._arena.region(survivors), points, seed)
         place = None
@@ -223,13 +224,19 @@ class CertifiedElimination(Strategy):
 
     def _seen(self) -> Seen:
         return Seen(
-            len(self.history.trials),
+            self.history.num_asked,
             self.pending,
             self._rows.posterior,
+            self._without_failed,
             self._arrived,
             lambda: self.evaluated()[0],
             self._seed_of,
         )
+
+    def _without_failed(self) -> Any:
+        rows, failed = self._rows, self.history.failed
+        failed_rows = [row for row, id in enumerate(rows.ids) if id in failed]
+        return rows.without(failed_rows) if failed_rows else rows.posterior
 
     # --- the fold ---------------------------------------------------------------------------------
 
@@ -237,9 +244,9 @@ class CertifiedElimination(Strategy):
         if not isinstance(event, Asked):
             return
         trial = event.trial
-        if trial.id >= self.horizon:
+        if self.history.asked_before(trial.id) >= self.horizon:
             raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
-        if trial.id < len(self._initial_points):
+        if not self._is_play(trial.id):
             self._move = None
         elif self._move is None or self._move.info is not trial.info:
             self._move = self._recorded(trial)
@@ -282,6 +289,8 @@ class CertifiedElimination(Strategy):
                 for model in self._told, self._arrived if id in self._progress.bought else None:
                     if model is not None:
                         model.add(x.unsqueeze(0), x.new_tensor([value]))
+            case Attached(trial, value) if self._told is not None:
+                self._told.add(trial.x.unsqueeze(0), trial.x.new_tensor([value]))
         self._rows.absorb(event, self.history)
 
     def _adopt(self, move: Move, id: int) -> None:

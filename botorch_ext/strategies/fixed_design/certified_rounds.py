@@ -38,6 +38,7 @@ class Seen:
         step: The trials asked so far.
         pending: Those that are neither told nor abandoned.
         posterior: Of the told data, with pending rows.
+        expected: Gives that without the points whose evaluation failed.
         arrived: Of the points of this round's blocks that are told.
         points: Gives the ``n x d`` evaluated points.
         seed_of: From a step to a seed.
@@ -46,6 +47,7 @@ class Seen:
     step: int
     pending: list[int]
     posterior: Any
+    expected: Callable[[], Any]
     arrived: KernelGP
     points: Callable[[], Tensor]
     seed_of: Callable[[int], int]
@@ -171,7 +173,7 @@ class CertifiedRounds(Immutable):
         self, now: Progress, seen: Seen, cut: Cut, numbers: tuple[float, float]
     ) -> bool:
         """Whether the deviations that are left once all that pends is told would certify enough."""
-        bounds = Bounds(self.arena.belief(seen.posterior), *numbers, self.rkhs_bound)
+        bounds = Bounds(self.arena.belief(seen.expected()), *numbers, self.rkhs_bound)
         seed = self.population_seed(now, seen)
         then = self.arena.certificate(cut.survivors, bounds, seed)
         return then <= _ENOUGH * cut.certificate

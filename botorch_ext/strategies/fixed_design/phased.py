@@ -90,6 +90,8 @@ class PhasedElimination(Strategy):
         HorizonWarning: The first round is longer than the horizon.
     """
 
+    refuses_attached = "a round is judged by the points of its own plan alone"
+
     def __init__(
         self,
         domain: Domain,

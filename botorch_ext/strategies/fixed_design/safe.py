@@ -131,20 +131,21 @@ class SafeStrategy(InsuredStrategy):
             "certificate": certificate,
             "certificates": [
                 trial.info["certificate"]
-                for trial in self.history.trials[len(self._initial_points) :]
+                for trial in self.history.trials
+                if self._is_play(trial.id)
             ],
         }
 
     def require_askable(self, num_trials: int, choices: Choices) -> None:
         if self._schedule is not None:
-            require_left(num_trials, len(self.history.trials), self.horizon)
+            require_left(num_trials, self.history.num_asked, self.horizon)
 
     # --- decisions --------------------------------------------------------------------------------
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         if self._schedule is None:
             return super()._decide(choices)
-        look, now, notes = self._begin(len(self.history.trials), None)
+        look, now, notes = self._begin(self.history.num_asked, None)
         if now.phase == "block":
             row = now.plan[len(now.bought)]
             kept = self.ledger.suspect
@@ -263,10 +264,11 @@ class SafeStrategy(InsuredStrategy):
         if self._schedule is None:
             return
         name, info = f"info of trial {trial.id}", trial.info
-        if trial.id >= self.horizon:
+        step = self.history.asked_before(trial.id)
+        if step >= self.horizon:
             raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
         try:
-            look, now, _ = self._begin(trial.id, info)
+            look, now, _ = self._begin(step, info)
         except (KeyError, TypeError) as error:
             raise ValueError(f"{name} must have what was decided, got {list(info)}") from error
         expected: dict[str, Any] = {"round": now.round, "phase": now.phase}

@@ -38,6 +38,7 @@ class MasterStrategy(Strategy):
     """
 
     takes_spaces = True  # as the bases do
+    refuses_attached = "only the base that asked for a result learns from it"
 
     def __init__(
         self,
@@ -195,9 +196,10 @@ class MasterStrategy(Strategy):
             case Told(id, value):
                 position, own_id = self._place_of(id)
                 return position, Told(own_id, value)
-            case Abandoned(id):
+            case Abandoned(id, failed):
                 position, own_id = self._place_of(id)
-                return position, Abandoned(own_id)
+                return position, Abandoned(own_id, failed)
+        raise TypeError(f"event must belong to a base, got {event}")
 
     def _place_of(self, id: int) -> tuple[int, int]:
         """The position of the base that a trial belongs to, and its id there."""

@@ -10,6 +10,7 @@ import torch
 from botorch_ext import PhasedElimination, Region, algorithms, delays, rounds, simulate
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Abandoned, Asked, Told, Trial
+from botorch_ext.strategies.fixed_design.arrivals import Arrivals
 from tests.helpers import tolerance
 from tests.oracles.posterior import dense_posterior
 from tests.strategies.fixed_design.phased_sessions import (
@@ -56,14 +57,14 @@ def played(case):
     return strategy
 
 
-def follow(events, kappa=1.0, width=None):
+def follow(events, kappa=1.0, width=None, horizon=HORIZON):
     """Replays the decisions of a history on the finite set; counts what was in it."""
     P = finite().points
     with torch.no_grad():
         K = kernel()(P).to_dense()
     q = [1]
-    while sum(q[1:]) < HORIZON:
-        q.append(math.ceil(math.sqrt(HORIZON * q[-1]) - 1e-12))
+    while sum(q[1:]) < horizon:
+        q.append(math.ceil(math.sqrt(horizon * q[-1]) - 1e-12))
     share = DELTA / (4 * (len(q) - 1) * len(P))
     w = (
         B + SIGMA / math.sqrt(LAMBDA) * math.sqrt(2 * math.log(1 / share))
@@ -104,12 +105,12 @@ def follow(events, kappa=1.0, width=None):
                 seen["waited"] += id - first - q[r]
                 seen["closed without all"] += len(arrived) < id - first
                 r, first = r + 1, id
-                plays_mean = HORIZON - id <= q[r]
+                plays_mean = horizon - id <= q[r]
         assert opens == ("opening" in info)
         if opens:
             record = info["opening"]
             assert record["volume"] == pytest.approx(float(alive.double().mean()))
-            assert len(record["plan"]) == (0 if plays_mean else min(q[r], HORIZON - id))
+            assert len(record["plan"]) == (0 if plays_mean else min(q[r], horizon - id))
             if not plays_mean:
                 promise = float(moments(record["plan"])[1][alive].max())
                 assert record["promise"] == pytest.approx(promise, abs=1e-8)
@@ -150,6 +151,32 @@ def test_the_cases_have_everything_in_them():
         seen += follow(played(case).events, **CASES[case][0])[0]
     for what in ("closed", "waited", "closed without all", "mean", "abandoned"):
         assert seen[what] > 0, what
+
+
+def test_all_survivors_decide_whether_enough_has_arrived():
+    round = played("at once").rounds[0]
+    P, length, decisive = finite().points, len(round.points), 0
+    for missing in range(length):
+        arrived = [k for k in range(length) if k != missing]
+        X = round.points[arrived]
+        _, covariance = dense_posterior(kernel(), X, X[:, 0], P, LAMBDA)
+        std = covariance.diag().sqrt()
+        ratio = float(std.max()) / round.promise
+        for kappa, enough in ((0.999 * ratio, False), (1.001 * ratio, True)):
+            arrivals = Arrivals(finite(), KernelGP(kernel(), LAMBDA), kappa)
+            assert arrivals.suffice(round, arrived, length, seed=0) == enough
+        row = int(finite().index(round.points[missing]))
+        decisive += bool(std[row] < 0.998 * std.max())  # others are known less
+    assert decisive > 0
+
+
+def test_a_round_that_would_end_with_the_horizon_plays_the_mean():
+    problem, horizon = rkhs(finite()), 96
+    strategy = by_arrival(problem.domain, horizon, width=1.0)
+    simulate(strategy, problem, horizon, seed=1)
+    assert [len(round.points) for round in strategy.rounds] == [10, 31, 55]
+    assert strategy.round_lengths.design_length(3) == 55
+    assert follow(strategy.events, width=1.0, horizon=horizon)[0]["mean"] == 55
 
 
 def test_prompt_rounds_are_those_of_bpe():

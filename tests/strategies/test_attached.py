@@ -1,0 +1,288 @@
+"""Results that were not asked for, and evaluations that failed."""
+
+import pickle
+
+import pytest
+import torch
+
+from botorch_ext import algorithms
+from botorch_ext.exceptions import UnknownTrialError
+from botorch_ext.models import KernelGP
+from botorch_ext.strategies import Abandoned, Asked, Attached, Told, Trial
+from tests.laws.live import quietly
+from tests.laws.places import PLACES, value_of
+from tests.laws.registry import METHODS, POLICIES
+from tests.laws.sessions import plain, question
+from tests.strategies.sessions import LAMBDA, all_policies, both_domains, box, data, finite, make
+from tests.strategies.sessions import kernel as a_kernel
+
+pytestmark = quietly
+
+REFUSING = ("phased", "bpe", "breadthwise", "regret_balancing", "contextwise")
+# Those whose choices at random, or whose budget, go by the number of a step.
+BY_STEP = ("random", "integrated_ei", "insured_ucb", "safe_ucb", "credible_ucb, particles")
+TAKING = [name for name in METHODS if not name.startswith((*REFUSING, "cgp_ucb"))]
+
+
+def made(method, **options):
+    """A strategy on a finite set; with a policy where the method takes one."""
+    if method.partition(",")[0] in ("gp_ucb", "he_gp_ucb", "lb_gp_ucb", "stable_opt"):
+        options = POLICIES["hallucinate"] | options
+    if method in ("gp_bucb", "gp_ucb_sdf"):
+        options = POLICIES["hallucinate" if method == "gp_bucb" else "censor"] | options
+    return METHODS[method](PLACES["set"], seed=3, **options)
+
+
+def some_data(num_points=4):
+    X = PLACES["set"].domain().sample(num_points, seed=9)
+    return X, X.new_tensor([value_of(x, None) for x in X])
+
+
+@pytest.mark.parametrize("method", TAKING)
+def test_attached_data_is_known_as_initial_data_is(method):
+    X, Y = some_data()
+    more = {} if "particles" not in method and method != "integrated_ei" else {"num_initial": 0}
+    given, attached = made(method, initial=(X, Y), **more), made(method, **more)
+    for x, y in zip(X, Y.tolist(), strict=True):
+        attached.attach(x, y)
+    for one, other in zip(given.evaluated(), attached.evaluated(), strict=True):
+        assert torch.equal(one, other)
+    if method == "random":
+        return
+    if not method.startswith(("integrated_ei", "credible_ucb, particles")):
+        assert torch.allclose(given.evaluated_means(), attached.evaluated_means(), atol=1e-9)
+        assert given.best()[1] == pytest.approx(attached.best()[1], abs=1e-9)
+    else:  # drawn with the same seed, from the same data
+        particles, fresh = attached.posterior, given.posterior
+        assert torch.equal(particles.joint, fresh.joint)
+        assert torch.equal(particles.outcomes.values, fresh.outcomes.values)
+    if method.partition(",")[0] not in BY_STEP and method not in BY_STEP:
+        asked, expected = question(attached, {}), question(given, {})
+        assert asked["x"] == expected["x"]
+        for name in ("mean", "std", "width", "offset"):
+            if name in expected["info"]:
+                assert asked["info"][name] == pytest.approx(expected["info"][name], abs=1e-9)
+
+
+@pytest.mark.parametrize("method", TAKING)
+def test_what_is_attached_in_between_is_an_observation_and_no_play(method):
+    strategy, X = made(method), some_data()[0]
+    told = 0
+    for step in range(8):
+        trial = strategy.ask()
+        if step % 3 == 1:
+            attached = strategy.attach(X[step % 4], 0.3)
+            assert attached.info == {
+                "attached": True,
+                "index": int(strategy.domain.index(X[step % 4])),
+            }
+        if step % 4 != 3:
+            strategy.tell(trial.id, value_of(trial.x, None))
+            told += 1
+    report = strategy.report()
+    assert (report["num_asked"], report["num_told"]) == (8, told)
+    assert len(report["attached"]) == 3
+    assert report["pending"] == [id for id in strategy.pending if id not in report["attached"]]
+    assert len(strategy.evaluated()[0]) == told + 3
+    if hasattr(strategy, "times_played"):
+        assert sum(strategy.times_played()) == 8
+        assert len(strategy.plays) == told
+        assert [play.trial for play in strategy.plays] == [
+            event.id for event in strategy.events if isinstance(event, Told)
+        ]
+        assert strategy.num_data == told + 3
+        assert strategy.plays[-1].t <= strategy.num_data
+    for test in getattr(strategy, "tests", []):
+        assert test.trial not in report["attached"]
+    again = made(method)
+    again.replay(pickle.loads(pickle.dumps(strategy.events)))
+    assert [plain(event) for event in again.events] == [plain(event) for event in strategy.events]
+    assert again.report() == report
+    assert question(again, {}) == question(strategy, {})
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name.startswith(REFUSING)])
+def test_who_cannot_use_it_says_why(method):
+    place = PLACES["line, contexts" if method == "contextwise" else "line"]
+    policy = POLICIES["hallucinate"] if method in ("contextwise", "regret_balancing") else {}
+    strategy = METHODS[method](place, seed=3, **policy)
+    x = place.domain().sample(1, seed=0)[0]
+    context = place.contexts().sample(1, seed=0)[0] if place.contexts else None
+    with pytest.raises(ValueError, match="takes no attached results: .* alone|only the base"):
+        strategy.attach(x, 0.1, context)
+    assert strategy.events == ()
+
+
+def test_the_first_points_are_all_asked():
+    plain_one, strategy = made("gp_ucb", num_initial=3), made("gp_ucb", num_initial=3)
+    first = [trial.x.tolist() for trial in plain_one.ask(4)][:3]
+    strategy.attach(some_data()[0][0], 0.2)
+    asked = []
+    for _ in range(3):
+        trial = strategy.ask()
+        assert trial.info["initial"]
+        asked.append(trial.x.tolist())
+        strategy.attach(some_data()[0][1], 0.1)
+    assert asked == first
+    assert "initial" not in strategy.ask().info
+
+
+def test_the_horizon_counts_what_is_asked():
+    strategy = made("certified_bucb")
+    for _ in range(5):
+        strategy.attach(some_data()[0][0], 0.2)
+    for _ in range(strategy.horizon):
+        trial = strategy.ask()
+        strategy.tell(trial.id, value_of(trial.x, None))
+    strategy.attach(some_data()[0][0], 0.2)
+    again = made("certified_bucb")
+    again.replay(strategy.events)
+    assert again.report() == strategy.report()
+
+
+def test_contexts_are_needed_where_there_are_some():
+    place = PLACES["line, contexts"]
+    strategy = METHODS["gp_ucb"](place, seed=1, **POLICIES["hallucinate"])
+    x, z = place.domain().sample(1, seed=0)[0], place.contexts().sample(1, seed=0)[0]
+    with pytest.raises(ValueError, match="context must be given"):
+        strategy.attach(x, 0.2)
+    strategy.attach(x, 0.2, z)
+    assert strategy.evaluated()[0].tolist() == [[*x.tolist(), *z.tolist()]]
+
+
+@both_domains
+def test_impossible_results_are_refused_as_a_whole(domain):
+    strategy = make(domain())
+    x = domain().sample(1, seed=0)[0]
+    for wrong in (x + 9, x * float("nan"), x[:1], torch.stack([x, x]), None, "here"):
+        with pytest.raises(ValueError, match="x must"):
+            strategy.attach(wrong, 0.1)
+    for value in (float("nan"), float("inf"), None, "1.5", torch.zeros(2)):
+        with pytest.raises(ValueError, match="value must be"):
+            strategy.attach(x, value)
+    with pytest.raises(ValueError, match="context must be None"):
+        strategy.attach(x, 0.1, [0.2])
+    for info in ({}, {"attached": True, "model": 0}, {"attached": False}, {"index": 0}):
+        with pytest.raises(ValueError, match="info of trial 0 must be|point of its index"):
+            strategy.replay([Attached(Trial(0, x, None, info), 0.1)])
+    good = strategy.clone()
+    good.attach(x, 0.1)
+    for id in (-1, 1, None):
+        trial = Trial(id, x, None, good.events[0].trial.info)
+        with pytest.raises(ValueError, match="id must be 0"):
+            strategy.replay([Attached(trial, 0.1)])
+    assert strategy.events == ()
+    with pytest.raises(UnknownTrialError, match="already told"):
+        good.tell(0, 0.2)
+
+
+# --- evaluations that failed ----------------------------------------------------------------------
+
+
+@both_domains
+@all_policies
+def test_a_failed_point_stays_in_the_deviations_as_a_pending_one(domain, policy):
+    # Ignored is ignored; a timeout leaves it censored, as it does a pending one.
+    initial = data(domain(), 5)
+    failed, waiting = (
+        make(domain(), policy, initial=initial),
+        make(domain(), policy, initial=initial),
+    )
+    for strategy in (failed, waiting):
+        strategy.ask(2)
+        strategy.tell(1, 0.2)
+    failed.abandon(0, failed=True)
+    assert failed.pending == []
+    assert failed.report()["failed"] == failed.report()["abandoned"] == [0]
+    X = domain().sample(20, seed=4)
+    for one, other in zip(failed.bands(X), waiting.bands(X), strict=True):
+        assert torch.equal(one, other)
+    assert len(failed.evaluated()[0]) == 6
+    for _ in range(6):
+        trials = [strategy.ask() for strategy in (failed, waiting)]
+        assert plain(Asked(trials[0])) == plain(Asked(trials[1]))
+        for strategy, trial in zip((failed, waiting), trials, strict=True):
+            strategy.tell(trial.id, 0.1)
+
+
+@both_domains
+def test_the_deviation_at_a_failed_point_is_that_of_one_more_observation(domain):
+    X, Y = data(domain(), 5)
+    strategy = make(domain(), initial=(X, Y))
+    failed = strategy.ask().x
+    strategy.abandon(0, failed=True)
+    model = KernelGP(a_kernel(), LAMBDA)
+    model.add(X, Y)
+    mean = model.mean_and_std(failed[None])[0]
+    model.add(failed[None], None)
+    std = model.mean_and_std(failed[None])[1]
+    shown = strategy.posterior
+    if domain is finite:
+        row = int(strategy.domain.index(failed))
+        assert float(shown.std[row]) == pytest.approx(float(std), abs=1e-9)
+        assert float(shown.mean[row]) == pytest.approx(float(mean), abs=1e-9)
+    else:
+        own = shown.mean_and_std(failed[None])
+        assert float(own[1]) == pytest.approx(float(std), abs=1e-9)
+        assert float(own[0]) == pytest.approx(float(mean), abs=1e-9)
+
+
+def test_a_failing_region_is_left():
+    strategy = algorithms.gp_bucb(box(), a_kernel(), noise_variance=LAMBDA, width=2.0, seed=2)
+    middle, failed, asked = 3.5, 0, []
+    for _ in range(20):
+        trial = strategy.ask()
+        asked.append(tuple(trial.x.tolist()))
+        if float(trial.x[0]) > middle:
+            strategy.abandon(trial.id, failed=True)
+            failed += 1
+        else:
+            strategy.tell(trial.id, float(torch.sin(2 * trial.x[0])))
+    assert failed <= 12
+    assert len(set(asked)) == len(asked)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_failures_are_taken_and_replayed_by_every_method(method):
+    place = PLACES["line, contexts" if method.startswith(("cgp_ucb", "contextwise")) else "line"]
+    seed = {"seed": 3}
+    policy = {}
+    if method.startswith(("cgp_ucb", "contextwise", "regret_balancing", "he_", "gp_ucb")):
+        policy = POLICIES["censor" if method == "gp_ucb_sdf" else "hallucinate"]
+
+    def fresh():
+        return METHODS[method](place, **seed, **policy)
+
+    strategy = fresh()
+    for step in range(6):
+        trial = strategy.ask(**place.offer(len(strategy.history.trials), 3))
+        if step % 2:
+            strategy.abandon(trial.id, failed=step < 5)
+        else:
+            strategy.tell(trial.id, value_of(trial.x, trial.context))
+    report = strategy.report()
+    assert (report["abandoned"], report["failed"]) == ([1, 3, 5], [1, 3])
+    again = fresh()
+    again.replay(strategy.events)
+    assert again.report() == report
+    assert question(again, place.offer(6, 3)) == question(strategy, place.offer(6, 3))
+
+
+@both_domains
+def test_a_plain_abandoned_event_is_what_it_was(domain):
+    strategy = make(domain())
+    strategy.ask(2)
+    strategy.abandon(0)
+    assert strategy.events[-1] == Abandoned(0) == Abandoned(0, failed=False)
+    # As events were written before there were failures.
+    old = Abandoned.__new__(Abandoned)
+    vars(old)["id"] = 0
+    again = make(domain())
+    again.replay([*strategy.events[:-1], old])
+    assert again.events[-1] == Abandoned(0)
+    assert again.report() == strategy.report()
+    for failed in (None, 1, "yes"):
+        with pytest.raises(ValueError, match="failed must be True or False"):
+            strategy.abandon(1, failed=failed)
+    with pytest.raises(UnknownTrialError):
+        strategy.abandon(0, failed=True)
