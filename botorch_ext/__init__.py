@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from botorch_ext.studies.optimize import optimize
     from botorch_ext.studies.run import run
     from botorch_ext.studies.simulate import simulate
+    from botorch_ext.studies.study import Study
 
 __all__ = [
     "Box",
@@ -61,6 +62,7 @@ __all__ = [
     "ShardedSet",
     "StableStrategy",
     "Strategy",
+    "Study",
     "Trial",
     "acquisition",
     "algorithms",
@@ -104,6 +106,7 @@ _HOMES = {
     "studies.optimize": ("optimize",),
     "studies.run": ("run",),
     "studies.simulate": ("simulate",),
+    "studies.study": ("Study",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

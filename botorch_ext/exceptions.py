@@ -57,6 +57,14 @@ class NoTritonWarning(BotorchExtWarning):
     """Triton is there and cannot compile: steps on a finite set take more launches."""
 
 
+class VersionWarning(BotorchExtWarning):
+    """A study was begun with another version of a library: its next question may be another one."""
+
+
+class NetworkFileSystemWarning(BotorchExtWarning):
+    """The file of a study lies on a network file system: only one machine may use it at a time."""
+
+
 class OutsideDomainError(ValueError):
     """A point lies outside the domain."""
 
@@ -111,3 +119,36 @@ class HorizonReached(ValueError):
 
     def __str__(self) -> str:
         return self.args[0]
+
+
+class StudyError(ValueError):
+    """A study cannot be used, and nothing of the call that failed was kept; the class of them
+    all."""
+
+
+class NoStudyError(StudyError):
+    """A file or a database that is there and holds no study."""
+
+
+class BrokenStudyError(StudyError):
+    """A study that was truncated or changed by something else than this library."""
+
+
+class NewerStudyError(StudyError):
+    """A study that a newer version of this library wrote."""
+
+
+class AnotherStrategyError(StudyError):
+    """A study that was begun with other arguments than it is opened with."""
+
+
+class UnwritableStudyError(StudyError):
+    """A study that may not be written, or whose disk is full."""
+
+
+class UnreachableStudyError(StudyError):
+    """A database that does not answer, or that others kept to themselves for too long."""
+
+
+class ForkedStudyError(StudyError):
+    """A `Study` that was opened before this process was forked: each process opens its own."""

@@ -51,7 +51,10 @@ ROOMS = (
     PACKAGE,
 )
 
-OPTIONAL = {"ax", "dask", "distributed", "matplotlib", "optuna", "pandas", "triton"}
+OPTIONAL = {
+    *("ax", "dask", "distributed", "matplotlib", "optuna", "pandas", "psycopg", "sqlalchemy"),
+    "triton",
+}
 
 
 def _modules() -> dict[str, Path]:

@@ -24,6 +24,7 @@ from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_s
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError, UnknownTrialError
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.admission import checked_data
+from botorch_ext.strategies.arguments import Arguments, recorded
 from botorch_ext.strategies.events import (
     Abandoned,
     Asked,
@@ -67,9 +68,17 @@ class Strategy(ABC):
     takes_shards: bool = False
     #: Whether a `Box` may have more than bounds: whole numbers, codes, constraints, other scales.
     takes_spaces: bool = False
+    #: What it was made with.
+    arguments: Arguments
     #: Why results that were not asked for are refused; None where they are taken.
     refuses_attached: str | None = None
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = recorded(cls.__init__)
+
+    @recorded
     def __init__(
         self,
         domain: Domain,

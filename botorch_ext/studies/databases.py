@@ -1,0 +1,214 @@
+"""Databases of studies: SQLite files and PostgreSQL servers, and what they fail with."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from threading import RLock
+from typing import Any
+from warnings import warn
+
+from sqlalchemy import create_engine
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.event import listen
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from botorch_ext.exceptions import (
+    BrokenStudyError,
+    NetworkFileSystemWarning,
+    NoStudyError,
+    StudyError,
+    UnreachableStudyError,
+    UnwritableStudyError,
+)
+
+# Seconds that a call waits for those of others, which may take long to decide.
+_PATIENCE = 600
+_NETWORK_FILE_SYSTEMS = (
+    *("afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.sshfs", "gpfs", "lustre"),
+    *("ncpfs", "nfs", "nfs4", "smb3", "smbfs"),
+)
+_FORMS = "a path, or a URL that begins with sqlite:// or postgresql://"
+
+
+class Database:
+    """One connection to the database of a study, for all threads of a process.
+
+    Connections are closed before a fork: SQLite would lose its locks, and two processes would speak
+    on one socket.
+
+    Args:
+        place: A path, or a URL.
+        create: Whether a file that is not there may be made.
+
+    Raises:
+        StudyError: Another place, a driver that is not installed, or a file that is not there.
+
+    Warns:
+        NetworkFileSystemWarning: The file lies on one.
+    """
+
+    def __init__(self, place: str | os.PathLike[str], create: bool = True) -> None:
+        self.url = _url_of(place)
+        self.lock = RLock()
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        #: How messages call it: without a password.
+        self.name = self.url.database or ""
+        options: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "hide_parameters": True}
+        if self.is_sqlite:
+            self.name = str(Path(self.name).absolute())
+            if not create and not Path(self.name).exists():
+                raise NoStudyError(f"{self.name} must be the file of a study, got no file")
+            _warn_of_network_file_systems(self.name)
+            options["connect_args"] = {"timeout": _PATIENCE, "isolation_level": None}
+        else:
+            self.name = f"{self.url.host}:{self.url.port or 5432}/{self.name}"
+            options["pool_pre_ping"] = True
+        self.engine: Engine = create_engine(self.url, **options)
+        listen(self.engine, "connect", _prepare_file if self.is_sqlite else _prepare)
+        _opened.add(self)
+        weakref.finalize(self, self.engine.dispose)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that sees what was committed."""
+        with self.lock, self._errors(), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction, committed at the end of the block; on SQLite no other one is under way."""
+        with self.lock, self._errors(), self.engine.connect() as connection:
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
+            connection.commit()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """What the driver raises as an error of this library."""
+        try:
+            yield
+        except DBAPIError as error:
+            raise self._named(error.orig) from error
+        except sqlite3.Error as error:
+            raise self._named(error) from error
+        except PoolTimeoutError as error:
+            raise UnreachableStudyError(f"{self.name} is in use: {error}") from error
+
+    def _named(self, cause: Any) -> StudyError:
+        code = getattr(cause, "sqlite_errorname", "")
+        if code == "SQLITE_NOTADB":
+            return NoStudyError(f"{self.name} must be the file of a study, got another file")
+        if code.startswith("SQLITE_CORRUPT"):
+            return BrokenStudyError(f"{self.name} was truncated or changed: {cause}")
+        if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
+            return UnwritableStudyError(f"{self.name} cannot be written, is the disk full? {cause}")
+        if code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
+            return UnwritableStudyError(f"{self.name} must be writable, got: {cause}")
+        if code.startswith("SQLITE_CANTOPEN"):
+            return UnwritableStudyError(f"{self.name} and its folder must be writable: {cause}")
+        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return UnreachableStudyError(f"{self.name} was in use for {_PATIENCE} s: {cause}")
+        return UnreachableStudyError(f"{self.name} does not answer as it should: {cause}")
+
+
+def _url_of(place: str | os.PathLike[str]) -> URL:
+    if not isinstance(place, str) or "://" not in place:
+        return URL.create("sqlite", database=os.fspath(place))
+    try:
+        url = make_url(place)
+    except ArgumentError:
+        # Without the cause: it may show a password.
+        raise StudyError(f"a study must be at {_FORMS}, got a URL that cannot be read") from None
+    if url.drivername in ("postgresql", "postgres"):
+        url = url.set(drivername="postgresql+psycopg")
+    if url.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
+        raise StudyError(f"a study must be at {_FORMS}, got one that begins with {url.drivername}")
+    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+        raise StudyError("a study must be in a file, got a database in memory")
+    if url.drivername == "postgresql+psycopg" and find_spec("psycopg") is None:
+        raise StudyError("PostgreSQL needs psycopg: pip install 'botorch-ext[postgresql]'")
+    return url
+
+
+def _prepare_file(connection: Any, _: Any) -> None:
+    """Whatever was committed survives a power cut, and those who read wait for nobody."""
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode")
+    if cursor.fetchone()[0] != "wal":
+        cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute("PRAGMA trusted_schema = OFF")
+    cursor.close()
+
+
+def _prepare(connection: Any, _: Any) -> None:
+    cursor = connection.cursor()
+    cursor.execute("SET synchronous_commit TO on")
+    cursor.close()
+    connection.commit()
+
+
+def _warn_of_network_file_systems(path: str) -> None:
+    kind = _file_system_of(os.path.realpath(path), Path("/proc/self/mounts"))
+    if kind in _NETWORK_FILE_SYSTEMS:
+        warn(
+            f"{path} lies on a network file system ({kind}), where several machines at once would "
+            "destroy it: use PostgreSQL, or one machine alone",
+            NetworkFileSystemWarning,
+            stacklevel=4,
+        )
+
+
+def _file_system_of(path: str, mounts: Path) -> str | None:
+    """The kind of the file system that a path lies on; None where the system does not say."""
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return None
+    found: tuple[str, str | None] = "", None
+    for line in lines:
+        _, folder, kind, *_ = line.split()
+        folder = folder.replace(r"\040", " ")
+        # Of mounts at one place the last one is seen.
+        if Path(path).is_relative_to(folder) and len(folder) >= len(found[0]):
+            found = folder, kind
+    return found[1]
+
+
+# --- forks ----------------------------------------------------------------------------------------
+
+_opened: weakref.WeakSet[Database] = weakref.WeakSet()
+_held: list[Database] = []
+
+
+def _before_fork() -> None:
+    for database in list(_opened):
+        database.lock.acquire()  # once nobody uses the connection
+        database.engine.dispose()
+        _held.append(database)
+
+
+def _after_fork_in_parent() -> None:
+    while _held:
+        _held.pop().lock.release()
+
+
+def _after_fork_in_child() -> None:
+    while _held:
+        _held.pop().lock = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )

@@ -1,0 +1,229 @@
+"""Journal: the events of studies in a database, which are only ever added to."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from botorch_ext.exceptions import BrokenStudyError, NewerStudyError, NoStudyError
+from botorch_ext.studies.databases import Database
+from botorch_ext.studies.records import from_json, to_json
+
+SCHEMA = 1
+
+_METADATA = sa.MetaData()
+_STUDIES = sa.Table(
+    "botorch_ext_studies",
+    _METADATA,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("schema", sa.Integer, nullable=False),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("minimize", sa.Boolean, nullable=False),
+    sa.Column("description", sa.Text, nullable=False),
+)
+_EVENTS = sa.Table(
+    "botorch_ext_events",
+    _METADATA,
+    sa.Column("study", sa.ForeignKey(_STUDIES.c.id), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("at", sa.Double, nullable=False),  # seconds since 1970
+    sa.Column("body", sa.Text, nullable=False),
+    # Of this event and of all before it.
+    sa.Column("digest", sa.String(32), nullable=False),
+)
+# Makers of the tables on PostgreSQL wait for one another.
+_ADVISORY_LOCK = 0x626F746F
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a journal was read.
+
+    Args:
+        count: The number of events.
+        digest: Of all of them.
+    """
+
+    count: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An event as it is kept.
+
+    Args:
+        at: When it was added, in seconds since 1970.
+        body: One line of JSON.
+    """
+
+    at: float
+    body: str
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The events of one study.
+
+    Args:
+        database: Where it is.
+        id: Of the study there.
+        name: Of the study.
+        minimize: Whether small values are good.
+        description: Of the strategy.
+        start: Before the first event.
+    """
+
+    database: Database
+    id: int
+    name: str
+    minimize: bool
+    description: dict[str, Any]
+    start: Position
+
+    @classmethod
+    def open(cls, database: Database, name: str) -> Journal | None:
+        """The journal of a study; None where there is no study of that name.
+
+        Raises:
+            NoStudyError: A file that is there and holds no studies.
+            BrokenStudyError: It was truncated or changed.
+            NewerStudyError: Its schema is newer than this library.
+        """
+        with database.reading() as connection:
+            return cls._found(connection, database, name)
+
+    @classmethod
+    def begin(
+        cls, database: Database, name: str, minimize: bool, description: dict[str, Any]
+    ) -> Journal:
+        """The journal of a new study, or of the one of that name which somebody else has just
+        begun."""
+        with database.writing() as connection:
+            if not database.is_sqlite:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
+            _METADATA.create_all(connection)
+            row = {"schema": SCHEMA, "name": name, "minimize": minimize}
+            text = to_json(description)
+            if cls._found(connection, database, name) is None:
+                connection.execute(_STUDIES.insert().values(**row, description=text))
+            found = cls._found(connection, database, name)
+        if found is None:
+            raise BrokenStudyError(f"{database.name} does not keep what is written to it")
+        return found
+
+    @staticmethod
+    def names(database: Database) -> list[str]:
+        """Of the studies there, in the order in which they were begun."""
+        with database.reading() as connection:
+            if not _has_tables(connection, database):
+                return []
+            return list(connection.scalars(sa.select(_STUDIES.c.name).order_by(_STUDIES.c.id)))
+
+    @classmethod
+    def _found(cls, connection: Connection, database: Database, name: str) -> Journal | None:
+        if not _has_tables(connection, database):
+            return None
+        # First, in a statement of its own: other columns may be others.
+        schemas = sa.select(_STUDIES.c.schema).where(_STUDIES.c.name == name)
+        schema = connection.scalar(schemas)
+        if schema is None:
+            return None
+        if schema != SCHEMA:
+            raise NewerStudyError(
+                f"study {name!r} in {database.name} has schema {schema}, and this version of "
+                f"botorch_ext knows {SCHEMA}: use a newer one"
+            )
+        row = connection.execute(sa.select(_STUDIES).where(_STUDIES.c.name == name)).one()
+        try:
+            description = from_json(row.description)
+        except ValueError as error:
+            raise BrokenStudyError(
+                f"the description of study {name!r} in {database.name} cannot be read: {error}"
+            ) from error
+        parts = (str(schema), name, str(bool(row.minimize)), row.description)
+        start = Position(0, _digest("", *parts))
+        return cls(database, row.id, name, bool(row.minimize), description, start)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection for `since`."""
+        with self.database.reading() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction under the lock of the study, for `since` and `append`."""
+        with self.database.writing() as connection:
+            # SQLite has locked the whole file, and knows no locks of rows.
+            connection.execute(
+                sa.select(_STUDIES.c.id).where(_STUDIES.c.id == self.id).with_for_update()
+            )
+            yield connection
+
+    def since(self, connection: Connection, position: Position) -> tuple[list[Entry], Position]:
+        """The events after a position, and the position after them.
+
+        Raises:
+            BrokenStudyError: Events are missing or were changed.
+        """
+        rows = connection.execute(
+            sa.select(_EVENTS.c.number, _EVENTS.c.at, _EVENTS.c.body, _EVENTS.c.digest)
+            .where(_EVENTS.c.study == self.id, _EVENTS.c.number >= position.count)
+            .order_by(_EVENTS.c.number)
+        )
+        entries, count, digest = [], position.count, position.digest
+        for number, at, body, kept in rows:
+            digest = _digest(digest, str(number), repr(at), body)
+            if number != count or digest != kept:
+                raise BrokenStudyError(
+                    f"event {count} of study {self.name!r} in {self.database.name} is missing or "
+                    "was changed"
+                )
+            entries.append(Entry(at, body))
+            count += 1
+        return entries, Position(count, digest)
+
+    def append(self, connection: Connection, position: Position, bodies: Sequence[str]) -> Position:
+        """Adds events after a position, which must be the last one; and the position after them."""
+        rows, count, digest = [], position.count, position.digest
+        for body in bodies:
+            at = time.time()
+            digest = _digest(digest, str(count), repr(at), body)
+            own = {"study": self.id, "number": count, "at": at, "body": body, "digest": digest}
+            rows.append(own)
+            count += 1
+        if rows:
+            connection.execute(_EVENTS.insert(), rows)
+        return Position(count, digest)
+
+
+def _has_tables(connection: Connection, database: Database) -> bool:
+    """Whether there are studies; False for a database that is empty.
+
+    Raises:
+        NoStudyError: A file with tables of something else.
+        BrokenStudyError: A file that is not whole.
+    """
+    if database.is_sqlite:
+        state = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        if state != "ok":
+            raise BrokenStudyError(f"{database.name} was truncated or changed: {state}")
+    tables = set(sa.inspect(connection).get_table_names())
+    if tables.issuperset(_METADATA.tables):
+        return True
+    if database.is_sqlite and tables:
+        raise NoStudyError(f"{database.name} must hold studies, got tables {sorted(tables)[:5]}")
+    return False
+
+
+def _digest(before: str, *parts: str) -> str:
+    text = to_json([before, *parts]).encode()
+    return hashlib.blake2b(text, digest_size=16).hexdigest()

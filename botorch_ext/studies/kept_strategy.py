@@ -1,0 +1,110 @@
+"""KeptStrategy: a strategy in memory that follows the journal of its study."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError
+from botorch_ext.strategies import Asked, Attached, Corrected, Strategy
+from botorch_ext.studies.records import as_text, from_text
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+    from botorch_ext.studies.journal import Journal
+
+
+class KeptStrategy:
+    """A strategy whose events are those of a journal. Whatever goes wrong, its state in memory is
+    then made anew from the journal.
+
+    Args:
+        strategy: Without events; it is copied.
+        journal: Of its events.
+    """
+
+    def __init__(self, strategy: Strategy, journal: Journal) -> None:
+        self._process = os.getpid()
+        self._lock = RLock()
+        self._fresh = strategy.clone()
+        self._journal = journal
+        self._sign = -1.0 if journal.minimize else 1.0
+        self._forget()
+
+    @contextmanager
+    def turn(self) -> Iterator[Strategy]:
+        """The strategy, up to date and alone with the study; what happens to it is kept."""
+        self._require_own_process()
+        with self._lock:
+            try:
+                with self._journal.writing() as connection:
+                    self._catch_up(connection)
+                    raised = None
+                    try:
+                        yield self._strategy
+                    except Warning as warning:  # made an error by a filter: it has happened
+                        raised = warning
+                    new = self._strategy.history.events[self._position.count :]
+                    bodies = [as_text(event, self._sign) for event in new]
+                    position = self._journal.append(connection, self._position, bodies)
+                self._position = position
+                if raised is not None:
+                    raise raised
+            finally:
+                self._forget_what_is_not_kept()
+
+    @contextmanager
+    def up_to_date(self) -> Iterator[Strategy]:
+        """The strategy, up to date, for reading."""
+        self._require_own_process()
+        with self._lock:
+            try:
+                with self._journal.reading() as connection:
+                    self._catch_up(connection)
+                yield self._strategy
+            finally:
+                self._forget_what_is_not_kept()
+
+    def _catch_up(self, connection: Connection) -> None:
+        self._forget_what_is_not_kept()
+        entries, position = self._journal.since(connection, self._position)
+        strategy, like = self._strategy, self._strategy.domain.like
+        events = [from_text(entry.body, like, self._sign) for entry in entries]
+        try:
+            if any(isinstance(event, Attached | Corrected) for event in events):
+                strategy.replay(events)
+            else:  # without the copy that makes this whole or nothing: the file has all events
+                for event in events:
+                    if isinstance(event, Asked):
+                        strategy.check_recorded(event.trial)
+                    strategy.check_event(event)
+                    strategy.fold(event)
+        except ValueError as error:
+            number = len(strategy.history.events)
+            raise BrokenStudyError(
+                f"event {number} of study {self._journal.name!r}, or one soon after it, does not "
+                f"fit this strategy: {error}"
+            ) from error
+        # Whoever asked and told has seen them, and the report has them.
+        strategy.take_warnings()
+        self._position = position
+
+    def _forget(self) -> None:
+        """Starts again before the first event: the next call replays them."""
+        self._strategy = self._fresh.clone()
+        self._position = self._journal.start
+
+    def _forget_what_is_not_kept(self) -> None:
+        if len(self._strategy.history.events) != self._position.count:
+            self._forget()
+
+    def _require_own_process(self) -> None:
+        if os.getpid() != self._process:
+            raise ForkedStudyError(
+                f"study {self._journal.name!r} was opened before this process was forked: open it "
+                "again here"
+            )

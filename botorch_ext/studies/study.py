@@ -1,0 +1,235 @@
+"""Study: a strategy whose events are kept in a file or a database."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, overload
+
+import torch
+from torch import Tensor
+
+from botorch_ext.checks import one_number
+from botorch_ext.domains.contexts import ContextLike
+from botorch_ext.exceptions import (
+    AnotherStrategyError,
+    UnknownTrialError,
+)
+from botorch_ext.strategies import (
+    Abandoned,
+    Asked,
+    Event,
+    Strategy,
+    Trial,
+)
+from botorch_ext.strategies.action_sets import Actions
+from botorch_ext.studies.description import describe, require_same
+from botorch_ext.studies.kept_strategy import KeptStrategy
+
+if TYPE_CHECKING:
+    from botorch_ext.studies.journal import Journal
+
+
+class Study:
+    """A study that lasts: what is asked and told is on disk before the call returns, and any number
+    of processes ask and tell at once.
+
+    Each call is one transaction under the lock of the study: what others did is read first, so that
+    each process knows what the others have pending. Opening a study replays its events, which
+    optimises nothing. A process that is killed loses the call it was in, whole, and no other.
+
+    On SQLite the processes are on one machine, on PostgreSQL anywhere. Threads may share a
+    `Study`; a process that is forked opens its own.
+
+    Args:
+        place: A path: a file of SQLite, which is made where there is none. Or a URL, such as
+            ``postgresql+psycopg://user:password@host/database``.
+        strategy: What to ask, without trials; it is copied. To continue, one made with the same
+            arguments as at first.
+        name: Of the study; there may be several in one place.
+        minimize: Whether small values are good; then values are told and shown as they are, and the
+            strategy sees their negative. None: as the study was begun; a new one maximises.
+
+    Raises:
+        ImportError: SQLAlchemy is not installed.
+        ValueError: A strategy with trials, or no name.
+        AnotherStrategyError: The study was begun with other arguments; the message says which.
+        StudyError: The place holds no study, or one that is broken, newer, not to be written or
+            not to be reached; each is a class of its own.
+
+    Warns:
+        VersionWarning: The study was begun with another version of a library.
+        NetworkFileSystemWarning: The file lies on a network file system.
+    """
+
+    def __init__(
+        self,
+        place: str | os.PathLike[str],
+        strategy: Strategy,
+        *,
+        name: str = "study",
+        minimize: bool | None = None,
+    ) -> None:
+        if not isinstance(strategy, Strategy):
+            raise ValueError(f"strategy must be a Strategy, got a {type(strategy).__name__}")
+        if strategy.history.events:
+            raise ValueError("strategy must have no trials: those of a study come from its file")
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"name must be a text that is not empty, got {name!r}")
+        self._journal = _opened(place, name, minimize, describe(strategy))
+        self._sign = -1.0 if self._journal.minimize else 1.0
+        self._kept = KeptStrategy(strategy, self._journal)
+        with self._kept.up_to_date():
+            pass  # what is wrong with the events is said now
+
+    def __repr__(self) -> str:
+        return f"Study({self._journal.database.name!r}, name={self.name!r})"
+
+    # --- asking and telling -----------------------------------------------------------------------
+
+    @overload
+    def ask(
+        self,
+        num_trials: None = None,
+        *,
+        context: ContextLike | None = None,
+        actions: Actions | None = None,
+    ) -> Trial: ...
+
+    @overload
+    def ask(
+        self,
+        num_trials: int,
+        *,
+        context: ContextLike | None = None,
+        actions: Actions | None = None,
+    ) -> list[Trial]: ...
+
+    def ask(
+        self,
+        num_trials: int | None = None,
+        *,
+        context: ContextLike | None = None,
+        actions: Actions | None = None,
+    ) -> Trial | list[Trial]:
+        """What `Strategy.ask` gives, kept before it is returned: all of a list or nothing."""
+        with self._kept.turn() as strategy:
+            return strategy.ask(num_trials, context=context, actions=actions)
+
+    def tell(self, id: int | Trial, value: float) -> None:
+        """Answers a trial, in any order, from any process.
+
+        Args:
+            id: The id of the trial; or the trial, which must then be the one of this study.
+            value: The observation, as it was measured.
+
+        Raises:
+            UnknownTrialError: The trial is not pending, or one of another study.
+            ValueError: The value is no number, NaN or infinite.
+        """
+        with self._kept.turn() as strategy:
+            id = _id_of(id, strategy)
+            strategy.tell(id, self._sign * one_number(value, "value", f" for trial {id}"))
+
+    def abandon(self, id: int | Trial, failed: bool = False) -> None:
+        """Gives up on a trial, as `Strategy.abandon` does.
+
+        Raises:
+            UnknownTrialError: The trial is not pending, or one of another study.
+        """
+        with self._kept.turn() as strategy:
+            strategy.abandon(_id_of(id, strategy), failed)
+
+    def attach(self, x: Any, value: float, context: ContextLike | None = None) -> Trial:
+        """Adds a result that was not asked for, as `Strategy.attach` does; ``value`` as it was
+        measured."""
+        with self._kept.turn() as strategy:
+            return strategy.attach(x, self._sign * one_number(value, "value"), context)
+
+    # --- what is known ----------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self._journal.name
+
+    @property
+    def minimize(self) -> bool:
+        """Whether small values are good."""
+        return self._journal.minimize
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy, up to date with the file, in its own sign: the negative where the study
+        minimises. To be read, not to be asked or told: that would not be kept."""
+        with self._kept.up_to_date() as strategy:
+            return strategy
+
+    @property
+    def pending(self) -> list[int]:
+        """Ids asked and neither told nor abandoned, by whatever process."""
+        with self._kept.up_to_date() as strategy:
+            return strategy.pending
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Everything that happened, in order; values as they were told."""
+        with self._kept.up_to_date() as strategy:
+            return tuple(self._as_told(event) for event in strategy.events)
+
+    def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
+        """What `Strategy.best` gives, the mean in the sign of the values."""
+        with self._kept.up_to_date() as strategy:
+            x, mean = strategy.best(context)
+        return x, self._sign * mean
+
+    def report(self) -> dict[str, Any]:
+        """What `Strategy.report` gives, its best mean and observation in the sign of the values;
+        with the ``name`` and ``minimize`` of the study."""
+        with self._kept.up_to_date() as strategy:
+            summary = strategy.report()
+        if summary["best"] is not None:
+            summary["best"]["mean"] *= self._sign
+            summary["best_observation"] *= self._sign
+        return {"name": self.name, "minimize": self.minimize} | summary
+
+    def _as_told(self, event: Event) -> Event:
+        if isinstance(event, Asked | Abandoned):
+            return event
+        return replace(event, value=self._sign * event.value)
+
+
+def _opened(
+    place: str | os.PathLike[str], name: str, minimize: bool | None, description: dict[str, Any]
+) -> Journal:
+    """The journal of a study that has this description, begun where there is none."""
+    try:
+        from botorch_ext.studies.databases import Database
+        from botorch_ext.studies.journal import Journal
+    except ModuleNotFoundError as error:
+        if error.name != "sqlalchemy":
+            raise
+        needs = "Study needs SQLAlchemy: pip install 'botorch-ext[studies]'"
+        raise ImportError(needs) from error
+    database = Database(place)
+    journal = Journal.open(database, name)
+    if journal is None:
+        journal = Journal.begin(database, name, bool(minimize), description)
+    require_same(journal.description, description, f"study {name!r} in {database.name}")
+    if minimize is not None and bool(minimize) != journal.minimize:
+        raise AnotherStrategyError(
+            f"study {name!r} in {database.name} was begun with other arguments: minimize is "
+            f"{journal.minimize} in the study, got {minimize}"
+        )
+    return journal
+
+
+def _id_of(given: int | Trial, strategy: Strategy) -> int:
+    if not isinstance(given, Trial):
+        return given
+    trials = strategy.history.trials
+    if not (0 <= given.id < len(trials)) or not torch.equal(trials[given.id].point, given.point):
+        raise UnknownTrialError(
+            f"id must be one of the pending trials, got trial {given.id} at {given.x.tolist()}, "
+            "which is none of this study"
+        )
+    return given.id
