@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError
 from botorch_ext.strategies import Asked, Attached, Corrected, Strategy
 from botorch_ext.studies.records import as_text, from_text
+from botorch_ext.studies.threads import threads_for
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -45,7 +46,8 @@ class KeptStrategy:
                     self._catch_up(connection)
                     raised = None
                     try:
-                        yield self._strategy
+                        with threads_for(self._strategy):
+                            yield self._strategy
                     except Warning as warning:  # made an error by a filter: it has happened
                         raised = warning
                     new = self._strategy.history.events[self._position.count :]
@@ -76,13 +78,15 @@ class KeptStrategy:
         events = [from_text(entry.body, like, self._sign) for entry in entries]
         try:
             if any(isinstance(event, Attached | Corrected) for event in events):
-                strategy.replay(events)
+                with threads_for(strategy):
+                    strategy.replay(events)
             else:  # without the copy that makes this whole or nothing: the file has all events
                 for event in events:
                     if isinstance(event, Asked):
                         strategy.check_recorded(event.trial)
-                    strategy.check_event(event)
-                    strategy.fold(event)
+                    with threads_for(strategy):  # each as when it happened
+                        strategy.check_event(event)
+                        strategy.fold(event)
         except ValueError as error:
             number = len(strategy.history.events)
             raise BrokenStudyError(

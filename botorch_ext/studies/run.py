@@ -14,8 +14,9 @@ from botorch_ext.checks import whole_number
 from botorch_ext.exceptions import ObjectiveError
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.failures import Failure, Failures
-from botorch_ext.studies.running_study import KeptStudy, Objective, RunningStudy
+from botorch_ext.studies.running_study import Objective, RunningStudy
 from botorch_ext.studies.streams import Source, Stream, action_stream, context_stream
+from botorch_ext.studies.study import Study
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class RunResult:
 
 
 def run(
-    strategy: Strategy | KeptStudy,
+    strategy: Strategy | Study,
     objective: Objective,
     num_trials: int,
     *,
@@ -78,11 +79,11 @@ def run(
     the place, or is told ``failure_value``. What can never be evaluated ends the run at once, and
     so do too many failures in a row; what was told stays.
 
-    While a small strategy computes, torch has one thread: see `threads_for`. The threads are left
-    alone where a `ThreadPoolExecutor` evaluates, since they belong to the process.
+    While a small strategy computes, torch has one thread: see
+    `threads_for`. An objective has as many as before.
 
     Args:
-        strategy: What to ask: a strategy, or a study that is kept in a file or database.
+        strategy: What to ask: a strategy, or a `Study`.
         objective: A ``d``-dim point to a number; with contexts, a point and its ``d_z``-dim context
             to one. With a process pool it must be picklable.
         num_trials: The total number of trials of the strategy.
@@ -122,6 +123,8 @@ def run(
     Warns:
         TrialFailedWarning: A trial was given up.
     """
+    if not isinstance(strategy, Strategy | Study):
+        raise ValueError(f"strategy must be a Strategy or a Study, got {strategy!r}")
     for name, value, least in (
         ("num_trials", num_trials, 1),
         ("max_pending", max_pending, 1),
@@ -140,7 +143,7 @@ def run(
         raise ValueError(f"max_pending must be 1 without an executor, got {max_pending}")
     if failure_value is not None and not math.isfinite(failure_value):
         raise ValueError(f"failure_value must be finite, got {failure_value}")
-    if not isinstance(strategy, Strategy):
+    if isinstance(strategy, Study):
         if minimize and not strategy.minimize:
             raise ValueError("minimize must be that of the study, False, got True")
         minimize = strategy.minimize

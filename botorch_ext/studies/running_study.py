@@ -17,8 +17,8 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pickle import PicklingError
-from typing import Any, Protocol
 
 from torch import Tensor
 from tqdm import tqdm
@@ -35,27 +35,11 @@ from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.studies.executors import make_executor, require_picklable, shut_down, unpicklable
 from botorch_ext.studies.failures import Failure, Failures, checked_value
 from botorch_ext.studies.streams import Stream
-from botorch_ext.studies.threads import threads_for
+from botorch_ext.studies.study import Study
+from botorch_ext.studies.threads import in_worker_thread, threads_for
 
 # Of a point, or of a point and its context.
 Objective = Callable[..., float | Tensor]
-
-
-class KeptStudy(Protocol):
-    """A study that is kept somewhere: it speaks in the sign of the user, and others may ask and
-    tell it meanwhile."""
-
-    @property
-    def strategy(self) -> Strategy: ...
-
-    @property
-    def minimize(self) -> bool: ...
-
-    def ask(self, *, context: Any = None, actions: Any = None) -> Trial: ...
-
-    def tell(self, id: int, value: float) -> None: ...
-
-    def abandon(self, id: int, failed: bool = False) -> None: ...
 
 
 @contextmanager
@@ -91,7 +75,7 @@ class RunningStudy:
         actions: What there is to choose from; None for the whole domain.
     """
 
-    target: Strategy | KeptStudy
+    target: Strategy | Study
     objective: Objective
     given: Executor | Callable[[], Executor] | None
     sign: float
@@ -122,22 +106,20 @@ class RunningStudy:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Around whatever changes the strategy. A kept study sees to its threads by itself; threads
-        of this process would be left with those of an ask when they begin beside it."""
-        alone = isinstance(self.target, Strategy)
-        alone = alone and not isinstance(self.executor, ThreadPoolExecutor)
-        with _interrupt_later(), threads_for(self.strategy) if alone else nullcontext():
+        """Around whatever changes the strategy; a study sees to its threads by itself."""
+        small = threads_for(self.target) if isinstance(self.target, Strategy) else nullcontext()
+        with _interrupt_later(), small:
             yield
 
     def _answer(self, id: int, value: float | None) -> None:
         """Tells a value, or that there will be none."""
-        kept = not isinstance(self.target, Strategy)
-        # Others may have answered a trial of a kept study meanwhile: that stands.
-        with suppress(UnknownTrialError) if kept else nullcontext():
+        shared = isinstance(self.target, Study)
+        # Others may have answered a trial of a study meanwhile: that stands.
+        with suppress(UnknownTrialError) if shared else nullcontext():
             if value is None:
                 self.target.abandon(id, failed=True)
             else:
-                self.target.tell(id, value if kept else self.sign * value)
+                self.target.tell(id, value if shared else self.sign * value)
 
     def _ask(self, step: int) -> Trial:
         # Not protected from Ctrl-C: a user's function may wait for the world.
@@ -206,11 +188,14 @@ class RunningStudy:
         self.attempts[trial.id] = self.attempts.get(trial.id, 0) + 1
         own = trial.copy()  # the objective may change it
         given = (own.x,) if own.context is None else (own.x, own.context)
+        call = self.objective
+        if isinstance(self.executor, ThreadPoolExecutor):
+            call = partial(in_worker_thread, call)
         try:
-            future = self.executor.submit(self.objective, *given)
+            future = self.executor.submit(call, *given)
         except BrokenExecutor:
             self._replace(self.executor)
-            future = self.executor.submit(self.objective, *given)
+            future = self.executor.submit(call, *given)
         self.under_way[future] = trial, self.executor
 
     def _finish(self, future: Future) -> None:

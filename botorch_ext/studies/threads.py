@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -55,3 +56,11 @@ def threads_for(strategy: Strategy) -> Iterator[None]:
             yield
         finally:
             torch.set_num_threads(before)
+
+
+def in_worker_thread(objective: Callable[..., Any], *given: Any) -> Any:
+    """Calls an objective in a thread of this process: a thread that first uses torch beside an ask
+    would be left with the one thread of the ask for good."""
+    with _limited:
+        torch.get_num_threads()
+    return objective(*given)

@@ -10,7 +10,7 @@ import torch
 import botorch_ext as bx
 from botorch_ext import run
 from botorch_ext.studies import threads
-from botorch_ext.studies.threads import is_small, threads_for
+from botorch_ext.studies.threads import in_worker_thread, is_small, threads_for
 from tests.objectives import f
 from tests.strategies.sessions import RowsInTurn, box, data, finite, make, plain
 
@@ -52,7 +52,7 @@ def test_small_asks_have_one_thread_and_objectives_all():
     assert torch.get_num_threads() == 3
 
 
-def test_threads_are_left_alone_where_they_evaluate():
+def test_workers_that_are_threads_keep_theirs():
     strategy, evaluated = Counts(finite()), []
 
     def objective(x):
@@ -61,8 +61,21 @@ def test_threads_are_left_alone_where_they_evaluate():
 
     executor = partial(ThreadPoolExecutor, 2)
     run(strategy, objective, 8, executor=executor, max_pending=2, progress=False)
-    assert strategy.asked == [3] * 8
+    assert strategy.asked == [1] * 8
     assert evaluated == [3] * 8
+
+
+def test_a_worker_that_begins_beside_an_ask_has_its_threads_in_the_end():
+    with ThreadPoolExecutor(1) as pool:
+        with threads_for(make(finite())):
+            bare = pool.submit(torch.get_num_threads).result()
+        assert bare == pool.submit(torch.get_num_threads).result() == 1  # why it has to wait
+    with ThreadPoolExecutor(1) as pool:
+        with threads_for(make(finite())):
+            future = pool.submit(in_worker_thread, torch.get_num_threads)
+            with pytest.raises(TimeoutError):
+                future.result(0.05)
+        assert future.result() == 3
 
 
 def test_large_asks_keep_their_threads(monkeypatch):
