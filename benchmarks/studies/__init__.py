@@ -1,0 +1,1 @@
+"""Studies among workers: that keep the machine busy, that die."""

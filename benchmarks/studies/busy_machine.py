@@ -1,0 +1,124 @@
+"""Busy machine: how long asks and tells take while workers keep the cores busy.
+
+    python -m benchmarks.studies.busy_machine [--smoke]
+
+A study in processes whose objective sleeps, and the same one whose objective computes for as long:
+the first shows what its asks and tells cost in a quiet machine. The same again with as many threads
+of torch in asks as there are cores, which is what `run` did before. Writes report.md.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor
+
+import botorch_ext as bx
+from benchmarks.common.command_line import parse_options
+from benchmarks.common.kernels import rbf
+from benchmarks.common.reports import write_report
+from benchmarks.common.tables import Row, markdown_table
+from botorch_ext.strategies import Strategy
+from botorch_ext.studies import threads
+
+_WORKERS = (1, 2, 4)
+_SECONDS = 0.02  # of an evaluation
+_REQUIRED = 2.0
+
+
+def evaluate(busy: bool, x: Tensor) -> float:
+    """A value after a while, in which the worker computes or sleeps."""
+    end = time.perf_counter() + _SECONDS
+    if busy:
+        while time.perf_counter() < end:
+            pass
+    else:
+        time.sleep(_SECONDS)
+    return math.sin(float(x[0]))
+
+
+def finite() -> Strategy:
+    """GP-BUCB on a 50 x 50 grid."""
+    axis = torch.linspace(-5, 5, 50, dtype=torch.float64)
+    domain = bx.FiniteSet(torch.cartesian_prod(axis, axis))
+    return bx.algorithms.gp_bucb(domain, rbf(1.0), noise_variance=0.01, width=2.0)
+
+
+def box() -> Strategy:
+    """GP-BUCB on a square."""
+    domain = bx.Box([[-5.0, -5.0], [5.0, 5.0]])
+    return bx.algorithms.gp_bucb(domain, rbf(1.0), noise_variance=0.01, width=2.0)
+
+
+def seconds_of_asks(make: Callable[[], Strategy], steps: int, workers: int, busy: bool) -> float:
+    """The mean time of an ask and a tell in a study with workers."""
+    strategy, spent = make(), 0.0
+
+    def timed(method: Callable[..., Any], *args: Any, **more: Any) -> Any:
+        nonlocal spent
+        start = time.perf_counter()
+        answer = method(*args, **more)
+        spent += time.perf_counter() - start
+        return answer
+
+    fork = multiprocessing.get_context("fork")
+    with (
+        ProcessPoolExecutor(workers, fork) as pool,
+        patch.object(strategy, "ask", partial(timed, strategy.ask)),
+        patch.object(strategy, "tell", partial(timed, strategy.tell)),
+    ):
+        list(pool.map(abs, range(workers)))  # forked before torch has threads
+        bx.run(
+            strategy,
+            partial(evaluate, busy),
+            steps,
+            executor=pool,
+            max_pending=workers,
+            progress=False,
+        )
+    return spent / steps
+
+
+def rows(steps: dict[Callable[[], Strategy], int]) -> list[Row]:
+    """A row for each strategy and number of workers."""
+    found = []
+    for make, num_steps in steps.items():
+        for workers in _WORKERS:
+            quiet = seconds_of_asks(make, num_steps, workers, busy=False)
+            busy = seconds_of_asks(make, num_steps, workers, busy=True)
+            with patch.object(threads, "_SMALL", -1):
+                before = seconds_of_asks(make, num_steps, workers, busy=True)
+            found.append(
+                {
+                    "domain": make.__name__,
+                    "steps": num_steps,
+                    "busy workers": workers,
+                    "quiet, ms": 1e3 * quiet,
+                    "busy, ms": 1e3 * busy,
+                    "busy/quiet": busy / quiet,
+                    f"at most {_REQUIRED:g}": busy <= _REQUIRED * quiet,
+                    "busy with all threads, ms": 1e3 * before,
+                }
+            )
+    return found
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Measures and writes the table."""
+    description = "Asks and tells while workers keep the cores busy."
+    options = parse_options("studies.busy_machine", description, argv)
+    steps = {finite: 6, box: 3} if options.smoke else {finite: 300, box: 40}
+    text = "# Asks in a busy machine\n\nMean time of an ask and a tell.\n\n"
+    write_report(options, text + markdown_table(rows(steps)), f"{_SECONDS} s an evaluation")
+
+
+if __name__ == "__main__":
+    main()
