@@ -93,7 +93,7 @@ def play(options: Options, workers: int, trials: int, interval: float, folder: s
         ) as cluster,
         Client(cluster) as client,
     ):
-        killer = Killer(cluster, interval, options.seed)
+        killer = Killer(client.cluster, interval, options.seed)
         killer.start()
         start = time.perf_counter()
         result = bx.run(

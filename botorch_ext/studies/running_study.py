@@ -165,7 +165,7 @@ class RunningStudy:
                     self._finish(future)
                 self._show(bar)
         except (KeyboardInterrupt, ObjectiveError, RepeatedFailures) as error:
-            with _interrupt_later():
+            with self._changing():
                 for future in self.under_way:
                     future.cancel()
                 self._keep_finished()

@@ -12,7 +12,7 @@ import torch
 from botorch_ext.domains import FiniteSet
 from botorch_ext.strategies import Strategy
 
-# Entries of the largest matrix: a pass over so many takes some 5 ms, as long as threads may have to
+# Entries of the largest matrix of a model: a pass over so many takes some 5 ms, as long as threads may have to
 # wait for one of them that has no core.
 _SMALL = 2**22
 # Points that are screened at once where there is no finite set of them.
@@ -40,8 +40,7 @@ def threads_for(strategy: Strategy) -> Iterator[None]:
     """One thread of torch while a small strategy computes, and as many as before afterwards.
 
     Threads meet after each operation. Where all cores are busy one of them has none and the others
-    wait for it: small asks are then ten times slower with two threads than with one. In a quiet
-    machine they are as fast with one.
+    wait for it: small asks then take up to ten times as long with two threads as with one.
 
     Args:
         strategy: What computes in this block; a large one keeps its threads.
