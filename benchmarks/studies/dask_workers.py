@@ -79,21 +79,19 @@ def play(options: Options, workers: int, trials: int, interval: float, folder: s
     study = bx.Study(Path(folder) / "study.db", strategy)
     calls = Path(folder) / "calls"
     calls.mkdir()
-    with (
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            protocol="tcp://",
-            # None would be port 8787 of every interface.
-            dashboard_address="127.0.0.1:0",
-            worker_dashboard_address="127.0.0.1:0",
-            local_directory=folder,
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        killer = Killer(client.cluster, interval, options.seed)
+    cluster = LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        protocol="tcp://",
+        # None would be port 8787 of every interface.
+        dashboard_address="127.0.0.1:0",
+        worker_dashboard_address="127.0.0.1:0",
+        local_directory=folder,
+        silence_logs=logging.CRITICAL,
+    )
+    with cluster, Client(cluster) as client:
+        killer = Killer(cluster, interval, options.seed)
         killer.start()
         start = time.perf_counter()
         result = bx.run(
