@@ -268,6 +268,15 @@ class Strategy(ABC):
             after._apply(event)
         vars(self).update(vars(after))
 
+    def follow(self, event: Event) -> None:
+        """Applies one recorded event without the copy that `replay` makes; what it warns of is left
+        to `take_warnings`.
+
+        Raises:
+            ValueError: As `replay`; this event alone is then not applied.
+        """
+        self._happen(self._checked(event))
+
     @property
     def events(self) -> tuple[Event, ...]:
         """Everything that happened, in order; a copy."""
@@ -606,12 +615,15 @@ class Strategy(ABC):
         raise ValueError(f"events must be those of a strategy, got a {type(event).__name__}")
 
     def _apply(self, event: Event) -> None:
+        self._happen(event)
+        # Last: should one of them be made an error, the event has happened all the same.
+        self._raise_warnings()
+
+    def _happen(self, event: Event) -> None:
         self.check_event(event)
         if self._pristine is None:
             self._pristine = _Pristine(self.clone())
         self.fold(event)
-        # Last: should one of them be made an error, the event has happened all the same.
-        self._raise_warnings()
 
     def _seed_of(self, step: int) -> int:
         """A seed for one step: the same whether the steps before it were made or replayed."""

@@ -114,6 +114,31 @@ def test_attached_results_and_failures_are_kept(path):
     assert torch.equal(again.ask().x, alone.ask().x)
 
 
+def test_a_corrected_value_is_kept(path):
+    study, alone = bx.Study(path, gp_bucb(), minimize=True), gp_bucb()
+    for one, sign in ((study, 1.0), (alone, -1.0)):
+        for trial in one.ask(4):
+            one.tell(trial.id, sign * value_at(trial.x))
+        one.attach([0.5, 2.5], sign * 17.0)
+    other = bx.Study(path, gp_bucb())
+    study.correct(2, 0.17)
+    study.correct(4, 0.17)
+    alone.correct(2, -0.17)
+    alone.correct(4, -0.17)
+    again = bx.Study(path, gp_bucb())
+    for one in (study, other, again):
+        assert one.strategy.history.values == alone.history.values
+        assert lines(one) == lines(study)
+    # Also where the study was opened before, and where one was not there at its beginning.
+    again.correct(0, 0.5)
+    alone.correct(0, -0.5)
+    assert again.report()["corrected"] == [0, 2, 4]
+    asked, expected = other.ask(), alone.ask()
+    assert torch.equal(asked.x, expected.x) and asked.info == expected.info
+    with pytest.raises(UnknownTrialError):
+        study.correct(5, 0.5)
+
+
 def test_numbers_come_back_bit_for_bit_in_float32_and_with_contexts(path):
     def make():
         domain = bx.FiniteSet(torch.rand(9, 2, generator=torch.Generator().manual_seed(1)))
