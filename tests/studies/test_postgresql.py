@@ -26,7 +26,7 @@ from botorch_ext.exceptions import (
 from tests.studies.kept import at_random, gp_bucb, in_a_fork, lines, wait_for
 from tests.studies.test_many_processes import _ask_and_tell, require_sound
 
-PASSWORD = "correct horse/battery@staple"
+PASSWORD = "correct-horse/battery@staple"
 
 
 def _program(name):
@@ -99,9 +99,11 @@ def server():
             **_as_somebody(),
         )
         server = Server(folder, port)
-        server.start()
-        yield server
-        server.stop()
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
 
 
 def test_a_study_goes_on_bit_for_bit(server):
@@ -176,7 +178,6 @@ def test_changed_events_are_noticed(server):
 
 
 def test_passwords_are_never_stored_or_shown(server):
-    secret = PASSWORD.split("@", maxsplit=1)[0].split("/", maxsplit=1)[1]
     study = bx.Study(server.url(), gp_bucb(), name="secret")
     study.ask()
     shown = [repr(study), str(study.report()), *lines(study)]
@@ -195,4 +196,4 @@ def test_passwords_are_never_stored_or_shown(server):
         with pytest.raises(StudyError) as caught:
             bx.Study(url, at_random())
         shown += traceback.format_exception(caught.value)
-    assert not [text for text in shown if secret in text or "horse" in text]
+    assert not [text for text in shown if "horse" in text or "battery" in text]
