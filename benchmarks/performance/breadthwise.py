@@ -25,7 +25,7 @@ _LENGTHSCALE = 0.5
 _NOISE_STD = 0.03
 
 
-class Study(NamedTuple):
+class Setting(NamedTuple):
     """A study that is played.
 
     Args:
@@ -41,10 +41,10 @@ class Study(NamedTuple):
     sides: tuple[float, float]
 
 
-STUDIES = (
-    Study("f of norm 1, B = 1", 1.0, 1.0, (1.0, 1.5)),
-    Study("f = 0, B = 1, nothing eliminated", 1e-9, 1.0, (1.0, 1.5)),
-    Study("f = 0, B = 10, as many cells as allowed", 1e-9, 10.0, (3.0, 1.5)),
+SETTINGS = (
+    Setting("f of norm 1, B = 1", 1.0, 1.0, (1.0, 1.5)),
+    Setting("f = 0, B = 1, nothing eliminated", 1e-9, 1.0, (1.0, 1.5)),
+    Setting("f = 0, B = 10, as many cells as allowed", 1e-9, 10.0, (3.0, 1.5)),
 )
 
 
@@ -52,9 +52,11 @@ def breadthwise(options: Options) -> list[Row]:
     """An ordinary study, and two that keep all cells."""
     horizon = 200 if options.smoke else 10_000
     rows = []
-    for study in STUDIES:
-        seconds, peak, cells, evaluations = _in_a_fresh_process(study, horizon, str(options.device))
-        what = f"breadthwise exploration, d=2, Matern 5/2, T={horizon}, {study.what}"
+    for setting in SETTINGS:
+        seconds, peak, cells, evaluations = _in_a_fresh_process(
+            setting, horizon, str(options.device)
+        )
+        what = f"breadthwise exploration, d=2, Matern 5/2, T={horizon}, {setting.what}"
         rows += [
             ratio_row(what, "60 s", seconds, 60.0, at_most=1),
             ratio_row(
@@ -69,38 +71,38 @@ def breadthwise(options: Options) -> list[Row]:
     return rows
 
 
-def _in_a_fresh_process(study: Study, horizon: int, device: str) -> tuple[float, int, int, int]:
+def _in_a_fresh_process(setting: Setting, horizon: int, device: str) -> tuple[float, int, int, int]:
     """Where nothing before has raised the peak of the memory."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, context) as pool:
-        return pool.submit(_play, study, horizon, device).result()
+        return pool.submit(_play, setting, horizon, device).result()
 
 
-def _play(study: Study, horizon: int, device: str) -> tuple[float, int, int, int]:
+def _play(setting: Setting, horizon: int, device: str) -> tuple[float, int, int, int]:
     """Seconds of the strategy alone, bytes by which the peak grew, cells and evaluations of the
     level with the largest product of both."""
     torch.set_num_threads(1)
-    simulate(study, min(horizon, 50), device)  # what is loaded on first use
+    simulate(setting, min(horizon, 50), device)  # what is loaded on first use
     before = _peak(device)
-    trace = simulate(study, horizon, device)
+    trace = simulate(setting, horizon, device)
     grown = _peak(device) - before
     assert isinstance(trace.strategy, bx.BreadthwiseExploration)
     sizes = [(level.num_cells, level.num_evaluations) for level in trace.strategy.levels]
     return trace.seconds, grown, *max(sizes, key=math.prod)
 
 
-def simulate(study: Study, horizon: int, device: str) -> Trace:
+def simulate(setting: Setting, horizon: int, device: str) -> Trace:
     """A whole study."""
-    width, height = study.sides
+    width, height = setting.sides
     box = bx.Box([[1.0, -1.0], [1.0 + width, -1.0 + height]], device=device)
     kernel = matern(_LENGTHSCALE)
-    problem = RKHSFunction.random(box, kernel, norm=study.norm, noise_std=_NOISE_STD, seed=3)
+    problem = RKHSFunction.random(box, kernel, norm=setting.norm, noise_std=_NOISE_STD, seed=3)
     strategy = bx.algorithms.breadthwise_exploration(
         box,
         kernel,
         noise_variance=_NOISE_STD**2,
         horizon=horizon,
-        rkhs_bound=study.rkhs_bound,
+        rkhs_bound=setting.rkhs_bound,
         noise_std=_NOISE_STD,
     )
     return bx.simulate(strategy, problem, horizon)

@@ -21,7 +21,7 @@ import botorch_ext as bx
 from benchmarks.common.kernels import matern, rbf
 from benchmarks.common.timing import seconds
 from benchmarks.performance.box import strategy_on_box
-from benchmarks.performance.breadthwise import STUDIES, simulate
+from benchmarks.performance.breadthwise import SETTINGS, simulate
 from benchmarks.performance.complexity import both, instance
 from benchmarks.performance.contextual_studies import OF_PEPTIDES, PeptideStudy, SensorStudy
 from benchmarks.performance.data import noisy_data
@@ -141,7 +141,7 @@ def _complexities(nu: float, gap: float, smoke: bool) -> Measure:
 
 
 def _breadthwise(study: int, horizon: int, smoke: bool) -> Measure:
-    return lambda: simulate(STUDIES[study], 100 if smoke else horizon, "cpu").seconds
+    return lambda: simulate(SETTINGS[study], 100 if smoke else horizon, "cpu").seconds
 
 
 def _sensors(combination: Combination, smoke: bool) -> Measure:
@@ -217,7 +217,7 @@ ROWS: Mapping[str, Callable[[bool], Measure]] = {
         for name, nu, gap in (("1/2", 0.5, 0.003), ("5/2", 2.5, 0.1))
     },
     **{
-        f"breadthwise exploration, d=2, T={horizon}, {STUDIES[position].what}": partial(
+        f"breadthwise exploration, d=2, T={horizon}, {SETTINGS[position].what}": partial(
             _breadthwise, position, horizon
         )
         for position, horizon in enumerate((3000, 3000, 1000))

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, Self, overload
+from typing import Any, Self, cast, overload
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError, UnknownTrialError
+from botorch_ext.immutable import Immutable
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.admission import checked_data
 from botorch_ext.strategies.arguments import Arguments, recorded
@@ -29,6 +30,7 @@ from botorch_ext.strategies.events import (
     Abandoned,
     Asked,
     Attached,
+    Corrected,
     Event,
     History,
     Told,
@@ -97,6 +99,10 @@ class Strategy(ABC):
         # Those that are yet to be raised.
         self._unraised: list[tuple[str, type[Warning]]] = []
         self._noted: set[type[Warning]] = set()
+        # This strategy before its first event.
+        self._pristine: _Pristine | None = None
+        # Whether values are others than those by which recorded trials were chosen.
+        self._is_corrected = False
         space = as_context_space(context_domain)
         if space is not None and space.domain is not None:
             require_same_kind(space.domain.like, domain.like, "context_domain")
@@ -224,6 +230,22 @@ class Strategy(ABC):
         self._apply(Attached(trial, one_number(value, "value", f" for trial {id}")))
         return trial.copy()
 
+    def correct(self, id: int, value: float) -> None:
+        """Replaces a value that was told, or attached, and was wrong. What was asked stands; what
+        is computed from values is computed again, as if the value had been told right in the first
+        place. Hyperparameters that were fitted are fitted anew at the next ask.
+
+        Args:
+            id: The id of the trial.
+            value: The right observation.
+
+        Raises:
+            UnknownTrialError: The trial has no value.
+            ValueError: The value is no number, NaN or infinite.
+        """
+        id = _plain_id(id)
+        self._apply(Corrected(id, one_number(value, "value", f" for trial {id}")))
+
     def replay(self, events: Iterable[Event]) -> None:
         """Applies recorded events: the state is then that of the strategy that recorded them. Parts
         of the strategy that were read before, such as bases, are then no longer its own.
@@ -245,6 +267,15 @@ class Strategy(ABC):
         for event in events:
             after._apply(event)
         vars(self).update(vars(after))
+
+    def follow(self, event: Event) -> None:
+        """Applies one recorded event without the copy that `replay` makes; what it warns of is left
+        to `take_warnings`.
+
+        Raises:
+            ValueError: As `replay`; this event alone is then not applied.
+        """
+        self._happen(self._checked(event))
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -297,6 +328,7 @@ class Strategy(ABC):
             "abandoned": sorted(self.history.abandoned),
             "failed": sorted(self.history.failed),
             "attached": list(self.history.attached),
+            "corrected": sorted(self.history.corrected),
             "best": None,
             "best_observation": None,
             "warnings": list(self.warnings),
@@ -422,6 +454,9 @@ class Strategy(ABC):
     def fold(self, event: Event) -> None:
         """Changes the state by the event that `check_event` accepted last; what it warns of is
         raised by `ask`, `tell` and `abandon`, or taken by `take_warnings`."""
+        if isinstance(event, Corrected):
+            self._fold_again(event)
+            return
         self.history.apply(event)
         try:
             self._absorb(event)
@@ -453,6 +488,32 @@ class Strategy(ABC):
     @abstractmethod
     def _absorb(self, event: Event) -> None:
         """Updates the model for an event that was checked and is the last one of the history."""
+
+    def _take_as_asked(self, is_corrected: bool) -> None:
+        """Says whether values are others than those by which trials were chosen: a check of a
+        record that depends on values is then left out, and what a record says of them is computed
+        again."""
+        self._is_corrected = is_corrected
+
+    def _forget_fits(self, id: int) -> None:  # noqa: B027 - most methods fit nothing
+        """Forgets what was fitted to the value of a trial that is now another."""
+
+    def _fold_again(self, correction: Corrected) -> None:
+        """Folds all events once more, as if every value had been told right."""
+        history = deepcopy(self.history)
+        history.apply(correction)
+        after = cast(_Pristine, self._pristine).strategy.clone()
+        after._take_as_asked(True)
+        for event in history.as_told_right():
+            after.check_event(event)
+            after.fold(event)
+        after._take_as_asked(False)
+        after._forget_fits(correction.id)
+        after.history.events, after.history.corrected = history.events, history.corrected
+        after._pristine = self._pristine
+        new = [warning for warning in after._unraised if warning[0] not in self.warnings]
+        after._unraised = self._unraised + new
+        vars(self).update(vars(after))
 
     def _ask_one(self, choices: Choices) -> Trial:
         trial = self.next_trial(choices)
@@ -548,17 +609,32 @@ class Strategy(ABC):
                 self._check_attached(trial)
                 value = one_number(value, "value", f" for trial {trial.id}")
                 return Attached(trial.copy(), value)
+            case Corrected(id, value):
+                id = _plain_id(id)
+                return Corrected(id, one_number(value, "value", f" for trial {id}"))
         raise ValueError(f"events must be those of a strategy, got a {type(event).__name__}")
 
     def _apply(self, event: Event) -> None:
-        self.check_event(event)
-        self.fold(event)
+        self._happen(event)
         # Last: should one of them be made an error, the event has happened all the same.
         self._raise_warnings()
+
+    def _happen(self, event: Event) -> None:
+        self.check_event(event)
+        if self._pristine is None:
+            self._pristine = _Pristine(self.clone())
+        self.fold(event)
 
     def _seed_of(self, step: int) -> int:
         """A seed for one step: the same whether the steps before it were made or replayed."""
         return (self.seed * 1_000_003 + step) % 2**31
+
+
+class _Pristine(Immutable):
+    """A strategy that stays without events."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
 
 
 def _level_of_the_caller() -> int:

@@ -109,6 +109,8 @@ class History:
         self.failed: set[int] = set()
         # The ids of results that were not asked for, ascending.
         self.attached: list[int] = []
+        # Of those whose value was another one before.
+        self.corrected: set[int] = set()
         self._pending: dict[int, None] = {}
 
     @property
@@ -176,6 +178,7 @@ class History:
                 self.trials.append(trial)
                 self.values[trial.id] = value
             case Corrected(id, value):
+                self.corrected.add(id)
                 self.values[id] = value
         self.events.append(event)
 

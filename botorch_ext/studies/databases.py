@@ -124,7 +124,7 @@ def _url_of(place: str | os.PathLike[str]) -> URL:
         return URL.create("sqlite", database=os.fspath(place))
     try:
         url = make_url(place)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         # Without the cause: it may show a password.
         raise StudyError(f"a study must be at {_FORMS}, got a URL that cannot be read") from None
     if url.drivername in ("postgresql", "postgres"):
@@ -163,7 +163,7 @@ def _warn_of_network_file_systems(path: str) -> None:
             f"{path} lies on a network file system ({kind}), where several machines at once would "
             "destroy it: use PostgreSQL, or one machine alone",
             NetworkFileSystemWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

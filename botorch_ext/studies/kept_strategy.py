@@ -9,7 +9,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError
-from botorch_ext.strategies import Asked, Attached, Corrected, Strategy
+from botorch_ext.strategies import Strategy
 from botorch_ext.studies.records import as_text, from_text
 from botorch_ext.studies.threads import threads_for
 
@@ -77,21 +77,14 @@ class KeptStrategy:
         strategy, like = self._strategy, self._strategy.domain.like
         events = [from_text(entry.body, like, self._sign) for entry in entries]
         try:
-            if any(isinstance(event, Attached | Corrected) for event in events):
-                with threads_for(strategy):
-                    strategy.replay(events)
-            else:  # without the copy that makes this whole or nothing: the file has all events
-                for event in events:
-                    if isinstance(event, Asked):
-                        strategy.check_recorded(event.trial)
-                    with threads_for(strategy):  # each as when it happened
-                        strategy.check_event(event)
-                        strategy.fold(event)
+            for event in events:
+                with threads_for(strategy):  # each with as many as when it happened
+                    strategy.follow(event)
         except ValueError as error:
             number = len(strategy.history.events)
             raise BrokenStudyError(
-                f"event {number} of study {self._journal.name!r}, or one soon after it, does not "
-                f"fit this strategy: {error}"
+                f"event {number} of study {self._journal.name!r} does not fit this strategy: "
+                f"{error}"
             ) from error
         # Whoever asked and told has seen them, and the report has them.
         strategy.take_warnings()

@@ -58,16 +58,15 @@ def from_text(text: str, like: Tensor, sign: float) -> Event:
         record = from_json(text)
         kind = record.pop("event")
         id = _whole(record.pop("id"))
-        value = sign * _number(record.pop("value")) if "value" in record else math.nan
         match kind:
             case "asked":
                 event: Event = Asked(_trial(id, record, like))
             case "attached":
-                event = Attached(_trial(id, record, like), value)
+                event = Attached(_trial(id, record, like), _value(record, sign))
             case "told":
-                event = Told(id, value)
+                event = Told(id, _value(record, sign))
             case "corrected":
-                event = Corrected(id, value)
+                event = Corrected(id, _value(record, sign))
             case "abandoned":
                 event = Abandoned(id, record.pop("failed") is True)
             case _:
@@ -127,7 +126,8 @@ def _whole(value: Any) -> int:
     return value
 
 
-def _number(value: Any) -> float:
+def _value(record: dict[str, Any], sign: float) -> float:
+    value = record.pop("value")
     if type(value) not in (int, float):
         raise ValueError(f"{value!r} is no number")
-    return float(value)
+    return sign * value

@@ -146,6 +146,18 @@ class Study:
         with self._kept.turn() as strategy:
             return strategy.attach(x, self._sign * one_number(value, "value"), context)
 
+    def correct(self, id: int | Trial, value: float) -> None:
+        """Replaces a value that was wrong, as `Strategy.correct` does; ``value`` as it was
+        measured.
+
+        Raises:
+            UnknownTrialError: The trial has no value, or is one of another study.
+            ValueError: The value is no number, NaN or infinite.
+        """
+        with self._kept.turn() as strategy:
+            id = _id_of(id, strategy)
+            strategy.correct(id, self._sign * one_number(value, "value", f" for trial {id}"))
+
     # --- what is known ----------------------------------------------------------------------------
 
     @property

@@ -8,7 +8,16 @@ from typing import Any
 import torch
 
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
-from botorch_ext.strategies import Abandoned, Asked, Event, Strategy, Told, Trial
+from botorch_ext.strategies import (
+    Abandoned,
+    Asked,
+    Attached,
+    Corrected,
+    Event,
+    Strategy,
+    Told,
+    Trial,
+)
 from tests.laws.places import value_of
 from tests.laws.registry import Entry
 
@@ -118,8 +127,12 @@ def plain(event: Event) -> list[Any]:
             return ["asked", trial.id, trial.x.tolist(), context, trial.info]
         case Told(id, value):
             return ["told", id, value]
-        case Abandoned(id):
-            return ["abandoned", id]
+        case Abandoned(id, failed):
+            return ["failed" if failed else "abandoned", id]
+        case Attached(trial, value):
+            return ["attached", plain(Asked(trial)), value]
+        case Corrected(id, value):
+            return ["corrected", id, value]
 
 
 def from_plain(record: list[Any]) -> Event:
@@ -131,6 +144,12 @@ def from_plain(record: list[Any]) -> Event:
             return Asked(Trial(id, torch.tensor(x, dtype=torch.float64), context, info))
         case ["told", id, value]:
             return Told(id, value)
-        case ["abandoned", id]:
-            return Abandoned(id)
+        case ["abandoned" | "failed" as kind, id]:
+            return Abandoned(id, failed=kind == "failed")
+        case ["attached", asked, value]:
+            asked = from_plain(asked)
+            assert isinstance(asked, Asked)
+            return Attached(asked.trial, value)
+        case ["corrected", id, value]:
+            return Corrected(id, value)
     raise ValueError(f"record must be of an event, got {record!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, TypedDict
 
 import torch
@@ -425,10 +426,36 @@ class BoundsStrategy(Strategy):
             self.refits.current = self.refits.before_any(self._data()[1])
             self._rows = self._rows_with(self.refits.current)
 
+    def _forget_fits(self, id: int) -> None:
+        if self.refits is not None:
+            self._rows.enter_newest()
+            self.refits.forget()
+            self._restart()
+
+    def _predict_again(self, trial: Trial) -> None:
+        """Replaces what models said of a trial before a value was corrected."""
+        if not self._is_play(trial.id):
+            return
+        bounds = self._bounds(self._rows.posterior, trial.context)
+        at = trial.info["index"] if bounds.on_candidates else trial.point
+        info = trial.info | self._said_again(bounds, trial.info, at)
+        if "pessimistic" in info:
+            info["pessimistic"] = self._said_again(bounds, info["pessimistic"], at)
+        self.history.trials[trial.id] = replace(trial, info=info)
+
+    def _said_again(
+        self, bounds: Bounds, record: dict[str, Any], at: int | Tensor
+    ) -> dict[str, Any]:
+        """What a model says at a place in place of what was recorded, where it is not refuted."""
+        if record["model"] not in self.alive:
+            return record
+        return self._record(bounds, self.alive.index(record["model"]), at)
+
     def _adopt(self, trial: Trial, refitted: PendingRows[Models] | None) -> None:
         """Goes over to the fit of a trial, whose rows are there where it was asked just now."""
         refits: Any = self.refits
-        numbers = refits.checked(trial.info, self.num_data, f"info of trial {trial.id}")
+        name = f"info of trial {trial.id}"
+        numbers = refits.checked(trial.info, self.num_data, name, self._is_corrected)
         if numbers is not None:
             known = trial.info is self._decided and refitted is not None
             self._rows = refitted if known else self._rows_with(numbers)  # pyright: ignore
@@ -451,11 +478,12 @@ class BoundsStrategy(Strategy):
         name = f"info of trial {trial.id}"
         self._check_prediction(trial.info, name)
         if self.refits is not None:
-            self.refits.checked(trial.info, self.num_data, name)
+            self.refits.checked(trial.info, self.num_data, name, self._is_corrected)
 
     def _check_prediction(self, record: Any, name: str) -> None:
         Prediction.check_record(record, name, self.judge.needs_predictions)
-        if record["model"] not in self.alive:
+        models = range(len(self.names)) if self._is_corrected else self.alive
+        if record["model"] not in models:
             raise ValueError(
                 f"model in the {name} must be alive, one of {self.alive}, got {record['model']}"
             )
@@ -468,6 +496,8 @@ class BoundsStrategy(Strategy):
                 self._adopt(event.trial, refitted)
             if self._noise and self._is_play(event.trial.id):
                 self._note_enlargement(event.trial.info)
+            if self._is_corrected and self.judge.needs_predictions:
+                self._predict_again(event.trial)
             if self._looks_at_kernel_later and not self.warnings:
                 self._note_large_kernels(self._largest)
             known = len(self.names)
@@ -522,6 +552,8 @@ class BoundsStrategy(Strategy):
     def _note_enlargement(self, info: dict[str, Any]) -> None:
         """Looks at the width of a trial, with the rows it was chosen by."""
         posterior, id = self._rows.posterior, info["model"]
+        if id not in self.alive:  # refuted by a value that was not known then
+            return
         own = self.width if isinstance(self.width, Width) else self.width[id]
         noise = self._noise[id] if self.refits is None else self.refits.current.noise_variance
         enlargement = share_of_enlargement(own, posterior.num_observations + 1, noise)

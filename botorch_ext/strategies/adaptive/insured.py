@@ -301,15 +301,17 @@ class InsuredStrategy(BoundsStrategy):
         super()._check_played(trial)
         name, info = f"info of trial {trial.id}", trial.info
         level = info.get("level")
-        if type(level) is not int or not self.ledger.level <= level < self.terms.num_levels:
+        least = 0 if self._is_corrected else self.ledger.level
+        if type(level) is not int or not least <= level < self.terms.num_levels:
             raise ValueError(
-                f"level in the {name} must be a whole number from {self.ledger.level} to "
+                f"level in the {name} must be a whole number from {least} to "
                 f"{self.terms.num_levels - 1}, got {level!r}"
             )
         choice = Choice.recorded(info, name, self.terms, trial.id)
         if choice.kind == "block" and not self.buys_blocks:
             raise ValueError(f"kind in the {name} must not be 'block': none is bought")
-        self._check_refuted(info.get("refuted", []), level, name)
+        if not self._is_corrected:
+            self._check_refuted(info.get("refuted", []), level, name)
         if not self._told.is_listed:
             self._recorded_rows(trial, name)
 
@@ -372,8 +374,11 @@ class InsuredStrategy(BoundsStrategy):
                 look = self._look_again(trial)
                 choice = Choice.recorded(trial.info, "info", self.terms, trial.id)
             told.watched.bounds = look.bounds
-            self.ledger = self.ledger.at(trial.info["level"]).charged(choice, trial.id)
-            for refuted in trial.info.get("refuted", ()):
+            level, given_up = trial.info["level"], trial.info.get("refuted", ())
+            if self._is_corrected:
+                level, given_up = look.level, look.refuted
+            self.ledger = self.ledger.at(level).charged(choice, trial.id)
+            for refuted in given_up:
                 self.refutations.append({"trial": trial.id} | deepcopy(refuted))
             if not told.is_listed:
                 told.watch(self._recorded_rows(trial, "info"), look.told)

@@ -264,7 +264,9 @@ class ParticleStrategy(Strategy):
         for key in self._numbers:
             one_number(trial.info.get(key), f"{key} in the {name}")
         record, n = trial.info.get("particles"), self._num_data
-        if (record is None) != (self._cloud is not None and self._num_absorbed == n):
+        is_known = self._cloud is not None and self._num_absorbed == n
+        # Where a value was corrected, particles start again.
+        if not self._is_corrected and (record is None) != is_known:
             raise ValueError(
                 f"particles in the {name} must be there exactly where data came, got {record!r}"
             )
@@ -283,6 +285,10 @@ class ParticleStrategy(Strategy):
                     f"{key} of the particles in the {name} must be finite, of shape {expected}"
                 )
         return Cloud(*numbers)
+
+    def _forget_fits(self, id: int) -> None:
+        self._cloud = self._known = None
+        self._num_absorbed = 0
 
     def _absorb(self, event: Event) -> None:
         if not isinstance(event, Asked) or "particles" not in event.trial.info:

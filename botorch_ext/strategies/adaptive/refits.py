@@ -92,10 +92,12 @@ class Refits:
             kernel, numbers.noise_variance, mean=mean, dtype=like.dtype, device=like.device
         )
 
-    def checked(self, info: dict[str, Any], num_data: int, name: str) -> Hyperparameters | None:
+    def checked(
+        self, info: dict[str, Any], num_data: int, name: str, is_corrected: bool
+    ) -> Hyperparameters | None:
         """What a recorded trial says of a fit, None where it says nothing and nothing is due; or a
-        ValueError."""
-        if self.is_due(num_data) != ("fit" in info):
+        ValueError. Fits start again where a value was corrected: then none need be due."""
+        if not is_corrected and self.is_due(num_data) != ("fit" in info):
             due = "have 'fit'" if self.is_due(num_data) else "not have 'fit'"
             raise ValueError(f"{name} must {due} after {num_data} observations")
         if "fit" not in info:
@@ -106,6 +108,10 @@ class Refits:
         """Plays by a fit to so many observations from here on."""
         self.current, self.num_data = numbers, num_data
         self.num_fits += 1
+
+    def forget(self) -> None:
+        """Plays by the mode of the prior until the next fit, which starts anew."""
+        self.num_fits = self.num_data = 0
 
     def summary(self) -> dict[str, Any]:
         """What the report says."""

@@ -251,7 +251,8 @@ class BreadthwiseExploration(Strategy):
                 f"{name} must come after the level before, of which these pend: {pending}"
             )
         try:
-            return self._rule.descend(self.levels[-1], self._design, t, record)
+            own = self.levels[-1], self._design
+            return self._rule.descend(*own, t, record, self._is_corrected)
         except (ValueError, IndexError) as error:
             raise ValueError(f"{name} must be one of these observations: {error}") from error
 

@@ -42,6 +42,8 @@ class Seen:
         arrived: Of the points of this round's blocks that are told.
         points: Gives the ``n x d`` evaluated points.
         seed_of: From a step to a seed.
+        is_corrected: Whether values are others than those by which a record was made: then it is
+            cut again.
     """
 
     step: int
@@ -51,6 +53,7 @@ class Seen:
     arrived: KernelGP
     points: Callable[[], Tensor]
     seed_of: Callable[[int], int]
+    is_corrected: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +191,7 @@ class CertifiedRounds(Immutable):
     ) -> Cut:
         """What bounds leave, with a certificate that is never more than it was."""
         points = seen.points()
-        if recorded is None:
+        if recorded is None or seen.is_corrected:
             seed = self.population_seed(now, seen)
             cut = self.arena.cut(now.survivors, bounds, points, seed)
             return replace(cut, certificate=min(cut.certificate, now.certificate))
@@ -221,6 +224,8 @@ class CertifiedRounds(Immutable):
             promise = one_number(record["promise"], "promise")
         made["plan"] = vars(choice) | {"promise": promise}
         now = now.planning(choice, self.arena.points(choice), promise)
+        if recorded is not None and seen.is_corrected:
+            return replace(now, phase=recorded["phase"])
         if not again and self.buy == "useful":
             width, offset = evaluated_at(self.block_width, self._of_plan(choice))
             if now.certificate <= _USEFUL * (width * promise + offset):

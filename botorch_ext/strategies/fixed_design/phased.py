@@ -275,7 +275,7 @@ class PhasedElimination(Strategy):
         """What `_open` returned when the event was recorded, without choosing anything."""
         self._check_opening(step, record)
         try:
-            closing, survivors = self._close(record)
+            closing, survivors = self._close(None if self._is_corrected else record)
             if isinstance(survivors, Tensor) and not len(survivors):
                 raise ValueError("nothing survives")
         except ValueError as error:
@@ -320,9 +320,9 @@ class PhasedElimination(Strategy):
                 raise ValueError(f"id must be {allowed}, got {event.trial.id}")
             opening = self._opening_of(event.trial)
             round = self.rounds[-1] if opening is None else opening.round
-            if round.plays_mean:
+            if round.plays_mean and not self._is_corrected:
                 self._arrivals.check_played(event.trial, round)  # pyright: ignore
-            else:
+            elif not round.plays_mean:
                 self._more = self._more_of(event.trial, round)
                 longer = round if self._more is None else self._more.added_to(round)
                 self._check_planned(event.trial, longer)

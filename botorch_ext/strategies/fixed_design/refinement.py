@@ -136,6 +136,7 @@ class RefinementRule(Immutable):
         design: RepeatedDesign,
         t: int,
         record: dict[str, Any] | None = None,
+        is_corrected: bool = False,
     ) -> Descent:
         """Refines while everything is known and the cells are not too many.
 
@@ -144,6 +145,8 @@ class RefinementRule(Immutable):
             design: All its evaluations.
             t: The step, from 1.
             record: That of the descent, where it was recorded.
+            is_corrected: Whether values are others than those by which the record was made: the
+                cells that it kept were asked all the same.
 
         Raises:
             ValueError: These levels cannot have been refined like this.
@@ -153,7 +156,7 @@ class RefinementRule(Immutable):
         recorded: list[list[int] | None] = [] if record is None else record["kept"]
         while self.is_known(level, design, t) if record is None else len(kept) < len(recorded):
             known = None if record is None else (recorded[len(kept)],)
-            refinement = self._refine(level, design, t, known)
+            refinement = self._refine(level, design, t, known, is_corrected)
             children = 2 * int(refinement.kept.sum())
             if self._are_too_many(children, level):
                 crowded = children
@@ -167,7 +170,9 @@ class RefinementRule(Immutable):
         if record is not None:
             if len(kept) < len(recorded):
                 raise ValueError(f"level {level.depth} would have too many children")
-            crowded = self._recorded_crowd(level, design, t, record)
+            crowded = record.get("crowded")
+            if not is_corrected:
+                crowded = self._recorded_crowd(level, design, t, record)
         record = {"kept": kept} if crowded is None else {"kept": kept, "crowded": crowded}
         return Descent(refinements, levels, level, design, record)
 
@@ -200,7 +205,12 @@ class RefinementRule(Immutable):
         return Level(self.tree, self.model, depth, codes, slack, first)
 
     def _refine(
-        self, level: Level, design: RepeatedDesign, t: int, known: tuple[list[int] | None] | None
+        self,
+        level: Level,
+        design: RepeatedDesign,
+        t: int,
+        known: tuple[list[int] | None] | None,
+        is_corrected: bool,
     ) -> Refinement:
         """Which cells of a level are kept; those of a record where it can be one of this level."""
         refinement, near = self._judge(level, design, t)
@@ -212,7 +222,8 @@ class RefinementRule(Immutable):
         if known[0] is not None:
             recorded[:] = False
             recorded[known[0]] = True
-        if not bool((near | (refinement.kept == recorded)).all()) or not bool(recorded.any()):
+        possible = near | (refinement.kept == recorded)
+        if not (is_corrected or bool(possible.all())) or not bool(recorded.any()):
             raise ValueError(f"other cells of level {level.depth} were kept")
         return replace(refinement, kept=recorded)
 

@@ -196,7 +196,7 @@ class SafeStrategy(InsuredStrategy):
     def _certified(self, now: Progress, look: Look, recorded: dict[str, Any] | None) -> Progress:
         """With the certificate of this step: no larger than before, within a level, while no model
         comes back."""
-        if recorded is not None:
+        if recorded is not None and not self._is_corrected:
             return replace(now, certificate=one_number(recorded["certificate"], "certificate"))
         players = look.playing[:, look.level].tolist()
         is_back = any(new and not old for new, old in zip(players, self._players, strict=True))
@@ -245,6 +245,8 @@ class SafeStrategy(InsuredStrategy):
         after = now.planning(plan, self._arena.points(plan), promise)
         if again:
             return after
+        if recorded is not None and self._is_corrected:
+            return replace(after, phase=recorded["phase"])
         width, _ = evaluated_at(self.block_width, self._prior.single(0))
         eps, root = self.levels[look.level], math.sqrt(count / float(self._prior.noise_variance[0]))
         if now.certificate <= _USEFUL * (width + eps * root) * promise + 2 * eps:

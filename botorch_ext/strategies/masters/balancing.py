@@ -10,7 +10,7 @@ from typing import Any
 from botorch_ext.checks import one_number
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.events import Event, Told, Trial
+from botorch_ext.strategies.events import Corrected, Event, Told, Trial
 from botorch_ext.strategies.masters.master import MasterStrategy
 from botorch_ext.strategies.masters.regret_bounds import RegretBound, RescaledBound
 from botorch_ext.widths import check_delta
@@ -144,6 +144,8 @@ class RegretBalancing(MasterStrategy):
         return len(history.trials) - len(history.abandoned)
 
     def _check_played(self, trial: Trial) -> None:
+        if self._is_corrected:
+            return
         base, name = trial.info["base"], f"base of trial {trial.id}"
         if base not in self.active:
             raise ValueError(f"{name} must be active, one of {self.active}, got {base}")
@@ -159,7 +161,7 @@ class RegretBalancing(MasterStrategy):
 
     def _check_event(self, event: Event) -> None:
         low, high = self.reward_range
-        if isinstance(event, Told) and not low <= event.value <= high:
+        if isinstance(event, Told | Corrected) and not low <= event.value <= high:
             raise ValueError(
                 f"value must be in reward_range, from {low} to {high}, got {event.value} for trial "
                 f"{event.id}"

@@ -16,7 +16,7 @@ from botorch_ext.domains.contexts import ContextLike, ContextSpace
 from botorch_ext.exceptions import HorizonReached, NoObservationsError, WaitingForObservations
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.events import Abandoned, Asked, Event, Told, Trial
+from botorch_ext.strategies.events import Abandoned, Asked, Corrected, Event, Told, Trial
 
 
 class MasterStrategy(Strategy):
@@ -199,7 +199,19 @@ class MasterStrategy(Strategy):
             case Abandoned(id, failed):
                 position, own_id = self._place_of(id)
                 return position, Abandoned(own_id, failed)
+            case Corrected(id, value):
+                position, own_id = self._place_of(id)
+                return position, Corrected(own_id, value)
         raise TypeError(f"event must belong to a base, got {event}")
+
+    def _take_as_asked(self, is_corrected: bool) -> None:
+        super()._take_as_asked(is_corrected)
+        for base in self.bases:
+            base._take_as_asked(is_corrected)
+
+    def _forget_fits(self, id: int) -> None:
+        position, own_id = self._place_of(id)
+        self.bases[position]._forget_fits(own_id)
 
     def _place_of(self, id: int) -> tuple[int, int]:
         """The position of the base that a trial belongs to, and its id there."""

@@ -1,0 +1,275 @@
+"""Values that were wrong, and what is computed again once they are right."""
+
+import math
+import pickle
+
+import pytest
+import torch
+
+from botorch_ext.exceptions import HorizonReached, UnknownTrialError, WaitingForObservations
+from botorch_ext.models import KernelGP
+from botorch_ext.strategies import Asked, Corrected, Told
+from botorch_ext.widths import SelfNormalized
+from tests.laws.live import quietly, state
+from tests.laws.places import PLACES, rbf, value_of
+from tests.laws.registry import DELTA, LAMBDA, METHODS, POLICIES, SIGMA, B
+from tests.laws.sessions import plain, question
+from tests.strategies.sessions import LAMBDA as OWN_LAMBDA
+from tests.strategies.sessions import all_policies, both_domains, data, make
+from tests.strategies.sessions import kernel as a_kernel
+
+pytestmark = quietly
+
+WRONG = {"regret_balancing": -2.4}
+# Whose hyperparameters are fitted anew at the next ask.
+FITTED = [name for name in METHODS if "fitted" in name or "particles" in name]
+FITTED.append("integrated_ei")
+EXACT = [name for name in METHODS if name not in FITTED]
+every_exact_method = pytest.mark.parametrize("method", EXACT)
+
+
+def made(method, seed=3):
+    kind = method.partition(",")[0]
+    place = "set"
+    if kind in ("cgp_ucb", "contextwise"):
+        place = "set, contexts"
+    if kind == "breadthwise_exploration":
+        place = "line"
+    own = ("cgp_ucb", "contextwise", "regret_balancing", "he_gp_ucb", "lb_gp_ucb", "mle_ucb")
+    policy = {}
+    if kind in (*own, "expected_ucb", "a_gp_ucb", "gp_ucb", "igp_ucb", "ec_gp_ucb", "gp_bucb"):
+        policy = POLICIES["hallucinate"]
+    if kind == "gp_ucb_sdf":
+        policy = POLICIES["timeout"]
+    return METHODS[method](PLACES[place], seed=seed, **policy)
+
+
+def offer(strategy):
+    place = PLACES["set, contexts" if strategy.context_space else "set"]
+    return place.offer(len(strategy.history.trials), 3)
+
+
+def steps(strategy, number, values=None):
+    """Asks and tells; every fourth trial pends for a while."""
+    for _ in range(number):
+        try:
+            trial = strategy.ask(**offer(strategy))
+        except WaitingForObservations as waits:
+            for id in waits.ids:
+                tell(strategy, id, values)
+            trial = strategy.ask(**offer(strategy))
+        except HorizonReached:
+            return
+        if trial.id % 4 != 2:
+            tell(strategy, trial.id, values)
+        for id in strategy.pending:
+            if len(strategy.history.trials) - id > 3:
+                tell(strategy, id, values)
+
+
+def tell(strategy, id, values=None):
+    trial = strategy.history.trials[id]
+    strategy.tell(id, (values or {}).get(id, value_of(trial.x, trial.context)))
+
+
+def shown(strategy):
+    """All that shows but how it came about."""
+    of = state(strategy)
+    for part in (of, *of.get("bases", [])):
+        del part["events"]
+        del part["report"]["corrected"]
+    return of
+
+
+def assert_near(now, then, name=""):
+    if isinstance(then, dict):
+        assert now.keys() == then.keys(), name
+        for key in then:
+            assert_near(now[key], then[key], f"{name} {key}")
+    elif isinstance(then, list):
+        assert len(now) == len(then), name
+        for place, pair in enumerate(zip(now, then, strict=True)):
+            assert_near(*pair, f"{name} {place}")
+    elif isinstance(then, float) and isinstance(now, float):
+        assert math.isclose(now, then, rel_tol=1e-9, abs_tol=1e-9), f"{name}: {now}, {then}"
+    else:
+        assert now == then, f"{name}: {now}, {then}"
+
+
+def assert_same(one, other):
+    assert_near(shown(one), shown(other))
+    assert_near(question(one, offer(one)), question(other, offer(other)))
+
+
+@every_exact_method
+def test_corrected_at_once_is_as_if_told_right(method):
+    wrong, right = made(method), made(method)
+    for strategy in (wrong, right):
+        steps(strategy, 7)
+    id = right.pending[0] if right.pending else right.ask(**offer(right)).id
+    if not wrong.pending:
+        wrong.ask(**offer(wrong))
+    tell(right, id)
+    wrong.tell(id, WRONG.get(method, -40.0))
+    wrong.correct(id, right.history.values[id])
+    assert_same(wrong, right)
+    for strategy in (wrong, right):
+        steps(strategy, 4)
+    assert_same(wrong, right)
+
+
+@every_exact_method
+def test_corrected_there_and_back_is_as_before(method):
+    # What was asked was chosen by these values: so all of its records are right again.
+    kept = made(method)
+    steps(kept, 14)
+    strategy = made(method)
+    strategy.replay(kept.events)
+    for id in list(kept.history.values)[1:9:3]:
+        strategy.correct(id, WRONG.get(method, 30.0))
+    for id in list(kept.history.values)[1:9:3]:
+        strategy.correct(id, kept.history.values[id])
+    assert strategy.report()["corrected"] == sorted(list(kept.history.values)[1:9:3])
+    assert_same(strategy, kept)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_events_with_corrections_are_a_complete_checkpoint(method):
+    strategy = made(method)
+    steps(strategy, 6)
+    first, second = list(strategy.history.values)[:2]
+    strategy.correct(second, WRONG.get(method, 2.5))
+    steps(strategy, 4)
+    strategy.correct(first, 0.4)
+    strategy.correct(second, 0.1)
+    steps(strategy, 3)
+    corrections = [event for event in strategy.events if isinstance(event, Corrected)]
+    assert [event.id for event in corrections] == [second, first, second]
+    assert Told(first, 0.4) not in strategy.events
+    assert strategy.history.values[first] == 0.4
+    again = made(method)
+    events = pickle.loads(pickle.dumps(strategy.events))
+    again.replay(events[: len(events) // 2])
+    again.replay(events[len(events) // 2 :])
+    assert state(again) == state(strategy)
+    one, other = question(again, offer(again)), question(strategy, offer(strategy))
+    assert one == other
+    assert state(again) == state(strategy)
+
+
+@both_domains
+@all_policies
+def test_the_posterior_is_that_of_the_right_values(domain, policy):
+    X, Y = data(domain(), 3)
+    strategy = make(domain(), policy, initial=(X, Y))
+    values = {0: 25.0, 2: 0.3, 3: -0.2, 1: -11.0}
+    for id, value in values.items():
+        while len(strategy.history.trials) <= id:
+            strategy.ask()
+        strategy.tell(id, value)
+    strategy.correct(0, 0.25)
+    strategy.correct(1, -0.1)
+    right = {**values, 0: 0.25, 1: -0.1}
+    late = strategy.report()["told_too_late"]
+    assert list(strategy.history.values.items()) == list(right.items())
+    assert strategy.evaluated()[1].tolist() == [*Y.tolist(), *right.values()]
+    model = KernelGP(a_kernel(), OWN_LAMBDA)
+    model.add(X, Y)
+    for trial in strategy.history.trials:
+        value = -2.5 if trial.id in late else right[trial.id]
+        model.add(trial.x[None], Y.new_tensor([value]))
+    at = domain().sample(10, seed=4)
+    mean, std = model.mean_and_std(at)
+    own_mean, half = strategy.bands(at)
+    assert torch.allclose(own_mean[0], mean, atol=1e-9)
+    ratio = half[0] / std
+    assert torch.allclose(ratio, ratio[0].expand_as(ratio), atol=1e-9, rtol=1e-7)
+
+
+def test_models_that_a_wrong_value_refuted_are_tested_again():
+    """By sums made here, of predictions that every model would have made of right values."""
+    strategy = made("he_gp_ucb, misspecified")
+    steps(strategy, 5, {1: 60.0})
+    steps(strategy, 8)
+    refuted_by_it = set(strategy.rejected)
+    assert refuted_by_it
+    strategy.correct(1, value_of(strategy.history.trials[1].x, None))
+    errors, bounds = {}, {}
+    trials, known, data_when_asked = strategy.history.trials, [], {}
+    for event in strategy.events:
+        if isinstance(event, Asked):
+            data_when_asked[event.trial.id] = list(known)
+        elif isinstance(event, Told):
+            known.append(event.id)
+    for id, value in strategy.history.values.items():
+        u = trials[id].info["model"]
+        model = KernelGP(
+            rbf((2.5, 1.0, 0.4)[u]), LAMBDA, mean=lambda X: X.new_full(X.shape[:-1], 0.7)
+        )
+        for before in data_when_asked[id]:
+            y = strategy.history.values[before]
+            model.add(trials[before].x[None], trials[before].x.new_tensor([y]))
+        mean, std = model.mean_and_std(trials[id].x[None])
+        n = model.num_observations
+        width = float(SelfNormalized(B, SIGMA, DELTA / 2)(n + 1, model))
+        enlargement = 0.05 * math.sqrt((n + 1) / LAMBDA)
+        errors[u] = errors.get(u, 0.0) + value - float(mean)
+        half = (width + enlargement) * float(std) + 0.05
+        bounds[u] = bounds.get(u, 0.0) + half
+    latest = {test.model: test for test in strategy.tests if test.model not in strategy.rejected}
+    assert set(strategy.rejected) != refuted_by_it
+    assert sum(test.count for test in latest.values()) > 3
+    for u, test in latest.items():
+        assert test.error == pytest.approx(errors[u], abs=1e-9)
+        assert test.width_bound == pytest.approx(bounds[u], rel=1e-9)
+
+
+@both_domains
+def test_what_has_no_value_cannot_be_corrected(domain):
+    strategy = make(domain())
+    strategy.ask(4)
+    strategy.tell(0, 0.5)
+    strategy.abandon(1)
+    strategy.abandon(2, failed=True)
+    attached = strategy.attach(domain().sample(1, seed=0)[0], 7.0).id
+    before = state(strategy)
+    for id in (1, 2, 3, 5, 99, -1, None, "0", 0.0, True):
+        with pytest.raises(UnknownTrialError):
+            strategy.correct(id, 0.1)
+    with pytest.raises(UnknownTrialError, match="trials that have a value, got 3: pending"):
+        strategy.correct(3, 0.1)
+    for value in (float("nan"), float("inf"), None, "1.5", torch.zeros(2)):
+        with pytest.raises(ValueError, match="value must be"):
+            strategy.correct(0, value)
+        with pytest.raises(ValueError, match="value must be"):
+            strategy.replay([Corrected(0, value)])
+    assert state(strategy) == before
+    strategy.correct(attached, 0.7)
+    assert strategy.evaluated()[1].tolist() == [0.5, 0.7]
+
+
+def test_a_correction_out_of_range_is_refused():
+    strategy = made("regret_balancing")
+    trial = strategy.ask()
+    strategy.tell(trial.id, 0.2)
+    before = [plain(event) for event in strategy.events]
+    with pytest.raises(ValueError, match="value must be in reward_range"):
+        strategy.correct(trial.id, 99.0)
+    assert [plain(event) for event in strategy.events] == before
+
+
+@pytest.mark.parametrize("method", FITTED)
+def test_what_is_fitted_is_fitted_anew(method):
+    wrong, right = made(method), made(method)
+    for strategy in (wrong, right):
+        steps(strategy, 5)
+    id = list(right.history.values)[2]
+    value = right.history.values[id]
+    wrong.correct(id, 50.0)
+    wrong.correct(id, value)
+    assert torch.equal(wrong.evaluated()[1], right.evaluated()[1])
+    info = question(wrong, offer(wrong))["info"]
+    assert "fit" in info or "particles" in info
+    scale = right.evaluated()[1].std()
+    means = wrong.evaluated_means()
+    assert float((means - right.evaluated()[1]).abs().max()) < 4 * float(scale)

@@ -1,0 +1,259 @@
+"""Files that are full, read-only, truncated, changed, newer, or no studies: named errors, and
+nothing lost."""
+
+import os
+import resource
+import sqlite3
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import botorch_ext as bx
+from botorch_ext.exceptions import (
+    BrokenStudyError,
+    NetworkFileSystemWarning,
+    NewerStudyError,
+    NoStudyError,
+    StudyError,
+    UnreachableStudyError,
+    UnwritableStudyError,
+)
+from botorch_ext.studies import databases
+from botorch_ext.studies.records import from_json, from_text, to_json
+from tests.studies.kept import BOX, answer_of_a_fork, at_random, in_a_fork, lines, wait_for
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "lab.db"
+
+
+def _filled(path, number=200, **options):
+    study = bx.Study(path, at_random(), **options)
+    for trial in study.ask(number):
+        if trial.id % 20 == 0:
+            study.tell(trial.id, 0.1 * trial.id)
+    return lines(study)
+
+
+def _closed(path, number=200):
+    """A study in its file alone, and its events."""
+    before = answer_of_a_fork(lambda: _filled(path, number), path.parent)
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    return before
+
+
+def test_a_full_disk_loses_the_call_that_did_not_fit_and_no_other(path):
+    study = bx.Study(path, at_random())
+    trials = study.ask(20)
+    # In the WAL file, which has a little room left: the file that grows with each call.
+    size = Path(f"{path}-wal").stat().st_size
+
+    def fill():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 9_000, resource.RLIM_INFINITY))
+        here, told = bx.Study(path, at_random()), 0
+        with suppress(UnwritableStudyError):
+            for trial in trials:
+                here.tell(trial.id, 0.5)
+                told += 1
+        with pytest.raises(UnwritableStudyError, match="is the disk full"):
+            here.ask(500)
+        assert len(here.pending) == 20 - told
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        here.tell(trials[-1].id, 0.25)
+        return told, lines(here)
+
+    told, after = answer_of_a_fork(fill, path.parent)
+    assert 0 < told < 20
+    assert lines(study) == after and len(after) == 20 + told + 1
+    assert len(study.pending) == 20 - told - 1
+
+
+def test_a_file_that_must_not_be_written(path):
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        path = Path(folder) / "lab.db"
+        before = _closed(path, 5)
+        path.chmod(0o444)
+
+        def as_nobody():
+            if os.getuid() == 0:
+                os.setuid(NOBODY)
+            with pytest.raises(UnwritableStudyError, match="must be writable"):
+                bx.Study(path, at_random()).ask()
+            with pytest.raises(UnwritableStudyError, match="must be writable"):
+                bx.Study(Path(folder) / "new.db", at_random())
+
+        wait_for(in_a_fork(as_nobody))
+        path.chmod(0o644)
+        assert lines(bx.Study(path, at_random())) == before
+
+
+@pytest.mark.parametrize(
+    "content", [b"x,y\n1,2\n" * 500, bytes(range(256)) * 40, b"SQLite format 3\0" + b"\1" * 4000]
+)
+def test_a_file_that_is_no_study(path, content):
+    path.write_bytes(content)
+    with pytest.raises(NoStudyError, match="must be the file of a study, got another file"):
+        bx.Study(path, at_random())
+    assert path.read_bytes() == content
+
+
+def test_a_database_of_something_else(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE bookmarks (url TEXT)")
+    connection.close()
+    with pytest.raises(NoStudyError, match=r"must hold studies, got tables .'bookmarks'"):
+        bx.Study(path, at_random())
+    with pytest.raises(UnwritableStudyError, match="must be writable"):
+        bx.Study(path.parent, at_random())
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.95])
+def test_a_truncated_file(path, share):
+    before = _closed(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(BrokenStudyError, match="was truncated or changed"):
+        bx.Study(path, at_random())
+    path.write_bytes(whole)
+    assert lines(bx.Study(path, at_random())) == before
+
+
+def test_every_changed_byte_that_matters_is_noticed(path):
+    before = _closed(path, 40)
+    whole = path.read_bytes()
+    changed = 0
+    for place in range(60, len(whole), 1999):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x15]) + whole[place + 1 :])
+        try:
+            assert lines(bx.Study(path, at_random())) == before  # in a part that is not used
+        except StudyError:
+            changed += 1
+        for leftover in ("-wal", "-shm"):
+            Path(f"{path}{leftover}").unlink(missing_ok=True)
+    assert changed > 3
+    path.write_bytes(whole)
+    assert lines(bx.Study(path, at_random())) == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE botorch_ext_events SET body = replace(body, '0.5', '0.6') WHERE number = 5",
+        "UPDATE botorch_ext_events SET at = at + 1 WHERE number = 2",
+        "DELETE FROM botorch_ext_events WHERE number = 3",
+        "DELETE FROM botorch_ext_events WHERE number = 0",
+        "UPDATE botorch_ext_studies SET minimize = 1",
+    ],
+)
+def test_changed_and_missing_events_are_noticed(path, change):
+    study = bx.Study(path, at_random())
+    for trial in study.ask(5):
+        study.tell(trial.id, 0.5)
+    with sqlite3.connect(path) as connection:
+        assert connection.execute(change).rowcount == 1
+    connection.close()
+    with pytest.raises(BrokenStudyError, match=r"event \d of study 'study' in .* was changed"):
+        bx.Study(path, at_random())
+
+
+def test_a_newer_schema(path):
+    _filled(path, 3)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE botorch_ext_studies SET schema = 2, description = 'tomorrow'")
+    connection.close()
+    with pytest.raises(NewerStudyError, match=r"has schema 2, and this version .* knows 1"):
+        bx.Study(path, at_random())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[1]",
+        '{"event":"told","id":0}',
+        '{"event":"told","id":"0","value":1.0}',
+        '{"event":"told","id":0,"value":NaN}',
+        '{"event":"told","id":0,"value":1.0,"more":2}',
+        '{"event":"told","id":0,"value":true}',
+        '{"event":"os.system","id":0}',
+        '{"event":"abandoned","id":0}',
+        '{"event":"asked","id":0,"x":"ab","context":null,"info":{}}',
+        '{"event":"asked","id":0,"x":[[1.0],[1.0,2.0]],"context":null,"info":{}}',
+    ],
+)
+def test_text_that_is_no_event(text):
+    with pytest.raises(BrokenStudyError, match="cannot be read"):
+        from_text(text, BOX.like, 1.0)
+
+
+def test_numbers_survive_as_text():
+    plain = {
+        "a": [0.1, -0.0, 5e-324, 1.7976931348623157e308, 2**70],
+        "b": [float("inf"), -float("inf")],
+        "c": {"": None, "ü\u2028": [True, "x"]},
+    }
+    assert repr(from_json(to_json(plain))) == repr(plain)
+    assert repr(from_json(to_json([float("nan")]))) == "[nan]"
+
+
+def test_a_study_in_use_by_somebody_who_does_not_let_go(path, monkeypatch):
+    monkeypatch.setattr(databases, "_PATIENCE", 0.1)
+    study = bx.Study(path, at_random())
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(UnreachableStudyError, match=r"was in use for 0\.1 s"):
+        study.ask()
+    assert study.pending == []
+    other.execute("ROLLBACK")
+    other.close()
+    assert study.ask().id == 0
+
+
+def test_a_network_file_system_is_warned_of(path, monkeypatch):
+    mounts = path.parent / "mounts"
+    mounts.write_text(f"disk / ext4 rw 0 0\nserver:/export {path.parent} nfs4 rw 0 0\n")
+    kind = databases._file_system_of
+    monkeypatch.setattr(databases, "_file_system_of", lambda path, _: kind(path, mounts))
+    with pytest.warns(NetworkFileSystemWarning, match="nfs4.*use PostgreSQL") as caught:
+        bx.Study(path, at_random())
+    assert caught[0].filename == __file__
+    assert kind("/home/lab.db", mounts) == "ext4"
+    assert kind("/home/lab.db", path / "nothing") is None
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("mysql://me:secret@host/lab", "begins with mysql"),
+        ("sqlite://", "got a database in memory"),
+        ("postgresql://me:secret@host:port/lab", "a URL that cannot be read"),
+    ],
+)
+def test_places_that_are_none(place, message):
+    with pytest.raises(StudyError, match=message) as caught:
+        bx.Study(place, at_random())
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("missing", "place", "message"),
+    [
+        ("sqlalchemy", "lab.db", "pip install 'botorch-ext.studies.'"),
+        ("psycopg", "postgresql://host/lab", "pip install 'botorch-ext.postgresql.'"),
+    ],
+)
+def test_what_is_not_installed_is_named(tmp_path, monkeypatch, missing, place, message):
+    for module in ("databases", "journal"):
+        monkeypatch.delitem(sys.modules, f"botorch_ext.studies.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises((ImportError, StudyError), match=message):
+        bx.Study(place if "://" in place else tmp_path / place, at_random())

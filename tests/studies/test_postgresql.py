@@ -1,0 +1,199 @@
+"""Studies on a PostgreSQL server that the tests start: several askers, a server that is restarted,
+and a password that is never shown."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+import torch
+
+import botorch_ext as bx
+from botorch_ext.exceptions import (
+    AnotherStrategyError,
+    BrokenStudyError,
+    StudyError,
+    UnreachableStudyError,
+)
+from tests.studies.kept import at_random, gp_bucb, in_a_fork, lines, wait_for
+from tests.studies.test_many_processes import _ask_and_tell, require_sound
+
+PASSWORD = "correct-horse/battery@staple"
+
+
+def _program(name):
+    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return shutil.which(name) or (str(found[-1]) if found else None)
+
+
+pytestmark = pytest.mark.skipif(
+    _program("postgres") is None or _program("initdb") is None, reason="no PostgreSQL server here"
+)
+
+
+@dataclass
+class Server:
+    """A server on the loopback address."""
+
+    folder: Path
+    port: int
+    process: subprocess.Popen | None = None
+
+    def start(self):
+        arguments = ["-D", self.folder / "data", "-k", self.folder, "-p", self.port]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [_program("postgres"), *map(str, arguments), "-h", "127.0.0.1"],
+                stderr=log,
+                **_as_somebody(),
+            )
+        for _ in range(300):
+            try:
+                psycopg.connect(self.url()).close()
+            except psycopg.OperationalError:  # it is starting up
+                assert self.process.poll() is None, (self.folder / "log").read_text()
+                time.sleep(0.1)
+            else:
+                return
+        raise TimeoutError("the server does not start")
+
+    def stop(self):
+        self.process.send_signal(2)  # fast: whoever is connected is cut off
+        self.process.wait(30)
+
+    def url(self, password=PASSWORD, driver="postgresql"):
+        return sa.URL.create(
+            driver, "lab", password, "127.0.0.1", self.port, "postgres"
+        ).render_as_string(hide_password=False)
+
+
+def _as_somebody():
+    """A server refuses to run as root."""
+    return {"user": "nobody"} if os.getuid() == 0 else {}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        (folder / "password").write_text(PASSWORD)
+        if os.getuid() == 0:
+            for path in (folder, folder / "password"):
+                shutil.chown(path, "nobody")
+        options = ["--auth=scram-sha-256", "--username=lab", f"--pwfile={folder / 'password'}"]
+        subprocess.run(
+            [_program("initdb"), "-D", folder / "data", *options, "--no-sync", "-E", "UTF8"],
+            check=True,
+            capture_output=True,
+            **_as_somebody(),
+        )
+        server = Server(folder, port)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+
+
+def test_a_study_goes_on_bit_for_bit(server):
+    study, alone = bx.Study(server.url(), gp_bucb(), name="one", minimize=True), gp_bucb()
+    for step in range(4):
+        trial, expected = study.ask(), alone.ask()
+        assert torch.equal(trial.x, expected.x)
+        study.tell(trial.id, 0.1 * step)
+        alone.tell(trial.id, -0.1 * step)
+    study.attach([0.5, 2.5], 1 / 3)
+    again = bx.Study(server.url(driver="postgresql+psycopg"), gp_bucb(), name="one")
+    assert again.minimize and lines(again) == lines(study)
+    alone.attach([0.5, 2.5], -1 / 3)
+    asked, expected = again.ask(), alone.ask()
+    assert torch.equal(asked.x, expected.x) and asked.info == expected.info
+    assert study.pending == [5]
+    with pytest.raises(AnotherStrategyError, match="seed is 0 in the study, got 3"):
+        bx.Study(server.url(), gp_bucb(seed=3), name="one")
+
+
+def test_several_processes_ask_and_tell_at_once(server):
+    url, number = server.url(), 6
+
+    def work(seed):
+        _ask_and_tell(url, number, seed)
+
+    children = [in_a_fork(lambda seed=seed: work(seed)) for seed in range(4)]
+    for child in children:
+        wait_for(child)
+    require_sound(bx.Study(url, gp_bucb()), 4 * number, 4 * (number - 1))
+
+
+def test_a_server_that_is_restarted(server):
+    study = bx.Study(server.url(), at_random(), name="restarted")
+    trial = study.ask()
+    for use in (lambda: study.tell(trial.id, 0.5), study.ask):
+        server.stop()
+        try:
+            with pytest.raises(UnreachableStudyError, match="does not answer"):
+                use()
+            with pytest.raises(UnreachableStudyError, match="does not answer"):
+                assert study.pending
+        finally:
+            server.start()
+        before = len(study.events)
+        use()
+        assert len(study.events) == before + 1
+    # Stopped and started between two calls: nobody notices.
+    server.stop()
+    server.start()
+    study.ask()
+    assert study.pending == [1, 2]
+    assert lines(bx.Study(server.url(), at_random(), name="restarted")) == lines(study)
+
+
+def test_two_studies_of_one_server_do_not_wait_for_each_other(server):
+    one = bx.Study(server.url(), at_random(), name="not waiting")
+    two = bx.Study(server.url(), at_random(), name="nor this one")
+    with one._journal.writing():
+        assert two.ask().id == 0
+
+
+def test_changed_events_are_noticed(server):
+    study = bx.Study(server.url(), at_random(), name="changed")
+    for trial in study.ask(3):
+        study.tell(trial.id, 0.5)
+    with study._journal.writing() as connection:
+        change = "UPDATE botorch_ext_events SET at = at + 1 WHERE number = 2 AND study = "
+        connection.exec_driver_sql(change + str(study._journal.id))
+    with pytest.raises(BrokenStudyError, match="event 2 of study 'changed'"):
+        bx.Study(server.url(), at_random(), name="changed")
+
+
+def test_passwords_are_never_stored_or_shown(server):
+    study = bx.Study(server.url(), gp_bucb(), name="secret")
+    study.ask()
+    shown = [repr(study), str(study.report()), *lines(study)]
+    with study._journal.reading() as connection:
+        for table in ("botorch_ext_studies", "botorch_ext_events"):
+            rows = connection.exec_driver_sql(f"SELECT * FROM {table}").all()
+            shown += map(str, rows)
+    assert len(shown) > 4
+    wrong = "another " + PASSWORD
+    for url in (
+        server.url(wrong),
+        server.url().replace("127.0.0.1", "127.0.0.1:x"),
+        server.url().replace("postgresql", "postgresql+psycopg2"),
+        server.url(driver="mysql"),
+    ):
+        with pytest.raises(StudyError) as caught:
+            bx.Study(url, at_random())
+        shown += traceback.format_exception(caught.value)
+    assert not [text for text in shown if "horse" in text or "battery" in text]
