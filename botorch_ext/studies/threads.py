@@ -12,8 +12,8 @@ import torch
 from botorch_ext.domains import FiniteSet
 from botorch_ext.strategies import Strategy
 
-# Entries of the largest matrix of a model: a pass over so many takes some 5 ms, as long as threads may have to
-# wait for one of them that has no core.
+# Entries of the largest matrix of a model: a pass over so many takes some 5 ms, as long as threads
+# may have to wait for one of them that has no core.
 _SMALL = 2**22
 # Points that are screened at once where there is no finite set of them.
 _NUM_SCREENED = 1024
