@@ -48,6 +48,11 @@ def shut_down(executor: Executor, wait: bool) -> None:
         executor.shutdown(wait=wait)
 
 
+def is_lost(executor: Executor) -> bool:
+    """Whether the cluster of an executor of Dask is gone: it may leave its futures undone."""
+    return getattr(getattr(executor, "_client", None), "status", None) == "closed"
+
+
 def unpicklable(objective: Callable[..., Any], error: Exception) -> ObjectiveError:
     """What to raise of an objective that cannot be sent to other processes."""
     return ObjectiveError(

@@ -118,7 +118,7 @@ def run(
         RepeatedFailures: Too many trials failed in a row.
         WaitingForObservations: The strategy waits and no trial is under way.
         BrokenExecutor: The workers of an executor died and ``executor`` is no function that makes a
-            new one.
+            new one, or a cluster of Dask is gone.
 
     Warns:
         TrialFailedWarning: A trial was given up.

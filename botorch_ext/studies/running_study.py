@@ -32,7 +32,13 @@ from botorch_ext.exceptions import (
     WaitingForObservations,
 )
 from botorch_ext.strategies import Strategy, Trial
-from botorch_ext.studies.executors import make_executor, require_picklable, shut_down, unpicklable
+from botorch_ext.studies.executors import (
+    is_lost,
+    make_executor,
+    require_picklable,
+    shut_down,
+    unpicklable,
+)
 from botorch_ext.studies.failures import Failure, Failures, checked_value
 from botorch_ext.studies.streams import Stream
 from botorch_ext.studies.study import Study
@@ -40,6 +46,9 @@ from botorch_ext.studies.threads import in_worker_thread, threads_for
 
 # Of a point, or of a point and its context.
 Objective = Callable[..., float | Tensor]
+
+# Seconds without a result before the executor is looked at.
+_PATIENCE = 10.0
 
 
 @contextmanager
@@ -160,7 +169,11 @@ class RunningStudy:
                     ended = True
                     return
                 self._show(bar)
-                finished, _ = wait(self.under_way, return_when=FIRST_COMPLETED)
+                finished, _ = wait(self.under_way, _PATIENCE, FIRST_COMPLETED)
+                if not finished and is_lost(self.executor):
+                    raise BrokenExecutor(
+                        "the executor lost its cluster; all trials under way are still pending"
+                    )
                 for future in sorted(finished, key=self._order):
                     self._finish(future)
                 self._show(bar)
