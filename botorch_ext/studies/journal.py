@@ -37,6 +37,8 @@ _EVENTS = sa.Table(
     sa.Column("body", sa.Text, nullable=False),
     # Of this event and of all before it.
     sa.Column("digest", sa.String(32), nullable=False),
+    # One page to write and not two: the events lie in the index.
+    sqlite_with_rowid=False,
 )
 # Makers of the tables on PostgreSQL wait for one another.
 _ADVISORY_LOCK = 0x626F746F
@@ -162,10 +164,9 @@ class Journal:
     def writing(self) -> Iterator[Connection]:
         """A transaction under the lock of the study, for `since` and `append`."""
         with self.database.writing() as connection:
-            # SQLite has locked the whole file, and knows no locks of rows.
-            connection.execute(
-                sa.select(_STUDIES.c.id).where(_STUDIES.c.id == self.id).with_for_update()
-            )
+            if not self.database.is_sqlite:  # which has locked the whole file
+                own = sa.select(_STUDIES.c.id).where(_STUDIES.c.id == self.id)
+                connection.execute(own.with_for_update())
             yield connection
 
     def since(self, connection: Connection, position: Position) -> tuple[list[Entry], Position]:

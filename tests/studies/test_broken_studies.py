@@ -6,6 +6,7 @@ import resource
 import sqlite3
 import sys
 import tempfile
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from botorch_ext.exceptions import (
     StudyError,
     UnreachableStudyError,
     UnwritableStudyError,
+    VersionWarning,
 )
 from botorch_ext.studies import databases
 from botorch_ext.studies.records import from_json, from_text, to_json
@@ -53,11 +55,11 @@ def _closed(path, number=200):
 def test_a_full_disk_loses_the_call_that_did_not_fit_and_no_other(path):
     study = bx.Study(path, at_random())
     trials = study.ask(20)
-    # In the WAL file, which has a little room left: the file that grows with each call.
-    size = Path(f"{path}-wal").stat().st_size
+    # There is a little room left in the file that grows with each call; more than the index takes.
+    room = max(Path(f"{path}-wal").stat().st_size, 2**15) + 9_000
 
     def fill():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 9_000, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
         here, told = bx.Study(path, at_random()), 0
         with suppress(UnwritableStudyError):
             for trial in trials:
@@ -172,6 +174,19 @@ def test_a_newer_schema(path):
     connection.close()
     with pytest.raises(NewerStudyError, match=r"has schema 2, and this version .* knows 1"):
         bx.Study(path, at_random())
+
+
+def test_a_study_of_schema_1_is_read(path):
+    connection = sqlite3.connect(path)
+    connection.executescript((Path(__file__).parent / "schema_1.sql").read_text())
+    connection.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VersionWarning)
+        study = bx.Study(path, at_random(3), name="kept")
+    assert study.minimize and study.pending == [1]
+    history = study.strategy.history
+    assert history.values == {0: -0.1, 3: -1 / 3} and history.failed == {2}
+    assert study.ask().id == 4
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,8 @@ def killed_in(place, call, workers):
             if len(calls) == call:
                 time.sleep(0.05)  # so that what the other workers have is told
                 os.kill(os.getpid(), signal.SIGKILL)
+            if len(calls) > call:
+                time.sleep(60)  # under way when it dies
             return f(x)
 
         executor = None if workers == 1 else partial(ThreadPoolExecutor, workers)
