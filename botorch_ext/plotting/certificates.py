@@ -35,7 +35,8 @@ def plot_certificate(
     Raises:
         ValueError: Nothing was asked, or another number of regrets than trials.
     """
-    infos = [trial.info for trial in strategy.history.trials]
+    history = strategy.history
+    infos = [trial.info for trial in history.trials if not history.is_attached(trial.id)]
     if not infos:
         raise ValueError("strategy must have asked something, got no trial")
     ax = axes_or_new(ax)

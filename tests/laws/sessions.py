@@ -36,6 +36,18 @@ def script(num_actions: int, seed: int) -> list[Action]:
     return [(kinds[w], share, e) for w, share, e in zip(which, shares, noise, strict=True)]
 
 
+def busy_script(num_actions: int, seed: int) -> list[Action]:
+    """As `script`, with values that are wrong, evaluations that fail, results that nobody asked for
+    and corrections."""
+    g = torch.Generator().manual_seed(seed)
+    kinds = ("ask", "tell", "slip", "fail", "abandon", "attach", "correct")
+    chances = torch.tensor([0.36, 0.22, 0.10, 0.08, 0.04, 0.08, 0.12])
+    which = torch.multinomial(chances, num_actions, replacement=True, generator=g).tolist()
+    shares = torch.rand(num_actions, generator=g).tolist()
+    noise = (0.1 * torch.randn(num_actions, generator=g)).tolist()
+    return [(kinds[w], share, e) for w, share, e in zip(which, shares, noise, strict=True)]
+
+
 @dataclass
 class Session:
     """A strategy that is played by a script.
@@ -89,15 +101,48 @@ class Session:
 
     def _answer(self, ids: list[int], kind: str, share: float, noise: float) -> None:
         id = ids[int(share * len(ids))]
-        if kind == "abandon":
-            self.strategy.abandon(id)
+        if kind in ("abandon", "fail"):
+            self.strategy.abandon(id, failed=kind == "fail")
+        elif kind == "slip":
+            self.strategy.tell(id, -2.2 + noise / 2)
         else:
-            trial = self.strategy.history.trials[id]
-            self.strategy.tell(id, value_of(trial.x, trial.context) + noise)
+            self.strategy.tell(id, self._value(id) + noise)
+
+    def _value(self, id: int) -> float:
+        trial = self.strategy.history.trials[id]
+        return value_of(trial.x, trial.context)
 
     def play(self) -> None:
         for action in self.actions:
             self.do(action)
+
+
+class BusySession(Session):
+    """A session in which more happens: see `busy_script`."""
+
+    @property
+    def actions(self) -> list[Action]:
+        return busy_script(self.num_actions or self.entry.num_actions, self.seed)
+
+    def do(self, action: Action) -> None:
+        kind, share, noise = action
+        told = list(self.strategy.history.values)
+        if kind == "attach" and self.strategy.refuses_attached is None:
+            self.attach(share, noise)
+        elif kind == "correct" and told:
+            id = told[int(share * len(told))]
+            self.strategy.correct(id, self._value(id) + noise)
+        else:
+            super().do(action)
+
+    def attach(self, share: float, noise: float) -> Trial:
+        """A result at a point that depends on the share."""
+        step = len(self.strategy.history.trials)
+        x = self.entry.place.domain().sample(8, seed=7)[int(share * 8)]
+        context = self.offer(step).get("context")
+        trial = self.strategy.attach(x, value_of(x, context) + noise, context)
+        self.offered.append(step)
+        return trial
 
 
 def question(strategy: Strategy, offer: dict[str, Any]) -> Any:

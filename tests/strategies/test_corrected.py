@@ -224,6 +224,50 @@ def test_models_that_a_wrong_value_refuted_are_tested_again():
         assert test.width_bound == pytest.approx(bounds[u], rel=1e-9)
 
 
+@pytest.mark.parametrize("method", ["insured_ucb", "safe_ucb"])
+def test_levels_that_a_wrong_value_refuted_are_held_again(method):
+    strategy, right = made(method), made(method)
+    for own in (strategy, right):
+        steps(own, 3)
+        own.ask(2)
+    id = right.pending[-1]
+    strategy.tell(id, 400.0)
+    strategy.ask(3)  # chosen by a level that only this value refutes
+    report = strategy.report()
+    assert report["level"] > 0
+    assert report["refuted"]
+    value = value_of(strategy.history.trials[id].x, None)
+    strategy.correct(id, value)
+    right.tell(id, value)
+    right.ask(3)
+    for name in ("level", "misspecification", "refuted"):
+        assert strategy.report()[name] == right.report()[name], name
+    assert strategy.report()["level"] == 0
+    assert torch.allclose(strategy.evaluated_means(), right.evaluated_means(), atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["bpe", "phased_uncertainty_sampling"])
+def test_what_a_wrong_value_eliminated_survives_again(method):
+    strategy, right = made(method), made(method)
+    for own in (strategy, right):
+        first = own.ask(_round_length(own))
+        for trial in first:
+            own.tell(trial.id, value_of(trial.x, None))
+    strategy.correct(0, 500.0)
+    for own in (strategy, right):
+        own.ask()
+    assert len(strategy.rounds[1].survivors) < len(right.rounds[1].survivors)
+    strategy.correct(0, right.history.values[0])
+    assert torch.equal(strategy.rounds[1].survivors, right.rounds[1].survivors)
+    assert strategy.rounds[0].closing.threshold == right.rounds[0].closing.threshold
+
+
+def _round_length(strategy):
+    probe = strategy.clone()
+    probe.ask()
+    return probe.rounds[0].length
+
+
 @both_domains
 def test_what_has_no_value_cannot_be_corrected(domain):
     strategy = make(domain())
