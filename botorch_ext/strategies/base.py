@@ -226,7 +226,8 @@ class Strategy(ABC):
         X = self.domain.require_contains(x, "x")
         if len(X) != 1:
             raise ValueError(f"x must be one point, got {len(X)}")
-        trial = Trial(id, X[0].detach().clone(), context, self._info_of_attached(X))
+        info = self._info_of_attached(X, context)
+        trial = Trial(id, X[0].detach().clone(), context, info)
         self._apply(Attached(trial, one_number(value, "value", f" for trial {id}")))
         return trial.copy()
 
@@ -434,7 +435,7 @@ class Strategy(ABC):
     def _check_attached(self, trial: Trial) -> None:
         """A ValueError unless a trial from elsewhere can be one that was attached."""
         Strategy.check_recorded(self, trial)
-        expected = self._info_of_attached(trial.x.unsqueeze(0))
+        expected = self._info_of_attached(trial.x.unsqueeze(0), trial.context)
         if trial.info != expected:
             raise ValueError(f"info of trial {trial.id} must be {expected}, got {trial.info}")
 
@@ -528,7 +529,8 @@ class Strategy(ABC):
         is_late = history.asked_before(id) >= len(self._initial_points)
         return is_late and not history.is_attached(id)
 
-    def _info_of_attached(self, X: Tensor) -> dict[str, Any]:
+    def _info_of_attached(self, X: Tensor, context: Tensor | None) -> dict[str, Any]:
+        """What is recorded of one point, ``1 x d``, that was not asked for."""
         info: dict[str, Any] = {"attached": True}
         if isinstance(self.domain, FiniteSet):
             info["index"] = int(self.domain.index(X))

@@ -18,12 +18,12 @@ from tests.strategies.sessions import kernel as a_kernel
 
 pytestmark = quietly
 
-REFUSING = ("phased", "bpe", "breadthwise", "regret_balancing", "contextwise")
+REFUSING = ("phased", "bpe", "breadthwise", "regret_balancing")
 # Those that need a finite set: their failures are tried by the laws.
 SETS_ALONE = ("he_gp_ucb, bayesian", "safe_ucb, certificates")
 # Those whose choices at random, or whose budget, go by the number of a step.
 BY_STEP = ("random", "integrated_ei", "insured_ucb", "safe_ucb", "credible_ucb, particles")
-TAKING = [name for name in METHODS if not name.startswith((*REFUSING, "cgp_ucb"))]
+TAKING = [name for name in METHODS if not name.startswith((*REFUSING, "cgp_ucb", "contextwise"))]
 
 
 def made(method, **options):
@@ -104,14 +104,28 @@ def test_what_is_attached_in_between_is_an_observation_and_no_play(method):
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name.startswith(REFUSING)])
 def test_who_cannot_use_it_says_why(method):
-    place = PLACES["line, contexts" if method == "contextwise" else "line"]
-    policy = POLICIES["hallucinate"] if method in ("contextwise", "regret_balancing") else {}
+    place = PLACES["line"]
+    policy = POLICIES["hallucinate"] if method == "regret_balancing" else {}
     strategy = METHODS[method](place, seed=3, **policy)
     x = place.domain().sample(1, seed=0)[0]
-    context = place.contexts().sample(1, seed=0)[0] if place.contexts else None
     with pytest.raises(ValueError, match=r"takes no attached results: .* (alone|learns)"):
-        strategy.attach(x, 0.1, context)
+        strategy.attach(x, 0.1)
     assert strategy.events == ()
+
+
+def test_a_context_says_whose_result_it_is():
+    place = PLACES["set, contexts"]
+    strategy = METHODS["contextwise"](place, seed=3, **POLICIES["hallucinate"])
+    x = place.domain().sample(1, seed=0)[0]
+    values = [[] for _ in strategy.bases]
+    for value, z in enumerate(place.contexts().sample(6, seed=0)):
+        trial = strategy.attach(x, value, z)
+        values[strategy.key(z)].append(float(value))
+        assert trial.info["base"] == strategy.key(z)
+    assert all(values)
+    assert [base.evaluated()[1].tolist() for base in strategy.bases] == values
+    strategy.correct(0, 9.0)
+    assert sorted(strategy.evaluated()[1].tolist()) == [1.0, 2.0, 3.0, 4.0, 5.0, 9.0]
 
 
 def test_the_first_points_are_all_asked():

@@ -50,6 +50,9 @@ class ContextwiseStrategy(MasterStrategy):
         if not callable(key):
             raise ValueError(f"key must be a function of the context, got {key!r}")
         self._key = _Key(key)
+        # The context says which base an attached result belongs to.
+        refusing = (base.refuses_attached for base in bases)
+        self.refuses_attached = next((why for why in refusing if why is not None), None)
 
     @property
     def key(self) -> Callable[[Tensor], int]:
@@ -77,6 +80,9 @@ class ContextwiseStrategy(MasterStrategy):
                 f"base of trial {trial.id} must be {expected}, the one of its context, got "
                 f"{trial.info['base']}"
             )
+
+    def _info_of_attached(self, X: Tensor, context: Tensor | None) -> dict[str, Any]:
+        return super()._info_of_attached(X, context) | {"base": self._position_of(context)}
 
     def _judges(self, context: Tensor | None) -> list[Strategy]:
         return self.bases if context is None else [self.bases[self._position_of(context)]]

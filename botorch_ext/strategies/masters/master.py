@@ -16,7 +16,15 @@ from botorch_ext.domains.contexts import ContextLike, ContextSpace
 from botorch_ext.exceptions import HorizonReached, NoObservationsError, WaitingForObservations
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.events import Abandoned, Asked, Corrected, Event, Told, Trial
+from botorch_ext.strategies.events import (
+    Abandoned,
+    Asked,
+    Attached,
+    Corrected,
+    Event,
+    Told,
+    Trial,
+)
 
 
 class MasterStrategy(Strategy):
@@ -182,7 +190,7 @@ class MasterStrategy(Strategy):
         position, own = self._own_event(event)
         base = self.bases[position]
         base.fold(own)
-        if isinstance(event, Asked):
+        if isinstance(event, Asked | Attached):
             self._ids[position].append(event.trial.id)
         for message, category in base.take_warnings():
             self._note(f"base {position}: {message}", category)
@@ -202,7 +210,12 @@ class MasterStrategy(Strategy):
             case Corrected(id, value):
                 position, own_id = self._place_of(id)
                 return position, Corrected(own_id, value)
-        raise TypeError(f"event must belong to a base, got {event}")
+            case Attached(trial, value):
+                position = trial.info["base"]
+                base, id = self.bases[position], len(self._ids[position])
+                context = None if base.context_space is None else trial.context
+                info = base._info_of_attached(trial.x.unsqueeze(0), context)
+                return position, Attached(Trial(id, trial.x.clone(), context, info), value)
 
     def _take_as_asked(self, is_corrected: bool) -> None:
         super()._take_as_asked(is_corrected)
