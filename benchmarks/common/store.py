@@ -58,11 +58,11 @@ class Store:
             file.write(f"\n{json.dumps(row)}\n")
 
     def rows(self, cases: Iterable[_Case]) -> tuple[dict[_Case, Row], int]:
-        """The rows of these cases, and how many rows of theirs are stale: of other settings."""
+        """The rows of these cases, and how many cases have stale rows alone: of other settings."""
         wanted = {tuple(case.key.items()): case for case in cases}
         names = [name for name, _ in next(iter(wanted), ())]
         found: dict[_Case, Row] = {}
-        num_stale = 0
+        stale: set[_Case] = set()
         for row in self._all():
             case = wanted.get(tuple((name, row[name]) for name in names))
             if case is None:
@@ -70,8 +70,8 @@ class Store:
             if row["digest"] == case.digest:
                 found[case] = row
             else:
-                num_stale += 1
-        return found, num_stale
+                stale.add(case)
+        return found, len(stale - found.keys())
 
     def _all(self) -> Iterable[Row]:
         for path in sorted(self._folder.glob("*.jsonl")):
@@ -80,5 +80,5 @@ class Store:
                     row = json.loads(line or "null")
                 except json.JSONDecodeError:
                     continue  # a part of a line
-                if row is not None:
+                if isinstance(row, dict):
                     yield row

@@ -47,6 +47,7 @@ def main(argv: list[str] | None = None) -> None:
         missing = [case for case in all_cases if case not in found and case.table in tables]
         processes = 1 if options.smoke else options.processes
         failures = run_missing(attempt, missing, found, store, processes, "insured")
+    found, _ = store.rows(all_cases)  # another process may have added some
     rows = [found[case] for case in all_cases if case in found]
     if rows:
         seeds = len({row["seed"] for row in rows})

@@ -9,21 +9,23 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from benchmarks.common.tables import Row
+from benchmarks.delayed_feedback.runs import POISSON
 from benchmarks.insured.claims import cells
+from benchmarks.insured.tables import SEQUENTIAL
 
 _SHOWN = (
-    ("price", "d = 1"),
-    ("generic", "d = 2, eps = 0.1"),
-    ("worst", "lock-out, d = 2"),
-    ("delays", "f1"),
+    ("price", "d = 1", SEQUENTIAL),
+    ("generic", "d = 2, eps = 0.1", SEQUENTIAL),
+    ("worst", "lock-out, d = 2", SEQUENTIAL),
+    ("delays", "f1", POISSON[-1]),
 )
 
 
 def draw(rows: Sequence[Row], folder: Path) -> None:
-    """Mean curves over the seeds: of each table that is there one problem, in its first setting."""
+    """Mean curves over the seeds: of each table that is there one problem in one setting."""
     figure, axes = plt.subplots(1, len(_SHOWN), figsize=(15, 3.6), layout="constrained")
-    for ax, (table, problem) in zip(axes, _SHOWN, strict=True):
-        shown = cells(rows, table=[table], problem=[problem])
+    for ax, (table, problem, setting) in zip(axes, _SHOWN, strict=True):
+        shown = cells(rows, table=[table], problem=[problem], setting=[setting])
         for name, cell in list(shown.items())[:1]:
             for method in dict.fromkeys(row["method"] for row in cell):
                 curves = [row["curve"] for row in cell if row["method"] == method]

@@ -18,6 +18,7 @@ GP_UCB, EC_GP_UCB, INSURED, SAFE = "GP-UCB", "EC-GP-UCB", "insured", "safe"
 CREDIBLE, NUGGET = "credible", "nugget"
 GP_BUCB, BPE_DELAY, ARRIVAL = "GP-BUCB", "BPE-Delay", "BPE-Delay, by arrival"
 USEFUL, ALWAYS, ORACLE = "certified, useful", "certified, always", "certified, worst rule"
+ORACLE_USEFUL = "certified, useful, worst rule"
 THEORY = ", theory"
 # Of the delayed-feedback paper, in place of every width.
 _WIDTH = math.sqrt(6)
@@ -56,6 +57,12 @@ class Method:
     model: Callable[[Task], Any] = lambda task: task.instance.kernel
     revision: int = 1
 
+    @property
+    def settings(self) -> str:
+        """All that it is made of; functions by their names."""
+        options = sorted((key, _named(value)) for key, value in self.options.items())
+        return repr((self.algorithm, options, _named(self.model), self.revision))
+
     def strategy(self, task: Task, seed: int) -> bx.Strategy:
         """A fresh one."""
         instance, model = task.instance, self.model(task)
@@ -70,6 +77,12 @@ class Method:
         chosen = {k: v(task) if callable(v) else v for k, v in self.options.items()}
         make = getattr(bx.algorithms, self.algorithm)
         return make(instance.problem.domain, model, **(told | chosen))
+
+
+def _named(value: Any) -> str:
+    if isinstance(value, partial):
+        return f"{_named(value.func)}({value.keywords})"
+    return value.__qualname__ if callable(value) else repr(value)
 
 
 def _method(algorithm: str, **options: Any) -> Method:
@@ -120,7 +133,13 @@ _SMALL: dict[str, Any] = {
     "width": _theory,
 }
 _NARROW: dict[str, Any] = {"width": partial(_theory, factor=_FACTOR)}
-_certified = partial(_method, "certified_bucb", horizon=_horizon)
+
+
+def _kappa(task: Task) -> float:
+    return 1.0 if task.setting in runs.POISSON else math.sqrt(2)
+
+
+_certified = partial(_method, "certified_bucb", horizon=_horizon, kappa=_kappa)
 _bpe_delay = partial(_method, "bpe_delay", horizon=_horizon)
 # The free rule keeps its practical width where the certificates have the theoretical ones.
 _PRACTICAL, _THEORETICAL = {"width": _WIDTH}, {"width": None, "free_width": _WIDTH}
@@ -145,6 +164,7 @@ METHODS = {
     USEFUL: _certified(**_PRACTICAL),
     ALWAYS: _certified(buy="always", **_PRACTICAL),
     ORACLE: _certified(buy="always", free=_worst, **_PRACTICAL),
+    ORACLE_USEFUL: _certified(free=_worst, **_PRACTICAL),
     f"{GP_BUCB}{THEORY}": _method("gp_bucb"),
     f"{BPE_DELAY}{THEORY}": _bpe_delay(delay=_allowance),
     f"{ARRIVAL}{THEORY}": _bpe_delay(closing="arrival"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from benchmarks.common.repeated_runs import column, standard_error
 from benchmarks.common.tables import Row, markdown_table
-from benchmarks.insured.claims import CLAIMS, KNOWN_FAILURES, Claim, cells, ratio
+from benchmarks.insured.claims import CLAIMS, KNOWN_FAILURES, Claim, cells, pairs, ratio
 from benchmarks.insured.tables import TABLES
 
 _TITLES = {
@@ -62,8 +62,7 @@ def _line(name: str, rows: Sequence[Row], methods: Sequence[str]) -> Row:
         text = (
             "" if not values else f"{statistics.fmean(values):.3g} ± {standard_error(values):.2g}"
         )
-        paired = len(values) == len(column(rows, "regret", method=methods[0]))
-        if method != methods[0] and values and paired:
+        if method != methods[0] and pairs(rows, method, methods[0]):
             found, error = ratio(rows, method, methods[0])
             text += f" ({found:.2f} ± {error:.2f})"
         line[method] = text

@@ -48,10 +48,11 @@ class Case:
 
     @property
     def digest(self) -> str:
-        """Of everything that decides its outcome and has a number here."""
+        """Of what decides its outcome here: the method, its options and the setting. What the
+        library and the problems decide has the revision of the method."""
         method = METHODS.get(self.method)
-        revision = 1 if method is None else method.revision
-        decides = (*self.key.values(), revision)
+        made_of = "" if method is None else method.settings
+        decides = (*self.key.values(), made_of, repr(SETTINGS[self.setting]))
         return hashlib.blake2b(repr(decides).encode(), digest_size=6).hexdigest()
 
 

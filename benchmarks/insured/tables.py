@@ -79,7 +79,7 @@ NOISY = tuple(f"noisy lock-out, gap {gap:g}" for gap in (0.5, 1.0, 2.0))
 SMOOTH = tuple(f"d = {d}" for d in DIMS)
 SCALES = (m.CREDIBLE, f"{m.SAFE}, models")
 _THEORY = tuple(f"{name}{m.THEORY}" for name in LATE_METHODS)
-_LOST = (m.USEFUL, m.ORACLE, f"{m.USEFUL}{m.THEORY}", f"{m.ORACLE}{m.THEORY}")
+_LOST = (m.USEFUL, m.ORACLE_USEFUL, m.ORACLE, f"{m.USEFUL}{m.THEORY}", f"{m.ORACLE}{m.THEORY}")
 _LAST = POISSON[2:]
 
 TABLES: dict[str, tuple[Cell, ...]] = {

@@ -181,6 +181,9 @@ def bpe_delay(
     model = make_model(domain, kernel, noise_variance, mean)
     published = _fixed_design(domain, kernel, rounds)
     width = published_width("bpe_delay", published, width, rkhs_bound, noise_std, delta)
+    if closing not in ("allowance", "arrival"):
+        allowed = '"allowance" or "arrival"'
+        raise ValueError(f"bpe_delay(): closing must be {allowed}, got {closing!r}")
     if unknown != (closing == "arrival"):
         needed = "must not be given with" if unknown is False else "must be given unless"
         raise ValueError(f'bpe_delay(): delay {needed} closing="arrival", got {delay!r}')

@@ -110,7 +110,7 @@ def certified_bucb_bound(
     planned_again = share if delay >= lengths[0] else 0.0
     total = worst * (lengths[0] + 1 + (1 + planned_again) * (delay + 1))
     for r in range(2, len(lengths) + 1):
-        bought = math.ceil(share * rounds.design_length(r - 1))
+        bought = max(math.ceil(round(share * rounds.design_length(r - 1), 9)), 1)
         certified = 4 * kappa * width * math.sqrt(at_end.variance_sum / bought)
         steps = lengths[r - 1] + (2 + planned_again) * (delay + 1)
         total += steps * min(worst, certified)
@@ -118,25 +118,30 @@ def certified_bucb_bound(
 
 
 def information_gain_bound(gram: Tensor, horizon: int, noise_variance: float) -> float:
-    """min_D D/2 ln(1 + T / (lambda D)) + T r_D / (2 lambda) >= gamma_T, on N points, for any T.
+    """min_D D/2 ln(1 + T k / (lambda D)) + T r_D / (2 lambda) >= gamma_T, on N points, for any T,
+    where k is the largest k(x, x).
 
     r_D is the largest variance that is left after D pivots of a Cholesky factorisation without
-    noise: K is a matrix of rank D and trace at most T, plus a positive semidefinite rest whose
+    noise: K is a matrix of rank D and trace at most T k, plus a positive semidefinite rest whose
     diagonal is at most r_D, and ln det(I + .) is subadditive. It grows with ln T, where the greedy
     value takes T steps. Source: Vakili et al. 2021, theorem 3, on finitely many points.
 
     Args:
-        gram: ``N x N``, k at the points, with k(x, x) <= 1.
+        gram: ``N x N``, k at the points.
         horizon: T.
         noise_variance: lambda.
 
     Raises:
-        ValueError: A horizon below 1, or a noise variance that is not positive.
+        ValueError: A horizon below 1, a noise variance that is not positive, or no symmetric
+            matrix.
     """
     horizon = whole_number(horizon, "horizon", least=1)
     possible = 0 < noise_variance < math.inf
     require(possible, "noise_variance", noise_variance, "positive and finite")
     K = gram.detach().cpu().numpy().astype(float)
+    if K.ndim != 2 or K.shape[0] != K.shape[1] or not np.allclose(K, K.T):
+        raise ValueError(f"gram must be a symmetric matrix, got shape {K.shape}")
+    largest = K.diagonal().max()
     left = K.diagonal().copy()
     factor = np.zeros((0, len(K)))
     best = horizon * left.max() / (2 * noise_variance)
@@ -148,6 +153,6 @@ def information_gain_bound(gram: Tensor, horizon: int, noise_variance: float) ->
         factor = np.vstack([factor, row])
         left = np.maximum(left - row**2, 0)
         rest = horizon * left.max() / noise_variance
-        spectral = rank * math.log1p(horizon / (noise_variance * rank))
+        spectral = rank * math.log1p(largest * horizon / (noise_variance * rank))
         best = min(best, 0.5 * (spectral + rest))
     return float(best)

@@ -61,7 +61,7 @@ def plot_certificate(
         ax.scatter(
             steps[lost], values[lost], s=8, linewidths=0, color=PALETTE[0], label="regret", zorder=3
         )
-    known = [np.nan if info.get("certificate") is None else info["certificate"] for info in infos]
+    known = [info.get("certificate") or np.nan for info in infos]  # zero has no logarithm
     ax.step(steps, known, where="mid", color="black", linewidth=2, label="certified regret")
     ax.set_yscale("log")
     ax.set_xlim(0.5, len(steps) + 0.5)

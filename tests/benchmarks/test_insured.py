@@ -1,13 +1,17 @@
 """The harness of the benchmark of insured methods: its runs, and what its claims go by."""
 
+from types import SimpleNamespace
+
 import pytest
+import torch
 
 import botorch_ext as bx
 from benchmarks.insured import methods as m
 from benchmarks.insured.__main__ import main
 from benchmarks.insured.claims import CLAIMS, KNOWN_FAILURES, Claim, ratio
-from benchmarks.insured.methods import METHODS
+from benchmarks.insured.methods import METHODS, Method
 from benchmarks.insured.problems import PROBLEMS
+from benchmarks.insured.report import report
 from benchmarks.insured.runs import Case, cases, play
 from benchmarks.insured.tables import (
     FIRST_SEED,
@@ -16,6 +20,7 @@ from benchmarks.insured.tables import (
     SETTINGS,
     SMOOTH,
     TABLES,
+    Setting,
 )
 
 
@@ -84,7 +89,7 @@ def test_the_better_of_two_is_what_counts() -> None:
     regrets = {m.INSURED: [12.0] * 2, m.GP_UCB: [20.0] * 2, m.EC_GP_UCB: [9.0] * 2}
     row = claim.row(_rows("generic", regrets))
     assert not row["holds"]
-    assert row["measured"].startswith("at most 1.33")
+    assert row["measured"].startswith("up to 1.33")
     assert claim.row(_rows("generic", regrets | {m.EC_GP_UCB: [10.0] * 2}))["holds"]
 
 
@@ -119,16 +124,45 @@ def test_a_known_failure_is_reproduced_by_one_run() -> None:
     assert not claim.row(_rows("worst", regrets, problem="random linear"))["holds"]
 
 
-def test_a_run_gives_every_method_the_same_offers_and_delays() -> None:
-    told = [
-        play(Case("price", "d = 1", setting, method, 12, 7))
-        for setting in ("changing", "four workers")
-        for method in (m.GP_UCB, m.INSURED, m.GP_UCB)
-    ]
-    assert told[0]["regret"] == told[2]["regret"]
-    assert told[3]["regret"] == told[5]["regret"]
-    assert len({row["digest"] for row in told}) == 4
-    assert all(len(row["curve"]) == 12 for row in told)
+def test_every_method_is_given_the_same_offers_and_delays(monkeypatch) -> None:
+    given = []
+
+    def simulate(strategy, problem, horizon, *, actions, delay, seed, **_):
+        given.append(([] if actions is None else [own.tolist() for own in actions], delay, seed))
+        return SimpleNamespace(regret=torch.zeros(horizon))
+
+    monkeypatch.setattr(bx, "simulate", simulate)
+    for setting in ("changing", "Poisson(10)"):
+        for method in (m.GP_UCB, m.INSURED):
+            play(Case("price", "d = 1", setting, method, 12, 7))
+        assert repr(given[-1]) == repr(given[-2])
+    assert len(given[0][0]) == 12
+
+
+def test_a_run_is_stale_when_its_method_or_its_setting_changes(monkeypatch) -> None:
+    case = Case("price", "d = 1", "sequential", m.INSURED, 12, 7)
+    before = case.digest
+    monkeypatch.setitem(SETTINGS, "sequential", Setting(7))
+    changed = case.digest
+    assert changed != before
+    monkeypatch.setitem(METHODS, m.INSURED, Method("insured_ucb", {"width": 2.0}))
+    assert case.digest not in (before, changed)
+
+
+@pytest.mark.parametrize("has_gaps", [False, True])
+def test_the_report_of_all_runs_can_be_written(has_gaps: bool) -> None:
+    scores = {"regret": 1.0, "late": 0.1, "best": 1, "lost": None, "curve": [1.0], "wall": 1.0}
+    found = [case.key | scores for case in cases(list(TABLES))]
+    text = report(found[:: 3 if has_gaps else 1], 0)
+    assert "up to 1.00" in text
+    if not has_gaps:
+        assert "no runs" not in text
+
+
+def test_pairs_are_of_the_same_seed() -> None:
+    rows = _rows("price", {m.INSURED: [2.0, 4.0, 6.0], m.GP_UCB: [1.0, 2.0, 3.0]})
+    some = [row for row in rows if row["method"] == m.INSURED or row["seed"] > 0]
+    assert ratio(some[::-1], m.INSURED, m.GP_UCB) == (pytest.approx(2.0), pytest.approx(0.0))
 
 
 def test_it_runs_what_is_missing_and_reports(tmp_path) -> None:

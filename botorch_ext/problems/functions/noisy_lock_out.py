@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 from botorch_ext.problems.functions.linear_arms import LinearArms
 
 _NOISE_STD = 0.1
 _SHORTER = 0.9
+# From here on f*(1) is not positive.
+_LARGEST = 19
 
 
 class NoisyLockOut(LinearArms):
@@ -15,12 +15,12 @@ class NoisyLockOut(LinearArms):
 
     A linear model gives the shorter arm 0.9 times the mean and 0.9 times the standard deviation
     of the longer one, so that an upper bound which is positive is always larger at the longer arm:
-    GP-UCB never plays the better arm once, whatever its width. A few evaluations of the better arm
-    cannot tell the gap from the noise, so that a test which looks at it once may give up too early.
-    Ours.
+    GP-UCB never plays the better arm once, whatever its width that holds, as f*(1) = 1 - eps is
+    positive. A few evaluations of the better arm cannot tell the gap from the noise, so that a test
+    which looks at it once may give up too early. Ours.
 
     Args:
-        gap: f*(0.9) - f*(1) in standard deviations of the noise, which is 0.1; positive.
+        gap: f*(0.9) - f*(1) in standard deviations of the noise, which is 0.1; less than 19.
 
     Attributes:
         kernel: k(x, y) = x y.
@@ -32,12 +32,12 @@ class NoisyLockOut(LinearArms):
         horizon: 300 evaluations.
 
     Raises:
-        ValueError: A gap that is not positive and finite.
+        ValueError: A gap out of its range.
     """
 
     def __init__(self, gap: float = 1.0) -> None:
-        if not 0.0 < gap < math.inf:
-            raise ValueError(f"gap must be positive and finite, got {gap}")
+        if not 0.0 < gap < _LARGEST:
+            raise ValueError(f"gap must be positive and less than {_LARGEST}, got {gap}")
         self.gap: float = gap
         epsilon = (gap * _NOISE_STD + 1 - _SHORTER) / 2
         super().__init__(

@@ -17,6 +17,7 @@ from botorch_ext.regions.region import Region
 from botorch_ext.strategies.events import Trial
 from botorch_ext.strategies.fixed_design.arenas import Choice
 from botorch_ext.strategies.fixed_design.certified_arenas import certified_arena_of
+from botorch_ext.strategies.fixed_design.progress import is_reached
 from botorch_ext.strategies.fixed_design.records import check_opening
 from botorch_ext.strategies.fixed_design.round import Round
 
@@ -61,6 +62,8 @@ class Arrivals(Immutable):
     def __init__(self, domain: Domain, model: KernelGP, kappa: float) -> None:
         self.domain, self.model, self.kappa = domain, model, kappa
         self.arena = certified_arena_of(domain)
+        # It has the prior mean, which may be nothing that can be copied.
+        self._last: tuple[Tensor, Tensor, Any] | None = None
 
     def promise(self, survivors: Tensor | Region, points: Tensor, seed: int) -> float:
         """The largest standard deviation among survivors given ``m x d`` points."""
@@ -79,12 +82,13 @@ class Arrivals(Immutable):
         if arrived == list(range(asked)):
             return True  # whatever rounding says
         most, model = self.kappa * (round.promise or 0.0), self._given(round.points[arrived])
+        like = self.domain.like
         missing = sorted(set(range(asked)) - set(arrived))
         # Survivors, and the least known of them: mostly they decide.
-        if float(model.mean_and_std(round.points[missing])[1].max()) > most:
+        if not is_reached(float(model.mean_and_std(round.points[missing])[1].max()), most, like):
             return False
-        belief = self.arena.belief(model)
-        return self.arena.largest_std(round.survivors, belief, seed) <= most
+        largest = self.arena.largest_std(round.survivors, self.arena.belief(model), seed)
+        return is_reached(largest, most, like)
 
     def more(self, round: Round, left: int, seed: int) -> More:
         """The next max-variance points of a round that waits, with so many trials left."""
@@ -103,10 +107,16 @@ class Arrivals(Immutable):
         return More(choice, self.arena.points(choice), vars(choice).copy())
 
     def posterior(self, X: Tensor, Y: Tensor) -> Any:
-        """Of all told data."""
-        posterior = self.arena.posterior(self.model)
-        if len(X):
-            posterior.add(X, Y)
+        """Of all told data, grown from the last one where that had the first of them."""
+        posterior, known = self.arena.posterior(self.model), 0
+        if self._last is not None:
+            before, values, last = self._last
+            n = len(values)
+            if X[:n].equal(before) and Y[:n].equal(values):
+                posterior, known = last.fork(), n
+        if len(X) > known:
+            posterior.add(X[known:], Y[known:])
+        self._last = X, Y, posterior
         return posterior
 
     def highest_mean(

@@ -45,6 +45,10 @@ class CertifiedElimination(Strategy):
     that time; None while nothing is known. ``closing``, ``cut`` and ``plan`` are there where they
     were decided before the step.
 
+    On a box, where each cut keeps all data, none is made while a block is put off. A replay takes
+    from the record that a round closed and that a block was put off. ``free`` must be a function of
+    what it is given: its answers are recorded, its state is not.
+
     A trial of a block that is abandoned never arrives: where the others do not suffice, as many
     points as the block had are bought once the wait has lasted for the length of the round.
     The round that the horizon cuts has no block.
@@ -112,6 +116,7 @@ class CertifiedElimination(Strategy):
         if free != "gp_bucb" and not callable(free):
             raise ValueError(f'free must be "gp_bucb" or a function, got {free!r}')
         if rkhs_bound is not None:
+            rkhs_bound = one_number(rkhs_bound, "rkhs_bound")
             check_rkhs_bound(rkhs_bound)
         require_prior(model, domain)
         if model.mean is not None:
@@ -206,7 +211,9 @@ class CertifiedElimination(Strategy):
         told, like = self._told.fork(), self.domain.like  # pyright: ignore
         pending = [self.history.trials[id].x for id in self.history.unanswered]
         points = torch.stack(pending) if pending else like.new_zeros(0, like.shape[-1])
-        answer = self.free(told, self._arena.region(survivors), points, seed)
+        with torch.enable_grad():  # a rule may climb
+            answer = self.free(told, self._arena.region(survivors), points, seed)
+        answer = answer.detach() if isinstance(answer, Tensor) else answer
         place = None
         try:
             x = self.domain.require_contains(answer)
@@ -300,13 +307,16 @@ class CertifiedElimination(Strategy):
         before, now = self._progress, move.progress
         if now.round > before.round:
             self._arrived = self.model.fork()
+        last = self.certificates[-1] if self.certificates else {}
         for name in ("closing", "cut"):
             record = move.info.get(name)
-            # On a box nobody is dropped while a block is put off.
-            if record is not None and record["certificate"] >= now.certificate:
-                entry = {key: record[key] for key in ("certificate", "volume", "volume_error")}
+            if record is None or (record.get("put_off") and not self._arena.cuts_while_putting_off):
+                continue
+            entry = {key: record[key] for key in ("certificate", "volume", "volume_error")}
+            if any(last.get(key) != entry[key] for key in ("certificate", "volume")):
                 round = before.round if name == "closing" else now.round
                 self.certificates.append({"trial": id, "round": round, "by": name, **entry})
+                last = entry
         self._progress = now.asked(id)
 
     def evaluated_means(self) -> Tensor:

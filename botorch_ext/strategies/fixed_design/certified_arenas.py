@@ -84,6 +84,10 @@ class CertifiedSet(FiniteArena):
 
     cuts_while_putting_off = True
 
+    def __init__(self, domain: FiniteSet) -> None:
+        super().__init__(domain)
+        self.domain = domain
+
     def posterior(self, prior: KernelGP) -> FinitePosterior:
         return FinitePosterior.from_model(prior, self.candidates)
 
@@ -116,9 +120,9 @@ class CertifiedSet(FiniteArena):
     ) -> Cut:
         upper, lower = self._bounds(survivors, bounds)
         threshold, certificate = record["threshold"], record["certificate"]
-        require_near(threshold, float(lower.max()), "threshold")
+        require_near(threshold, lower.max(), "threshold", lower)
         cut = self._cut(survivors, upper, lower, threshold, record["argmax"])
-        require_near(certificate, min(cut.certificate, most), "certificate")
+        require_near(certificate, min(cut.certificate, most), "certificate", lower)
         return Cut.recorded(record, cut.survivors)
 
     def _cut(
@@ -157,8 +161,8 @@ class CertifiedSet(FiniteArena):
         return FiniteSet(self.candidates[survivors])
 
     def place(self, survivors: Tensor, x: Tensor) -> dict[str, int] | None:
-        row = int(self.region(survivors).index(x))
-        return None if row < 0 else {"index": int(survivors[row])}
+        row = self.domain.index(x)
+        return {"index": int(row)} if bool((survivors == row).any()) else None
 
     def _bounds(self, survivors: Tensor, bounds: Bounds) -> tuple[Tensor, Tensor]:
         mean, std = bounds.belief(survivors)
@@ -213,7 +217,7 @@ class CertifiedBox(BoxArena):
         survivors.require_contains(x, "argmax in the record")
         mean, std = bounds.belief.mean_and_std(x)
         value = bounds.clipped(mean - bounds.width * std - bounds.offset)
-        require_near(record["threshold"], float(value), "threshold")
+        require_near(record["threshold"], value, "threshold", x)
         inside = X[survivors.meets(X)]
         left = self._restricted(survivors, bounds, record["threshold"], x, inside)
         return Cut.recorded(record, left)

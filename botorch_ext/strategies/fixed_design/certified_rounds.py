@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.immutable import Immutable
 from botorch_ext.models.kernel_gp import KernelGP
@@ -16,7 +15,13 @@ from botorch_ext.strategies.adaptive.predictions import ToldOnly
 from botorch_ext.strategies.fixed_design.arenas import Choice, evaluated_at
 from botorch_ext.strategies.fixed_design.certified_arenas import certified_arena_of
 from botorch_ext.strategies.fixed_design.cuts import Bounds, Cut
-from botorch_ext.strategies.fixed_design.progress import Progress, Schedule, plain_certificate
+from botorch_ext.strategies.fixed_design.progress import (
+    Progress,
+    Schedule,
+    checked_promise,
+    is_reached,
+    plain_certificate,
+)
 from botorch_ext.strategies.fixed_design.records import check_cut, check_opening
 from botorch_ext.widths import Width
 from botorch_ext.widths.base import ConfidenceModel
@@ -124,7 +129,7 @@ class CertifiedRounds(Immutable):
             return "closing" in recorded
         belief, seed = self.arena.belief(seen.arrived), self.population_seed(now, seen)
         largest = self.arena.largest_std(now.survivors, belief, seed)
-        return largest <= self.kappa * now.promise
+        return is_reached(largest, self.kappa * now.promise, self.domain.like)
 
     def _close(
         self, now: Progress, seen: Seen, recorded: dict[str, Any] | None, made: dict[str, Any]
@@ -221,7 +226,7 @@ class CertifiedRounds(Immutable):
             record: Any = recorded.get("plan")
             check_opening(record, f"plan of trial {seen.step}", self.domain, count, count, None)
             choice = Choice(**{name: record[name] for name in Choice.__annotations__})
-            promise = one_number(record["promise"], "promise")
+            promise = checked_promise(record["promise"], "promise")
         made["plan"] = vars(choice) | {"promise": promise}
         now = now.planning(choice, self.arena.points(choice), promise)
         if recorded is not None and seen.is_corrected:

@@ -28,6 +28,7 @@ from botorch_ext.strategies.fixed_design.horizon import (
     require_prior,
     waiting,
 )
+from botorch_ext.strategies.fixed_design.progress import checked_promise
 from botorch_ext.strategies.fixed_design.records import check_opening
 from botorch_ext.strategies.fixed_design.round import Closing, Round
 from botorch_ext.widths import Width, as_width
@@ -138,8 +139,6 @@ class PhasedElimination(Strategy):
         self._delays: dict[int, int] = {}
         self._opening: _Opening | None = None
         self._more: More | None = None
-        # Of all told data, once the last round plays its mean.
-        self._told: Any = None
         first = self._length_of(1)
         if first > horizon:
             message = (
@@ -264,9 +263,7 @@ class PhasedElimination(Strategy):
         self, round: Round, step: int, info: dict[str, Any]
     ) -> tuple[Tensor, dict[str, Any]]:
         arrivals: Any = self._arrivals
-        told = self._told
-        if told is None:
-            told = arrivals.posterior(*self.evaluated())
+        told = arrivals.posterior(*self.evaluated())
         seeds = self._seed_of(step), self._seed_of(round.first)
         x, place = arrivals.highest_mean(round.survivors, told, self._incumbents, seeds)
         return x, info | {"round": round.number} | place
@@ -287,7 +284,7 @@ class PhasedElimination(Strategy):
         choice = Choice(**{name: record[name] for name in Choice.__annotations__})
         round = self._make_round(step, survivors, choice)
         if self._arrivals is not None and round.length:
-            round.promise = one_number(record.get("promise"), "promise")
+            round.promise = checked_promise(record.get("promise"), "promise")
         return _Opening(closing, round, record)
 
     def _make_round(self, first: int, survivors: Tensor | Region, choice: Choice) -> Round:
@@ -355,13 +352,8 @@ class PhasedElimination(Strategy):
                 self._opening = self._more = None
                 if self.rounds[-1].plays_mean:
                     self.rounds[-1].add(trial.x)
-                    if self._told is None:
-                        self._told = self._arrivals.posterior(*self.evaluated())  # pyright: ignore
-            case Told(id, value):
+            case Told(id):
                 self._delays[id] = len(self.history.trials) - id - 1
-                if self._told is not None:
-                    x = self.history.trials[id].x
-                    self._told.add(x.unsqueeze(0), x.new_tensor([value]))
 
     def _opening_of(self, trial: Trial) -> _Opening | None:
         """What a trial opens: decided just now, or recorded; None within a round."""

@@ -9,10 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import one_number
 from botorch_ext.regions.region import Region
 from botorch_ext.rounds import SquareRoot
 from botorch_ext.strategies.fixed_design.arenas import Choice
 from botorch_ext.strategies.fixed_design.cuts import Cut
+from botorch_ext.widths.base import require
 
 # Of a round: free steps, then either a block of planned points and a wait for their observations,
 # or a rest where the block would not have been useful.
@@ -37,7 +39,8 @@ class Schedule:
 
     def num_bought(self, r: int) -> int:
         """n_r."""
-        return math.ceil(round(self.share * self.length(r), 9))  # .1 times 30 is more than 3
+        # .07 times 100 is more than 7.
+        return max(math.ceil(round(self.share * self.length(r), 9)), 1)
 
     @property
     def num_rounds(self) -> int:
@@ -107,6 +110,19 @@ class Progress:
         bought = (*self.bought, id)
         phase = "wait" if len(bought) == len(self.plan) else "block"
         return replace(after, bought=bought, phase=phase)
+
+
+def is_reached(largest: float, promise: float, like: Tensor) -> bool:
+    """Whether a standard deviation is what was promised, or less, but for rounding."""
+    rounding = 1e-9 if like.dtype is torch.float64 else 1e-4
+    return largest <= promise * (1 + rounding)
+
+
+def checked_promise(value: Any, name: str) -> float:
+    """A recorded promise, or a ValueError."""
+    promise = one_number(value, name)
+    require(0 <= promise < math.inf, name, promise, "finite and at least 0")
+    return promise
 
 
 def plain_certificate(certificate: float) -> float | None:

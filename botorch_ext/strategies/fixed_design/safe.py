@@ -25,7 +25,13 @@ from botorch_ext.strategies.events import Event, Told, Trial
 from botorch_ext.strategies.fixed_design.arenas import Choice as Plan
 from botorch_ext.strategies.fixed_design.arenas import FiniteArena, evaluated_at
 from botorch_ext.strategies.fixed_design.horizon import require_left
-from botorch_ext.strategies.fixed_design.progress import Progress, Schedule, plain_certificate
+from botorch_ext.strategies.fixed_design.progress import (
+    Progress,
+    Schedule,
+    checked_promise,
+    is_reached,
+    plain_certificate,
+)
 from botorch_ext.strategies.fixed_design.records import check_opening
 from botorch_ext.widths import FixedDesign, Width
 
@@ -210,7 +216,8 @@ class SafeStrategy(InsuredStrategy):
         if self._block.num_observations == len(now.bought):
             return True
         # Of what was left when the block was planned: what arrives must not choose what closes it.
-        return float(self._block.std[0, cast(Tensor, now.survivors)].max()) <= now.promise
+        largest = float(self._block.std[0, cast(Tensor, now.survivors)].max())
+        return is_reached(largest, now.promise, self.domain.like)
 
     def _planned(
         self,
@@ -240,7 +247,7 @@ class SafeStrategy(InsuredStrategy):
             check_opening(recorded.get("plan"), name, self.domain, count, count, None)
             record = recorded["plan"]
             plan = Plan(**{key: record[key] for key in Plan.__annotations__})
-            promise = one_number(record["promise"], f"promise in the {name}")
+            promise = checked_promise(record["promise"], f"promise in the {name}")
         notes["plan"] = vars(plan) | {"promise": promise}
         after = now.planning(plan, self._arena.points(plan), promise)
         if again:

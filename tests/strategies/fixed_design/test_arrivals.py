@@ -1,6 +1,7 @@
 """Rounds that close by arrival, against their description in plain loops and dense algebra."""
 
 import math
+import threading
 from collections import Counter
 from functools import cache
 
@@ -361,4 +362,23 @@ def test_the_mean_of_the_last_round_is_exact():
     ids = list(strategy.history.values)
     y = torch.tensor([strategy.history.values[id] for id in ids], dtype=torch.float64)
     mean, _ = dense_posterior(kernel(), points(strategy, ids), y, problem.domain.points, LAMBDA)
-    torch.testing.assert_close(strategy._told.mean, mean, **tolerance(torch.float64))
+    told = strategy._arrivals.posterior(*strategy.evaluated())
+    torch.testing.assert_close(told.mean, mean, **tolerance(torch.float64))
+
+
+def test_a_prior_mean_that_can_not_be_copied_is_never_copied():
+    class Locked:
+        def __init__(self):
+            self.lock = threading.Lock()
+
+        def __call__(self, X):
+            return 0.1 * X[..., 0]
+
+    strategy = by_arrival(finite(), width=1.0, mean=Locked())
+    again = by_arrival(finite(), width=1.0, mean=Locked())
+    for step in range(HORIZON):
+        trial = strategy.ask()
+        strategy.tell(trial.id, math.sin(step))
+        strategy.clone()
+    again.replay(strategy.events)
+    assert again.report() == strategy.report()

@@ -8,8 +8,9 @@ from functools import cache
 
 import pytest
 import torch
+from gpytorch.kernels import RBFKernel
 
-from botorch_ext import Region, algorithms, delays, simulate
+from botorch_ext import FiniteSet, Region, algorithms, delays, simulate
 from botorch_ext.exceptions import HorizonReached
 from botorch_ext.strategies import Asked, Trial
 from tests.helpers import tolerance
@@ -387,3 +388,42 @@ def test_on_a_box_free_steps_and_blocks_are_maxima():
         counts[phase] += 1
         assert score[0] >= score.max() - short * (score.max() - score.min()) - 1e-9
     assert min(counts.values()) >= 3
+
+
+def test_a_free_rule_may_climb_by_gradients():
+    domain = FiniteSet(torch.linspace(0, 1, 12, dtype=torch.float64).unsqueeze(-1))
+
+    def rule(model, region, pending, seed):
+        x = torch.tensor([[0.4]], dtype=torch.float64, requires_grad=True)
+        (-(x - 0.9).square()).sum().backward()
+        aim = (x + 0.5 * x.grad).detach()
+        return region.points[(region.points - aim).abs().argmin()].requires_grad_()
+
+    options = {"noise_variance": 0.01, "horizon": 12, "width": 1.0, "free": rule}
+    strategy = algorithms.certified_bucb(domain, RBFKernel().double(), **options)
+    for _ in range(12):
+        trial = strategy.ask()
+        assert not trial.x.requires_grad
+        strategy.tell(trial.id, float(trial.x))
+    assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize("promise", [math.nan, -1.0, math.inf])
+def test_a_promise_that_can_not_be_is_refused(promise):
+    domain = FiniteSet(torch.linspace(0, 1, 12, dtype=torch.float64).unsqueeze(-1))
+    options = {"noise_variance": 0.01, "horizon": 30, "width": 1.0, "buy": "always"}
+    first, again = (
+        algorithms.certified_bucb(domain, RBFKernel().double(), **options) for _ in range(2)
+    )
+    for _ in range(30):
+        trial = first.ask()
+        first.tell(trial.id, float(trial.x))
+    planned = [
+        event for event in first.events if isinstance(event, Asked) and "plan" in event.trial.info
+    ]
+    assert planned
+    events = list(first.events)
+    planned[0].trial.info["plan"]["promise"] = promise
+    events[planned[0].trial.id * 2] = planned[0]
+    with pytest.raises(ValueError, match="promise"):
+        again.replay(events)
