@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 from benchmarks.common.tables import Row
 from benchmarks.delayed_feedback.runs import POISSON
 from benchmarks.insured.claims import cells
+from benchmarks.insured.methods import THEORY
 from benchmarks.insured.tables import SEQUENTIAL
 
 _SHOWN = (
@@ -22,12 +23,14 @@ _SHOWN = (
 
 
 def draw(rows: Sequence[Row], folder: Path) -> None:
-    """Mean curves over the seeds: of each table that is there one problem in one setting."""
+    """Mean curves over the seeds: of each table that is there one problem in one setting, with
+    practical widths."""
     figure, axes = plt.subplots(1, len(_SHOWN), figsize=(15, 3.6), layout="constrained")
     for ax, (table, problem, setting) in zip(axes, _SHOWN, strict=True):
         shown = cells(rows, table=[table], problem=[problem], setting=[setting])
         for name, cell in list(shown.items())[:1]:
-            for method in dict.fromkeys(row["method"] for row in cell):
+            played = dict.fromkeys(row["method"] for row in cell)
+            for method in (method for method in played if not method.endswith(THEORY)):
                 curves = [row["curve"] for row in cell if row["method"] == method]
                 means = [statistics.fmean(values) for values in zip(*curves, strict=True)]
                 horizon = cell[0]["horizon"]

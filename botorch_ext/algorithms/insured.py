@@ -12,8 +12,8 @@ from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.checks import PriorMean
-from botorch_ext.strategies.adaptive.insurance import Terms
 from botorch_ext.strategies.adaptive.insured import InsuredStrategy
+from botorch_ext.strategies.adaptive.ledger import Terms
 from botorch_ext.strategies.fixed_design.safe import SafeStrategy
 from botorch_ext.widths import Width
 

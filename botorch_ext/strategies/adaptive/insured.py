@@ -19,8 +19,9 @@ from botorch_ext.search.proposals import proposals
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
-from botorch_ext.strategies.adaptive.insurance import Choice, Insurance, Ledger, Sight, Terms
+from botorch_ext.strategies.adaptive.insurance import Insurance, Sight
 from botorch_ext.strategies.adaptive.judges import Credible
+from botorch_ext.strategies.adaptive.ledger import Choice, Ledger, Terms
 from botorch_ext.strategies.adaptive.running_bounds import RunningBounds
 from botorch_ext.strategies.adaptive.told_bounds import Look, ToldBounds, moments
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial

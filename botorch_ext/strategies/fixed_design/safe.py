@@ -17,9 +17,9 @@ from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions
-from botorch_ext.strategies.adaptive.insurance import Choice, Terms
 from botorch_ext.strategies.adaptive.insured import InsuredStrategy
 from botorch_ext.strategies.adaptive.judges import Credible
+from botorch_ext.strategies.adaptive.ledger import Choice, Terms
 from botorch_ext.strategies.adaptive.told_bounds import Look
 from botorch_ext.strategies.events import Event, Told, Trial
 from botorch_ext.strategies.fixed_design.arenas import Choice as Plan

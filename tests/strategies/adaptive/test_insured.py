@@ -11,7 +11,8 @@ from gpytorch.kernels import LinearKernel, RBFKernel
 from botorch_ext import Box, CandidateModels, FiniteSet, algorithms, problems
 from botorch_ext.exceptions import HorizonReached
 from botorch_ext.strategies import Asked, Trial
-from botorch_ext.strategies.adaptive.insurance import Insurance, Ledger, Sight, Suspect, Terms
+from botorch_ext.strategies.adaptive.insurance import Insurance, Sight
+from botorch_ext.strategies.adaptive.ledger import Ledger, Suspect, Terms
 from tests.oracles.insured import Insured, Model
 
 B, SIGMA, DELTA = 1.0, 0.05, 0.1
