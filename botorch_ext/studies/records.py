@@ -99,7 +99,8 @@ def to_json(plain: Any) -> str:
 
 def from_json(text: str) -> Any:
     """What `to_json` was given."""
-    return json.loads(text, object_hook=_unmarked, parse_constant=_refused)
+    marks = _unmarked if _NOT_FINITE in text else None  # a hook takes as long as all the rest
+    return json.loads(text, object_hook=marks, parse_constant=_refused)
 
 
 def _marked(plain: Any) -> Any:
