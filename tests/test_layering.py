@@ -48,11 +48,24 @@ ROOMS = (
     "studies",
     "analysis",
     "plotting",
+    "reports",
+    "command_line",
     PACKAGE,
+    "__main__",
 )
 
 OPTIONAL = {
-    *("ax", "dask", "distributed", "matplotlib", "optuna", "pandas", "psycopg", "sqlalchemy"),
+    *(
+        "ax",
+        "dask",
+        "distributed",
+        "jinja2",
+        "matplotlib",
+        "optuna",
+        "pandas",
+        "psycopg",
+        "sqlalchemy",
+    ),
     "triton",
 }
 

@@ -13,11 +13,17 @@ from threading import RLock
 from typing import Any
 from warnings import warn
 
-from sqlalchemy import create_engine
-from sqlalchemy.engine import URL, Connection, Engine, make_url
-from sqlalchemy.event import listen
-from sqlalchemy.exc import ArgumentError, DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+try:
+    from sqlalchemy import create_engine
+    from sqlalchemy.engine import URL, Connection, Engine, make_url
+    from sqlalchemy.event import listen
+    from sqlalchemy.exc import ArgumentError, DBAPIError
+    from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+except ModuleNotFoundError as error:
+    if error.name != "sqlalchemy":
+        raise
+    needs = "a study needs SQLAlchemy: pip install 'botorch-ext[studies]'"
+    raise ImportError(needs) from error
 
 from botorch_ext.exceptions import (
     BrokenStudyError,
@@ -45,35 +51,50 @@ class Database:
 
     Args:
         place: A path, or a URL.
-        create: Whether a file that is not there may be made.
+        read_only: Whether it is only looked at: then nothing is made and nothing is locked.
 
     Raises:
-        StudyError: Another place, a driver that is not installed, or a file that is not there.
+        StudyError: Another place, a driver that is not installed, or a file that is only looked at
+            and not there.
 
     Warns:
         NetworkFileSystemWarning: The file lies on one.
     """
 
-    def __init__(self, place: str | os.PathLike[str], create: bool = True) -> None:
-        self.url = _url_of(place)
+    def __init__(self, place: str | os.PathLike[str], read_only: bool = False) -> None:
+        self.url = url = _url_of(place)
         self.lock = RLock()
+        self._read_only = read_only
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         #: How messages call it: without a password.
         self.name = self.url.database or ""
         options: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "hide_parameters": True}
         if self.is_sqlite:
             self.name = str(Path(self.name).absolute())
-            if not create and not Path(self.name).exists():
-                raise NoStudyError(f"{self.name} must be the file of a study, got no file")
             _warn_of_network_file_systems(self.name)
             options["connect_args"] = {"timeout": _PATIENCE, "isolation_level": None}
+            if read_only:
+                url = url.set(**_only_read(Path(self.name)))
         else:
             self.name = f"{self.url.host}:{self.url.port or 5432}/{self.name}"
             options["pool_pre_ping"] = True
-        self.engine: Engine = create_engine(self.url, **options)
-        listen(self.engine, "connect", _prepare_file if self.is_sqlite else _prepare)
+        self.engine: Engine = create_engine(url, **options)
+        prepare = _prepare_file if self.is_sqlite else _prepare
+        listen(self.engine, "connect", _prepare_to_read if read_only else prepare)
         _opened.add(self)
         weakref.finalize(self, self.engine.dispose)
+
+    @property
+    def stamp(self) -> tuple[int, ...]:
+        """What changes when a file does that is read as if nobody wrote to it; else always the
+        same."""
+        if self.engine.url.query.get("immutable") is None:
+            return ()
+        try:
+            status = os.stat(self.name)
+        except OSError:
+            return (-1,)
+        return status.st_ino, status.st_size, status.st_mtime_ns, _log_of(self.name).exists()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -108,6 +129,8 @@ class Database:
             return NoStudyError(f"{self.name} must be the file of a study, got another file")
         if code.startswith("SQLITE_CORRUPT"):
             return BrokenStudyError(f"{self.name} was truncated or changed: {cause}")
+        if self._read_only and code.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")):
+            return UnreachableStudyError(f"{self.name} cannot be read: {cause}")
         if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
             return UnwritableStudyError(f"{self.name} cannot be written, is the disk full? {cause}")
         if code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
@@ -147,6 +170,30 @@ def _prepare_file(connection: Any, _: Any) -> None:
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA trusted_schema = OFF")
     cursor.close()
+
+
+def _only_read(path: Path) -> dict[str, Any]:
+    """Where a file is found to be looked at."""
+    if not path.is_file():
+        raise NoStudyError(f"{path} must be the file of a study, got no file")
+    query = {"mode": "ro", "uri": "true"}
+    if not _log_of(path).exists():
+        # Nobody has it open. SQLite would make a log, which would be that of the user who looks and
+        # could lock out the one whose study it is.
+        query["immutable"] = "1"
+    return {"database": path.as_uri(), "query": query}
+
+
+def _log_of(path: str | Path) -> Path:
+    return Path(f"{path}-wal")
+
+
+def _prepare_to_read(connection: Any, _: Any) -> None:
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+    else:
+        connection.read_only = True
 
 
 def _prepare(connection: Any, _: Any) -> None:

@@ -20,7 +20,7 @@ from torch.nn import Module
 from botorch_ext.exceptions import AnotherStrategyError, VersionWarning
 from botorch_ext.models import CandidateModels, KernelGP
 from botorch_ext.strategies import Strategy
-from botorch_ext.studies.records import from_json, to_json
+from botorch_ext.studies.plain_records import from_json, to_json
 
 _LIBRARIES = ("botorch-ext", "torch", "botorch", "gpytorch")
 # Of tensors with more numbers only shape and digest are kept.

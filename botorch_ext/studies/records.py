@@ -1,14 +1,9 @@
-"""Records: events of a study as JSON whose numbers come back bit for bit."""
+"""Records: events of a study with tensors, to and from lines of JSON."""
 
 from __future__ import annotations
 
-import json
-import math
-from typing import Any
-
 from torch import Tensor
 
-from botorch_ext.exceptions import BrokenStudyError
 from botorch_ext.strategies.events import (
     Abandoned,
     Asked,
@@ -18,8 +13,7 @@ from botorch_ext.strategies.events import (
     Told,
     Trial,
 )
-
-_NOT_FINITE = "not finite"
+from botorch_ext.studies.plain_records import Kind, PlainRecord
 
 
 def as_text(event: Event, sign: float) -> str:
@@ -31,16 +25,16 @@ def as_text(event: Event, sign: float) -> str:
     """
     match event:
         case Asked(trial):
-            record = {"event": "asked"} | _of_trial(trial)
+            record = _of_trial("asked", trial)
         case Attached(trial, value):
-            record = {"event": "attached"} | _of_trial(trial) | {"value": sign * value}
+            record = _of_trial("attached", trial, sign * value)
         case Told(id, value):
-            record = {"event": "told", "id": id, "value": sign * value}
+            record = PlainRecord("told", id, value=sign * value)
         case Corrected(id, value):
-            record = {"event": "corrected", "id": id, "value": sign * value}
+            record = PlainRecord("corrected", id, value=sign * value)
         case Abandoned(id, failed):
-            record = {"event": "abandoned", "id": id, "failed": failed}
-    return to_json(record)
+            record = PlainRecord("abandoned", id, failed=failed)
+    return record.line()
 
 
 def from_text(text: str, like: Tensor, sign: float) -> Event:
@@ -54,80 +48,25 @@ def from_text(text: str, like: Tensor, sign: float) -> Event:
     Raises:
         BrokenStudyError: Anything else.
     """
-    try:
-        record = from_json(text)
-        kind = record.pop("event")
-        id = _whole(record.pop("id"))
-        match kind:
-            case "asked":
-                event: Event = Asked(_trial(id, record, like))
-            case "attached":
-                event = Attached(_trial(id, record, like), _value(record, sign))
-            case "told":
-                event = Told(id, _value(record, sign))
-            case "corrected":
-                event = Corrected(id, _value(record, sign))
-            case "abandoned":
-                event = Abandoned(id, record.pop("failed") is True)
-            case _:
-                raise ValueError(f"unknown kind {kind!r}")
-        if record:
-            raise ValueError(f"unknown entries {sorted(record)}")
-    except (ValueError, TypeError, KeyError, AttributeError, RuntimeError) as error:
-        raise BrokenStudyError(f"an event of the study cannot be read: {error!r}") from error
-    return event
+    record = PlainRecord.read(text)
+    match record.kind:
+        case "asked":
+            return Asked(_trial(record, like))
+        case "attached":
+            return Attached(_trial(record, like), sign * record.value)
+        case "told":
+            return Told(record.id, sign * record.value)
+        case "corrected":
+            return Corrected(record.id, sign * record.value)
+        case "abandoned":
+            return Abandoned(record.id, record.failed)
 
 
-def _of_trial(trial: Trial) -> dict[str, Any]:
+def _of_trial(kind: Kind, trial: Trial, value: float = 0.0) -> PlainRecord:
     context = None if trial.context is None else trial.context.tolist()
-    return {"id": trial.id, "x": trial.x.tolist(), "context": context, "info": trial.info}
+    return PlainRecord(kind, trial.id, trial.x.tolist(), context, trial.info, value)
 
 
-def _trial(id: int, record: dict[str, Any], like: Tensor) -> Trial:
-    context = record.pop("context")
-    context = None if context is None else like.new_tensor(context)
-    return Trial(id, like.new_tensor(record.pop("x")), context, record.pop("info"))
-
-
-def to_json(plain: Any) -> str:
-    """JSON of plain values, those that are not finite included."""
-    try:
-        return json.dumps(plain, allow_nan=False, separators=(",", ":"))
-    except ValueError:
-        return json.dumps(_marked(plain), allow_nan=False, separators=(",", ":"))
-
-
-def from_json(text: str) -> Any:
-    """What `to_json` was given."""
-    return json.loads(text, object_hook=_unmarked, parse_constant=_refused)
-
-
-def _marked(plain: Any) -> Any:
-    if isinstance(plain, float) and not math.isfinite(plain):
-        return {_NOT_FINITE: repr(plain)}
-    if isinstance(plain, dict):
-        return {key: _marked(value) for key, value in plain.items()}
-    if isinstance(plain, list | tuple):
-        return [_marked(value) for value in plain]
-    return plain
-
-
-def _unmarked(record: dict[str, Any]) -> Any:
-    return float(record[_NOT_FINITE]) if list(record) == [_NOT_FINITE] else record
-
-
-def _refused(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int:
-        raise ValueError(f"{value!r} is no whole number")
-    return value
-
-
-def _value(record: dict[str, Any], sign: float) -> float:
-    value = record.pop("value")
-    if type(value) not in (int, float):
-        raise ValueError(f"{value!r} is no number")
-    return sign * value
+def _trial(record: PlainRecord, like: Tensor) -> Trial:
+    context = None if record.context is None else like.new_tensor(record.context)
+    return Trial(record.id, like.new_tensor(record.x), context, record.info)

@@ -214,14 +214,9 @@ def _opened(
     place: str | os.PathLike[str], name: str, minimize: bool | None, description: dict[str, Any]
 ) -> Journal:
     """The journal of a study that has this description, begun where there is none."""
-    try:
-        from botorch_ext.studies.databases import Database
-        from botorch_ext.studies.journal import Journal
-    except ModuleNotFoundError as error:
-        if error.name != "sqlalchemy":
-            raise
-        needs = "Study needs SQLAlchemy: pip install 'botorch-ext[studies]'"
-        raise ImportError(needs) from error
+    from botorch_ext.studies.databases import Database
+    from botorch_ext.studies.journal import Journal
+
     database = Database(place)
     journal = Journal.open(database, name)
     if journal is None:

@@ -24,7 +24,8 @@ from botorch_ext.exceptions import (
     VersionWarning,
 )
 from botorch_ext.studies import databases
-from botorch_ext.studies.records import from_json, from_text, to_json
+from botorch_ext.studies.plain_records import from_json, to_json
+from botorch_ext.studies.records import from_text
 from tests.studies.kept import BOX, answer_of_a_fork, at_random, in_a_fork, lines, wait_for
 
 NOBODY = 65534

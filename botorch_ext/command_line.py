@@ -1,0 +1,123 @@
+"""The command line: a look at a study that lasts.
+
+It reads events alone: no strategy is made, nothing is computed, and nothing is written but what
+``-o`` names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from botorch_ext.exceptions import StudyError
+from botorch_ext.reports.overview import read_overview, read_overviews
+
+_FAILED = 2
+_PLACE = "a file, or a URL such as postgresql+psycopg://user@host/database"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command.
+
+    Args:
+        arguments: Those after the name of the program; None: those of this process.
+
+    Returns:
+        The exit status: 0, or 2 where something is wrong, which is said on one line.
+    """
+    given = _parser().parse_args(arguments)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            text = given.text(given)
+        for warning in caught:
+            _say(str(warning.message))
+        _write(text, given.output, given.place)
+    except BrokenPipeError:  # whoever reads has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (StudyError, ImportError, OSError) as error:
+        _say(str(error))
+        return _FAILED
+    return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        super().error(_without_passwords(message))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="botorch-ext", description="Looks at a study that lasts.")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="command")
+    status = _command(commands, "status", _status, "what runs, what is pending, the best so far")
+    status.set_defaults(output=None)
+    trials = _command(commands, "trials", _trials, "all trials, one on a line")
+    trials.add_argument("--csv", action="store_true", help="comma-separated values, all digits")
+    trials.add_argument("-o", "--output", metavar="FILE", help="where to write instead")
+    report = _command(commands, "report", _report, "one page with pictures, for a browser")
+    report.add_argument("-o", "--output", metavar="FILE", required=True, help="the page")
+    return parser
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    text: Callable[[argparse.Namespace], str],
+    does: str,
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=does, description=f"Shows {does}.")
+    parser.add_argument("place", help=f"where the study is: {_PLACE}")
+    parser.add_argument("--name", help="which study, where there are several")
+    parser.set_defaults(text=text)
+    return parser
+
+
+def _status(given: argparse.Namespace) -> str:
+    from botorch_ext.reports.status import as_text
+
+    now = time.time()
+    return "\n".join(as_text(one, now) for one in read_overviews(given.place, given.name))
+
+
+def _trials(given: argparse.Namespace) -> str:
+    from botorch_ext.reports.tables import as_csv, as_text
+
+    overview = read_overview(given.place, given.name)
+    return as_csv(overview) if given.csv else as_text(overview)
+
+
+def _report(given: argparse.Namespace) -> str:
+    from botorch_ext.reports.page import page
+
+    return page(read_overview(given.place, given.name), time.time())
+
+
+def _write(text: str, output: str | None, place: str) -> None:
+    """Writes to a file, which is never that of the study, or to where output goes."""
+    if output is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    for suffix in ("", "-wal", "-shm"):
+        studied = Path(f"{place.removeprefix('sqlite:///')}{suffix}")
+        if studied.exists() and Path(output).exists() and studied.samefile(output):
+            raise StudyError(f"output must be another file than that of the study, got {output}")
+    with open(output, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+
+
+def _say(message: str) -> None:
+    line = " ".join(_without_passwords(message).split())
+    sys.stderr.write(f"botorch-ext: {line}\n")
+
+
+def _without_passwords(message: str) -> str:
+    """A message without what stands before the last @ of a URL."""
+    return re.sub(r"://.*@", "://***@", message, flags=re.DOTALL)

@@ -1,0 +1,138 @@
+"""Plain records: events of a study as JSON whose numbers come back bit for bit."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from botorch_ext.exceptions import BrokenStudyError
+
+Kind = Literal["asked", "attached", "told", "corrected", "abandoned"]
+
+_NOT_FINITE = "not finite"
+# What a kind has besides its id.
+_ENTRIES: dict[Kind, tuple[str, ...]] = {
+    "asked": ("x", "context", "info"),
+    "attached": ("x", "context", "info", "value"),
+    "told": ("value",),
+    "corrected": ("value",),
+    "abandoned": ("failed",),
+}
+
+
+@dataclass(frozen=True)
+class PlainRecord:
+    """An event without tensors; values in the sign of the user.
+
+    Args:
+        kind: What happened.
+        id: Of the trial.
+        x: Its ``d`` coordinates, where it is a new one.
+        context: Its ``d_z`` coordinates, or None.
+        info: What was known when it was asked.
+        value: Where there is one.
+        failed: Whether the evaluation of an abandoned trial failed.
+    """
+
+    kind: Kind
+    id: int
+    x: list[float] = field(default_factory=list)
+    context: list[float] | None = None
+    info: dict[str, Any] = field(default_factory=dict)
+    value: float = math.nan
+    failed: bool = False
+
+    @classmethod
+    def read(cls, text: str) -> PlainRecord:
+        """The record of a line.
+
+        Args:
+            text: What `line` wrote.
+
+        Raises:
+            BrokenStudyError: Anything else.
+        """
+        try:
+            return cls._read(from_json(text))
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+            raise BrokenStudyError(f"an event of the study cannot be read: {error!r}") from error
+
+    @classmethod
+    def _read(cls, entries: dict[str, Any]) -> PlainRecord:
+        kind, id = entries.pop("event"), entries.pop("id")
+        if kind not in _ENTRIES:
+            raise ValueError(f"unknown kind {kind!r}")
+        if type(id) is not int:
+            raise ValueError(f"{id!r} is no whole number")
+        known = {name: _CHECKED[name](entries.pop(name)) for name in _ENTRIES[kind]}
+        if entries:
+            raise ValueError(f"unknown entries {sorted(entries)}")
+        return cls(cast(Kind, kind), id, **known)
+
+    def line(self) -> str:
+        """One line of JSON."""
+        own = {name: getattr(self, name) for name in _ENTRIES[self.kind]}
+        return to_json({"event": self.kind, "id": self.id} | own)
+
+
+def to_json(plain: Any) -> str:
+    """JSON of plain values, those that are not finite included."""
+    try:
+        return json.dumps(plain, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        return json.dumps(_marked(plain), allow_nan=False, separators=(",", ":"))
+
+
+def from_json(text: str) -> Any:
+    """What `to_json` was given."""
+    try:
+        return json.loads(text, object_hook=_unmarked, parse_constant=_refused)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _marked(plain: Any) -> Any:
+    if isinstance(plain, float) and not math.isfinite(plain):
+        return {_NOT_FINITE: repr(plain)}
+    if isinstance(plain, dict):
+        return {key: _marked(value) for key, value in plain.items()}
+    if isinstance(plain, list | tuple):
+        return [_marked(value) for value in plain]
+    return plain
+
+
+def _unmarked(record: dict[str, Any]) -> Any:
+    return float(record[_NOT_FINITE]) if list(record) == [_NOT_FINITE] else record
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (int, float):
+        raise ValueError(f"{value!r} is no number")
+    return float(value)
+
+
+def _numbers(values: Any) -> list[float]:
+    if not isinstance(values, list):
+        raise ValueError(f"{values!r} is no list of numbers")
+    return [_number(value) for value in values]
+
+
+def _entries(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{value!r} has no entries")
+    return value
+
+
+_CHECKED = {
+    "x": _numbers,
+    "context": lambda given: None if given is None else _numbers(given),
+    "info": _entries,
+    "value": _number,
+    "failed": lambda given: given is True,
+}
