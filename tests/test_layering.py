@@ -20,6 +20,7 @@ ROOMS = (
     "exceptions",
     "checks",
     "immutable",
+    "palette",
     "chunks",
     "distances",
     "repeats",

@@ -48,6 +48,7 @@ class TrialStory:
         context: Its ``d_z`` coordinates; none where there are no contexts.
         info: What was known when it was asked.
         asked_at: When it was asked; None where it was attached.
+        num_asked_before: How many trials had been asked before it.
         state: What it is now.
         value: Its observation, if there is one.
         ended_at: When it was told or given up, if it was.
@@ -61,6 +62,7 @@ class TrialStory:
     context: list[float]
     info: dict[str, Any]
     asked_at: float | None
+    num_asked_before: int
     state: State = "pending"
     value: float | None = None
     ended_at: float | None = None
@@ -218,7 +220,7 @@ def _stories(entries: Sequence[Entry], journal: Journal) -> tuple[list[TrialStor
     for number, entry in enumerate(entries):
         record = PlainRecord.read(entry.body)
         try:
-            _follow(stories, record, entry.at)
+            _follow(stories, record, entry.at, num_asked)
         except (ValueError, IndexError) as error:
             raise BrokenStudyError(
                 f"event {number} of study {journal.name!r} in {journal.database.name} does not fit "
@@ -234,7 +236,7 @@ def _stories(entries: Sequence[Entry], journal: Journal) -> tuple[list[TrialStor
     return stories, last
 
 
-def _follow(stories: list[TrialStory], record: PlainRecord, at: float) -> None:
+def _follow(stories: list[TrialStory], record: PlainRecord, at: float, num_asked: int) -> None:
     """Adds an event to the stories; a ValueError or an IndexError where it cannot follow."""
     if type(at) is not float or not 0.0 <= at <= _LATEST:
         raise ValueError(f"it has no time, got {at!r}")
@@ -244,7 +246,8 @@ def _follow(stories: list[TrialStory], record: PlainRecord, at: float) -> None:
         if record.id != len(stories):
             raise ValueError(f"id must be {len(stories)}, got {record.id}")
         asked_at = at if record.kind == "asked" else None
-        story = TrialStory(record.id, record.x, record.context or [], record.info, asked_at)
+        context = record.context or []
+        story = TrialStory(record.id, record.x, context, record.info, asked_at, num_asked)
         sizes = [(len(one.x), len(one.context)) for one in (*stories[:1], story)]
         if sizes[0] != sizes[-1]:
             raise ValueError(f"trial {record.id} has other columns than those before")

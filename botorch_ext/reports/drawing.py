@@ -1,0 +1,139 @@
+"""Drawing: pictures of matplotlib as SVG that takes the colours and the font of its page."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Marks in a picture from which on they are drawn as an image.
+MOST_MARKS = 1000
+_WIDTH = 8.0  # inches of 72 points
+# Stand for the colours that the page gives to text and to lines of a grid.
+_INK, _GRID = "#010203", "#040506"
+_LOOK = {
+    "axes.edgecolor": _GRID,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.labelcolor": _INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "date.converter": "concise",
+    "figure.dpi": 72,
+    "figure.facecolor": "none",
+    "font.size": 10,
+    "grid.color": _GRID,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "savefig.dpi": 200,
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",
+    "text.color": _INK,
+    # A dollar sign in a name is one.
+    "text.parse_math": False,
+    "timezone": "UTC",
+    "xtick.color": _GRID,
+    "xtick.labelcolor": _INK,
+    "ytick.color": _GRID,
+    "ytick.labelcolor": _INK,
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture and what there is to say of it.
+
+    Args:
+        title: Above it.
+        words: What it shows, in plain sentences; also for those who cannot see it.
+        svg: The drawing.
+    """
+
+    title: str
+    words: str
+    svg: str
+
+
+def drawn(
+    title: str,
+    words: str,
+    draw: Callable[..., None],
+    height: float,
+    *,
+    panels: int = 1,
+    in_a_row: int = 1,
+) -> Picture:
+    """A picture.
+
+    Args:
+        title: As in `Picture`.
+        words: As in `Picture`.
+        draw: Is given the axes of each panel.
+        height: Of a row, in inches.
+        panels: How many there are.
+        in_a_row: Of them.
+
+    Raises:
+        ImportError: Matplotlib is not installed.
+    """
+    with _looking(title) as figure:
+        rows = -(-panels // in_a_row)
+        figure.set_size_inches(_WIDTH, height * rows)
+        axes = [figure.add_subplot(rows, min(in_a_row, panels), i + 1) for i in range(panels)]
+        draw(*axes)
+        buffer = StringIO()
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(buffer, format="svg", metadata=nothing)
+    return Picture(title, words, _on_a_page(buffer.getvalue(), title))
+
+
+def colored(
+    ax: Axes, across: Sequence[float], up: Sequence[float], marker: str, color: Any, **look: Any
+) -> None:
+    """Marks, where there are any; many of them as an image."""
+    if len(across):
+        many = len(across) > MOST_MARKS
+        size = 3.0 if many else 5.0
+        shown = {"markersize": size, "alpha": 0.6 if many else 0.9, "rasterized": many} | look
+        ax.plot(across, up, marker, color=color, markeredgewidth=shown.pop("edge", 0), **shown)
+
+
+def legend_above(ax: Axes) -> None:
+    """The legend over the axes: inside it would hide marks."""
+    where: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
+    shown = ax.legend(ncols=5, handletextpad=0.4, columnspacing=1.4, **where)
+    for handle in shown.legend_handles:
+        if handle is not None:
+            handle.set_alpha(1.0)
+            handle.set_rasterized(False)
+
+
+@contextmanager
+def _looking(title: str) -> Iterator[Figure]:
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_LOOK | {"svg.hashsalt": title}), warnings.catch_warnings():
+        # The font is that of the page, which may have more.
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
+        yield Figure(layout="constrained")
+
+
+def _on_a_page(svg: str, title: str) -> str:
+    """The drawing without what only a file needs."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' xmlns(:xlink)?="[^"]*"| version="1.1"', "", svg, count=3)
+    # They are the same in each picture, and nothing refers to them.
+    svg = re.sub(r'<g id="[A-Za-z]+[A-Za-z.]*_\d+">', "<g>", svg)
+    svg = svg.replace("xlink:href", "href")
+    return svg.replace(_INK, "currentColor").replace(_GRID, "var(--line)")

@@ -1,0 +1,172 @@
+"""Parts: models, levels and rounds of a study, and which trials were asked for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from botorch_ext.reports.overview import Overview, TrialStory
+from botorch_ext.reports.words import printable
+
+# Members that are shown.
+_MOST = 40
+_KINDS = {
+    "model": (
+        "Which model each trial was asked for",
+        "A dot is a trial, in the row of the model whose prediction it was chosen by. Which models "
+        "the values refute is no event: study.report() says it.",
+    ),
+    "base": (
+        "Which strategy each trial was asked by",
+        "A dot is a trial, in the row of the strategy that was trusted with it.",
+    ),
+    "level": (
+        "Which level each trial was asked at",
+        "A dot is a trial, in the row of the level that the study was at.",
+    ),
+    "round": (
+        "Which round each trial belongs to",
+        "A dot is a trial, in the row of its round.",
+    ),
+    "kind": (
+        "What each trial was asked for",
+        "A dot is a trial, in the row of what it was meant to do.",
+    ),
+    "phase": (
+        "In which phase each trial was asked",
+        "A dot is a trial, in the row of the phase the study was in.",
+    ),
+}
+_IN_STAGES = ("round", "level")
+
+
+@dataclass(frozen=True)
+class Member:
+    """A model, a level, a round or the like.
+
+    Args:
+        name: What it is called.
+        ids: Of its trials, ascending.
+    """
+
+    name: str
+    ids: list[int]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A round or a level, which comes after the one before.
+
+    Args:
+        name: What it is called.
+        stories: Of its trials.
+        num_late: How many values came when the next stage had begun.
+        share: Of the domain, that was left when it began; None where that is not recorded.
+    """
+
+    name: str
+    stories: list[TrialStory]
+    num_late: int
+    share: float | None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One way to sort the trials.
+
+    Args:
+        title: Of its picture.
+        words: What the picture shows.
+        members: With their trials.
+        stages: The members as stages, where they are some.
+    """
+
+    title: str
+    words: str
+    members: list[Member]
+    stages: list[Stage]
+
+
+def parts(overview: Overview) -> list[Part]:
+    """All ways to sort the trials that the events record, and that tell trials apart."""
+    return [part for key in _KINDS for part in _parts_by(key, overview)]
+
+
+def _parts_by(key: str, overview: Overview) -> Iterator[Part]:
+    stories: dict[int | str, list[TrialStory]] = {}
+    for story in overview.stories:
+        member = story.info.get(key)
+        if isinstance(member, int | str):
+            stories.setdefault(member, []).append(story)
+    names = _model_names(overview.description) if key == "model" else []
+    if not stories or max(len(stories), len(names)) < 2:
+        return
+    members = sorted({*stories, *range(len(names))}, key=lambda one: (isinstance(one, str), one))
+    title, words = _KINDS[key]
+    if given_up := _given_up(overview) if key == "level" else []:
+        words += " " + " ".join(given_up)
+    if len(members) > _MOST:
+        words += f" The first {_MOST} of {len(members)} rows are shown."
+    shown = [
+        Member(_name_of(key, member, names), [story.id for story in stories.get(member, [])])
+        for member in members[:_MOST]
+    ]
+    yield Part(title, words, shown, _stages(key, stories) if key in _IN_STAGES else [])
+
+
+def _name_of(key: str, member: int | str, names: list[str]) -> str:
+    if isinstance(member, str):
+        return _short(member)
+    return _short(names[member]) if 0 <= member < len(names) else f"{key} {member}"
+
+
+def _short(name: str) -> str:
+    return printable(name if len(name) <= 40 else f"{name[:39]}…")
+
+
+def _stages(key: str, stories: dict[int | str, list[TrialStory]]) -> list[Stage]:
+    stages = []
+    members = sorted(stories, key=lambda member: stories[member][0].id)
+    begins: list[float] = [stories[member][0].num_asked_before for member in members[1:]]
+    for member, next_begins in zip(members, [*begins, float("inf")], strict=True):
+        own = stories[member]
+        late = [story for story in own if story.state == "told"]
+        num_late = sum(story.num_asked_by_then > next_begins for story in late)
+        stages.append(Stage(_name_of(key, member, []), own, num_late, _share(own[0].info)))
+    return stages
+
+
+def _share(info: dict[str, Any]) -> float | None:
+    """The share of the domain that was left, as the first trial of a round records it."""
+    for key in ("opening", "plan"):
+        record = info.get(key)
+        volume = record.get("volume") if isinstance(record, dict) else None
+        if isinstance(volume, int | float):
+            return float(volume)
+    return None
+
+
+def _given_up(overview: Overview) -> list[str]:
+    """Levels that the data refuted, and when."""
+    words = []
+    for story in overview.stories:
+        refuted = story.info.get("refuted")
+        records = refuted if isinstance(refuted, list) else []
+        levels = [record.get("level") for record in records if isinstance(record, dict)]
+        words += [
+            f"Level {level} was refuted before trial {story.id}."
+            for level in levels
+            if isinstance(level, int)
+        ]
+    return words
+
+
+def _model_names(plain: Any, depth: int = 0) -> list[str]:
+    """Of the candidate models in a description; none where there is no choice of models."""
+    if not isinstance(plain, dict) or depth > 8:
+        return []
+    names = plain.get("names")
+    if isinstance(names, list) and "models" in plain:
+        return [str(name) for name in names]
+    return next((found for part in plain.values() if (found := _model_names(part, depth + 1))), [])
