@@ -171,10 +171,10 @@ class Study:
 
     @property
     def strategy(self) -> Strategy:
-        """The strategy, up to date with the file, in its own sign: the negative where the study
-        minimises. To be read, not to be asked or told: that would not be kept."""
+        """A copy of the strategy, up to date with the file, in its own sign: the negative where the
+        study minimises. To be read, not to be asked or told: that would not be kept."""
         with self._kept.up_to_date() as strategy:
-            return strategy
+            return strategy.clone()
 
     @property
     def pending(self) -> list[int]:
