@@ -40,6 +40,11 @@ class TrialFailedWarning(BotorchExtWarning):
     """An objective kept failing and its trial was abandoned."""
 
 
+class UntoldValueWarning(BotorchExtWarning):
+    """A run computed a value and could not tell it, as others had answered its trial or the study
+    could not be reached; the message has the value."""
+
+
 class HorizonWarning(BotorchExtWarning):
     """The horizon is too short: it ends in the first round or before any cell is split, and nothing
     is ever eliminated."""

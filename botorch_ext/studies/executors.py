@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -40,7 +40,10 @@ def make_executor(given: Executor | Callable[[], Executor] | None) -> Executor:
 
 
 def shut_down(executor: Executor, wait: bool) -> None:
-    """Ends an executor with what it understands: those of Dask and loky take no cancel_futures."""
+    """Ends an executor with what it understands: those of Dask and loky take no cancel_futures, and
+    one that can only submit needs no end."""
+    if not hasattr(executor, "shutdown"):
+        return
     options = inspect.signature(executor.shutdown).parameters
     if "cancel_futures" in options:
         executor.shutdown(wait=wait, cancel_futures=True)
@@ -51,6 +54,11 @@ def shut_down(executor: Executor, wait: bool) -> None:
 def is_lost(executor: Executor) -> bool:
     """Whether the cluster of an executor of Dask is gone: it may leave its futures undone."""
     return getattr(getattr(executor, "_client", None), "status", None) == "closed"
+
+
+def uses_threads(executor: Executor) -> bool:
+    """Whether an executor is known to evaluate in this process: then nothing is pickled."""
+    return isinstance(executor, Inline | ThreadPoolExecutor)
 
 
 def unpicklable(objective: Callable[..., Any], error: Exception) -> ObjectiveError:

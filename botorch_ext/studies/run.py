@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 
 from torch import Tensor
 from tqdm import tqdm
@@ -14,9 +15,11 @@ from botorch_ext.checks import whole_number
 from botorch_ext.exceptions import ObjectiveError
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.failures import Failure, Failures
+from botorch_ext.studies.questions import Questions
 from botorch_ext.studies.running_study import Objective, RunningStudy
 from botorch_ext.studies.streams import Source, Stream, action_stream, context_stream
 from botorch_ext.studies.study import Study
+from botorch_ext.studies.target import Target
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class RunResult:
     """What a study found, in the sign of the objective.
 
     Args:
-        strategy: The strategy, with all its state; it can be run on.
+        strategy: The strategy, with all its state; it can be run on. Of a study a copy, from which
+            it learns nothing more: run the study on.
         ids: The told trials, attached ones as well, in the order of telling.
         X: ``n x d``, their points, without contexts.
         Y: ``n``, what they were told: the values the objective returned, those that were attached,
@@ -72,6 +76,16 @@ def run(
     asked again when one of the trials under way has come; the horizon of a strategy ends the study,
     as does the end of an iterator of contexts or actions.
 
+    Any number of runs may share a study, and end together. What another run of this machine has
+    under way is left to it, and waited for where the strategy waits; what it had is evaluated again
+    once its process is dead. Of runs on other machines nothing is known: what they have pending is
+    evaluated here too, when this run begins, and where the strategy waits after twice the time that
+    an evaluation took. The first value stands. A value that comes after others gave up its trial as
+    failed is attached.
+
+    While the database of a study cannot be reached a run tries again for ten minutes, and then ends
+    with the error. However a run ends, it tells the values that have come.
+
     Ctrl-C stops asking, tells what has come and returns. A trial that a worker is still evaluating
     stays pending; its result is lost, and continuing the study evaluates it again. A second Ctrl-C
     is raised, and leaves the strategy whole as well.
@@ -90,8 +104,9 @@ def run(
         num_trials: The total number of trials that the strategy is asked.
         contexts: What is seen before each trial, for strategies with contexts: a function of the
             number of the trial, called just before it is asked (again after the strategy had to
-            wait); an iterator; or, where all are known ahead, ``T x d_z``, at least
-            ``num_trials`` of them. A trial that is evaluated again keeps its context.
+            wait, or another run was first); an iterator; or, where all are known ahead,
+            ``T x d_z``, at least ``num_trials`` of them. A trial that is evaluated again keeps its
+            context.
         actions: What there is to choose from for each trial, ``m x d``: like ``contexts``; None for
             the whole domain.
         executor: Any `concurrent.futures.Executor`, or a function that makes one, which is then
@@ -117,12 +132,15 @@ def run(
         ObjectiveError: The objective cannot be called, returned no number, or cannot be pickled for
             a process pool. The trials under way are still pending.
         RepeatedFailures: Too many trials failed in a row.
-        WaitingForObservations: The strategy waits and no trial is under way.
+        WaitingForObservations: The strategy waits and no trial is under way, here or elsewhere.
         BrokenExecutor: The workers of an executor died and ``executor`` is no function that makes a
             new one, or a cluster of Dask is gone.
+        StudyError: The study cannot be reached for too long, or not be written.
 
     Warns:
         TrialFailedWarning: A trial was given up.
+        UntoldValueWarning: A value that was computed and not told, as others had answered its trial
+            or the study could not be reached.
     """
     if not isinstance(strategy, Strategy | Study):
         raise ValueError(f"strategy must be a Strategy or a Study, got {strategy!r}")
@@ -148,21 +166,25 @@ def run(
         if minimize and not strategy.minimize:
             raise ValueError("minimize must be that of the study, False, got True")
         minimize = strategy.minimize
+    target = Target(strategy, -1.0 if minimize else 1.0)
+    streams, done = target.read(
+        lambda now: (
+            _streams(now, num_trials, contexts, actions),
+            now.history.num_asked - len(now.pending),
+        )
+    )
     running = RunningStudy(
-        strategy,
+        target,
         objective,
         executor,
-        -1.0 if minimize else 1.0,
+        Questions(target, num_trials, *streams),
         max_retries,
         failure_value,
         Failures(max_consecutive_failures, max_pending),
     )
-    now = running.strategy
-    running.contexts, running.actions = _streams(now, num_trials, contexts, actions)
-    done = now.history.num_asked - len(now.pending)
     with tqdm(total=num_trials, initial=done, disable=not progress, unit="trial") as bar:
-        running.loop(num_trials, max_pending, bar)
-    return _result(running)
+        running.loop(max_pending, bar)
+    return target.read(partial(_result, running))
 
 
 def _streams(
@@ -186,19 +208,18 @@ def _streams(
     return seen, offered
 
 
-def _result(running: RunningStudy) -> RunResult:
-    strategy = running.strategy
+def _result(running: RunningStudy, strategy: Strategy) -> RunResult:
     domain, history = strategy.domain, strategy.history
     points, told = history.told_points(domain.like)
     X, contexts = points[:, : domain.dim], None
     if strategy.context_space is not None:
         contexts = points[:, domain.dim :]
-    Y = running.sign * told
+    Y = running.target.sign * told
     ids = list(history.values)
     best = running.best_id(strategy)
     top = None if best is None else ids.index(best)
     return RunResult(
-        strategy=strategy,
+        strategy=strategy if strategy is running.target.asked else strategy.clone(),
         ids=ids,
         X=X,
         Y=Y,

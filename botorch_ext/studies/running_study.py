@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
+import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -15,21 +14,20 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pickle import PicklingError
+from typing import NamedTuple
 
 from torch import Tensor
 from tqdm import tqdm
 
 from botorch_ext.exceptions import (
-    HorizonReached,
     ObjectiveError,
-    RepeatedFailures,
+    StudyError,
     TrialFailedWarning,
-    UnknownTrialError,
-    WaitingForObservations,
+    UntoldValueWarning,
 )
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.studies.executors import (
@@ -38,34 +36,26 @@ from botorch_ext.studies.executors import (
     require_picklable,
     shut_down,
     unpicklable,
+    uses_threads,
 )
 from botorch_ext.studies.failures import Failure, Failures, checked_value
-from botorch_ext.studies.streams import Stream
-from botorch_ext.studies.study import Study
-from botorch_ext.studies.threads import in_worker_thread, threads_for
+from botorch_ext.studies.questions import Questions
+from botorch_ext.studies.target import Target, interrupt_later
+from botorch_ext.studies.threads import in_worker_thread
 
 # Of a point, or of a point and its context.
 Objective = Callable[..., float | Tensor]
 
 # Seconds without a result before the executor is looked at.
-_PATIENCE = 10.0
+_LOOK = 10.0
 
 
-@contextmanager
-def _interrupt_later() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block: a strategy is never left half changed."""
-    main = threading.current_thread() is threading.main_thread()  # no other has signals
-    if not main or signal.getsignal(signal.SIGINT) is None:
-        yield
-        return
-    received = []
-    handler = signal.signal(signal.SIGINT, lambda *args: received.append(args))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if received and callable(handler):
-            handler(*received[0])
+class UnderWay(NamedTuple):
+    """One evaluation: of what, where, and since when."""
+
+    trial: Trial
+    executor: Executor
+    since: float
 
 
 @dataclass
@@ -76,35 +66,27 @@ class RunningStudy:
         target: What to ask.
         objective: What is evaluated.
         given: The executor, a function that makes one, or None for this thread.
-        sign: Of the objective, as the strategy sees it.
+        questions: Which trial is next.
         max_retries: How often a failing trial is tried again.
         failure_value: What is told for a trial that is given up; None abandons it.
         failed: Those that were given up, and when there are too many.
-        contexts: Of the trials; None without contexts.
-        actions: What there is to choose from; None for the whole domain.
     """
 
-    target: Strategy | Study
+    target: Target
     objective: Objective
     given: Executor | Callable[[], Executor] | None
-    sign: float
+    questions: Questions
     max_retries: int
     failure_value: float | None
     failed: Failures
-    contexts: Stream | None = None
-    actions: Stream | None = None
-    under_way: dict[Future, tuple[Trial, Executor]] = field(default_factory=dict)
+    under_way: dict[Future, UnderWay] = field(default_factory=dict)
     attempts: dict[int, int] = field(default_factory=dict)
     suspects: list[Trial] = field(default_factory=list)
+    longest: float = 0.0
     interrupted: bool = False
 
     def __post_init__(self) -> None:
         self.executor = make_executor(self.given)
-
-    @property
-    def strategy(self) -> Strategy:
-        """Up to date; reading it may read a file."""
-        return self.target if isinstance(self.target, Strategy) else self.target.strategy
 
     def best_id(self, strategy: Strategy) -> int | None:
         """The trial with the best value that an objective returned, or that was attached."""
@@ -113,63 +95,18 @@ class RunningStudy:
             values.pop(failure.id, None)
         return max(values, key=values.__getitem__, default=None)
 
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Around whatever changes the strategy; a study sees to its threads by itself."""
-        small = threads_for(self.target) if isinstance(self.target, Strategy) else nullcontext()
-        with _interrupt_later(), small:
-            yield
-
-    def _answer(self, id: int, value: float | None) -> None:
-        """Tells a value, or that there will be none."""
-        shared = isinstance(self.target, Study)
-        # Others may have answered a trial of a study meanwhile: that stands.
-        with suppress(UnknownTrialError) if shared else nullcontext():
-            if value is None:
-                self.target.abandon(id, failed=True)
-            else:
-                self.target.tell(id, value if shared else self.sign * value)
-
-    def _ask(self, step: int) -> Trial:
-        # Not protected from Ctrl-C: a user's function may wait for the world.
-        context = None if self.contexts is None else self.contexts.at(step)
-        actions = None if self.actions is None else self.actions.at(step)
-        with self._changing():
-            return self.target.ask(context=context, actions=actions)
-
-    def loop(self, num_trials: int, max_pending: int, bar: tqdm) -> None:
+    def loop(self, max_pending: int, bar: tqdm) -> None:
         ended = False
         try:
             require_picklable(self.objective, self.executor)
-            strategy = self.strategy
-            waiting = [strategy.history.trials[id] for id in strategy.pending]
+            self.questions.take_over()
             while True:
-                while len(self.under_way) < max_pending:
-                    if self.suspects:
-                        if not self.under_way:
-                            self._submit(self.suspects.pop(0))
-                        break
-                    num_asked = self.strategy.history.num_asked
-                    if waiting:
-                        self._submit(waiting.pop(0))
-                    elif num_asked < num_trials:
-                        try:
-                            trial = self._ask(num_asked)
-                        except WaitingForObservations:
-                            if not self.under_way:
-                                raise
-                            break
-                        except HorizonReached:
-                            num_trials = num_asked
-                            break
-                        self._submit(trial)
-                    else:
-                        break
+                self._fill(max_pending)
                 if not self.under_way:
                     ended = True
                     return
                 self._show(bar)
-                finished, _ = wait(self.under_way, _PATIENCE, FIRST_COMPLETED)
+                finished, _ = wait(self.under_way, _LOOK, FIRST_COMPLETED)
                 if not finished and is_lost(self.executor):
                     raise BrokenExecutor(
                         "the executor lost its cluster; all trials under way are still pending"
@@ -177,8 +114,8 @@ class RunningStudy:
                 for future in sorted(finished, key=self._order):
                     self._finish(future)
                 self._show(bar)
-        except (KeyboardInterrupt, ObjectiveError, RepeatedFailures) as error:
-            with self._changing():
+        except BaseException as error:
+            with interrupt_later():
                 for future in self.under_way:
                     future.cancel()
                 self._keep_finished()
@@ -186,16 +123,28 @@ class RunningStudy:
                 raise
             self.interrupted = True
         finally:
+            self.target.close()
             if not isinstance(self.given, Executor):
                 # What ended the run early says more than an executor that died with it.
                 with nullcontext() if ended else suppress(Exception):
                     shut_down(self.executor, wait=ended)
 
+    def _fill(self, max_pending: int) -> None:
+        while len(self.under_way) < max_pending:
+            if self.suspects:
+                if not self.under_way:
+                    self._submit(self.suspects.pop(0))
+                return
+            trial = self.questions.next(None if self.under_way else 2 * self.longest)
+            if trial is None:
+                return
+            self._submit(trial)
+
     def _order(self, future: Future) -> tuple[bool, int]:
         """Equal results whatever order a set of futures has; values before a break of the pool,
         which may end the run."""
         broken = not future.cancelled() and isinstance(future.exception(), BrokenExecutor)
-        return broken, self.under_way[future][0].id
+        return broken, self.under_way[future].trial.id
 
     def _submit(self, trial: Trial) -> None:
         self.attempts[trial.id] = self.attempts.get(trial.id, 0) + 1
@@ -204,21 +153,21 @@ class RunningStudy:
         call = self.objective
         if isinstance(self.executor, ThreadPoolExecutor):
             call = partial(in_worker_thread, call)
+        since = time.monotonic()
         try:
             future = self.executor.submit(call, *given)
         except BrokenExecutor:
             self._replace(self.executor)
             future = self.executor.submit(call, *given)
-        self.under_way[future] = trial, self.executor
+        self.under_way[future] = UnderWay(trial, self.executor, since)
 
     def _finish(self, future: Future) -> None:
-        trial, executor = self.under_way[future]
+        trial, executor, since = self.under_way[future]
+        self.longest = max(self.longest, time.monotonic() - since)
         try:
             value = checked_value(future.result())
         except ObjectiveError:
             raise
-        except PicklingError as error:
-            raise unpicklable(self.objective, error) from error
         except BrokenExecutor as error:
             del self.under_way[future]
             alone = executor is self.executor and not self.under_way
@@ -230,23 +179,36 @@ class RunningStudy:
                 # They are tried again one at a time: the next death has one cause.
                 self.attempts[trial.id] -= 1
                 self.suspects.append(trial)
-        except Exception as error:  # noqa: BLE001 - the study goes on whatever the objective raises
+        except Exception as error:  # the study goes on whatever the objective raises
+            if isinstance(error, PicklingError) and not uses_threads(executor):
+                raise unpicklable(self.objective, error) from error
             del self.under_way[future]
             self._retry_or_give_up(trial, error)
         else:
-            with self._changing():
-                self._answer(trial.id, value)
-                del self.under_way[future]
-                self.failed.value_came()
+            self.target.tell(trial, value)
+            del self.under_way[future]
+            self.failed.value_came()
 
     def _keep_finished(self) -> None:
         """Tells the values that have come; whatever failed stays pending, to be tried again."""
+        self.target.be_brief()
+        lost = []
         for future in sorted(filter(Future.done, self.under_way), key=self._order):
             try:
                 value = checked_value(future.result())
             except Exception:  # noqa: BLE001 - whatever the objective raised
                 continue
-            self._answer(self.under_way[future][0].id, value)
+            trial = self.under_way[future].trial
+            try:
+                self.target.tell(trial, value)
+            except Exception as error:  # noqa: BLE001 - what ended the run is raised
+                lost.append(f"{value} for trial {trial.id} at {trial.x.tolist()} ({error})")
+        if lost:
+            warnings.warn(
+                f"the run ended, and values could not be told: {'; '.join(lost)}",
+                UntoldValueWarning,
+                stacklevel=4,
+            )
 
     def _replace(self, broken: Executor) -> None:
         if broken is not self.executor:
@@ -265,9 +227,8 @@ class RunningStudy:
             self._submit(trial)
             return
         failure = Failure.of(trial, error)
-        with self._changing():
-            self.failed.add(failure)
-            self._answer(trial.id, self.failure_value)
+        self.failed.add(failure)
+        self.target.give_up(trial, self.failure_value)
         warnings.warn(
             f"trial {failure.id} at {failure.place} failed {self.attempts[failure.id]} times "
             f"and was given up: {error!r}",
@@ -279,8 +240,9 @@ class RunningStudy:
     def _show(self, bar: tqdm) -> None:
         if bar.disable:
             return
-        strategy = self.strategy
-        best, pending = self.best_id(strategy), len(strategy.pending)
-        bar.n = strategy.history.num_asked - pending
-        value = math.nan if best is None else self.sign * strategy.history.values[best]
-        bar.set_postfix(best=f"{value:.6g}", pending=pending)
+        # A bar is not worth an error, or a wait.
+        with suppress(StudyError), self.target.reading() as strategy:
+            best, pending = self.best_id(strategy), len(strategy.pending)
+            bar.n = strategy.history.num_asked - pending
+            value = math.nan if best is None else strategy.history.values[best]
+            bar.set_postfix(best=f"{self.target.sign * value:.6g}", pending=pending)

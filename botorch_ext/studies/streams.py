@@ -65,6 +65,11 @@ class Stream:
                 f"got {len(self._known)}"
             )
 
+    def carry(self, step: int) -> None:
+        """Says that what an iterator gave last is for this step: the one it was for is taken."""
+        if self._newest is not None:
+            self._newest = step, self._newest[1]
+
     def at(self, step: int) -> Tensor:
         """The value of a step.
 

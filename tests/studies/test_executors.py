@@ -3,9 +3,10 @@
 import logging
 import os
 import threading
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from pickle import PicklingError
 from threading import Timer
 from types import SimpleNamespace
 
@@ -60,6 +61,28 @@ def test_a_made_executor_is_shut_down_with_what_it_understands(kind, more):
     with pytest.raises(ObjectiveError):
         quiet(make(finite()), lambda x: None, 4, executor=lambda: executor)
     assert executor.ended[1:] == [{"wait": False, **more}]
+
+
+def test_an_executor_that_can_only_submit_needs_no_end():
+    assert (
+        len(
+            quiet(make(finite()), f, 4, executor=lambda: SimpleNamespace(submit=Plain().submit)).ids
+        )
+        == 4
+    )
+
+
+def test_an_objective_in_a_thread_may_fail_to_pickle():
+    calls = []
+
+    def objective(x):
+        calls.append(x)
+        if len(calls) == 2:
+            raise PicklingError("a cache of its own")
+        return f(x)
+
+    assert quiet(make(finite()), objective, 4, executor=partial(ThreadPoolExecutor, 1)).ids
+    assert len(calls) == 5
 
 
 def test_a_function_that_makes_no_executor():
@@ -176,7 +199,7 @@ def test_a_run_ends_when_its_cluster_does(tmp_path):
 
 
 def test_a_cluster_that_leaves_its_futures_undone_ends_the_run(monkeypatch):
-    monkeypatch.setattr(running_study, "_PATIENCE", 0.02)
+    monkeypatch.setattr(running_study, "_LOOK", 0.02)
 
     class Lost(Plain):
         def submit(self, fn, /, *args, **kwargs):

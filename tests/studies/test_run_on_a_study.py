@@ -12,7 +12,7 @@ import torch
 
 import botorch_ext as bx
 from botorch_ext import run
-from botorch_ext.exceptions import ObjectiveError, TrialFailedWarning
+from botorch_ext.exceptions import ObjectiveError, TrialFailedWarning, UntoldValueWarning
 from botorch_ext.strategies import Abandoned, Asked, Told
 from tests.objectives import f
 from tests.strategies.sessions import finite, make, plain
@@ -183,14 +183,29 @@ def test_what_someone_else_tells_meanwhile_stands(place):
             raise RuntimeError("and it fails here")
         return f(x)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TrialFailedWarning)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         result = quiet(study, objective, 7)
+    categories = [warning.category for warning in caught]
+    assert categories == [UntoldValueWarning, UntoldValueWarning, TrialFailedWarning]
     values = dict(zip(result.ids, result.Y.tolist(), strict=True))
     assert sorted(values) == [0, 1, 2, 3, 5, 6]
     assert values[2] == 0.125
     assert values[5] == 0.25
     assert study.pending == []
+
+
+def test_what_is_read_of_a_study_stays_as_it_was(place):
+    study = opened(place)
+    result, before = quiet(study, f, 3), study.strategy
+    quiet(result.strategy, f, 5)
+    assert len(study.events) == 6
+    quiet(study, f, 4)
+    assert len(before.events) == 6
+    assert len(result.strategy.events) == 10
+    assert [plain(event) for event in study.strategy.events] == [
+        plain(event) for event in result.strategy.events[:8]
+    ]
 
 
 def test_a_broken_objective_leaves_a_study_that_goes_on(place):

@@ -1,0 +1,213 @@
+"""Target: what a run asks and tells, a strategy or a study that others use at the same time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from torch import Tensor
+
+from botorch_ext.exceptions import UnreachableStudyError, UntoldValueWarning
+from botorch_ext.strategies import Strategy, Trial
+from botorch_ext.studies.claims import Claims
+from botorch_ext.studies.study import Study
+from botorch_ext.studies.threads import threads_for
+
+T = TypeVar("T")
+
+# Seconds for which a database that cannot be reached is tried again, and the longest between tries.
+_PATIENCE, _LONGEST_PAUSE = 600.0, 15.0
+
+
+class Target:
+    """A strategy or a study, as a run uses it.
+
+    Args:
+        asked: The strategy or the study.
+        sign: Of the objective, as the strategy sees it.
+    """
+
+    def __init__(self, asked: Strategy | Study, sign: float) -> None:
+        self.asked = asked
+        self.sign = sign
+        self.claims = None if isinstance(asked, Strategy) else Claims(_identity(asked))
+        self._patience = _PATIENCE
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[Strategy]:
+        """The strategy, up to date; no other thread changes that of a study meanwhile."""
+        if isinstance(self.asked, Strategy):
+            yield self.asked
+        else:
+            with self.asked._kept.up_to_date() as strategy:
+                yield strategy
+
+    def read(self, look: Callable[[Strategy], T]) -> T:
+        """What there is to see of the strategy."""
+
+        def once() -> T:
+            with self.reading() as strategy:
+                return look(strategy)
+
+        return self._patiently(once)
+
+    def num_asked(self) -> int:
+        """How many trials were handed out, by whomever."""
+        return self.read(lambda strategy: strategy.history.num_asked)
+
+    def is_pending(self, ids: Collection[int]) -> bool:
+        """Whether nobody has answered any of these trials."""
+        return self.read(lambda strategy: set(ids) <= set(strategy.pending))
+
+    def taken_over(self) -> list[Trial]:
+        """The pending trials that no other run of this machine has under way: this one's now."""
+        trials = self.read(lambda now: [now.history.trials[id] for id in now.pending])
+        return [trial for trial in trials if self.claims is None or self.claims.take(trial.id)]
+
+    # --- asking and telling -----------------------------------------------------------------------
+
+    def ask(
+        self, may_come_at: range, context: Tensor | None, actions: Tensor | None
+    ) -> Trial | None:
+        """The next trial; None where its number among those that were asked would be none of these:
+        nobody else asks in between."""
+
+        def act(strategy: Strategy) -> Trial | None:
+            if strategy.history.num_asked not in may_come_at:
+                return None
+            trial = strategy.ask(context=context, actions=actions)
+            if self.claims is not None:
+                self.claims.take(trial.id)  # before others can see that it is pending
+            return trial
+
+        return self._change(act)
+
+    def tell(self, trial: Trial, value: float) -> None:
+        """Tells what the objective returned. Where others answered meanwhile that stands: this
+        value is attached if they gave the trial up as failed, and shown by a warning else."""
+
+        def act(strategy: Strategy) -> str | None:
+            history, own = strategy.history, self.sign * value
+            if trial.id not in history.values and trial.id not in history.abandoned:
+                strategy.tell(trial.id, own)
+            elif history.values.get(trial.id) == own or _is_attached(strategy, trial, own):
+                pass  # told before Ctrl-C, or before a connection broke
+            elif trial.id in history.failed and strategy.refuses_attached is None:
+                strategy.attach(trial.x, own, trial.context)
+            elif trial.id in history.values:
+                told = self.sign * history.values[trial.id]
+                return f"it was told {told} meanwhile, which correct changes"
+            else:
+                return "it was abandoned meanwhile"
+            return None
+
+        reason = self._change(act)
+        self._give_back(trial)
+        if reason is not None:
+            warnings.warn(
+                f"value {value} of trial {trial.id} at {trial.x.tolist()} was not told: {reason}",
+                UntoldValueWarning,
+                stacklevel=5,
+            )
+
+    def give_up(self, trial: Trial, value: float | None) -> None:
+        """Abandons a trial as failed, or tells a value instead; unless others answered
+        meanwhile."""
+
+        def act(strategy: Strategy) -> None:
+            history = strategy.history
+            if trial.id in history.values or trial.id in history.abandoned:
+                return
+            if value is None:
+                strategy.abandon(trial.id, failed=True)
+            else:
+                strategy.tell(trial.id, self.sign * value)
+
+        self._change(act)
+        self._give_back(trial)
+
+    def be_brief(self) -> None:
+        """From now on nothing is tried again: the run ends."""
+        self._patience = 0.0
+
+    def close(self) -> None:
+        """Leaves what is still pending to others."""
+        if self.claims is not None:
+            self.claims.give_back()
+
+    def _change(self, act: Callable[[Strategy], T]) -> T:
+        """What an action on the strategy returns: it happens whole or not at all, and Ctrl-C waits
+        for its end."""
+
+        def once() -> T:
+            with interrupt_later(), self._turn() as strategy:
+                return act(strategy)
+
+        return self._patiently(once)
+
+    @contextmanager
+    def _turn(self) -> Iterator[Strategy]:
+        if isinstance(self.asked, Strategy):
+            with threads_for(self.asked):
+                yield self.asked
+        else:
+            with self.asked._kept.turn() as strategy:
+                yield strategy
+
+    def _patiently(self, call: Callable[[], T]) -> T:
+        """What a call returns, which is tried again while the study cannot be reached."""
+        began, pause = time.monotonic(), 0.25
+        while True:
+            try:
+                return call()
+            except UnreachableStudyError:
+                if time.monotonic() - began >= self._patience:
+                    raise
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _give_back(self, trial: Trial) -> None:
+        if self.claims is not None:
+            self.claims.give_back(trial.id)
+
+
+def _is_attached(strategy: Strategy, trial: Trial, value: float) -> bool:
+    history = strategy.history
+    return any(
+        history.values[id] == value and history.trials[id].point.equal(trial.point)
+        for id in history.attached
+    )
+
+
+def _identity(study: Study) -> str:
+    database = study._journal.database
+    place = database.name
+    if database.is_sqlite:  # a file can have several names
+        status = os.stat(place)
+        place = f"{status.st_dev}:{status.st_ino}"
+    return f"{place}/{study.name}"
+
+
+@contextmanager
+def interrupt_later() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block: a strategy is never left half changed."""
+    main = threading.current_thread() is threading.main_thread()  # no other has signals
+    if not main or signal.getsignal(signal.SIGINT) is None:
+        yield
+        return
+    received = []
+    handler = signal.signal(signal.SIGINT, lambda *args: received.append(args))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if received and callable(handler):
+            handler(*received[0])
