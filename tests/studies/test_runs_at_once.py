@@ -18,7 +18,7 @@ from botorch_ext.studies import claims, questions
 from botorch_ext.studies.claims import Claims
 from tests.objectives import f
 from tests.strategies.sessions import InRounds, finite
-from tests.studies.kept import at_random, in_a_fork
+from tests.studies.kept import at_random, in_a_fork, wait_for
 
 quiet = partial(run, progress=False)
 
@@ -116,6 +116,44 @@ def test_a_claim_ends_with_its_process_whatever_becomes_of_its_children(tmp_path
         os.close(reader)
         os.close(writer)
     assert not list(tmp_path.glob("*-3"))
+
+
+def test_only_what_a_dead_process_had_is_evaluated_twice(place, tmp_path):
+    bx.Study(place, at_random())
+    number, workers = 24, 2
+
+    def work(own):
+        def objective(x):
+            with (tmp_path / f"{own}.txt").open("a") as seen:
+                seen.write(f"{x.tolist()}\n")
+            time.sleep(0.05)
+            return 0.5
+
+        pool = partial(ThreadPoolExecutor, workers)
+        quiet(bx.Study(place, at_random()), objective, number, executor=pool, max_pending=workers)
+
+    first, second = [in_a_fork(partial(work, own)) for own in range(2)]
+    while not (tmp_path / "0.txt").exists() or len((tmp_path / "0.txt").read_text()) < 200:
+        time.sleep(0.01)
+    os.kill(first, signal.SIGKILL)
+    os.waitpid(first, 0)
+    third = in_a_fork(partial(work, 2))
+    wait_for(second)
+    wait_for(third)
+    study = bx.Study(place, at_random())
+    assert study.pending == []
+    assert len(study.events) == 2 * number
+    seen = [(tmp_path / f"{own}.txt").read_text().splitlines() for own in range(3)]
+    assert len(set().union(*seen)) == number
+    assert sum(map(len, seen)) <= number + workers
+    assert len(set(seen[1]) & set(seen[2])) == 0
+
+
+def test_what_a_dead_process_had_and_fails_is_given_up(place):
+    bx.Study(place, at_random()).ask()
+    study = bx.Study(place, at_random())
+    fails(study)
+    assert study.pending == []
 
 
 # --- where they end -------------------------------------------------------------------------------
