@@ -90,7 +90,7 @@ class Strategy(ABC):
         num_initial: int = 0,
         context_domain: Domain | int | ContextSpace | None = None,
     ) -> None:
-        num_initial = whole_number(num_initial, "num_initial", least=0)
+        self._num_initial = num_initial = whole_number(num_initial, "num_initial", least=0)
         if isinstance(domain, Box) and not self.takes_spaces:
             domain.require_plain(type(self).__name__)
         self.domain = domain
@@ -330,7 +330,7 @@ class Strategy(ABC):
             "strategy": type(self).__name__,
             "num_asked": self.history.num_asked,
             "num_told": len(self.history.values) - len(self.history.attached),
-            "num_initial": len(self._initial_points),
+            "num_initial": self._num_initial,
             "num_initial_data": 0 if self.initial is None else len(self.initial[0]),
             "pending": self.pending,
             "abandoned": sorted(self.history.abandoned),
@@ -406,7 +406,7 @@ class Strategy(ABC):
     def next_trial(self, choices: Choices) -> Trial:
         """What `ask` records for these choices; changes nothing that shows."""
         id, step = len(self.history.trials), self.history.num_asked
-        if step < len(self._initial_points):
+        if step < self._num_initial:
             x, info = self._initial_point(step, choices)
         else:
             x, info = self._decide(choices)
@@ -557,7 +557,7 @@ class Strategy(ABC):
         """Whether the method chose a trial, maybe the next one: it is neither attached nor one of
         the first points."""
         history = self.history
-        is_late = history.asked_before(id) >= len(self._initial_points)
+        is_late = history.asked_before(id) >= self._num_initial
         return is_late and not history.is_attached(id)
 
     def _info_of_attached(self, X: Tensor, context: Tensor | None) -> dict[str, Any]:
