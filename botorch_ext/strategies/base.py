@@ -142,6 +142,7 @@ class Strategy(EventFold):
             WaitingForObservations: The method must be told something first.
             HorizonReached: The method has not that many trials left.
         """
+        self._make_whole()
         choices = self._checked_choices(context, actions)
         if num_trials is None:
             self.require_askable(1, choices)
@@ -354,7 +355,7 @@ class Strategy(EventFold):
         with the events, and changes nothing else: should it fail, nothing was asked."""
 
     def _ask_one(self, choices: Choices) -> Trial:
-        trial = self.next_trial(choices)
+        trial = self._change(self.next_trial, choices)
         self._apply(Asked(trial))
         # Whatever the caller does to the answer, the record stays as it is.
         return trial.copy()

@@ -7,10 +7,11 @@ question bit for bit on the same machine.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
-from typing import Generic, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar, cast
 
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
@@ -24,12 +25,14 @@ from botorch_ext.strategies.events import (
     History,
     Told,
     Trial,
+    as_told_right,
     copied,
 )
 from botorch_ext.strategies.notes import Notes
 from botorch_ext.strategies.recorded_events import abandoned, are_members, corrected, told
 
 _State = TypeVar("_State")
+_Result = TypeVar("_Result")
 
 
 class EventFold(Notes, ABC):
@@ -43,12 +46,16 @@ class EventFold(Notes, ABC):
     domain: Domain
     #: Why results that were not asked for are refused; None where they are taken.
     refuses_attached: str | None = None
+    #: Whether what breaks off half way is undone at once; who says no does it where `is_torn`.
+    undoes: bool = True
 
     def __init__(self) -> None:
         super().__init__()
         self.history = History()
         # This state before its first event.
         self._pristine: _Pristine[Self] | None = None
+        # How many events had happened when something began to change the state, until it is done.
+        self._torn_at: int | None = None
         # Whether values are others than those by which recorded trials were chosen.
         self._is_corrected = False
 
@@ -65,6 +72,7 @@ class EventFold(Notes, ABC):
                 none of the events is then applied.
         """
         events = [copied(event) for event in self.checked(list(events))]
+        self._make_whole()
         history = deepcopy(self.history)
         for event in events:
             history.check(event)
@@ -124,15 +132,16 @@ class EventFold(Notes, ABC):
     def fold(self, event: Event) -> None:
         """Changes the state by the event that `check_event` accepted last; what it warns of is
         raised by `ask`, `tell` and `abandon`, or taken by `take_warnings`."""
-        if isinstance(event, Corrected):
-            self._fold_again(event)
-            return
         self.history.apply(event)
-        try:
+        if isinstance(event, Corrected):
+            self._become(self._after(self.history.events))
+        else:
             self._absorb(event)
-        except BaseException:
-            self.history.undo()
-            raise
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether something broke off that was to change the state, and was not undone."""
+        return self._torn_at is not None
 
     # --- for subclasses ---------------------------------------------------------------------------
 
@@ -182,22 +191,59 @@ class EventFold(Notes, ABC):
                 return corrected(id, value)
         raise ValueError(f"events must be those of a strategy, got a {type(event).__name__}")
 
-    def _fold_again(self, correction: Corrected) -> None:
-        """Folds all events once more, as if every value had been told right."""
-        history = deepcopy(self.history)
-        history.apply(correction)
+    def _after(self, events: Sequence[Event]) -> Self:
+        """This state after all of its events: up to the last correction they are folded as if every
+        value had been told right."""
         after = cast(_Pristine[Self], self._pristine).state.clone()
+        after._pristine = self._pristine
+        corrected = [place for place, event in enumerate(events) if isinstance(event, Corrected)]
+        first = events[: corrected[-1] + 1] if corrected else ()
         after._take_as_asked(True)
-        for event in history.as_told_right():
+        for event in as_told_right(first):
+            if isinstance(event, Corrected):
+                after._forget_fits(event.id)
+            else:
+                after.check_event(event)
+                after.fold(event)
+        after._take_as_asked(False)
+        after.history.events = list(first)
+        after.history.corrected = {event.id for event in first if isinstance(event, Corrected)}
+        for event in events[len(first) :]:
             after.check_event(event)
             after.fold(event)
-        after._take_as_asked(False)
-        after._forget_fits(correction.id)
-        after.history.events, after.history.corrected = history.events, history.corrected
-        after._pristine = self._pristine
-        new = [warning for warning in after._unraised if warning[0] not in self.warnings]
-        after._unraised = self._unraised + new
+        return after
+
+    def _become(self, after: Self) -> None:
+        """Takes over another state; what was raised already is not raised again."""
+        after._unraised = [
+            warning
+            for warning in after._unraised
+            if warning in self._unraised or warning[0] not in self.warnings
+        ]
         vars(self).update(vars(after))
+
+    def _change(self, change: Callable[..., _Result], *given: Any) -> _Result:
+        """Calls what changes the state. Should it break off, whatever the reason, the state is made
+        anew from the events before."""
+        if self._pristine is None:
+            self._pristine = _Pristine(self.clone())
+        self._torn_at = len(self.history.events)
+        try:
+            result = change(*given)
+            self._torn_at = None
+        except BaseException:
+            if self.undoes:
+                self._make_whole()
+            raise
+        return result
+
+    def _make_whole(self) -> None:
+        """Makes the state anew where it `is_torn`."""
+        if self._torn_at is None:
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # one that is an error may be what broke off
+            self._become(self._after(self.history.events[: self._torn_at]))
 
     def _apply(self, event: Event) -> None:
         self._happen(event)
@@ -205,10 +251,9 @@ class EventFold(Notes, ABC):
         self._raise_warnings()
 
     def _happen(self, event: Event) -> None:
+        self._make_whole()
         self.check_event(event)
-        if self._pristine is None:
-            self._pristine = _Pristine(self.clone())
-        self.fold(event)
+        self._change(self.fold, event)
 
 
 class _Pristine(Immutable, Generic[_State]):

@@ -32,6 +32,7 @@ class KeptStrategy:
         self._process = os.getpid()
         self._lock = RLock()
         self._fresh = strategy.clone()
+        self._fresh.undoes = False
         self._journal = journal
         self._sign = -1.0 if journal.minimize else 1.0
         self._forget()
@@ -49,6 +50,8 @@ class KeptStrategy:
                         with threads_for(self._strategy):
                             yield self._strategy
                     except Warning as warning:  # made an error by a filter: it has happened
+                        if self._strategy.is_torn:  # or was made one while it happened
+                            raise
                         raised = warning
                     new = self._strategy.history.events[self._position.count :]
                     bodies = [as_text(event, self._sign) for event in new]
@@ -106,7 +109,8 @@ class KeptStrategy:
         self._position = self._journal.start
 
     def _forget_what_is_not_kept(self) -> None:
-        if len(self._strategy.history.events) != self._position.count:
+        strategy = self._strategy
+        if strategy.is_torn or len(strategy.history.events) != self._position.count:
             self._forget()
 
     def _require_own_process(self) -> None:
