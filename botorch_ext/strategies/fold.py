@@ -116,6 +116,13 @@ class EventFold(Notes, ABC):
         """A strategy in the same state that goes its own way from here."""
         return deepcopy(self)
 
+    def started(self) -> Self:
+        """A clone of a strategy that has no events and gets none: it begins there, and needs no
+        copy of its own to begin again."""
+        new = self.clone()
+        new._pristine = _Pristine(self)
+        return new
+
     def check_event(self, event: Event) -> None:
         """Raises, and changes nothing that shows, unless the event can come now.
 

@@ -105,7 +105,7 @@ class KeptStrategy:
 
     def _forget(self) -> None:
         """Starts again before the first event: the next call replays them."""
-        self._strategy = self._fresh.clone()
+        self._strategy = self._fresh.started()
         self._position = self._journal.start
 
     def _forget_what_is_not_kept(self) -> None:
