@@ -428,7 +428,7 @@ class BoundsStrategy(Strategy):
             self._rows = self._rows_with(self.refits.current)
 
     def _forget_fits(self, id: int) -> None:
-        if self.refits is not None:
+        if self.refits is not None and self.refits.num_fits:
             self._rows.catch_up()
             self.refits.forget()
             self._restart()
