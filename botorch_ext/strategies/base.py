@@ -146,10 +146,10 @@ class Strategy(EventFold):
         choices = self._checked_choices(context, actions)
         if num_trials is None:
             self.require_askable(1, choices)
-            return self._ask_one(choices)
+            return self._asked(1, choices)[0]
         num_trials = whole_number(num_trials, "num_trials", least=1)
         self.require_askable(num_trials, choices)
-        return [self._ask_one(choices) for _ in range(num_trials)]
+        return self._asked(num_trials, choices)
 
     def tell(self, id: int, value: float) -> None:
         """Answers a trial, in any order, at any time.
@@ -354,11 +354,15 @@ class Strategy(EventFold):
         """The next point and what was known when it was chosen. It may bring a model up to date
         with the events, and changes nothing else: should it fail, nothing was asked."""
 
-    def _ask_one(self, choices: Choices) -> Trial:
-        trial = self._change(self.next_trial, choices)
-        self._apply(Asked(trial))
-        # Whatever the caller does to the answer, the record stays as it is.
-        return trial.copy()
+    def _asked(self, num_trials: int, choices: Choices) -> list[Trial]:
+        asked = []
+        for _ in range(num_trials):
+            trial = self._change(self.next_trial, choices)
+            self._happen(Asked(trial))
+            # Whatever the caller does to the answer, the record stays as it is.
+            asked.append(trial.copy())
+        self._raise_warnings()
+        return asked
 
     def _is_play(self, id: int) -> bool:
         """Whether the method chose a trial, maybe the next one: it is neither attached nor one of

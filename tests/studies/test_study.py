@@ -262,8 +262,23 @@ def test_warnings_that_are_errors_have_happened(path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(bx.exceptions.KernelBoundWarning):
-            study.ask(context=[0.5])
-    assert study.pending == bx.Study(path, make()).pending == [0]
+            study.ask(3, context=[0.5])
+    assert study.pending == bx.Study(path, make()).pending == [0, 1, 2]
+
+
+def test_of_several_warnings_made_errors_each_is_told():
+    strategy = at_random()
+    for text in ("one", "two", "three"):
+        strategy._note(text, bx.exceptions.PriorScaleWarning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(bx.exceptions.PriorScaleWarning, match="one") as caught:
+            strategy.ask()
+    assert caught.value.__notes__ == ["two", "three"]
+    assert strategy.pending == [0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        strategy.ask()
 
 
 def _loud():
