@@ -351,10 +351,15 @@ class Strategy(EventFold):
     @abstractmethod
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         """The next point and what was known when it was chosen. It may bring a model up to date
-        with the events, and changes nothing else: should it fail, nothing was asked."""
+        with the events, and changes nothing else; should it fail, that is undone as well: events
+        alone say when it happens, or rounding would differ in a replay."""
 
     def _ask_one(self, choices: Choices) -> Trial:
-        trial = self.next_trial(choices)
+        try:
+            trial = self.next_trial(choices)
+        except BaseException:  # Ctrl-C, or a rule of the user's
+            self._fold_anew()
+            raise
         self._apply(Asked(trial))
         # Whatever the caller does to the answer, the record stays as it is.
         return trial.copy()

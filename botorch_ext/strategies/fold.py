@@ -206,6 +206,18 @@ class EventFold(Notes, ABC):
         after._unraised = self._unraised + new
         vars(self).update(vars(after))
 
+    def _fold_anew(self) -> None:
+        """Folds all events once more, so that the state is what follows from them."""
+        if self._pristine is None:
+            return
+        after = self._pristine.state.clone()
+        after._pristine = self._pristine
+        for event in self.history.events:
+            after.check_event(event)
+            after.fold(event)
+        after._unraised = self._unraised
+        vars(self).update(vars(after))
+
     def _apply(self, event: Event) -> None:
         self._happen(event)
         # Last: should one of them be made an error, the event has happened all the same.
