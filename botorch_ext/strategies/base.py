@@ -352,7 +352,8 @@ class Strategy(EventFold):
     @abstractmethod
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         """The next point and what was known when it was chosen. It may bring a model up to date
-        with the events, and changes nothing else: should it fail, nothing was asked."""
+        with the events, and changes nothing else; should it fail, that is undone as well: events
+        alone say when it happens, or rounding would differ in a replay."""
 
     def _asked(self, num_trials: int, choices: Choices) -> list[Trial]:
         asked = []

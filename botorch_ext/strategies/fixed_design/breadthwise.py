@@ -71,8 +71,8 @@ class BreadthwiseExploration(Strategy):
             units of the box.
         max_cells: A level that would have more active cells than this is not entered, with a
             warning: the one before is evaluated until it has twice as many observations, by which
-            more cells may be dropped, and so on. Where a value is corrected and a level that was left
-            would have more, those with the highest upper bounds are kept, with a warning.
+            more cells may be dropped, and so on. Where a value is corrected and a level that was
+            left would have more, those with the highest upper bounds are kept, with a warning.
         seed: Of nothing: the method is deterministic.
 
     Warns:
