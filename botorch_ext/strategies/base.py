@@ -358,7 +358,8 @@ class Strategy(EventFold):
     def _asked(self, num_trials: int, choices: Choices) -> list[Trial]:
         asked = []
         for _ in range(num_trials):
-            trial = self._change(self.next_trial, choices)
+            with self.within(self):
+                trial = self._change(self.next_trial, choices)
             self._happen(Asked(trial))
             # Whatever the caller does to the answer, the record stays as it is.
             asked.append(trial.copy())

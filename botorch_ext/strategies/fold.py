@@ -10,8 +10,10 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from typing import Any, Generic, Self, TypeVar, cast
+from itertools import islice
+from typing import Any, Generic, Self, TypeVar
 
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
@@ -46,6 +48,8 @@ class EventFold(Notes, ABC):
     domain: Domain
     #: Why results that were not asked for are refused; None where they are taken.
     refuses_attached: str | None = None
+    #: What events happen in, given this state: they may want few threads.
+    within: Callable[..., AbstractContextManager[Any]] = nullcontext
     #: Whether what breaks off half way is undone at once; who says no does it where `is_torn`.
     undoes: bool = True
 
@@ -72,24 +76,29 @@ class EventFold(Notes, ABC):
                 none of the events is then applied.
         """
         events = [copied(event) for event in self.checked(list(events))]
-        self._make_whole()
-        history = deepcopy(self.history)
-        for event in events:
-            history.check(event)
-            history.apply(event)
         after = self.clone()
-        for event in events:
-            after._apply(event)
+        after.follow(events)
+        after._raise_warnings()
         vars(self).update(vars(after))
 
-    def follow(self, event: Event) -> None:
-        """Applies one event that `checked` gave, without the copies that `replay` makes: it is the
-        strategy's from now on. What it warns of is left to `take_warnings`.
+    def follow(self, events: Sequence[Event]) -> None:
+        """Applies events without the copies that `replay` makes: they are the strategy's from now
+        on. Up to the last correction they are folded once, as if every value had been told right.
+        What they warn of is left to `take_warnings`.
 
         Raises:
-            ValueError: As `replay`; this event alone is then not applied.
+            ValueError: As `replay`; the event that is wrong and those after it are not applied.
         """
-        self._happen(event)
+        self._make_whole()
+        checked, num_first = self.checked(events), _num_until_corrected(events)
+        if num_first:
+            try:
+                first = [*self.history.events, *islice(checked, num_first)]
+                self._become(self._after(first))
+            except ValueError:  # one after the other, to stop at the one that is wrong
+                checked = self.checked(events)
+        for event in checked:
+            self._happen(event)
 
     def checked(self, events: Sequence[Event]) -> Iterator[Event]:
         """Events from elsewhere, each looked at when it is its turn, after those before it were
@@ -201,23 +210,24 @@ class EventFold(Notes, ABC):
     def _after(self, events: Sequence[Event]) -> Self:
         """This state after all of its events: up to the last correction they are folded as if every
         value had been told right."""
-        after = cast(_Pristine[Self], self._pristine).state.clone()
+        after = self._beginning().clone()
         after._pristine = self._pristine
-        corrected = [place for place, event in enumerate(events) if isinstance(event, Corrected)]
-        first = events[: corrected[-1] + 1] if corrected else ()
+        first = events[: _num_until_corrected(events)]
         after._take_as_asked(True)
         for event in as_told_right(first):
-            if isinstance(event, Corrected):
-                after._forget_fits(event.id)
-            else:
+            with after.within(after):
                 after.check_event(event)
-                after.fold(event)
+                if isinstance(event, Corrected):
+                    after._forget_fits(event.id)
+                else:
+                    after.fold(event)
         after._take_as_asked(False)
         after.history.events = list(first)
         after.history.corrected = {event.id for event in first if isinstance(event, Corrected)}
         for event in events[len(first) :]:
-            after.check_event(event)
-            after.fold(event)
+            with after.within(after):
+                after.check_event(event)
+                after.fold(event)
         return after
 
     def _become(self, after: Self) -> None:
@@ -232,8 +242,7 @@ class EventFold(Notes, ABC):
     def _change(self, change: Callable[..., _Result], *given: Any) -> _Result:
         """Calls what changes the state. Should it break off, whatever the reason, the state is made
         anew from the events before."""
-        if self._pristine is None:
-            self._pristine = _Pristine(self.clone())
+        self._beginning()
         self._torn_at = len(self.history.events)
         try:
             result = change(*given)
@@ -243,6 +252,12 @@ class EventFold(Notes, ABC):
                 self._make_whole()
             raise
         return result
+
+    def _beginning(self) -> Self:
+        """This state before its first event."""
+        if self._pristine is None:
+            self._pristine = _Pristine(self.clone())
+        return self._pristine.state
 
     def _make_whole(self) -> None:
         """Makes the state anew where it `is_torn`."""
@@ -259,8 +274,9 @@ class EventFold(Notes, ABC):
 
     def _happen(self, event: Event) -> None:
         self._make_whole()
-        self.check_event(event)
-        self._change(self.fold, event)
+        with self.within(self):
+            self.check_event(event)
+            self._change(self.fold, event)
 
 
 class _Pristine(Immutable, Generic[_State]):
@@ -268,3 +284,9 @@ class _Pristine(Immutable, Generic[_State]):
 
     def __init__(self, state: _State) -> None:
         self.state = state
+
+
+def _num_until_corrected(events: Sequence[Event]) -> int:
+    """How many events there are up to the last correction."""
+    places = range(len(events), 0, -1)
+    return next((place for place in places if isinstance(events[place - 1], Corrected)), 0)
