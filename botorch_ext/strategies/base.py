@@ -1,4 +1,4 @@
-"""Base of all strategies: ask and tell, and what may be read."""
+"""Base of all strategies: ask and tell."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ from torch import Tensor
 from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
-from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError
+from botorch_ext.exceptions import KernelBoundWarning
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.admission import checked_data
 from botorch_ext.strategies.arguments import Arguments, recorded
 from botorch_ext.strategies.events import Asked, Attached, Trial
-from botorch_ext.strategies.fold import EventFold
+from botorch_ext.strategies.findings import Findings
 from botorch_ext.strategies.recorded_events import abandoned, corrected, require_point, told
 
-# Evaluated points that join the screening of a box.
-_NUM_INCUMBENTS = 8
 
-
-class Strategy(EventFold):
+class Strategy(Findings):
     """Decides what to evaluate next.
 
     A subclass implements `_decide` (what to ask, changing nothing that shows), `_absorb` (how an
@@ -220,73 +217,7 @@ class Strategy(EventFold):
         """
         self._apply(corrected(id, value))
 
-    def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
-        """The told or initial point with the highest posterior mean, and that mean.
-
-        Args:
-            context: ``d_z``: the mean of every evaluated action at this context counts. None: at
-                the context it was evaluated in.
-
-        Returns:
-            The ``d``-dim point and its mean.
-
-        Raises:
-            NoObservationsError: Nothing was evaluated yet.
-            ValueError: A context that `ask` would refuse.
-        """
-        X, _ = self.evaluated()
-        if context is not None:
-            X = with_context(X[:, : self.domain.dim], self.checked_context(context))
-        if not len(X):
-            raise NoObservationsError("best needs at least one evaluated point, got none")
-        mean = self.evaluated_means() if context is None else self.means_at(X)
-        top = int(mean.argmax())
-        return X[top, : self.domain.dim].clone(), float(mean[top])
-
-    def report(self) -> dict[str, Any]:
-        """What the strategy did and knows, as plain numbers, strings and lists."""
-        X, Y = self.evaluated()
-        summary: dict[str, Any] = {
-            "strategy": type(self).__name__,
-            "num_asked": self.history.num_asked,
-            "num_told": len(self.history.values) - len(self.history.attached),
-            "num_initial": self._num_initial,
-            "num_initial_data": 0 if self.initial is None else len(self.initial[0]),
-            "pending": self.pending,
-            "abandoned": sorted(self.history.abandoned),
-            "failed": sorted(self.history.failed),
-            "attached": list(self.history.attached),
-            "corrected": sorted(self.history.corrected),
-            "best": None,
-            "best_observation": None,
-            "warnings": list(self.warnings),
-        }
-        if len(X):
-            x, mean = self.best()
-            summary["best"] = {"x": x.tolist(), "mean": mean}
-            summary["best_observation"] = float(Y.max())
-        return summary
-
     # --- for strategies that play this one, and for pictures --------------------------------------
-
-    def evaluated(self) -> tuple[Tensor, Tensor]:
-        """The initial and the told points, ``n x d`` or with contexts ``n x (d + d_z)``, and their
-        ``n`` values."""
-        like = self._initial_points
-        X, Y = self.history.told_points(like)
-        if self.initial is None:
-            return X, Y
-        if not len(X):
-            return self.initial
-        return torch.cat([self.initial[0], X]), torch.cat([self.initial[1], Y])
-
-    @abstractmethod
-    def evaluated_means(self) -> Tensor:
-        """The posterior mean at the points of `evaluated`, in its order."""
-
-    def means_at(self, X: Tensor) -> Tensor:
-        """The posterior mean at ``n x (d + d_z)`` joint rows; for strategies with contexts."""
-        raise NotImplementedError
 
     def check_joint(self, X: Tensor) -> None:
         """A ValueError unless the model takes joint rows like these, ``n x (d + d_z)``."""
@@ -394,11 +325,6 @@ class Strategy(EventFold):
         if largest > 1 + 1e-6:
             allowed = "kernel must have k(x, x) <= 1 for the widths to be valid"
             self._note(f"{allowed}, got {largest:.6g}{whose}", KernelBoundWarning)
-
-    def _incumbents(self) -> Tensor:
-        """The evaluated actions with the largest observations."""
-        X, Y = self.evaluated()
-        return X[Y.topk(min(_NUM_INCUMBENTS, len(Y))).indices, : self.domain.dim]
 
     @property
     def _looks_at_kernel_later(self) -> bool:
