@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -104,6 +105,21 @@ def copied(event: Event) -> Event:
     return event
 
 
+def as_told_right(events: Sequence[Event]) -> list[Event]:
+    """Events as they would be had every value been told right in the first place; corrections stay
+    where they are."""
+    right = {event.id: event.value for event in events if isinstance(event, Corrected)}
+    told: list[Event] = []
+    for event in events:
+        match event:
+            case Told(id, value):
+                event = Told(id, right.get(id, value))
+            case Attached(trial, value):
+                event = Attached(trial, right.get(trial.id, value))
+        told.append(event)
+    return told
+
+
 class History:
     """All events so far, and what follows from them alone."""
 
@@ -144,21 +160,6 @@ class History:
         """How many trials were handed out before one, which may be the next."""
         return id - bisect_left(self.attached, id)
 
-    def as_told_right(self) -> list[Event]:
-        """The events as they would be had every value been told right in the first place."""
-        right = {event.id: event.value for event in self.events if isinstance(event, Corrected)}
-        events: list[Event] = []
-        for event in self.events:
-            match event:
-                case Corrected():
-                    continue
-                case Told(id, value):
-                    event = Told(id, right.get(id, value))
-                case Attached(trial, value):
-                    event = Attached(trial, right.get(trial.id, value))
-            events.append(event)
-        return events
-
     def __deepcopy__(self, memo: dict[int, Any]) -> History:
         # Events are records: nothing changes them.
         new = History()
@@ -188,14 +189,6 @@ class History:
                 self.corrected.add(id)
                 self.values[id] = value
         self.events.append(event)
-
-    def undo(self) -> None:
-        """Forgets the last event."""
-        before = History()
-        for event in self.events[:-1]:
-            before.apply(event)
-        before.trials = self.trials[: len(before.trials)]
-        vars(self).update(vars(before))
 
     def check(self, event: Event) -> None:
         """Raises unless the event can follow.

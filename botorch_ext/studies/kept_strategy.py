@@ -32,6 +32,8 @@ class KeptStrategy:
         self._process = os.getpid()
         self._lock = RLock()
         self._fresh = strategy.clone()
+        self._fresh.undoes = False
+        self._fresh.within = threads_for
         self._journal = journal
         self._sign = -1.0 if journal.minimize else 1.0
         self._forget()
@@ -46,9 +48,10 @@ class KeptStrategy:
                     self._catch_up(connection)
                     raised = None
                     try:
-                        with threads_for(self._strategy):
-                            yield self._strategy
+                        yield self._strategy
                     except Warning as warning:  # made an error by a filter: it has happened
+                        if self._strategy.is_torn:  # or was made one while it happened
+                            raise
                         raised = warning
                     new = self._strategy.history.events[self._position.count :]
                     bodies = [as_text(event, self._sign) for event in new]
@@ -67,7 +70,8 @@ class KeptStrategy:
             try:
                 with self._journal.reading() as connection:
                     self._catch_up(connection)
-                yield self._strategy
+                with threads_for(self._strategy):  # what is read may be kept for the next ask
+                    yield self._strategy
             finally:
                 self._forget_what_is_not_kept()
 
@@ -77,9 +81,7 @@ class KeptStrategy:
         strategy, like = self._strategy, self._strategy.domain.like
         events = [from_text(entry.body, like, self._sign) for entry in entries]
         try:
-            for event in strategy.checked(events):
-                with threads_for(strategy):  # each with as many as when it happened
-                    strategy.follow(event)
+            strategy.follow(events)
         except ValueError as error:
             number = len(strategy.history.events)
             raise BrokenStudyError(
@@ -92,11 +94,12 @@ class KeptStrategy:
 
     def _forget(self) -> None:
         """Starts again before the first event: the next call replays them."""
-        self._strategy = self._fresh.clone()
+        self._strategy = self._fresh.started()
         self._position = self._journal.start
 
     def _forget_what_is_not_kept(self) -> None:
-        if len(self._strategy.history.events) != self._position.count:
+        strategy = self._strategy
+        if strategy.is_torn or len(strategy.history.events) != self._position.count:
             self._forget()
 
     def _require_own_process(self) -> None:
