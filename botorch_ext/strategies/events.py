@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -135,6 +135,8 @@ class History:
         # Of those whose value was another one before.
         self.corrected: set[int] = set()
         self._pending: dict[int, None] = {}
+        #: What values are multiplied by where an error shows them.
+        self.sign = 1.0
 
     @property
     def pending(self) -> list[int]:
@@ -164,7 +166,7 @@ class History:
         # Events are records: nothing changes them.
         new = History()
         for name, value in vars(self).items():
-            setattr(new, name, value.copy())
+            setattr(new, name, copy(value))
         return new
 
     def apply(self, event: Event) -> None:
@@ -216,7 +218,8 @@ class History:
             self._check_id(event)
         if isinstance(event, Told | Attached | Corrected) and not math.isfinite(event.value):
             id = event.trial.id if isinstance(event, Attached) else event.id
-            raise ValueError(f"value must be finite, got {event.value} for trial {id}")
+            shown = self.sign * event.value
+            raise ValueError(f"value must be finite, got {shown} for trial {id}")
 
     def _check_id(self, event: Told | Abandoned | Corrected) -> None:
         corrects = isinstance(event, Corrected)
@@ -225,7 +228,8 @@ class History:
             if event.id in self._pending:
                 state = "pending"
             elif event.id in self.values:
-                state = f"already told ({self.values[event.id]}); correct changes a value"
+                told = self.sign * self.values[event.id]
+                state = f"already told ({told}); correct changes a value"
             elif event.id in self.abandoned:
                 state = "abandoned"
             kind = "trials that have a value" if corrects else "pending trials"

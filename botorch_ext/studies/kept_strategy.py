@@ -35,7 +35,7 @@ class KeptStrategy:
         self._fresh.undoes = False
         self._fresh.within = threads_for
         self._journal = journal
-        self._sign = -1.0 if journal.minimize else 1.0
+        self._sign = self._fresh.history.sign = -1.0 if journal.minimize else 1.0
         self._forget()
 
     @contextmanager

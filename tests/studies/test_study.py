@@ -100,6 +100,40 @@ def test_values_are_those_of_the_user(path):
         bx.Study(path, gp_bucb(), name="costs", minimize=False)
 
 
+def test_errors_of_a_study_that_minimises_quote_the_values_of_the_user(path):
+    study = bx.Study(path, gp_bucb(), minimize=True)
+    study.ask(2)
+    study.tell(0, 5.0)
+    for opened in (study, bx.Study(path, gp_bucb())):
+        with pytest.raises(UnknownTrialError, match=r"already told \(5.0\)"):
+            opened.tell(0, 4.0)
+        for call in (opened.tell, opened.correct):
+            id = 1 if call == opened.tell else 0
+            with pytest.raises(ValueError, match=f"value must be finite, got inf for trial {id}"):
+                call(id, float("inf"))
+        with pytest.raises(ValueError, match="value must be finite, got -inf"):
+            opened.attach([0.5, 2.5], -float("inf"))
+    study.correct(0, 4.5)
+    with pytest.raises(UnknownTrialError, match=r"already told \(4.5\)"):
+        study.tell(0, 4.0)
+
+
+def test_bases_of_a_study_that_minimises_are_reported_in_the_sign_of_the_user(path):
+    bases = [gp_bucb(seed=0), at_random()]
+    bounds = [lambda n: float(n), lambda n: float(n)]
+    master = bx.RegretBalancing(bases, bounds, reward_range=(-6.0, 0.0))
+    study = bx.Study(path, master, minimize=True)
+    assert study.report()["best"] is study.report()["bases"][0]["best"] is None
+    study.ask(2)
+    study.tell(0, 5.0)
+    with pytest.raises(ValueError, match=r"from 0.0 to 6.0, got 7.0 for trial 1"):
+        study.tell(1, 7.0)
+    report = study.report()
+    means = [own["best"]["mean"] for own in report["bases"] if own["best"]]
+    assert means == [report["best"]["mean"]]
+    assert 0.0 < means[0] < 5.0
+
+
 def test_attached_results_and_failures_are_kept(path):
     study = bx.Study(path, gp_bucb(), minimize=True)
     study.abandon(study.ask(), failed=True)
