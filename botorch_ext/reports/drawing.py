@@ -88,6 +88,7 @@ def drawn(
     with _looking(title) as figure:
         rows = -(-panels // in_a_row)
         figure.set_size_inches(_WIDTH, height * rows)
+        figure.set_layout_engine("constrained", wspace=0.1)
         axes = [figure.add_subplot(rows, min(in_a_row, panels), i + 1) for i in range(panels)]
         draw(*axes)
         buffer = StringIO()
@@ -110,11 +111,10 @@ def colored(
 def legend_above(ax: Axes) -> None:
     """The legend over the axes: inside it would hide marks."""
     where: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
-    shown = ax.legend(ncols=5, handletextpad=0.4, columnspacing=1.4, **where)
+    shown = ax.legend(ncols=6, handletextpad=0.4, columnspacing=1.2, **where)
     for handle in shown.legend_handles:
         if handle is not None:
-            handle.set_alpha(1.0)
-            handle.set_rasterized(False)
+            handle.set(alpha=1.0, rasterized=False)
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def _looking(title: str) -> Iterator[Figure]:
     with matplotlib.rc_context(_LOOK | {"svg.hashsalt": title}), warnings.catch_warnings():
         # The font is that of the page, which may have more.
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
-        yield Figure(layout="constrained")
+        yield Figure()
 
 
 def _on_a_page(svg: str, title: str) -> str:

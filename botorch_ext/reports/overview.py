@@ -185,7 +185,7 @@ def read_overview(place: str | os.PathLike[str], name: str | None = None) -> Ove
     found = read_overviews(place, name)
     if len(found) > 1:
         names = ", ".join(repr(overview.name) for overview in found)
-        raise NoStudyError(f"name must be one of the studies in {found[0].place}: {names}")
+        raise NoStudyError(f"{found[0].place} holds several studies, say which by name: {names}")
     return found[0]
 
 
@@ -196,8 +196,8 @@ def _read(database: Database, name: str | None) -> list[Overview]:
     if not names:
         raise NoStudyError(f"{database.name} holds no study")
     if name is not None and name not in names:
-        got = ", ".join(map(repr, names))
-        raise NoStudyError(f"name must be one of the studies in {database.name}: {got}")
+        held = ", ".join(map(repr, names))
+        raise NoStudyError(f"{database.name} holds no study {name!r}, but {held}")
     journals = (Journal.open(database, one) for one in (names if name is None else [name]))
     return [_overview(journal) for journal in journals if journal is not None]
 

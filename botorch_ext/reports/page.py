@@ -13,8 +13,8 @@ from botorch_ext.reports.status import class_of, counts
 from botorch_ext.reports.tables import columns
 from botorch_ext.reports.words import counted, duration, in_words, moment, number, point, printable
 
-# Rows from which on the table of trials is folded.
-_MOST_OPEN = 30
+# Rows from which on a table is folded.
+_MOST_OPEN = 12
 # Coordinates that it has columns for.
 _MOST_COLUMNS = 24
 _MOST_PENDING = 50
@@ -68,7 +68,7 @@ def page(overview: Overview, now: float) -> str:
         columns=_shown_columns(overview),
         num_columns=len([name for group in columns(overview) for name in group]),
         coordinates=_coordinates,
-        is_folded=len(overview.stories) > _MOST_OPEN,
+        most_open=_MOST_OPEN,
     )
 
 
@@ -90,7 +90,11 @@ def _arguments(overview: Overview) -> list[tuple[str, str]]:
     strategy = overview.description.get("strategy")
     if not isinstance(strategy, dict):
         return []
-    return [(printable(key), in_words(part)) for key, part in strategy.items() if key != "class"]
+    return [
+        (printable(key), in_words(part))
+        for key, part in strategy.items()
+        if key != "class" and part is not None
+    ]
 
 
 def _versions(overview: Overview) -> str:

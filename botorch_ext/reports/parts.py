@@ -38,7 +38,6 @@ _KINDS = {
         "A dot is a trial, in the row of the phase the study was in.",
     ),
 }
-_IN_STAGES = ("round", "level")
 
 
 @dataclass(frozen=True)
@@ -104,15 +103,16 @@ def _parts_by(key: str, overview: Overview) -> Iterator[Part]:
         return
     members = sorted({*stories, *range(len(names))}, key=lambda one: (isinstance(one, str), one))
     title, words = _KINDS[key]
-    if given_up := _given_up(overview) if key == "level" else []:
-        words += " " + " ".join(given_up)
+    words = " ".join([words, *(_given_up(overview) if key == "level" else ())])
     if len(members) > _MOST:
         words += f" The first {_MOST} of {len(members)} rows are shown."
     shown = [
         Member(_name_of(key, member, names), [story.id for story in stories.get(member, [])])
         for member in members[:_MOST]
     ]
-    yield Part(title, words, shown, _stages(key, stories) if key in _IN_STAGES else [])
+    # Of insured methods a level is a bound and no stage.
+    in_stages = key == "round" or (key == "level" and "cell" in overview.stories[0].info)
+    yield Part(title, words, shown, _stages(key, stories) if in_stages else [])
 
 
 def _name_of(key: str, member: int | str, names: list[str]) -> str:
@@ -154,11 +154,9 @@ def _given_up(overview: Overview) -> list[str]:
         refuted = story.info.get("refuted")
         records = refuted if isinstance(refuted, list) else []
         levels = [record.get("level") for record in records if isinstance(record, dict)]
-        words += [
-            f"Level {level} was refuted before trial {story.id}."
-            for level in levels
-            if isinstance(level, int)
-        ]
+        named = [f"level {level}" for level in levels if isinstance(level, int)]
+        if named:
+            words.append(f"Refuted before trial {story.id}: {', '.join(named)}.")
     return words
 
 

@@ -64,7 +64,7 @@ def _values(overview: Overview) -> Picture:
         "value among the trials up to there."
     )
     if best is not None:
-        words += f" The best of all is {number(best.value)}, of trial {best.id}."
+        words += f" The ring is the best of all, {number(best.value)}, of trial {best.id}."
     without = [state for state in ("pending", "failed", "abandoned") if overview.having(state)]
     if without:
         words += f" Marks at the bottom have no value: they are {_enumerated(without)}."
@@ -79,8 +79,13 @@ def _draw_values(overview: Overview, ax: Axes) -> None:
     best = list(accumulate((story.value or 0.0 for story in observed), better))
     ids = [story.id for story in observed]
     end = len(overview.stories) - 1
-    ax.step([*ids, end], [*best, best[-1]], where="post", color=_SKY, linewidth=1.6, label="best")
+    ax.step(
+        [*ids, end], [*best, best[-1]], where="post", color=_SKY, linewidth=1.6, label="best so far"
+    )
     _mark_states(ax, overview, lambda story: story.id, lambda story: story.value or 0.0)
+    found = overview.best
+    if found is not None:
+        _ring(ax, found.id, found.value or 0.0)
     ax.set_xlabel("trial")
     ax.set_ylabel("value")
     ax.locator_params(axis="x", integer=True)
@@ -102,6 +107,11 @@ def _mark_states(
             heights = [0.0] * len(own)
             where = {"transform": ax.get_xaxis_transform(), "clip_on": False}
         colored(ax, [across(story) for story in own], heights, marker, color, label=state, **where)
+
+
+def _ring(ax: Axes, across: float, up: float) -> None:
+    look: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 1.8, "markersize": 13}
+    ax.plot(across, up, "o", color=_RED, linestyle="none", label="best", clip_on=False, **look)
 
 
 # --- time -----------------------------------------------------------------------------------------
@@ -198,9 +208,7 @@ def _draw_plane(overview: Overview, ax: Axes) -> None:
         colored(ax, xs[0], xs[1], marker, color, label=state)
     best = overview.best
     if best is not None:
-        ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 1.8}
-        look = {"markersize": 13, "color": _RED, "linestyle": "none", "label": "best"}
-        ax.plot(best.x[0], best.x[1], "o", **look, **ring)
+        _ring(ax, best.x[0], best.x[1])
     ax.set_xlabel("x0")
     ax.set_ylabel("x1")
     figure = ax.get_figure(root=True)
@@ -250,7 +258,8 @@ def _draw_part(overview: Overview, part: Part, ax: Axes) -> None:
     for row, member in enumerate(part.members):
         rows = [row] * len(member.ids)
         colored(ax, member.ids, rows, "o", _BLUE)
-    ax.set_yticks(range(len(part.members)), [member.name for member in part.members])
+    names = [f"{member.name} ({len(member.ids)})" for member in part.members]
+    ax.set_yticks(range(len(part.members)), names)
     ax.set_ylim(len(part.members) - 0.5, -0.5)
     ax.set_xlim(-0.5, len(overview.stories) - 0.5)
     ax.set_xlabel("trial")

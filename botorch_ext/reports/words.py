@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 # Seconds in a unit, and from how many of them on it is used.
-_UNITS = (("day", 86400, 2), ("h", 3600, 2), ("min", 60, 2), ("s", 1, 0))
+_UNITS = (("day", 86400, 2), ("h", 3600, 2), ("min", 60, 2), ("s", 1, 1))
 _DEEPEST = 12
-_MOST_PARTS = 24
+_MOST_PARTS, _MOST_ROWS = 24, 6
 
 
 def moment(at: float | None) -> str:
@@ -32,7 +32,7 @@ def duration(seconds: float) -> str:
         if seconds >= size * least:
             count = int(seconds / size)
             return f"{count} days" if unit == "day" else f"{count} {unit}"
-    return "0 s"
+    return "less than 1 s"
 
 
 def number(value: float | None) -> str:
@@ -56,7 +56,8 @@ def printable(text: str) -> str:
 
 
 def in_words(plain: Any, depth: int = 0) -> str:
-    """An argument of a description, as one would write it in Python; long ones are cut."""
+    """An argument of a description, as one would write it in Python. Long ones are cut, and what is
+    empty inside of others is left out."""
     if isinstance(plain, float):
         return number(plain)
     if isinstance(plain, str):
@@ -64,26 +65,23 @@ def in_words(plain: Any, depth: int = 0) -> str:
     if depth > _DEEPEST:
         return "..."
     if isinstance(plain, list):
-        return f"[{_joined([in_words(part, depth + 1) for part in plain[: _MOST_PARTS + 1]])}]"
+        most = _MOST_ROWS if any(isinstance(part, list) for part in plain) else _MOST_PARTS
+        shown = ", ".join(in_words(part, depth + 1) for part in plain[:most])
+        return f"[{shown}, ... {len(plain)} in all]" if len(plain) > most else f"[{shown}]"
     if not isinstance(plain, dict):
         return str(plain)
     if "dtype" in plain and "values" in plain:
         return in_words(plain["values"], depth + 1)
     if "dtype" in plain and "shape" in plain:
         return f"{in_words(plain['shape'], depth + 1)} numbers"
-    named = list(plain.items())[: _MOST_PARTS + 1]
-    called = plain.get("class", plain.get("function"))
     inner = [
         f"{printable(str(key))}={in_words(part, depth + 1)}"
-        for key, part in named
-        if key not in ("class", "function")
+        for key, part in list(plain.items())[:_MOST_PARTS]
+        if key not in ("class", "function") and part not in (None, [], {})
     ]
+    words = ", ".join([*inner, "..."] if len(plain) > _MOST_PARTS else inner)
+    called = plain.get("class", plain.get("function"))
     if called is None:
-        return f"{{{_joined(inner)}}}"
+        return f"{{{words}}}"
     name = printable(str(called))
-    return f"{name}({_joined(inner)})" if inner or "class" in plain else name
-
-
-def _joined(parts: Sequence[str]) -> str:
-    shown = parts[:_MOST_PARTS]
-    return ", ".join([*shown, "..."] if len(parts) > len(shown) else shown)
+    return f"{name}({words})" if inner or "class" in plain else name
