@@ -136,7 +136,9 @@ class Database:
         if code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
             return UnwritableStudyError(f"{self.name} must be writable, got: {cause}")
         if code.startswith("SQLITE_CANTOPEN"):
-            return UnwritableStudyError(f"{self.name} and its folder must be writable: {cause}")
+            return UnwritableStudyError(
+                f"{self.name} must be writable, and its folder there: {cause}"
+            )
         if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return UnreachableStudyError(f"{self.name} was in use for {_PATIENCE} s: {cause}")
         return UnreachableStudyError(f"{self.name} does not answer as it should: {cause}")

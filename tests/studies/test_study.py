@@ -172,7 +172,8 @@ def test_another_strategy_is_refused_with_the_argument_that_differs(path, other,
     bx.Study(path, gp_bucb()).ask()
     with pytest.raises(AnotherStrategyError, match=message):
         bx.Study(path, gp_bucb(**other))
-    with pytest.raises(AnotherStrategyError, match="class is 'OptimisticStrategy' in the study"):
+    message = "class is 'OptimisticStrategy' in the study, got 'RandomSearch'$"
+    with pytest.raises(AnotherStrategyError, match=message):
         bx.Study(path, at_random())
     assert bx.Study(path, gp_bucb()).pending == [0]
 
