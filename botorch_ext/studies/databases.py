@@ -152,6 +152,8 @@ def _url_of(place: str | os.PathLike[str]) -> URL:
     except (ArgumentError, ValueError):
         # Without the cause: it may show a password.
         raise StudyError(f"a study must be at {_FORMS}, got a URL that cannot be read") from None
+    if "@" in (url.host or ""):  # the rest of a password
+        raise StudyError("@, : and / in the password of a URL must be written %40, %3A and %2F")
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
     if url.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
