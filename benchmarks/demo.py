@@ -237,7 +237,7 @@ def main() -> None:
         shown = bx.problems.SVCTuning("breast_cancer", seed=0)
         picture(arrays, kept, shown, 8 if arguments.smoke else 80, path)
     print(f"\nPicture: {path}  ({time.perf_counter() - start:.0f} s in all)")
-    print(f"All trials: {place}")
+    print(f"All trials: {place}, for botorch-ext status, trials and report")
 
 
 if __name__ == "__main__":
