@@ -19,7 +19,7 @@ MOST_MARKS = 1000
 _WIDTH = 8.0  # inches of 72 points
 # Stand for the colours that the page gives to text and to lines of a grid.
 _INK, _GRID = "#010203", "#040506"
-_LOOK = {
+_LOOK: dict[Any, Any] = {
     "axes.edgecolor": _GRID,
     "axes.facecolor": "none",
     "axes.grid": True,

@@ -91,6 +91,8 @@ def from_json(text: str) -> Any:
         return json.loads(text, object_hook=_unmarked, parse_constant=_refused)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+    except TypeError as error:
+        raise ValueError("it is no text") from error
 
 
 def _marked(plain: Any) -> Any:
