@@ -19,7 +19,7 @@ MOST_MARKS = 1000
 _WIDTH = 8.0  # inches of 72 points
 # Stand for the colours that the page gives to text and to lines of a grid.
 _INK, _GRID = "#010203", "#040506"
-_LOOK: dict[Any, Any] = {
+_LOOK = {
     "axes.edgecolor": _GRID,
     "axes.facecolor": "none",
     "axes.grid": True,
@@ -122,7 +122,8 @@ def _looking(title: str) -> Iterator[Figure]:
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_LOOK | {"svg.hashsalt": title}), warnings.catch_warnings():
+    look: Any = _LOOK | {"svg.hashsalt": title}
+    with matplotlib.rc_context(look), warnings.catch_warnings():
         # The font is that of the page, which may have more.
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
         yield Figure()
