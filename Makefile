@@ -26,7 +26,7 @@ $(BIN)/python:
 	"$(PYTHON)" -m venv $(VENV)
 
 $(VENV)/.installed-demo: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[plot]"
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[plot,studies]"
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
@@ -35,7 +35,7 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 
 install: $(VENV)/.installed-dev ## Make .venv with everything the other targets use.
 
-demo: $(VENV)/.installed-demo ## Tune a classifier with late results; prints a table, draws a picture.
+demo: $(VENV)/.installed-demo ## Tune a classifier with late results: a table, a picture. Killed, it goes on.
 	MPLBACKEND=Agg $(BIN)/python -m benchmarks.demo
 
 # One thread in each of several test processes: the tests' matrices are small. Those of a module stay

@@ -46,7 +46,8 @@ def test_there_are_examples():
 @pytest.mark.parametrize("code", EXAMPLES)
 # SingleTaskGP remarks on unscaled data; an example leaves its model as a user would.
 @pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.InputDataWarning")
-def test_example_runs(code, capsys, as_torchrun_starts_it):
+def test_example_runs(code, capsys, as_torchrun_starts_it, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # for the files of studies
     torch.manual_seed(0)  # what an example draws itself
     exec(compile(code, "example", "exec"), {})
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Self, cast, overload
@@ -35,6 +35,7 @@ from botorch_ext.strategies.events import (
     History,
     Told,
     Trial,
+    copied,
 )
 
 # Evaluated points that join the screening of a box.
@@ -259,7 +260,7 @@ class Strategy(ABC):
                 belong to the domain or that the method would not have asked. Whatever is raised,
                 none of the events is then applied.
         """
-        events = [self._checked(event) for event in events]
+        events = [copied(event) for event in self.checked(list(events))]
         history = deepcopy(self.history)
         for event in events:
             history.check(event)
@@ -270,23 +271,29 @@ class Strategy(ABC):
         vars(self).update(vars(after))
 
     def follow(self, event: Event) -> None:
-        """Applies one recorded event without the copy that `replay` makes; what it warns of is left
-        to `take_warnings`.
+        """Applies one event that `checked` gave, without the copies that `replay` makes: it is the
+        strategy's from now on. What it warns of is left to `take_warnings`.
 
         Raises:
             ValueError: As `replay`; this event alone is then not applied.
         """
-        self._happen(self._checked(event))
+        self._happen(event)
+
+    def checked(self, events: Sequence[Event]) -> Iterator[Event]:
+        """Events from elsewhere, each looked at when it is its turn, after those before it were
+        applied or not.
+
+        Raises:
+            ValueError: One that can follow no events, or is of another domain.
+        """
+        are_members = self._are_members(events)
+        for event in events:
+            yield self._checked(event, are_members)
 
     @property
     def events(self) -> tuple[Event, ...]:
         """Everything that happened, in order; a copy."""
-        return tuple(
-            replace(event, trial=event.trial.copy())
-            if isinstance(event, Asked | Attached)
-            else event
-            for event in self.history.events
-        )
+        return tuple(copied(event) for event in self.history.events)
 
     @property
     def pending(self) -> list[int]:
@@ -405,8 +412,9 @@ class Strategy(ABC):
             x, info = self._decide(choices)
         return Trial(id, x, choices.context, info)
 
-    def check_recorded(self, trial: Trial) -> None:
-        """A ValueError unless a trial from elsewhere can be one of this domain and context."""
+    def check_recorded(self, trial: Trial, is_member: bool = False) -> None:
+        """A ValueError unless a trial from elsewhere can be one of this domain and context;
+        ``is_member`` says that its point is known to be one of the domain, and of its index."""
         if not isinstance(trial, Trial):
             raise ValueError(f"trial must be a Trial, got a {type(trial).__name__}")
         name = f"context of trial {trial.id}"
@@ -415,6 +423,8 @@ class Strategy(ABC):
         self.checked_context(trial.context, name)
         if not isinstance(trial.info, dict):
             raise ValueError(f"info of trial {trial.id} must be a dict, got {trial.info!r}")
+        if is_member:
+            return
         name = f"x of trial {trial.id}"
         if not isinstance(trial.x, Tensor):
             raise ValueError(f"{name} must be a tensor, got a {type(trial.x).__name__}")
@@ -432,9 +442,30 @@ class Strategy(ABC):
         ):
             raise ValueError(f"{name} must be the point of its index, got index {row}")
 
-    def _check_attached(self, trial: Trial) -> None:
+    def _are_members(self, events: Sequence[Event]) -> bool:
+        """Whether all points of events are those of the domain, and of their indices: one look at
+        all of them takes as long as one at one of them."""
+        trials = [event.trial for event in events if isinstance(event, Asked | Attached)]
+        like, dim = self.domain.like, self.domain.dim
+        for trial in trials:
+            x = getattr(trial, "x", None)
+            if not isinstance(x, Tensor) or x.shape != (dim,):
+                return False
+            if x.dtype != like.dtype or x.device != like.device:
+                return False
+        if not trials:
+            return True
+        X = torch.stack([trial.x for trial in trials])
+        if not isinstance(self.domain, FiniteSet):
+            return bool(X.isfinite().all()) and bool(self.domain.contains(X).all())
+        rows = [isinstance(trial.info, dict) and trial.info.get("index") for trial in trials]
+        if not all(type(row) is int and 0 <= row < self.domain.num_points for row in rows):
+            return False
+        return torch.equal(self.domain.points[rows], X)
+
+    def _check_attached(self, trial: Trial, is_member: bool) -> None:
         """A ValueError unless a trial from elsewhere can be one that was attached."""
-        Strategy.check_recorded(self, trial)
+        Strategy.check_recorded(self, trial, is_member)
         expected = self._info_of_attached(trial.x.unsqueeze(0), trial.context)
         if trial.info != expected:
             raise ValueError(f"info of trial {trial.id} must be {expected}, got {trial.info}")
@@ -597,20 +628,20 @@ class Strategy(ABC):
             raise ValueError(f"actions must be None for {self.who_takes_no_actions()}")
         return Choices.among(actions, self.domain, checked)
 
-    def _checked(self, event: Event) -> Event:
-        """A copy of an event from elsewhere, or a ValueError where it can follow no events."""
+    def _checked(self, event: Event, is_member: bool) -> Event:
+        """An event from elsewhere, or a ValueError where it can follow no events; ``is_member`` as
+        for `check_recorded`."""
         match event:
             case Asked(trial):
-                self.check_recorded(trial)
-                return Asked(trial.copy())
+                self.check_recorded(trial, is_member)
+                return event
             case Told(id, value):
                 return _told(id, value)
             case Abandoned(id, failed):
                 return _abandoned(id, failed)
             case Attached(trial, value):
-                self._check_attached(trial)
-                value = one_number(value, "value", f" for trial {trial.id}")
-                return Attached(trial.copy(), value)
+                self._check_attached(trial, is_member)
+                return Attached(trial, one_number(value, "value", f" for trial {trial.id}"))
             case Corrected(id, value):
                 id = _plain_id(id)
                 return Corrected(id, one_number(value, "value", f" for trial {id}"))

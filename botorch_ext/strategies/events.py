@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -95,6 +95,13 @@ class Corrected:
 
 
 Event = Asked | Told | Abandoned | Attached | Corrected
+
+
+def copied(event: Event) -> Event:
+    """An event that shares nothing with this one that could be changed."""
+    if isinstance(event, Asked | Attached):
+        return replace(event, trial=event.trial.copy())
+    return event
 
 
 class History:

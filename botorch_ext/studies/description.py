@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import singledispatch
+from functools import cache, singledispatch
 from importlib.metadata import PackageNotFoundError, version
 from types import FunctionType, MethodType
 from typing import Any
@@ -40,13 +40,15 @@ def describe(strategy: Strategy) -> dict[str, Any]:
 
 def versions() -> dict[str, str | None]:
     """Of this library and those that it computes with."""
-    found: dict[str, str | None] = {}
-    for name in _LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # run from a folder, not installed
-            found[name] = None
-    return found
+    return {name: _version(name) for name in _LIBRARIES}
+
+
+@cache
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # run from a folder, not installed
+        return None
 
 
 def differences(kept: Any, given: Any, place: str = "") -> Iterator[str]:

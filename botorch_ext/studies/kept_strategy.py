@@ -77,7 +77,7 @@ class KeptStrategy:
         strategy, like = self._strategy, self._strategy.domain.like
         events = [from_text(entry.body, like, self._sign) for entry in entries]
         try:
-            for event in events:
+            for event in strategy.checked(events):
                 with threads_for(strategy):  # each with as many as when it happened
                     strategy.follow(event)
         except ValueError as error:

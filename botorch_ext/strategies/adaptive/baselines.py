@@ -245,6 +245,7 @@ class LengthscaleBalancing(BoundsStrategy):
 
     def _retarget(self) -> None:
         """Standardises the targets of all data again."""
+        self._rows.catch_up()
         told = self.history.values
         before = [] if self.initial is None else self.initial[1].tolist()
         rows, values = [], []

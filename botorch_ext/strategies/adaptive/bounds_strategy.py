@@ -196,7 +196,7 @@ class BoundsStrategy(Strategy):
 
     @property
     def models(self) -> Models:
-        """As `posterior`, but the trial asked last may be missing; not to be changed."""
+        """As `posterior`, but the latest events may be missing; not to be changed."""
         return self._rows.posterior
 
     @property
@@ -232,7 +232,7 @@ class BoundsStrategy(Strategy):
 
     def evidence(self) -> Tensor:
         """The log marginal likelihood of the told data under the models of `models`."""
-        return self._evidence(self._rows)
+        return self._evidence(self._rows.for_means())
 
     @torch.no_grad()
     def bands(self, X: Tensor, context: ContextLike | None = None) -> tuple[Tensor, Tensor]:
@@ -323,7 +323,7 @@ class BoundsStrategy(Strategy):
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         # Brings the models up to date with the events: `posterior` is the same before and after.
-        self._rows.enter_newest()
+        self._rows.catch_up()
         rows, fit = self._rows, {}
         if self.refits is not None and self.refits.is_due(self.num_data):
             numbers = self.refits.fit(*self._data())
@@ -423,12 +423,13 @@ class BoundsStrategy(Strategy):
     def _restart(self) -> None:
         """Before the first fit the mode of the prior is in units of what is observed so far."""
         if self.refits is not None and not self.refits.num_fits:
+            self._rows.catch_up()
             self.refits.current = self.refits.before_any(self._data()[1])
             self._rows = self._rows_with(self.refits.current)
 
     def _forget_fits(self, id: int) -> None:
         if self.refits is not None:
-            self._rows.enter_newest()
+            self._rows.catch_up()
             self.refits.forget()
             self._restart()
 
@@ -491,7 +492,7 @@ class BoundsStrategy(Strategy):
     def _absorb(self, event: Event) -> None:
         refitted, self._refitted = self._refitted, None
         if isinstance(event, Asked | Attached):
-            self._rows.enter_newest()
+            self._rows.catch_up()
             if self.refits is not None and self._is_play(event.trial.id):
                 self._adopt(event.trial, refitted)
             if self._noise and self._is_play(event.trial.id):

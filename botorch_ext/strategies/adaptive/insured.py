@@ -181,7 +181,7 @@ class InsuredStrategy(BoundsStrategy):
         return info | {"refuted": look.refuted} if look.refuted else info
 
     def _look(self) -> Look:
-        self._rows.enter_newest()
+        self._rows.catch_up()
         credible = cast(Credible, self.judge).contenders(self)
         return self._told.look(self._rows, self.history, self.ledger.level, credible)
 
@@ -366,7 +366,7 @@ class InsuredStrategy(BoundsStrategy):
         self._points.append(() if told.is_listed else tuple(point[0].tolist()))
         if not self._is_play(trial.id):
             if not told.is_listed:
-                self._rows.enter_newest()
+                self._rows.catch_up()
                 told.watch(point, told.told(self._rows, self.history))
         else:
             if decided is not None and decided[0] is trial.info:

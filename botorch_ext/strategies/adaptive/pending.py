@@ -96,6 +96,8 @@ class PendingRows(Generic[_Posterior]):
     """A posterior whose rows follow the events of a study.
 
     The trial asked last gets its row when the next event comes: told at once it costs one update.
+    Values of earlier trials wait for the next event of another kind, or the next choice: told one
+    after the other they cost one update together.
 
     Args:
         posterior: What grows; its rows so far belong to no trial. One with ``add_candidate`` is
@@ -112,26 +114,32 @@ class PendingRows(Generic[_Posterior]):
         # The trial each row belongs to; rows before the first ask have none.
         self.ids: list[int | None] = [None] * posterior.num_observations
         self._newest: Trial | None = None
+        # The values that the posterior does not have yet, and their rows.
+        self._waiting: dict[int, float] = {}
 
-    def enter_newest(self) -> None:
-        """Gives the trial asked last its row: `posterior` then has all events."""
+    def catch_up(self) -> None:
+        """Takes in what waits: `posterior` then has all events. When this happens follows from the
+        events, not from who reads them, or rounding would differ in a replay."""
         if self._newest is not None:
             self._enter(self._newest, self.policy.minimum)
             self._newest = None
+        if self._waiting:
+            self.posterior.set_targets([*self._waiting], self._as_values(*self._waiting.values()))
+            self._waiting = {}
 
     def current(self) -> Self:
         """These rows where they have all events, else a fork that has them."""
-        if self._newest is None:
+        if self._newest is None and not self._waiting:
             return self
         fork = copy(self)
         fork.posterior, fork.ids = self.posterior.fork(), self.ids.copy()
-        fork.enter_newest()
+        fork.catch_up()
         return fork
 
     def for_means(self) -> Self:
         """These rows where their means are those after all events, else a fork whose means are: a
         row that is only hallucinated leaves means alone."""
-        return self.current() if self.policy.pending == "censor" else self
+        return self.current() if self._waiting or self.policy.pending == "censor" else self
 
     def moved_to(self, posterior: _Posterior, first: list[float], history: History) -> Self:
         """These rows in another posterior that has none; all events must have entered.
@@ -180,12 +188,12 @@ class PendingRows(Generic[_Posterior]):
         """
         keeps_pending = self.policy.pending != "ignore"
         if isinstance(event, Asked):
-            self.enter_newest()
+            self.catch_up()
             if keeps_pending:
                 self._newest = event.trial
             return False
         if isinstance(event, Attached):
-            self.enter_newest()
+            self.catch_up()
             self._enter(event.trial, event.value)
             self.num_data += 1
             return True
@@ -194,8 +202,8 @@ class PendingRows(Generic[_Posterior]):
         at_once = self._newest is not None and self._newest.id == event.id
         if at_once:
             self._newest = None
-        else:
-            self.enter_newest()
+        elif self._newest is not None or isinstance(event, Abandoned):
+            self.catch_up()
         has_row = not at_once and keeps_pending
         match event:
             case Told(id, value):
@@ -203,7 +211,7 @@ class PendingRows(Generic[_Posterior]):
                     self.told_too_late.append(id)
                     return False
                 if has_row:
-                    self.posterior.set_targets([self.ids.index(id)], self._as_values(value))
+                    self._waiting[self.ids.index(id)] = value
                 else:
                     self._enter(history.trials[id], value)
                 self.num_data += 1
@@ -222,8 +230,8 @@ class PendingRows(Generic[_Posterior]):
             self.posterior.add(trial.point.unsqueeze(0), Y)
         self.ids.append(trial.id)
 
-    def _as_values(self, value: float) -> Tensor:
-        return self.posterior.noise_variance.new_full((1,), value)
+    def _as_values(self, *values: float) -> Tensor:
+        return self.posterior.noise_variance.new_tensor(values)
 
     def _timed_out(self, id: int, history: History) -> bool:
         timeout = self.policy.timeout

@@ -226,7 +226,7 @@ class CertifiedElimination(Strategy):
 
     def _moved(self, recorded: dict[str, Any] | None) -> Move:
         """What the next step begins with."""
-        self._rows.enter_newest()
+        self._rows.catch_up()
         return self._rounds.moved(self._progress, self._seen(), recorded)
 
     def _seen(self) -> Seen:

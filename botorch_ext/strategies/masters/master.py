@@ -158,15 +158,15 @@ class MasterStrategy(Strategy):
 
     # --- the fold ---------------------------------------------------------------------------------
 
-    def check_recorded(self, trial: Trial) -> None:
-        super().check_recorded(trial)
+    def check_recorded(self, trial: Trial, is_member: bool = False) -> None:
+        super().check_recorded(trial, is_member)
         position, decision = (trial.info.get(name) for name in ("base", "decision"))
         name, count = f"info of trial {trial.id}", len(self.bases)
         if type(position) is not int or not 0 <= position < count:
             raise ValueError(f"base in the {name} must be one of {count}, got {position!r}")
         if not isinstance(decision, dict):
             raise ValueError(f"decision in the {name} must be a dict, got {decision!r}")
-        self.bases[position].check_recorded(self._own_trial(trial, trial.id))
+        self.bases[position].check_recorded(self._own_trial(trial, trial.id), is_member)
 
     def _own_trial(self, trial: Trial, id: int) -> Trial:
         """A trial as its base sees it."""
