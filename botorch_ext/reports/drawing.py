@@ -122,7 +122,8 @@ def _looking(title: str) -> Iterator[Figure]:
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_LOOK | {"svg.hashsalt": title}), warnings.catch_warnings():
+    look: Any = _LOOK | {"svg.hashsalt": title}
+    with matplotlib.rc_context(look), warnings.catch_warnings():
         # The font is that of the page, which may have more.
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
         yield Figure()

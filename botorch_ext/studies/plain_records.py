@@ -87,11 +87,13 @@ def to_json(plain: Any) -> str:
 
 def from_json(text: str) -> Any:
     """What `to_json` was given."""
-    marks = _unmarked if _NOT_FINITE in text else None  # a hook takes as long as all the rest
     try:
+        marks = _unmarked if _NOT_FINITE in text else None  # a hook takes as long as all the rest
         return json.loads(text, object_hook=marks, parse_constant=_refused)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+    except TypeError as error:
+        raise ValueError("it is no text") from error
 
 
 def _marked(plain: Any) -> Any:

@@ -1,78 +1,18 @@
-"""The page of a study: what is on it, and that it loads nothing and believes nobody."""
+"""The page of a study: what is on it."""
 
-import json
 import random
-import re
-import sys
 import time
-from html.parser import HTMLParser
-from xml.etree import ElementTree
 
 import pytest
-from gpytorch.kernels import RBFKernel
 
 import botorch_ext as bx
-from botorch_ext.command_line import main
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.page import page
 from botorch_ext.reports.parts import parts
 from botorch_ext.reports.pictures import _overtaken, pictures
-from botorch_ext.studies import databases, journal
+from botorch_ext.studies import journal
 from tests.studies.kept import BOX, at_random, gp_bucb, value_at
-
-HOSTILE = "</title></svg><script>alert('x')</script><img src=https://example.org onerror=alert(1)>"
-POLICY = (
-    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; "
-    "form-action 'none'"
-)
-LOADS = {"src", "href", "xlink:href", "action", "data", "poster", "srcset", "background"}
-VOID = {"meta", "br", "img", "path", "use"}
-
-
-class Parsed(HTMLParser):
-    """The elements, the words and the cells of tables of a page."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.elements, self.words, self.tables, self.open = [], [], [], []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag == "table":
-            self.tables.append([])
-        elif tag == "tr":
-            self.tables[-1].append([])
-        elif tag in ("td", "th"):
-            self.tables[-1][-1].append("")
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        if tag not in VOID:
-            assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data)
-        if self.open and self.open[-1] in ("td", "th"):
-            self.tables[-1][-1][-1] += data
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.words).split())
-
-    def having(self, tag):
-        return [attributes for one, attributes in self.elements if one == tag]
-
-    def table(self, *head):
-        """The rows below a head that begins so."""
-        found = [rows for rows in self.tables if rows[0][: len(head)] == list(head)]
-        assert len(found) == 1
-        return found[0][1:]
+from tests.studies.pages import Parsed, made, played, rbf, require_harmless, six_digits, titles
 
 
 @pytest.fixture
@@ -80,76 +20,13 @@ def path(tmp_path):
     return tmp_path / "lab.db"
 
 
-def _made(path, *options):
-    """The page as a command writes it."""
-    output = path.with_suffix(".html")
-    assert main(["report", str(path), *options, "-o", str(output)]) == 0
-    return output.read_text(encoding="utf-8")
-
-
-def _require_harmless(text):
-    parsed = Parsed(text)
-    assert parsed.open == []
-    assert parsed.having("meta")[1] == {"http-equiv": "Content-Security-Policy", "content": POLICY}
-    tags = {tag for tag, _ in parsed.elements}
-    assert not tags & {"script", "link", "iframe", "object", "embed", "base", "form", "img", "a"}
-    ids = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
-    assert len(ids) == len(set(ids))
-    for _, attributes in parsed.elements:
-        assert not [name for name in attributes if name.startswith("on")]
-        for name in LOADS & set(attributes):
-            assert attributes[name].startswith(("#", "data:image/png;base64,"))
-            if attributes[name].startswith("#"):
-                assert attributes[name][1:] in ids
-        for value in attributes.values():
-            assert all(url.startswith("#") for url in re.findall(r"url\(([^)]*)", value or ""))
-    style = text[text.index("<style>") : text.index("</style>")]
-    assert "url(" not in style and "@import" not in style
-    assert parsed.having("html") == [{"lang": "en"}] and len(parsed.having("title")) == 1
-    figures = parsed.having("figure")
-    assert len(figures) == len(parsed.having("svg"))
-    for figure in figures:
-        assert figure["role"] == "img" and len(figure["aria-label"]) > 20
-    for svg in re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL):
-        ElementTree.fromstring(svg)
-    return parsed
-
-
-def _titles(parsed):
-    return [figure["aria-label"].split(". ")[0].rstrip(".") for figure in parsed.having("figure")]
-
-
-def _played(study, number, seed=0, failing=0.1, **options):
-    """Trials that are told late and in any order; some fail."""
-    rng, waiting = random.Random(seed), []
-    for _ in range(number):
-        waiting.append(study.ask(**options))
-        while len(waiting) > 3 and rng.random() < 0.8:
-            trial = waiting.pop(rng.randrange(len(waiting)))
-            if rng.random() < failing:
-                study.abandon(trial, failed=True)
-            else:
-                study.tell(trial, value_at(trial.x))
-    return study
-
-
-def _rbf(lengthscale=0.6):
-    kernel = RBFKernel()
-    kernel.lengthscale = lengthscale
-    return kernel
-
-
-def _numbers(*cells):
-    return [f"{cell:.6g}" for cell in cells]
-
-
 def test_every_trial_is_on_the_page(path):
-    study = _played(bx.Study(path, gp_bucb(), name="yeast"), 20)
+    study = played(bx.Study(path, gp_bucb(), name="yeast"), 20)
     study.abandon(study.pending[0])
     study.attach([0.5, 2.5], 0.75)
     study.correct(study.strategy.history.attached[0], 0.5)
     study.correct(study.strategy.history.attached[0], 0.25)
-    parsed = _require_harmless(_made(path))
+    parsed = require_harmless(made(path))
     history = study.strategy.history
     rows = parsed.table("trial", "state")
     assert len(rows) == len(history.trials) == 21
@@ -159,8 +36,8 @@ def test_every_trial_is_on_the_page(path):
         state = "abandoned" if id in history.abandoned else state
         state = "failed" if id in history.failed else state
         state = "attached, corrected" if id == 20 else state
-        value = _numbers(history.values[id]) if id in history.values else [""]
-        assert row[:5] == [str(id), state, *_numbers(*trial.x.tolist()), *value]
+        value = six_digits(history.values[id]) if id in history.values else [""]
+        assert row[:5] == [str(id), state, *six_digits(*trial.x.tolist()), *value]
         assert (row[5] == "") == (id == 20) and (row[6] == "") == (state == "pending")
     pending = parsed.table("trial", "asked")
     assert [int(row[0]) for row in pending] == study.pending
@@ -173,7 +50,7 @@ def test_every_trial_is_on_the_page(path):
         "Somebody added 1 result that the study had not asked for: trial 20 (0.25)" in parsed.text
     )
     assert "width 2" in parsed.text and "MaternKernel(" in parsed.text
-    assert _titles(parsed) == [
+    assert titles(parsed) == [
         "Values, and the best so far",
         "When trials were asked and told",
         "Where trials were asked",
@@ -182,7 +59,7 @@ def test_every_trial_is_on_the_page(path):
 
 
 def test_each_observation_is_a_mark(path):
-    study = _played(bx.Study(path, gp_bucb(), minimize=True), 20)
+    study = played(bx.Study(path, gp_bucb(), minimize=True), 20)
     overview = read_overview(path)
     values, feedback, plane, coordinates = pictures(overview, [], time.time())
     history = study.strategy.history
@@ -227,21 +104,21 @@ def test_late_feedback_is_said(path, monkeypatch):
 
 
 def test_models_have_rows(path):
-    models = bx.CandidateModels.lengthscales(_rbf(), [0.2, 0.6, 2.0], 0.01)
+    models = bx.CandidateModels.lengthscales(rbf(), [0.2, 0.6, 2.0], 0.01)
     strategy = bx.algorithms.he_gp_ucb(BOX, models, rkhs_bound=0.5, noise_std=0.03, delta=0.1)
-    study = _played(bx.Study(path, strategy), 14)
+    study = played(bx.Study(path, strategy), 14)
     [part] = parts(read_overview(path))
     trials = study.strategy.history.trials
     assert [member.name for member in part.members] == list(models.names)
     for model, member in enumerate(part.members):
         assert member.ids == [trial.id for trial in trials if trial.info["model"] == model]
-    parsed = _require_harmless(_made(path))
-    assert _titles(parsed)[-1] == "Which model each trial was asked for"
+    parsed = require_harmless(made(path))
+    assert titles(parsed)[-1] == "Which model each trial was asked for"
     assert f"{models.names[0]} ({len(part.members[0].ids)})" in parsed.text
 
 
 def test_one_model_has_none(path):
-    _played(bx.Study(path, gp_bucb()), 5)
+    played(bx.Study(path, gp_bucb()), 5)
     assert parts(read_overview(path)) == []
 
 
@@ -249,16 +126,16 @@ def test_rounds_and_what_came_too_late(path):
     numbers = {"rkhs_bound": 0.3, "noise_std": 0.03, "delta": 0.1, "noise_variance": 0.01}
     candidates = bx.FiniteSet(BOX.sample(30, seed=1))
     strategy = bx.algorithms.bpe_delay(
-        candidates, _rbf(), horizon=40, delay=bx.delays.Poisson(1), **numbers
+        candidates, rbf(), horizon=40, delay=bx.delays.Poisson(1), **numbers
     )
-    study = _played(bx.Study(path, strategy), 36, seed=2)
+    study = played(bx.Study(path, strategy), 36, seed=2)
     [part] = parts(read_overview(path))
     rounds = study.strategy.rounds
     assert len(part.stages) == len(rounds) > 1
     too_late = [len(round.told_too_late(study.strategy.history)) for round in rounds]
     assert [stage.num_late for stage in part.stages] == too_late and sum(too_late) > 0
     assert [stage.share for stage in part.stages] == [round.choice.volume for round in rounds]
-    parsed = _require_harmless(_made(path))
+    parsed = require_harmless(made(path))
     rows = parsed.table("stage", "began")
     assert [row[0] for row in rows] == [f"round {round.number}" for round in rounds]
     assert [int(row[4]) for row in rows] == too_late
@@ -266,7 +143,7 @@ def test_rounds_and_what_came_too_late(path):
 
 
 def test_levels_of_cells_and_of_insurance(path):
-    kernel, box = _rbf(3.0), bx.Box([[0.0], [1.0]])
+    kernel, box = rbf(3.0), bx.Box([[0.0], [1.0]])
     numbers = {"rkhs_bound": 1.0, "noise_std": 0.02, "noise_variance": 1e-3, "horizon": 60}
     study = bx.Study(path, bx.algorithms.breadthwise_exploration(box, kernel, **numbers), name="a")
     for _ in range(12):
@@ -274,16 +151,16 @@ def test_levels_of_cells_and_of_insurance(path):
         study.tell(trial, value_at(trial.x))
     [part] = parts(read_overview(path, "a"))
     assert [stage.name for stage in part.stages][:2] == ["level 0", "level 1"]
-    assert "Levels" in _require_harmless(_made(path, "--name", "a")).text
+    assert "Levels" in require_harmless(made(path, "--name", "a")).text
     numbers = {"rkhs_bound": 0.5, "noise_std": 0.03, "noise_variance": 0.01, "delta": 0.1}
-    strategy = bx.algorithms.insured_ucb(bx.FiniteSet(BOX.sample(30, seed=0)), _rbf(), **numbers)
-    _played(bx.Study(path, strategy, name="b"), 12, failing=0.0)
+    strategy = bx.algorithms.insured_ucb(bx.FiniteSet(BOX.sample(30, seed=0)), rbf(), **numbers)
+    played(bx.Study(path, strategy, name="b"), 12, failing=0.0)
     overview = read_overview(path, "b")
     level, *_ = parts(overview)
     refuted = [story for story in overview.stories if "refuted" in story.info]
     assert refuted and level.stages == []
     assert f"Refuted before trial {refuted[0].id}: level 0" in level.words
-    _require_harmless(_made(path, "--name", "b"))
+    require_harmless(made(path, "--name", "b"))
 
 
 def test_contexts_and_many_coordinates(path):
@@ -292,7 +169,7 @@ def test_contexts_and_many_coordinates(path):
     study = bx.Study(path, strategy)
     for i in range(3):
         study.tell(study.ask(context=[i / 3] * 15), -0.5 * i)
-    parsed = _require_harmless(_made(path))
+    parsed = require_harmless(made(path))
     assert "The first 12 of 30 coordinates are shown" in parsed.text
     assert "The first 24 of 30 coordinates are shown" in parsed.text
     assert "Trials had different contexts" in parsed.text
@@ -304,94 +181,20 @@ def test_contexts_and_many_coordinates(path):
 
 def test_a_study_without_trials_or_values(path):
     bx.Study(path, gp_bucb(), minimize=True)
-    parsed = _require_harmless(_made(path))
+    parsed = require_harmless(made(path))
     assert "no trial has been asked of it yet" in parsed.text and "smallest" in parsed.text
     assert "MaternKernel(" in parsed.text and parsed.having("figure") == []
     bx.Study(path, gp_bucb()).ask(2)
-    parsed = _require_harmless(_made(path))
+    parsed = require_harmless(made(path))
     assert "No value has come yet" in parsed.text and "No result yet" in parsed.text
-    assert _titles(parsed) == ["When trials were asked and told"]
+    assert titles(parsed) == ["When trials were asked and told"]
     study = bx.Study(path, gp_bucb())
     study.abandon(0)
     study.abandon(1, failed=True)
-    assert "nobody waits" in _require_harmless(_made(path)).text
+    assert "nobody waits" in require_harmless(made(path)).text
 
 
 def test_only_attached_results(path):
     bx.Study(path, gp_bucb()).attach([0.5, 2.5], 0.25)
-    parsed = _require_harmless(_made(path))
+    parsed = require_harmless(made(path))
     assert "Best so far 0.25" in parsed.text and "0 asked; 1 attached" in parsed.text
-
-
-def test_hostile_text_is_shown_and_not_obeyed(path):
-    names = [HOSTILE, r"$\frac{", "a & b"]
-    description = {
-        "versions": {HOSTILE: HOSTILE},
-        "strategy": {
-            "class": HOSTILE,
-            HOSTILE: HOSTILE,
-            "models": {"names": names, "models": []},
-        },
-    }
-    bodies = []
-    for id in range(4):
-        info = {
-            "model": id,
-            "kind": f"{HOSTILE}{id % 2}",
-            "phase": f"$\\frac{{{id % 2}",
-            "refuted": [{"level": HOSTILE}],
-            "level": id,
-            "fit": {HOSTILE: HOSTILE},
-            "opening": {"volume": HOSTILE},
-        }
-        record = {"event": "asked", "id": id, "x": [0.1 * id, 1.0], "context": None, "info": info}
-        bodies += [json.dumps(record), f'{{"event":"told","id":{id},"value":1e300}}']
-    new = journal.Journal.begin(databases.Database(path), HOSTILE, False, description)
-    with new.writing() as connection:
-        new.append(connection, new.start, bodies)
-    text = _made(path)
-    parsed = _require_harmless(text)
-    assert "<script" not in text and "<img" not in text
-    assert parsed.text.count("<script>alert('x')</script>") >= 5
-    assert HOSTILE[:39] in parsed.text and r"$\frac{" in parsed.text
-
-
-def test_without_matplotlib_the_page_says_what_to_install(path, monkeypatch):
-    _played(bx.Study(path, gp_bucb()), 5)
-    for module in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    parsed = _require_harmless(_made(path))
-    assert "pip install 'botorch-ext[plot]'" in parsed.text
-    assert parsed.having("figure") == [] and len(parsed.table("trial", "state")) == 5
-
-
-def test_without_jinja_the_command_says_what_to_install(path, monkeypatch, capsys):
-    bx.Study(path, at_random()).ask()
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    assert main(["report", str(path), "-o", str(path.with_suffix(".html"))]) == 2
-    assert "pip install 'botorch-ext[studies]'" in capsys.readouterr().err
-    assert not path.with_suffix(".html").exists()
-
-
-def test_five_thousand_trials(path):
-    number, rng, bodies = 5000, random.Random(0), []
-    for id in range(number):
-        info = {"model": id % 3, "mean": rng.random(), "std": rng.random()}
-        x = [rng.uniform(-1, 1) for _ in range(6)]
-        bodies.append(
-            json.dumps({"event": "asked", "id": id, "x": x, "context": None, "info": info})
-        )
-        if id % 20:
-            bodies.append(f'{{"event":"told","id":{id},"value":{rng.gauss(0, 1)!r}}}')
-    new = journal.Journal.begin(databases.Database(path), "large", False, {})
-    with new.writing() as connection:
-        new.append(connection, new.start, bodies)
-    started = time.process_time()
-    text = _made(path)
-    assert time.process_time() - started < 30
-    assert len(text) < 5_000_000
-    parsed = _require_harmless(text)
-    assert [row[0] for row in parsed.table("trial", "state")] == [str(id) for id in range(number)]
-    assert "open" not in parsed.having("details")[-1]
-    assert "The oldest 50 of 250 are shown" in parsed.text
