@@ -136,7 +136,9 @@ class Database:
         if code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
             return UnwritableStudyError(f"{self.name} must be writable, got: {cause}")
         if code.startswith("SQLITE_CANTOPEN"):
-            return UnwritableStudyError(f"{self.name} and its folder must be writable: {cause}")
+            return UnwritableStudyError(
+                f"{self.name} must be writable, and its folder there: {cause}"
+            )
         if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return UnreachableStudyError(f"{self.name} was in use for {_PATIENCE} s: {cause}")
         return UnreachableStudyError(f"{self.name} does not answer as it should: {cause}")
@@ -150,6 +152,8 @@ def _url_of(place: str | os.PathLike[str]) -> URL:
     except (ArgumentError, ValueError):
         # Without the cause: it may show a password.
         raise StudyError(f"a study must be at {_FORMS}, got a URL that cannot be read") from None
+    if "@" in (url.host or ""):  # the rest of a password
+        raise StudyError("@, : and / in the password of a URL must be written %40, %3A and %2F")
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
     if url.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):

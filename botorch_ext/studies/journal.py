@@ -127,7 +127,10 @@ class Journal:
         with database.reading() as connection:
             if not _has_tables(connection, database):
                 return []
-            return list(connection.scalars(sa.select(_STUDIES.c.name).order_by(_STUDIES.c.id)))
+            names = list(connection.scalars(sa.select(_STUDIES.c.name).order_by(_STUDIES.c.id)))
+        if not all(isinstance(name, str) for name in names):
+            raise BrokenStudyError(f"{database.name} was changed: the name of a study is no text")
+        return names
 
     @classmethod
     def _found(cls, connection: Connection, database: Database, name: str) -> Journal | None:
@@ -146,6 +149,8 @@ class Journal:
         row = connection.execute(sa.select(_STUDIES).where(_STUDIES.c.name == name)).one()
         try:
             description = from_json(row.description)
+            if not isinstance(description, dict):
+                raise ValueError("it has no entries")
         except ValueError as error:
             raise BrokenStudyError(
                 f"the description of study {name!r} in {database.name} cannot be read: {error}"
@@ -182,7 +187,8 @@ class Journal:
         )
         entries, count, digest = [], position.count, position.digest
         for number, at, body, kept in rows:
-            digest = _digest(digest, str(number), repr(at), body)
+            # Of bytes, which SQLite may hold where text is expected, too.
+            digest = _digest(digest, str(number), repr(at), str(body))
             if number != count or digest != kept:
                 raise BrokenStudyError(
                     f"event {count} of study {self.name!r} in {self.database.name} is missing or "

@@ -87,12 +87,14 @@ def to_json(plain: Any) -> str:
 
 def from_json(text: str) -> Any:
     """What `to_json` was given."""
-    # A hook takes as long as all the rest.
-    reader = _MARKED_READER if _NOT_FINITE in text else _READER
     try:
+        # A hook takes as long as all the rest.
+        reader = _MARKED_READER if _NOT_FINITE in text else _READER
         return reader.decode(text)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+    except TypeError as error:
+        raise ValueError("it is no text") from error
 
 
 def _marked(plain: Any) -> Any:
