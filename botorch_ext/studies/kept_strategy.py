@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from botorch_ext.studies.journal import Journal
 
 
+def independent(strategy: Strategy) -> Strategy:
+    """A copy of a strategy that is kept, which undoes by itself what breaks off."""
+    copy = strategy.clone()
+    copy.undoes = True
+    return copy
+
+
 class KeptStrategy:
     """A strategy whose events are those of a journal. Whatever goes wrong, its state in memory is
     then made anew from the journal.

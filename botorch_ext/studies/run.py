@@ -15,6 +15,7 @@ from botorch_ext.checks import whole_number
 from botorch_ext.exceptions import ObjectiveError
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.failures import Failure, Failures
+from botorch_ext.studies.kept_strategy import independent
 from botorch_ext.studies.questions import Questions
 from botorch_ext.studies.running_study import Objective, RunningStudy
 from botorch_ext.studies.streams import Source, Stream, action_stream, context_stream
@@ -219,7 +220,7 @@ def _result(running: RunningStudy, strategy: Strategy) -> RunResult:
     best = running.best_id(strategy)
     top = None if best is None else ids.index(best)
     return RunResult(
-        strategy=strategy if strategy is running.target.asked else strategy.clone(),
+        strategy=strategy if strategy is running.target.asked else independent(strategy),
         ids=ids,
         X=X,
         Y=Y,

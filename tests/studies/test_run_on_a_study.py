@@ -202,6 +202,7 @@ def test_what_is_read_of_a_study_stays_as_it_was(place):
     assert len(study.events) == 6
     quiet(study, f, 4)
     assert len(before.events) == 6
+    assert before.undoes and result.strategy.undoes
     assert len(result.strategy.events) == 10
     assert [plain(event) for event in study.strategy.events] == [
         plain(event) for event in result.strategy.events[:8]
@@ -218,13 +219,13 @@ def test_a_broken_objective_leaves_a_study_that_goes_on(place):
 
 def test_asks_of_a_study_have_one_thread_too(place, monkeypatch):
     seen, before = [], torch.get_num_threads()
-    ask = bx.OptimisticStrategy.ask
+    choose = bx.OptimisticStrategy.next_trial
 
     def noting(self, *args, **kwargs):
         seen.append(torch.get_num_threads())
-        return ask(self, *args, **kwargs)
+        return choose(self, *args, **kwargs)
 
-    monkeypatch.setattr(bx.OptimisticStrategy, "ask", noting)
+    monkeypatch.setattr(bx.OptimisticStrategy, "next_trial", noting)
     torch.set_num_threads(3)
     try:
         study = opened(place)
