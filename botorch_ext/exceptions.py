@@ -147,7 +147,8 @@ class UnwritableStudyError(StudyError):
 
 
 class UnreachableStudyError(StudyError):
-    """A database that does not answer, or that others kept to themselves for too long."""
+    """A database that does not answer, or that others kept to themselves for too long. A call whose
+    answer was lost on the way may have been kept."""
 
 
 class ForkedStudyError(StudyError):

@@ -136,7 +136,9 @@ class Database:
         if code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
             return UnwritableStudyError(f"{self.name} must be writable, got: {cause}")
         if code.startswith("SQLITE_CANTOPEN"):
-            return UnwritableStudyError(f"{self.name} and its folder must be writable: {cause}")
+            return UnwritableStudyError(
+                f"{self.name} must be writable, and its folder there: {cause}"
+            )
         if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return UnreachableStudyError(f"{self.name} was in use for {_PATIENCE} s: {cause}")
         return UnreachableStudyError(f"{self.name} does not answer as it should: {cause}")
@@ -223,11 +225,12 @@ def _file_system_of(path: str, mounts: Path) -> str | None:
     except OSError:
         return None
     found: tuple[str, str | None] = "", None
+    above = {str(folder) for folder in (Path(path), *Path(path).parents)}
     for line in lines:
         _, folder, kind, *_ = line.split()
         folder = folder.replace(r"\040", " ")
         # Of mounts at one place the last one is seen.
-        if Path(path).is_relative_to(folder) and len(folder) >= len(found[0]):
+        if folder in above and len(folder) >= len(found[0]):
             found = folder, kind
     return found[1]
 
