@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import botorch_ext as bx
+from benchmarks.studies.forks import in_a_fork, wait_for
+from benchmarks.studies.kills import lines
 from botorch_ext.exceptions import (
     BrokenStudyError,
     NetworkFileSystemWarning,
@@ -25,7 +27,7 @@ from botorch_ext.exceptions import (
 )
 from botorch_ext.studies import databases
 from botorch_ext.studies.records import from_json, from_text, to_json
-from tests.studies.kept import BOX, answer_of_a_fork, at_random, in_a_fork, lines, wait_for
+from tests.studies.kept import BOX, answer_of_a_fork, at_random
 
 NOBODY = 65534
 
