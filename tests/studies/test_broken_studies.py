@@ -1,6 +1,7 @@
 """Files that are full, read-only, truncated, changed, newer, or no studies: named errors, and
 nothing lost."""
 
+import ctypes
 import os
 import resource
 import sqlite3
@@ -30,6 +31,8 @@ from botorch_ext.studies.records import from_json, from_text, to_json
 from tests.studies.kept import BOX, answer_of_a_fork, at_random
 
 NOBODY = 65534
+CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
+MS_REC, MS_PRIVATE = 0x4000, 0x40000
 
 
 @pytest.fixture
@@ -78,6 +81,42 @@ def test_a_full_disk_loses_the_call_that_did_not_fit_and_no_other(path):
     assert 0 < told < 20
     assert lines(study) == after and len(after) == 20 + told + 1
     assert len(study.pending) == 20 - told - 1
+
+
+def test_a_full_file_system_and_room_again(tmp_path):
+    def fill():
+        place, libc = tmp_path / "small", ctypes.CDLL(None, use_errno=True)
+        place.mkdir()
+        # Seen by this process alone, and gone with it.
+        others = 0 if os.getuid() == 0 else CLONE_NEWUSER
+        if libc.unshare(CLONE_NEWNS | others) or libc.mount(
+            *(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
+        ):
+            return "not allowed"
+        if libc.mount(b"tmpfs", bytes(place), b"tmpfs", 0, b"size=250k"):
+            return "not allowed"
+        (place / "of others").write_bytes(bytes(100_000))
+        study = bx.Study(place / "lab.db", at_random())
+        trials, told = study.ask(50), []
+        with pytest.raises(UnwritableStudyError, match="is the disk full"):
+            for trial in trials:
+                study.tell(trial.id, 0.5)
+                told.append(trial.id)
+        with pytest.raises(UnwritableStudyError, match="is the disk full"):
+            study.ask(300)
+        before = lines(study)
+        (place / "of others").unlink()  # and the same object goes on
+        study.tell(study.pending[0], 0.25)
+        again = bx.Study(place / "lab.db", at_random())
+        assert lines(again) == lines(study) and lines(study)[:-1] == before
+        assert list(again.strategy.history.values) == [*told, len(told)]
+        return len(told), len(before)
+
+    answer = answer_of_a_fork(fill, tmp_path)
+    if answer == "not allowed":
+        pytest.skip("no file system of one's own here")
+    told, events = answer
+    assert 0 < told < 50 and events == 50 + told
 
 
 def test_a_file_that_must_not_be_written(path):
