@@ -177,13 +177,13 @@ def rows_of(counts: Counts) -> list[Row]:
     """A row for each call and one for all: how many kills there were in each moment."""
     found = []
     for name in [*sorted({name for name, _, _ in counts}), "all"]:
-        own = Counter()
+        own, kept = Counter(), 0
         for (call, moment, is_kept), number in counts.items():
             if name in (call, "all"):
                 own[moment] += number
-                own["kept"] += number * (moment == COMMITTING and is_kept)
+                kept += number * (moment == COMMITTING and is_kept)
         row = {MOMENTS[moment]: own[moment] for moment in range(len(MOMENTS))}
-        row[MOMENTS[COMMITTING]] = f"{own[COMMITTING]}, {own['kept']} kept"
+        row[MOMENTS[COMMITTING]] = f"{own[COMMITTING]}, {kept} kept"
         found.append({"call": name} | row)
     return found
 

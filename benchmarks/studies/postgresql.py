@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psycopg
 import sqlalchemy as sa
@@ -60,7 +60,7 @@ class Server:
         """Returns once it answers."""
         arguments = ["-D", self.folder / "data", "-k", self.folder, "-p", self.port]
         with (self.folder / "log").open("ab") as log:
-            self.process = _started("postgres", *arguments, "-h", "127.0.0.1", stderr=log)
+            self.process = _started("postgres", *arguments, "-h", "127.0.0.1", output=log)
         for _ in range(600):
             try:
                 psycopg.connect(self.url()).close()
@@ -113,8 +113,7 @@ def served() -> Iterator[Server]:
         with (folder / "log").open("wb") as log:
             begun = _started(
                 *("initdb", "-D", folder / "data", *options, "--no-sync", "-E", "UTF8"),
-                stdout=log,
-                stderr=log,
+                output=log,
             )
         if begun.wait():
             raise RuntimeError((folder / "log").read_text())
@@ -126,9 +125,13 @@ def served() -> Iterator[Server]:
             server.stop()
 
 
-def _started(name: str, *arguments: Any, **files: Any) -> subprocess.Popen[bytes]:
-    somebody = {"user": "nobody"} if os.getuid() == 0 else {}  # a server refuses to run as root
-    return subprocess.Popen([program(name) or name, *map(str, arguments)], **files, **somebody)
+def _started(name: str, *arguments: Any, output: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [program(name) or name, *map(str, arguments)],
+        stdout=output,
+        stderr=output,
+        user="nobody" if os.getuid() == 0 else None,  # a server refuses to run as root
+    )
 
 
 # --- a server that is stopped and started ---------------------------------------------------------

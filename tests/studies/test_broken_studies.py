@@ -5,7 +5,6 @@ import ctypes
 import os
 import resource
 import sqlite3
-import sys
 import tempfile
 import warnings
 from contextlib import suppress
@@ -18,7 +17,6 @@ from benchmarks.studies.forks import in_a_fork, wait_for
 from benchmarks.studies.kills import lines
 from botorch_ext.exceptions import (
     BrokenStudyError,
-    NetworkFileSystemWarning,
     NewerStudyError,
     NoStudyError,
     StudyError,
@@ -272,44 +270,3 @@ def test_a_study_in_use_by_somebody_who_does_not_let_go(path, monkeypatch):
     other.execute("ROLLBACK")
     other.close()
     assert study.ask().id == 0
-
-
-def test_a_network_file_system_is_warned_of(path, monkeypatch):
-    mounts = path.parent / "mounts"
-    mounts.write_text(f"disk / ext4 rw 0 0\nserver:/export {path.parent} nfs4 rw 0 0\n")
-    kind = databases._file_system_of
-    monkeypatch.setattr(databases, "_file_system_of", lambda path, _: kind(path, mounts))
-    with pytest.warns(NetworkFileSystemWarning, match="nfs4.*use PostgreSQL") as caught:
-        bx.Study(path, at_random())
-    assert caught[0].filename == __file__
-    assert kind("/home/lab.db", mounts) == "ext4"
-    assert kind("/home/lab.db", path / "nothing") is None
-
-
-@pytest.mark.parametrize(
-    ("place", "message"),
-    [
-        ("mysql://me:secret@host/lab", "begins with mysql"),
-        ("sqlite://", "got a database in memory"),
-        ("postgresql://me:secret@host:port/lab", "a URL that cannot be read"),
-    ],
-)
-def test_places_that_are_none(place, message):
-    with pytest.raises(StudyError, match=message) as caught:
-        bx.Study(place, at_random())
-    assert "secret" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("missing", "place", "message"),
-    [
-        ("sqlalchemy", "lab.db", "pip install 'botorch-ext.studies.'"),
-        ("psycopg", "postgresql://host/lab", "pip install 'botorch-ext.postgresql.'"),
-    ],
-)
-def test_what_is_not_installed_is_named(tmp_path, monkeypatch, missing, place, message):
-    for module in ("databases", "journal"):
-        monkeypatch.delitem(sys.modules, f"botorch_ext.studies.{module}", raising=False)
-    monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises((ImportError, StudyError), match=message):
-        bx.Study(place if "://" in place else tmp_path / place, at_random())
