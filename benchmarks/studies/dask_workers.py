@@ -104,6 +104,6 @@ def play(seed: int, workers: int, trials: int, interval: float, folder: Path) ->
 
 def tables(options: Options, folder: Path) -> Tables:
     """Eight workers, 500 trials."""
-    workers, trials, interval = (2, 12, 1.0) if options.smoke else (8, 500, 3.0)
+    workers, trials, interval = (2, 8, 1.0) if options.smoke else (8, 500, 3.0)
     text = f"One of the processes of a cluster of Dask is killed every {interval:g} s."
     return [(text, [play(options.seed, workers, trials, interval, folder)])]

@@ -190,7 +190,7 @@ def rows_of(counts: Counts) -> list[Row]:
 
 def tables(options: Options, folder: Path) -> Tables:
     """1,000 kills in 20 studies, of a box and of a finite set in turn."""
-    studies, kills = (2, 8) if options.smoke else (20, 50)
+    studies, kills = (2, 4) if options.smoke else (20, 50)
     counts: Counts = Counter()
     for number in range(studies):
         place, strategy = folder / f"kills_{number}.db", (box, finite)[number % 2]()

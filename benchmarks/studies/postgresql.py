@@ -215,7 +215,9 @@ def tables(options: Options, folder: Path) -> Tables:
             server.stop(next(ways))
             server.start()
 
-        row = play(server.url(), box(), *((2, 4) if options.smoke else (4, 50)), restart, 20)
+        row = play(
+            server.url(), box(), *((2, 4, restart, 1) if options.smoke else (4, 50, restart, 20))
+        )
     text = (
         "Asking and telling, a server of PostgreSQL stopped a second after it answers, by turns in "
         "an orderly way and at once, and started again. A call that cannot reach it is an error, "
