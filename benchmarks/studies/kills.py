@@ -182,7 +182,7 @@ def rows_of(counts: Counts) -> list[Row]:
             if name in (call, "all"):
                 own[moment] += number
                 kept += number * (moment == COMMITTING and is_kept)
-        row = {MOMENTS[moment]: own[moment] for moment in range(len(MOMENTS))}
+        row: Row = {MOMENTS[moment]: own[moment] for moment in range(len(MOMENTS))}
         row[MOMENTS[COMMITTING]] = f"{own[COMMITTING]}, {kept} kept"
         found.append({"call": name} | row)
     return found

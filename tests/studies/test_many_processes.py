@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.studies import many_processes
-from benchmarks.studies.kills import Lost, NeverKilled, lines, play, rows_of
+from benchmarks.studies.kills import Lost, NeverKilled, lines, play
 from benchmarks.studies.strategies import box, finite
 from benchmarks.studies.victims import BETWEEN, COMMITTING, DECIDING, RETURNING, WRITING
 from tests.studies.kept import at_random, failing
@@ -23,8 +23,7 @@ def test_eight_processes_ask_and_tell_at_once(tmp_path):
 def test_kills_lose_nothing(tmp_path, strategy, number, watched):
     counts = play(tmp_path / "lab.db", strategy, number, 0, watched)
     assert counts.total() == number
-    (row,) = [row for row in rows_of(counts) if row["call"] == "all"]
-    assert row["opening"] and row["deciding"] and not row["committing"].startswith("0")
+    assert len({moment for _, moment, _ in counts}) >= 3  # not all in one place
 
 
 ASK, TELL = ("ask", [3], {}), ("tell", [1, 0.5], {})
