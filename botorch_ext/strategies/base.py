@@ -139,13 +139,14 @@ class Strategy(Findings):
             WaitingForObservations: The method must be told something first.
             HorizonReached: The method has not that many trials left.
         """
+        self._make_whole()
         choices = self._checked_choices(context, actions)
         if num_trials is None:
             self.require_askable(1, choices)
-            return self._ask_one(choices)
+            return self._asked(1, choices)[0]
         num_trials = whole_number(num_trials, "num_trials", least=1)
         self.require_askable(num_trials, choices)
-        return [self._ask_one(choices) for _ in range(num_trials)]
+        return self._asked(num_trials, choices)
 
     def tell(self, id: int, value: float) -> None:
         """Answers a trial, in any order, at any time.
@@ -285,15 +286,16 @@ class Strategy(Findings):
         with the events, and changes nothing else; should it fail, that is undone as well: events
         alone say when it happens, or rounding would differ in a replay."""
 
-    def _ask_one(self, choices: Choices) -> Trial:
-        try:
-            trial = self.next_trial(choices)
-        except BaseException:  # Ctrl-C, or a rule of the user's
-            self._fold_anew()
-            raise
-        self._apply(Asked(trial))
-        # Whatever the caller does to the answer, the record stays as it is.
-        return trial.copy()
+    def _asked(self, num_trials: int, choices: Choices) -> list[Trial]:
+        asked = []
+        for _ in range(num_trials):
+            with self.within(self):
+                trial = self._change(self.next_trial, choices)
+            self._happen(Asked(trial))
+            # Whatever the caller does to the answer, the record stays as it is.
+            asked.append(trial.copy())
+        self._raise_warnings()
+        return asked
 
     def _is_play(self, id: int) -> bool:
         """Whether the method chose a trial, maybe the next one: it is neither attached nor one of

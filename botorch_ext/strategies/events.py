@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from copy import deepcopy
+from collections.abc import Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -104,6 +105,21 @@ def copied(event: Event) -> Event:
     return event
 
 
+def as_told_right(events: Sequence[Event]) -> list[Event]:
+    """Events as they would be had every value been told right in the first place; corrections stay
+    where they are."""
+    right = {event.id: event.value for event in events if isinstance(event, Corrected)}
+    told: list[Event] = []
+    for event in events:
+        match event:
+            case Told(id, value):
+                event = Told(id, right.get(id, value))
+            case Attached(trial, value):
+                event = Attached(trial, right.get(trial.id, value))
+        told.append(event)
+    return told
+
+
 class History:
     """All events so far, and what follows from them alone."""
 
@@ -119,6 +135,8 @@ class History:
         # Of those whose value was another one before.
         self.corrected: set[int] = set()
         self._pending: dict[int, None] = {}
+        #: What values are multiplied by where an error shows them.
+        self.sign = 1.0
 
     @property
     def pending(self) -> list[int]:
@@ -144,26 +162,11 @@ class History:
         """How many trials were handed out before one, which may be the next."""
         return id - bisect_left(self.attached, id)
 
-    def as_told_right(self) -> list[Event]:
-        """The events as they would be had every value been told right in the first place."""
-        right = {event.id: event.value for event in self.events if isinstance(event, Corrected)}
-        events: list[Event] = []
-        for event in self.events:
-            match event:
-                case Corrected():
-                    continue
-                case Told(id, value):
-                    event = Told(id, right.get(id, value))
-                case Attached(trial, value):
-                    event = Attached(trial, right.get(trial.id, value))
-            events.append(event)
-        return events
-
     def __deepcopy__(self, memo: dict[int, Any]) -> History:
         # Events are records: nothing changes them.
         new = History()
         for name, value in vars(self).items():
-            setattr(new, name, value.copy())
+            setattr(new, name, copy(value))
         return new
 
     def apply(self, event: Event) -> None:
@@ -188,14 +191,6 @@ class History:
                 self.corrected.add(id)
                 self.values[id] = value
         self.events.append(event)
-
-    def undo(self) -> None:
-        """Forgets the last event."""
-        before = History()
-        for event in self.events[:-1]:
-            before.apply(event)
-        before.trials = self.trials[: len(before.trials)]
-        vars(self).update(vars(before))
 
     def check(self, event: Event) -> None:
         """Raises unless the event can follow.
@@ -223,7 +218,8 @@ class History:
             self._check_id(event)
         if isinstance(event, Told | Attached | Corrected) and not math.isfinite(event.value):
             id = event.trial.id if isinstance(event, Attached) else event.id
-            raise ValueError(f"value must be finite, got {event.value} for trial {id}")
+            shown = self.sign * event.value
+            raise ValueError(f"value must be finite, got {shown} for trial {id}")
 
     def _check_id(self, event: Told | Abandoned | Corrected) -> None:
         corrects = isinstance(event, Corrected)
@@ -232,7 +228,8 @@ class History:
             if event.id in self._pending:
                 state = "pending"
             elif event.id in self.values:
-                state = f"already told ({self.values[event.id]}); correct changes a value"
+                told = self.sign * self.values[event.id]
+                state = f"already told ({told}); correct changes a value"
             elif event.id in self.abandoned:
                 state = "abandoned"
             kind = "trials that have a value" if corrects else "pending trials"

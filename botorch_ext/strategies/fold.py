@@ -7,10 +7,13 @@ question bit for bit on the same machine.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from typing import Generic, Self, TypeVar, cast
+from itertools import islice
+from typing import Any, Generic, Self, TypeVar
 
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
@@ -24,12 +27,14 @@ from botorch_ext.strategies.events import (
     History,
     Told,
     Trial,
+    as_told_right,
     copied,
 )
 from botorch_ext.strategies.notes import Notes
 from botorch_ext.strategies.recorded_events import abandoned, are_members, corrected, told
 
 _State = TypeVar("_State")
+_Result = TypeVar("_Result")
 
 
 class EventFold(Notes, ABC):
@@ -43,12 +48,18 @@ class EventFold(Notes, ABC):
     domain: Domain
     #: Why results that were not asked for are refused; None where they are taken.
     refuses_attached: str | None = None
+    #: What events happen in, given this state: they may want few threads.
+    within: Callable[..., AbstractContextManager[Any]] = nullcontext
+    #: Whether what breaks off half way is undone at once; who says no does it where `is_torn`.
+    undoes: bool = True
 
     def __init__(self) -> None:
         super().__init__()
         self.history = History()
         # This state before its first event.
         self._pristine: _Pristine[Self] | None = None
+        # How many events had happened when something began to change the state, until it is done.
+        self._torn_at: int | None = None
         # Whether values are others than those by which recorded trials were chosen.
         self._is_corrected = False
 
@@ -65,23 +76,29 @@ class EventFold(Notes, ABC):
                 none of the events is then applied.
         """
         events = [copied(event) for event in self.checked(list(events))]
-        history = deepcopy(self.history)
-        for event in events:
-            history.check(event)
-            history.apply(event)
         after = self.clone()
-        for event in events:
-            after._apply(event)
+        after.follow(events)
+        after._raise_warnings()
         vars(self).update(vars(after))
 
-    def follow(self, event: Event) -> None:
-        """Applies one event that `checked` gave, without the copies that `replay` makes: it is the
-        strategy's from now on. What it warns of is left to `take_warnings`.
+    def follow(self, events: Sequence[Event]) -> None:
+        """Applies events without the copies that `replay` makes: they are the strategy's from now
+        on. Up to the last correction they are folded once, as if every value had been told right.
+        What they warn of is left to `take_warnings`.
 
         Raises:
-            ValueError: As `replay`; this event alone is then not applied.
+            ValueError: As `replay`; the event that is wrong and those after it are not applied.
         """
-        self._happen(event)
+        self._make_whole()
+        checked, num_first = self.checked(events), _num_until_corrected(events)
+        if num_first:
+            try:
+                first = [*self.history.events, *islice(checked, num_first)]
+                self._become(self._after(first))
+            except ValueError:  # one after the other, to stop at the one that is wrong
+                checked = self.checked(events)
+        for event in checked:
+            self._happen(event)
 
     def checked(self, events: Sequence[Event]) -> Iterator[Event]:
         """Events from elsewhere, each looked at when it is its turn, after those before it were
@@ -131,15 +148,16 @@ class EventFold(Notes, ABC):
     def fold(self, event: Event) -> None:
         """Changes the state by the event that `check_event` accepted last; what it warns of is
         raised by `ask`, `tell` and `abandon`, or taken by `take_warnings`."""
-        if isinstance(event, Corrected):
-            self._fold_again(event)
-            return
         self.history.apply(event)
-        try:
+        if isinstance(event, Corrected):
+            self._become(self._after(self.history.events))
+        else:
             self._absorb(event)
-        except BaseException:
-            self.history.undo()
-            raise
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether something broke off that was to change the state, and was not undone."""
+        return self._torn_at is not None
 
     # --- for subclasses ---------------------------------------------------------------------------
 
@@ -189,34 +207,65 @@ class EventFold(Notes, ABC):
                 return corrected(id, value)
         raise ValueError(f"events must be those of a strategy, got a {type(event).__name__}")
 
-    def _fold_again(self, correction: Corrected) -> None:
-        """Folds all events once more, as if every value had been told right."""
-        history = deepcopy(self.history)
-        history.apply(correction)
-        after = cast(_Pristine[Self], self._pristine).state.clone()
-        after._take_as_asked(True)
-        for event in history.as_told_right():
-            after.check_event(event)
-            after.fold(event)
-        after._take_as_asked(False)
-        after._forget_fits(correction.id)
-        after.history.events, after.history.corrected = history.events, history.corrected
+    def _after(self, events: Sequence[Event]) -> Self:
+        """This state after all of its events: up to the last correction they are folded as if every
+        value had been told right."""
+        after = self._beginning().clone()
         after._pristine = self._pristine
-        new = [warning for warning in after._unraised if warning[0] not in self.warnings]
-        after._unraised = self._unraised + new
+        first = events[: _num_until_corrected(events)]
+        after._take_as_asked(True)
+        for event in as_told_right(first):
+            with after.within(after):
+                after.check_event(event)
+                if isinstance(event, Corrected):
+                    after._forget_fits(event.id)
+                else:
+                    after.fold(event)
+        after._take_as_asked(False)
+        after.history.events = list(first)
+        after.history.corrected = {event.id for event in first if isinstance(event, Corrected)}
+        for event in events[len(first) :]:
+            with after.within(after):
+                after.check_event(event)
+                after.fold(event)
+        return after
+
+    def _become(self, after: Self) -> None:
+        """Takes over another state; what was raised already is not raised again."""
+        after._unraised = [
+            warning
+            for warning in after._unraised
+            if warning in self._unraised or warning[0] not in self.warnings
+        ]
         vars(self).update(vars(after))
 
-    def _fold_anew(self) -> None:
-        """Folds all events once more, so that the state is what follows from them."""
+    def _change(self, change: Callable[..., _Result], *given: Any) -> _Result:
+        """Calls what changes the state. Should it break off, whatever the reason, the state is made
+        anew from the events before."""
+        self._beginning()
+        self._torn_at = len(self.history.events)
+        try:
+            result = change(*given)
+            self._torn_at = None
+        except BaseException:
+            if self.undoes:
+                self._make_whole()
+            raise
+        return result
+
+    def _beginning(self) -> Self:
+        """This state before its first event."""
         if self._pristine is None:
+            self._pristine = _Pristine(self.clone())
+        return self._pristine.state
+
+    def _make_whole(self) -> None:
+        """Makes the state anew where it `is_torn`."""
+        if self._torn_at is None:
             return
-        after = self._pristine.state.clone()
-        after._pristine = self._pristine
-        for event in self.history.events:
-            after.check_event(event)
-            after.fold(event)
-        after._unraised = self._unraised
-        vars(self).update(vars(after))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # one that is an error may be what broke off
+            self._become(self._after(self.history.events[: self._torn_at]))
 
     def _apply(self, event: Event) -> None:
         self._happen(event)
@@ -224,10 +273,10 @@ class EventFold(Notes, ABC):
         self._raise_warnings()
 
     def _happen(self, event: Event) -> None:
-        self.check_event(event)
-        if self._pristine is None:
-            self._pristine = _Pristine(self.clone())
-        self.fold(event)
+        self._make_whole()
+        with self.within(self):
+            self.check_event(event)
+            self._change(self.fold, event)
 
 
 class _Pristine(Immutable, Generic[_State]):
@@ -235,3 +284,9 @@ class _Pristine(Immutable, Generic[_State]):
 
     def __init__(self, state: _State) -> None:
         self.state = state
+
+
+def _num_until_corrected(events: Sequence[Event]) -> int:
+    """How many events there are up to the last correction."""
+    places = range(len(events), 0, -1)
+    return next((place for place in places if isinstance(events[place - 1], Corrected)), 0)

@@ -37,9 +37,19 @@ class Notes:
             self._note(message, category)
 
     def _raise_warnings(self) -> None:
-        while self._unraised:  # a filter can make a warning an error
-            message, category = self._unraised.pop(0)
-            warnings.warn(message, category, stacklevel=_level_of_the_caller())
+        """Raises all of them; the first that a filter makes an error comes last, and tells of the
+        other errors."""
+        first = None
+        for message, category in self.take_warnings():
+            try:
+                warnings.warn(message, category, stacklevel=_level_of_the_caller())
+            except Warning as error:
+                if first is None:
+                    first = error
+                else:
+                    first.add_note(message)
+        if first is not None:
+            raise first
 
 
 def _level_of_the_caller() -> int:

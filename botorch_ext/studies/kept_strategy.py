@@ -9,9 +9,9 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError
-from botorch_ext.strategies import Event, Strategy
+from botorch_ext.strategies import Strategy
 from botorch_ext.studies.records import as_text, from_text
-from botorch_ext.studies.threads import is_small, threads_for
+from botorch_ext.studies.threads import threads_for
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -32,8 +32,10 @@ class KeptStrategy:
         self._process = os.getpid()
         self._lock = RLock()
         self._fresh = strategy.clone()
+        self._fresh.undoes = False
+        self._fresh.within = threads_for
         self._journal = journal
-        self._sign = -1.0 if journal.minimize else 1.0
+        self._sign = self._fresh.history.sign = -1.0 if journal.minimize else 1.0
         self._forget()
 
     @contextmanager
@@ -46,9 +48,10 @@ class KeptStrategy:
                     self._catch_up(connection)
                     raised = None
                     try:
-                        with threads_for(self._strategy):
-                            yield self._strategy
+                        yield self._strategy
                     except Warning as warning:  # made an error by a filter: it has happened
+                        if self._strategy.is_torn:  # or was made one while it happened
+                            raise
                         raised = warning
                     new = self._strategy.history.events[self._position.count :]
                     bodies = [as_text(event, self._sign) for event in new]
@@ -67,7 +70,8 @@ class KeptStrategy:
             try:
                 with self._journal.reading() as connection:
                     self._catch_up(connection)
-                yield self._strategy
+                with threads_for(self._strategy):  # what is read may be kept for the next ask
+                    yield self._strategy
             finally:
                 self._forget_what_is_not_kept()
 
@@ -77,7 +81,7 @@ class KeptStrategy:
         strategy, like = self._strategy, self._strategy.domain.like
         events = [from_text(entry.body, like, self._sign) for entry in entries]
         try:
-            self._follow(events)
+            strategy.follow(events)
         except ValueError as error:
             number = len(strategy.history.events)
             raise BrokenStudyError(
@@ -88,25 +92,14 @@ class KeptStrategy:
         strategy.take_warnings()
         self._position = position
 
-    def _follow(self, events: list[Event]) -> None:
-        """Follows events, each with as many threads as when it happened: a strategy that is no
-        longer small never is again."""
-        checked = self._strategy.checked(events)
-        with threads_for(self._strategy):
-            for event in checked:
-                self._strategy.follow(event)
-                if not is_small(self._strategy):
-                    break
-        for event in checked:
-            self._strategy.follow(event)
-
     def _forget(self) -> None:
         """Starts again before the first event: the next call replays them."""
         self._strategy = self._fresh.started()
         self._position = self._journal.start
 
     def _forget_what_is_not_kept(self) -> None:
-        if len(self._strategy.history.events) != self._position.count:
+        strategy = self._strategy
+        if strategy.is_torn or len(strategy.history.events) != self._position.count:
             self._forget()
 
     def _require_own_process(self) -> None:

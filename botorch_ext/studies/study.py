@@ -48,8 +48,8 @@ class Study:
             arguments as at first.
         name: Of the study; there may be several in one place.
         minimize: Whether small values are good; then values are told and shown as they are, and the
-            strategy sees their negative, so that its own ``initial`` data must be negative, too.
-            None: as the study was begun; a new one maximises.
+            strategy sees their negative. What it is made with (``initial``, a prior mean, a range)
+            is in its sign. None: as the study was begun; a new one maximises.
 
     Raises:
         ImportError: SQLAlchemy is not installed.
@@ -113,7 +113,9 @@ class Study:
         context: ContextLike | None = None,
         actions: Actions | None = None,
     ) -> Trial | list[Trial]:
-        """What `Strategy.ask` gives, kept before it is returned: all of a list or nothing."""
+        """What `Strategy.ask` gives, kept before it is returned: all of a list or nothing. Where
+        the study minimises, ``info`` of a trial is of the negative values that the strategy
+        sees."""
         with self._kept.turn() as strategy:
             return strategy.ask(num_trials, context=context, actions=actions)
 
@@ -196,12 +198,15 @@ class Study:
         return x, self._sign * mean
 
     def report(self) -> dict[str, Any]:
-        """What `Strategy.report` gives, its best mean and observation in the sign of the values;
-        with the ``name`` and ``minimize`` of the study."""
+        """What `Strategy.report` gives, with the ``name`` and ``minimize`` of the study. The best
+        mean and observation, of bases as well, are in the sign of the values; where the study
+        minimises, all else is of the negative values that the strategy sees."""
         with self._kept.up_to_date() as strategy:
             summary = strategy.report()
-        if summary["best"] is not None:
-            summary["best"]["mean"] *= self._sign
+        for part in (summary, *summary.get("bases", ())):
+            if part["best"] is not None:
+                part["best"]["mean"] *= self._sign
+        if summary["best_observation"] is not None:
             summary["best_observation"] *= self._sign
         return {"name": self.name, "minimize": self.minimize} | summary
 

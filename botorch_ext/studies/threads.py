@@ -50,8 +50,8 @@ def threads_for(strategy: Strategy) -> Iterator[None]:
         return
     with _limited:
         before = torch.get_num_threads()
-        torch.set_num_threads(1)
         try:
+            torch.set_num_threads(1)
             yield
         finally:
             torch.set_num_threads(before)

@@ -13,7 +13,16 @@ from tests.laws.live import quietly
 from tests.laws.places import PLACES, value_of
 from tests.laws.registry import METHODS, POLICIES
 from tests.laws.sessions import plain, question
-from tests.strategies.sessions import LAMBDA, all_policies, both_domains, box, data, finite, make
+from tests.strategies.sessions import (
+    LAMBDA,
+    all_policies,
+    both_domains,
+    box,
+    data,
+    f,
+    finite,
+    make,
+)
 from tests.strategies.sessions import kernel as a_kernel
 
 pytestmark = quietly
@@ -308,3 +317,43 @@ def test_a_plain_abandoned_event_is_what_it_was(domain):
             strategy.abandon(1, failed=failed)
     with pytest.raises(UnknownTrialError):
         strategy.abandon(0, failed=True)
+
+
+@both_domains
+def test_what_is_attached_makes_no_pending_trial_late(domain):
+    strategy = make(domain(), "timeout")
+    strategy.ask(2)
+    for x in domain().sample(8, seed=2):
+        strategy.attach(x, f(x))
+    strategy.ask(2)
+    strategy.tell(0, 0.5)  # three are asked since, itself included, of four that may be
+    assert strategy.report()["told_too_late"] == []
+    assert 0.5 in strategy.posterior.factor.y.tolist()
+    strategy.ask(2)
+    strategy.tell(1, 0.5)
+    assert strategy.report()["told_too_late"] == [1]
+
+
+def test_what_is_attached_is_no_center_of_a_search():
+    def centers(strategy):
+        return strategy._incumbents()[min(len(strategy.evaluated()[0]), 8) :]
+
+    made = [
+        algorithms.stable_opt(
+            box(), a_kernel(), noise_variance=LAMBDA, width=2.0, radius=0.1, num_initial=2
+        )
+        for _ in range(2)
+    ]
+    X = box().sample(6, seed=2)
+    for place, strategy in enumerate(made):
+        for step in range(4):
+            if place:
+                strategy.attach(X[step], 0.3)
+            trial = strategy.ask()
+            strategy.tell(trial.id, f(trial.x))
+        if place:
+            strategy.attach(X[5], 0.3)
+    plain_one, attached = made
+    assert len(centers(plain_one)) == len(centers(attached)) == 2
+    plays = [trial for trial in attached.history.trials if "center" in trial.info]
+    assert centers(attached).tolist() == [trial.info["center"] for trial in plays]

@@ -6,6 +6,7 @@ import pickle
 import pytest
 import torch
 
+from botorch_ext import ContextwiseStrategy, Fitted, algorithms
 from botorch_ext.exceptions import HorizonReached, UnknownTrialError, WaitingForObservations
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Asked, Corrected, Told
@@ -15,7 +16,7 @@ from tests.laws.places import PLACES, rbf, value_of
 from tests.laws.registry import DELTA, LAMBDA, METHODS, POLICIES, SIGMA, B
 from tests.laws.sessions import plain, question
 from tests.strategies.sessions import LAMBDA as OWN_LAMBDA
-from tests.strategies.sessions import all_policies, both_domains, data, make
+from tests.strategies.sessions import all_policies, both_domains, box, data, f, make
 from tests.strategies.sessions import kernel as a_kernel
 
 pytestmark = quietly
@@ -317,3 +318,30 @@ def test_what_is_fitted_is_fitted_anew(method):
     scale = right.evaluated()[1].std()
     means = wrong.evaluated_means()
     assert float((means - right.evaluated()[1]).abs().max()) < 4 * float(scale)
+
+
+def test_every_base_that_was_corrected_forgets_its_fits():
+    def base(seed):
+        return algorithms.gp_ucb(box(), Fitted(), width=2.0, seed=seed)
+
+    def master(bases):
+        return ContextwiseStrategy(bases, lambda z: int(z[0] > 3.0), context_domain=box())
+
+    strategy = master([base(0), master([base(1), base(2)])])
+    one, two = lambda: strategy.bases[0].refits, lambda: strategy.bases[1].bases[1].refits
+    for step in range(16):
+        trial = strategy.ask(context=[[2.5, -2.0], [4.0, -2.0]][step % 2])
+        strategy.tell(trial.id, f(trial.x) + {4: 50.0, 5: 40.0}.get(step, 0.0))
+    assert one().num_fits and two().num_fits
+    for id in (4, 5):
+        strategy.correct(id, f(strategy.history.trials[id].x))
+    assert one().num_fits == two().num_fits == 0
+    # A fit to right values is kept when another base is corrected.
+    strategy.ask(context=[2.5, -2.0])
+    fit = one().current
+    strategy.correct(7, 0.2)
+    assert (one().num_fits, one().current) == (1, fit)
+    assert two().num_fits == 0
+    again = master([base(0), master([base(1), base(2)])])
+    again.replay(strategy.events)
+    assert state(again) == state(strategy)

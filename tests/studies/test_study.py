@@ -19,6 +19,7 @@ from botorch_ext.exceptions import (
     UnreachableStudyError,
     VersionWarning,
 )
+from botorch_ext.strategies import Asked, Corrected, Told
 from botorch_ext.studies import description
 from tests.studies.kept import at_random, gp_bucb
 
@@ -104,6 +105,40 @@ def test_values_are_those_of_the_user(path):
         bx.Study(path, gp_bucb(), name="costs", minimize=False)
 
 
+def test_errors_of_a_study_that_minimises_quote_the_values_of_the_user(path):
+    study = bx.Study(path, gp_bucb(), minimize=True)
+    study.ask(2)
+    study.tell(0, 5.0)
+    for opened in (study, bx.Study(path, gp_bucb())):
+        with pytest.raises(UnknownTrialError, match=r"already told \(5.0\)"):
+            opened.tell(0, 4.0)
+        for call in (opened.tell, opened.correct):
+            id = 1 if call == opened.tell else 0
+            with pytest.raises(ValueError, match=f"value must be finite, got inf for trial {id}"):
+                call(id, float("inf"))
+        with pytest.raises(ValueError, match="value must be finite, got -inf"):
+            opened.attach([0.5, 2.5], -float("inf"))
+    study.correct(0, 4.5)
+    with pytest.raises(UnknownTrialError, match=r"already told \(4.5\)"):
+        study.tell(0, 4.0)
+
+
+def test_bases_of_a_study_that_minimises_are_reported_in_the_sign_of_the_user(path):
+    bases = [gp_bucb(seed=0), at_random()]
+    bounds = [lambda n: float(n), lambda n: float(n)]
+    master = bx.RegretBalancing(bases, bounds, reward_range=(-6.0, 0.0))
+    study = bx.Study(path, master, minimize=True)
+    assert study.report()["best"] is study.report()["bases"][0]["best"] is None
+    study.ask(2)
+    study.tell(0, 5.0)
+    with pytest.raises(ValueError, match=r"from 0.0 to 6.0, got 7.0 for trial 1"):
+        study.tell(1, 7.0)
+    report = study.report()
+    means = [own["best"]["mean"] for own in report["bases"] if own["best"]]
+    assert means == [report["best"]["mean"]]
+    assert 0.0 < means[0] < 5.0
+
+
 def test_attached_results_and_failures_are_kept(path):
     study = bx.Study(path, gp_bucb(), minimize=True)
     study.abandon(study.ask(), failed=True)
@@ -142,6 +177,42 @@ def test_a_corrected_value_is_kept(path):
     assert torch.equal(asked.x, expected.x) and asked.info == expected.info
     with pytest.raises(UnknownTrialError):
         study.correct(5, 0.5)
+
+
+def test_opening_a_corrected_study_folds_each_event_once(path):
+    study, folded = bx.Study(path, gp_bucb()), []
+    for value in (0.1, 40.0, 30.0, 0.2):
+        study.ask(2)
+        study.tell(study.pending[0], value)
+    study.correct(1, 0.4)
+    study.ask()
+    study.correct(2, 0.3)
+    study.correct(1, 0.5)
+    study.tell(study.ask(), 0.6)
+    absorb = bx.OptimisticStrategy._absorb
+
+    def counted(self, event):
+        folded.append(event)
+        absorb(self, event)
+
+    with patch.object(bx.OptimisticStrategy, "_absorb", counted):
+        again = bx.Study(path, gp_bucb())
+    assert len(folded) == len(again.events) - 3
+    assert lines(again) == lines(study)
+    assert again.report() == study.report()
+    asked, expected = again.strategy.clone().ask(), study.ask()
+    assert torch.equal(asked.x, expected.x) and asked.info == expected.info
+
+
+def test_an_event_that_cannot_be_is_found_before_a_correction():
+    strategy, events = gp_bucb(), [Asked(at_random().ask()), Told(0, 1.0), Told(7, 1.0)]
+    events[0].trial.info.update(gp_bucb().ask().info)
+    with pytest.raises(UnknownTrialError, match="got 7: unknown"):
+        strategy.follow([*events, Corrected(0, 0.5)])
+    assert len(strategy.events) == 2
+    with pytest.raises(UnknownTrialError, match="trials that have a value, got 1: unknown"):
+        strategy.follow([Corrected(1, 0.5), Corrected(0, 0.5)])
+    assert strategy.history.values == {0: 1.0}
 
 
 def test_numbers_come_back_bit_for_bit_in_float32_and_with_contexts(path):
@@ -292,8 +363,23 @@ def test_warnings_that_are_errors_have_happened(path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(bx.exceptions.KernelBoundWarning):
-            study.ask(context=[0.5])
-    assert study.pending == bx.Study(path, make()).pending == [0]
+            study.ask(3, context=[0.5])
+    assert study.pending == bx.Study(path, make()).pending == [0, 1, 2]
+
+
+def test_of_several_warnings_made_errors_each_is_told():
+    strategy = at_random()
+    for text in ("one", "two", "three"):
+        strategy._note(text, bx.exceptions.PriorScaleWarning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(bx.exceptions.PriorScaleWarning, match="one") as caught:
+            strategy.ask()
+    assert caught.value.__notes__ == ["two", "three"]
+    assert strategy.pending == [0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        strategy.ask()
 
 
 def _loud():

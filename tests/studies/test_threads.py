@@ -85,6 +85,29 @@ def test_large_asks_keep_their_threads(monkeypatch):
     assert strategy.asked == [1] * 5 + [3] * 3
 
 
+def test_each_event_of_a_study_has_as_many_as_when_it_happened(monkeypatch, tmp_path):
+    monkeypatch.setattr(threads, "_SMALL", 4 * finite().num_points)
+    study = bx.Study(tmp_path / "lab.db", Counts(finite()))
+    study.ask(8)
+    study.tell(0, 0.5)
+    lived = study.strategy
+    assert lived.asked == [1] * 5 + [3] * 3
+    again = bx.Study(tmp_path / "lab.db", Counts(finite()))
+    assert again.strategy.absorbed == lived.absorbed == [1] * 5 + [3] * 4
+    study.correct(0, 0.25)
+    opened = bx.Study(tmp_path / "lab.db", Counts(finite()))
+    for corrected in (study, again, opened):
+        assert corrected.strategy.absorbed == lived.absorbed
+
+
+def test_what_is_read_of_a_study_is_computed_with_the_threads_of_an_ask(tmp_path):
+    study = bx.Study(tmp_path / "lab.db", Counts(finite()))
+    study.tell(study.ask(), 0.5)
+    with study._kept.up_to_date():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 3
+
+
 def test_they_come_back_whatever_happens():
     strategy = make(finite())
     with threads_for(strategy):

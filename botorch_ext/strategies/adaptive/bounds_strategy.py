@@ -225,7 +225,7 @@ class BoundsStrategy(Strategy):
     def times_played(self) -> list[int]:
         """How often each model was played, those that are eliminated included."""
         played = [0] * len(self.names)
-        for trial in self.history.trials[self._num_initial :]:
+        for trial in self.history.trials:
             if self._is_play(trial.id):
                 played[trial.info["model"]] += 1
         return played
@@ -428,7 +428,7 @@ class BoundsStrategy(Strategy):
             self._rows = self._rows_with(self.refits.current)
 
     def _forget_fits(self, id: int) -> None:
-        if self.refits is not None:
+        if self.refits is not None and self.refits.num_fits:
             self._rows.catch_up()
             self.refits.forget()
             self._restart()

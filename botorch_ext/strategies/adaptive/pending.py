@@ -233,4 +233,5 @@ class PendingRows(Generic[_Posterior]):
 
     def _timed_out(self, id: int, history: History) -> bool:
         timeout = self.policy.timeout
-        return timeout is not None and len(history.trials) - id > timeout + 1
+        asked_since = history.num_asked - history.asked_before(id)
+        return timeout is not None and asked_since > timeout + 1

@@ -4,6 +4,7 @@ predictions (StableOpt and HE-StableOpt)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Unpack
 
 import torch
@@ -132,9 +133,11 @@ class StableStrategy(BoundsStrategy):
 
     def _incumbents(self) -> Tensor:
         """The evaluated points with the largest observations, and the latest centres."""
-        trials = self.history.trials[self._num_initial :]
-        latest = [self._center_of(trial) for trial in trials[-4:]] if self.search.moves else []
-        return torch.cat([super()._incumbents(), *(center.unsqueeze(0) for center in latest)])
+        latest = []
+        if self.search.moves:
+            plays = (trial for trial in reversed(self.history.trials) if self._is_play(trial.id))
+            latest = [self._center_of(trial).unsqueeze(0) for trial in islice(plays, 4)]
+        return torch.cat([super()._incumbents(), *reversed(latest)])
 
     def _center_of(self, trial: Trial) -> Tensor:
         center = trial.info.get("center")

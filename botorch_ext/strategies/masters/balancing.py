@@ -162,9 +162,11 @@ class RegretBalancing(MasterStrategy):
     def _check_event(self, event: Event) -> None:
         low, high = self.reward_range
         if isinstance(event, Told | Corrected) and not low <= event.value <= high:
+            sign = self.history.sign
+            low, high = sorted(sign * end + 0.0 for end in (low, high))  # + 0.0: none is -0.0
             raise ValueError(
-                f"value must be in reward_range, from {low} to {high}, got {event.value} for trial "
-                f"{event.id}"
+                f"value must be in reward_range, from {low} to {high}, got {sign * event.value} "
+                f"for trial {event.id}"
             )
         super()._check_event(event)
 

@@ -111,8 +111,8 @@ class MasterStrategy(Strategy):
         x, mean = base.best() if len(X) else (None, None)
         return {
             "strategy": type(base).__name__,
-            "num_asked": len(base.history.trials),
-            "num_told": len(base.history.values),
+            "num_asked": base.history.num_asked,
+            "num_told": len(base.history.values) - len(base.history.attached),
             "best": None if x is None else {"x": x.tolist(), "mean": mean},
         }
 

@@ -1,0 +1,89 @@
+"""Calls on a study that are broken off anywhere: what it has in memory is then what is on disk."""
+
+import shutil
+import warnings
+from unittest.mock import patch
+
+import pytest
+
+import botorch_ext as bx
+from botorch_ext.strategies.adaptive.pending import PendingRows
+from tests.strategies.interrupts import lines_of
+from tests.studies.kept import BOX, gp_bucb, kernel, lines
+
+POINTS = bx.FiniteSet(BOX.sample(40, seed=1))
+CALLS = {
+    "ask": lambda study: study.ask(2),
+    "tell": lambda study: study.tell(3, 0.7),
+    "abandon": lambda study: study.abandon(3, failed=True),
+    "attach": lambda study: study.attach(POINTS.points[5], 0.4),
+    "correct": lambda study: study.correct(1, 0.2),
+}
+# Of each call, spread over it.
+NUM_BREAKS = 8
+
+
+def on_a_set():
+    return bx.algorithms.gp_bucb(POINTS, kernel(), noise_variance=0.01, width=2.0)
+
+
+def shown(study):
+    """All there is of it, and the next question, which is not kept."""
+    strategy = study.strategy.clone()
+    posterior = strategy.posterior
+    numbers = [posterior.mean.tolist(), posterior.std.tolist(), posterior.num_observations]
+    trial = strategy.ask()
+    return lines(study), study.report(), numbers, trial.x.tolist(), trial.info
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """Opens copies of a study in which something pends."""
+    begun = bx.Study(tmp_path / "begun.db", on_a_set())
+    for value in (0.1, 0.5, 0.3):
+        begun.tell(begun.ask().id, value)
+    begun.ask(2)
+    begun._journal.database.engine.dispose()
+
+    def made(name):
+        if not (tmp_path / name).exists():
+            shutil.copy(tmp_path / "begun.db", tmp_path / name)
+        return bx.Study(tmp_path / name, on_a_set())
+
+    return made
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_broken_off_anywhere_leaves_the_study_as_its_file_is(copy, call):
+    whole = copy("whole")
+    total = lines_of(lambda: CALLS[call](whole))
+    for number in range(NUM_BREAKS):
+        study = copy(str(number))
+        last = int(total * (number * 0.6180339887 % 1.0))
+        assert lines_of(lambda: CALLS[call](study), last) == last  # noqa: B023
+        fresh = copy(str(number))
+        assert shown(study) == shown(fresh), last
+        for opened in (study, fresh):
+            opened._journal.database.engine.dispose()
+
+
+@pytest.mark.parametrize("make", [gp_bucb, on_a_set])
+def test_a_warning_made_an_error_in_the_middle_undoes_the_call(tmp_path, make):
+    kept = bx.Study(tmp_path / "lab.db", make())
+    absorb = PendingRows.absorb
+
+    def warns(self, event, history):
+        absorb(self, event, history)
+        warnings.warn("the matrix is nearly singular", RuntimeWarning, stacklevel=1)
+
+    for study in (kept, make()):
+        study.ask()
+        with patch.object(PendingRows, "absorb", warns), pytest.raises(RuntimeWarning):
+            study.tell(0, 0.5)
+        assert study.pending == [0]
+        study.tell(0, 0.75)
+        assert [event.value for event in study.events if hasattr(event, "value")] == [0.75]
+        assert study.best()[1] < 0.75
+    again = bx.Study(tmp_path / "lab.db", make())
+    assert again.best()[1] == kept.best()[1]
+    assert again.strategy.clone().ask().info == kept.ask().info
