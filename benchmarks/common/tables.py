@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
+# Each with what is said before it.
+Tables = list[tuple[str, Sequence[Row]]]
 
 
 def markdown_table(rows: Sequence[Row]) -> str:

@@ -1,48 +1,66 @@
-"""Studies that are kept: what it costs.
+"""Studies that are kept: what they survive, and what it costs.
 
-    python -m benchmarks.studies [--smoke]
+    python -m benchmarks.studies [--smoke] [--only PART ...]
 
-A tell against plain fsyncs of the same size, the journal of 10,000 events read, and a study that is
-opened against its points added to the model one by one. Writes report.md.
+Fails where something that must hold does not. Writes report.md, whose other parts stay as they are.
 """
 
 from __future__ import annotations
 
+import importlib
+import re
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 from benchmarks.common.command_line import parse_options
-from benchmarks.common.reports import write_report
+from benchmarks.common.machine import describe_machine
 from benchmarks.common.tables import markdown_table
-from benchmarks.studies.costs import journal_rows, opening_row, tell_row
+
+# The modules beside this one, and how the report calls what they measure.
+_PARTS = {
+    "kills": "Processes that are killed",
+    "many_processes": "Eight processes at once",
+    "dask_workers": "A cluster whose workers are killed",
+    "postgresql": "A server that is stopped and started",
+    "costs": "Costs",
+    "busy_machine": "Asks in a busy machine",
+}
 
 
 def main(argv: list[str] | None = None) -> None:
     """Measures, and writes the report."""
-    options = parse_options("studies", "What it costs to keep a study.", argv)
-    small = options.smoke
-    # In the folder of the results: others may lie in memory.
-    with tempfile.TemporaryDirectory(dir=options.output) as name:
-        folder = Path(name)
-        tell = tell_row(folder, *((20, 5) if small else (100, 50)))
-        journal = journal_rows(folder, 200 if small else 10_000)
-        sizes = (20,) if small else (100, 500, 2000)
-        opening = [
-            opening_row(folder, on_set, num_points, num_pending, 9 if num_points < 1000 else 3)
-            for num_points in sizes
-            for on_set in (False, True)
-            for num_pending in (1, 10)
-        ]
-    text = (
-        "# Studies that are kept\n\n"
-        "A tell may take the larger of 5 ms and three fsyncs. Medians, in ms.\n\n"
-        f"{markdown_table([tell])}\n"
-        f"Reading a journal, digests checked and events made:\n\n{markdown_table(journal)}\n"
-        "Opening a study, medians of CPU time in ms. Adding is that of the same points to a model "
-        "that is there, one by one; replay that of the same events. What opening leaves to the "
-        f"first ask would show beside the second.\n\n{markdown_table(opening)}"
-    )
-    write_report(options, text, "one process")
+    only = {"nargs": "+", "choices": list(_PARTS), "help": "parts to measure (default: all)"}
+    description = "What studies that are kept survive, and what it costs."
+    options = parse_options("studies", description, argv, more={"only": only})
+    report = options.output / "report.md"
+    broken = []
+    for part in options.more["only"] or _PARTS:
+        start = time.perf_counter()
+        # In the folder of the results: others may lie in memory.
+        with tempfile.TemporaryDirectory(dir=options.output) as folder:
+            tables = importlib.import_module(f"benchmarks.studies.{part}").tables
+            found = tables(options, Path(folder))
+        text = "\n".join(f"{said}\n\n{markdown_table(rows)}" for said, rows in found)
+        command = f"python -m benchmarks.studies --only {part}{' --smoke' * options.smoke}"
+        seconds = f"{time.perf_counter() - start:.0f} s"
+        text += f"\n`{command}`, {seconds}, on {describe_machine()}.\n"
+        print(f"## {_PARTS[part]}\n\n{text}", flush=True)
+        _replace(report, _PARTS[part], text)
+        cells = [(name, value) for _, rows in found for row in rows for name, value in row.items()]
+        broken += [f"{part}: {name}" for name, value in cells if value is False]
+    if broken:
+        sys.exit(f"must hold and does not: {', '.join(broken)}")
+
+
+def _replace(report: Path, title: str, text: str) -> None:
+    """Puts a part into the report, in place of what it said of it before."""
+    old = report.read_text() if report.exists() else ""
+    parts = dict(re.findall(r"^## (.*)\n\n((?:(?!^## ).*\n)*)", old, re.MULTILINE))
+    parts = {name: part.rstrip("\n") + "\n" for name, part in parts.items()} | {title: text}
+    told = [f"## {name}\n\n{parts[name]}" for name in _PARTS.values() if name in parts]
+    report.write_text("\n".join(["# Studies that are kept\n", *told]))
 
 
 if __name__ == "__main__":

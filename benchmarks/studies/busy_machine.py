@@ -1,10 +1,8 @@
 """Busy machine: how long asks and tells take while workers keep the cores busy.
 
-    python -m benchmarks.studies.busy_machine [--smoke]
-
 A study in processes whose objective sleeps, and the same one whose objective computes for as long:
 the first shows what its asks and tells cost in a quiet machine. The same again with as many threads
-of torch in asks as there are cores, which is what `run` did before. Writes report.md.
+of torch in asks as there are cores, which is what `run` did before.
 """
 
 from __future__ import annotations
@@ -12,26 +10,23 @@ from __future__ import annotations
 import math
 import multiprocessing
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import torch
 from torch import Tensor
 
 import botorch_ext as bx
-from benchmarks.common.command_line import parse_options
-from benchmarks.common.kernels import rbf
-from benchmarks.common.reports import write_report
-from benchmarks.common.tables import Row, markdown_table
+from benchmarks.common.command_line import Options
+from benchmarks.common.tables import Row, Tables
+from benchmarks.studies.strategies import box, finite
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies import threads
 
-_WORKERS = (1, 2, 4)
 _SECONDS = 0.02  # of an evaluation
-_REQUIRED = 2.0
 
 
 def evaluate(busy: bool, x: Tensor) -> float:
@@ -43,19 +38,6 @@ def evaluate(busy: bool, x: Tensor) -> float:
     else:
         time.sleep(_SECONDS)
     return math.sin(float(x[0]))
-
-
-def finite() -> Strategy:
-    """GP-BUCB on a 50 x 50 grid."""
-    axis = torch.linspace(-5, 5, 50, dtype=torch.float64)
-    domain = bx.FiniteSet(torch.cartesian_prod(axis, axis))
-    return bx.algorithms.gp_bucb(domain, rbf(1.0), noise_variance=0.01, width=2.0)
-
-
-def box() -> Strategy:
-    """GP-BUCB on a square."""
-    domain = bx.Box([[-5.0, -5.0], [5.0, 5.0]])
-    return bx.algorithms.gp_bucb(domain, rbf(1.0), noise_variance=0.01, width=2.0)
 
 
 def seconds_of_asks(make: Callable[[], Strategy], steps: int, workers: int, busy: bool) -> float:
@@ -87,11 +69,11 @@ def seconds_of_asks(make: Callable[[], Strategy], steps: int, workers: int, busy
     return spent / steps
 
 
-def rows(steps: dict[Callable[[], Strategy], int]) -> list[Row]:
+def rows(steps: dict[Callable[[], Strategy], int], numbers: Sequence[int]) -> list[Row]:
     """A row for each strategy and number of workers."""
     found = []
     for make, num_steps in steps.items():
-        for workers in _WORKERS:
+        for workers in numbers:
             quiet = seconds_of_asks(make, num_steps, workers, busy=False)
             busy = seconds_of_asks(make, num_steps, workers, busy=True)
             with patch.object(threads, "_SMALL", -1):
@@ -104,21 +86,17 @@ def rows(steps: dict[Callable[[], Strategy], int]) -> list[Row]:
                     "quiet, ms": 1e3 * quiet,
                     "busy, ms": 1e3 * busy,
                     "busy/quiet": busy / quiet,
-                    f"at most {_REQUIRED:g}": busy <= _REQUIRED * quiet,
                     "busy with all threads, ms": 1e3 * before,
                 }
             )
     return found
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Measures and writes the table."""
-    description = "Asks and tells while workers keep the cores busy."
-    options = parse_options("studies.busy_machine", description, argv)
+def tables(options: Options, folder: Path) -> Tables:
+    """Three numbers of workers, on a finite set and on a box."""
     steps = {finite: 6, box: 3} if options.smoke else {finite: 300, box: 40}
-    text = "# Asks in a busy machine\n\nMean time of an ask and a tell.\n\n"
-    write_report(options, text + markdown_table(rows(steps)), f"{_SECONDS} s an evaluation")
-
-
-if __name__ == "__main__":
-    main()
+    numbers = (1,) if options.smoke else (1, 2, 4)
+    text = (
+        f"Mean time of an ask and a tell, {_SECONDS} s an evaluation. Busy/quiet must be at most 2."
+    )
+    return [(text, rows(steps, numbers))]

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from gpytorch.kernels import MaternKernel
 from torch import Tensor
 
 import botorch_ext as bx
+from benchmarks.common.command_line import Options
+from benchmarks.common.kernels import matern
+from benchmarks.common.tables import Row, Tables
+from benchmarks.studies.strategies import BOX, box
 from botorch_ext.algorithms import gp_bucb
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models import FinitePosterior, KernelGP
@@ -23,19 +26,8 @@ from botorch_ext.studies.databases import Database
 from botorch_ext.studies.journal import Journal
 from botorch_ext.studies.records import as_text, from_text
 
-_BOX = bx.Box([[-1.0, 2.0], [1.0, 5.0]])
-_SET = bx.FiniteSet(_BOX.sample(1000, seed=1))
+_SET = bx.FiniteSet(BOX.sample(1000, seed=1))
 _NOISE_VARIANCE = 0.01
-
-
-def _kernel() -> MaternKernel:
-    kernel = MaternKernel(nu=2.5)
-    kernel.lengthscale = 0.7
-    return kernel
-
-
-def _strategy() -> Strategy:
-    return gp_bucb(_BOX, _kernel(), noise_variance=_NOISE_VARIANCE, width=2.0)
 
 
 def _seconds(work: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:
@@ -46,14 +38,14 @@ def _seconds(work: Callable[[], Any], clock: Callable[[], float] = time.perf_cou
 
 def _told(study: bx.Study | Strategy, number: int) -> None:
     """That many random points, asked and told; no search."""
-    for i, x in enumerate(_BOX.sample(number, seed=0)):
+    for i, x in enumerate(BOX.sample(number, seed=0)):
         study.attach(x, float(torch.sin(3.0 * x).sum()) + 0.01 * i)
 
 
-def tell_row(folder: Path, num_points: int, repeats: int) -> dict[str, Any]:
+def tell_row(folder: Path, num_points: int, repeats: int) -> Row:
     """A tell against three plain fsyncs of the same size in the same folder, in turn."""
-    path, alone = folder / "tell.db", _strategy()
-    study = bx.Study(path, _strategy())
+    path, alone = folder / "tell.db", box()
+    study = bx.Study(path, box())
     _told(study, num_points - repeats)
     _told(alone, num_points - repeats)
     tells, plain, syncs = [], [], []
@@ -82,14 +74,14 @@ def tell_row(folder: Path, num_points: int, repeats: int) -> dict[str, Any]:
     }
 
 
-def journal_rows(folder: Path, num_events: int) -> list[dict[str, Any]]:
-    """Reading a journal, half of it and all of it: time and memory."""
-    strategy = RandomSearch(_BOX)
-    for trial in strategy.ask(num_events // 2):
+def journal_rows(folder: Path, counts: tuple[int, ...]) -> list[Row]:
+    """Reading journals of so many events: time and memory."""
+    strategy = RandomSearch(BOX)
+    for trial in strategy.ask(max(counts) // 2):
         strategy.tell(trial.id, 0.1 * trial.id)
     bodies = [as_text(event, 1.0) for event in strategy.events]
     rows = []
-    for count in (num_events // 2, num_events):
+    for count in counts:
         database = Database(folder / f"journal_{count}.db")
         journal = Journal.begin(database, "study", False, {})
         with journal.writing() as connection:
@@ -98,19 +90,20 @@ def journal_rows(folder: Path, num_events: int) -> list[dict[str, Any]]:
         def read(journal: Journal = journal) -> Any:
             with journal.reading() as connection:
                 entries, _ = journal.since(connection, journal.start)
-            return [from_text(entry.body, _BOX.like, 1.0) for entry in entries]
+            return [from_text(entry.body, BOX.like, 1.0) for entry in entries]
 
         seconds = statistics.median(_seconds(read) for _ in range(3))
         tracemalloc.start()
         read()
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        rows.append({"what": f"reading {count} events", "s": seconds, "peak MB": peak / 1e6})
+        row = {"what": f"reading {count:,} events", "s": seconds, "peak MB": peak / 1e6}
+        rows.append(row | {"bytes an event": round(peak / count)})
     return rows
 
 
 def _adding_to_box(X: Tensor, Y: Tensor) -> Callable[[], None]:
-    model = KernelGP(_kernel(), _NOISE_VARIANCE)
+    model = KernelGP(matern(0.7), _NOISE_VARIANCE)
 
     def add() -> None:
         for x, y in zip(X, Y, strict=True):
@@ -120,7 +113,7 @@ def _adding_to_box(X: Tensor, Y: Tensor) -> Callable[[], None]:
 
 
 def _adding_to_set(X: Tensor, Y: Tensor) -> Callable[[], None]:
-    model = FinitePosterior(_kernel(), _SET.points, _NOISE_VARIANCE)
+    model = FinitePosterior(matern(0.7), _SET.points, _NOISE_VARIANCE)
     rows, values = _SET.index(X).tolist(), Y.tolist()
 
     def add() -> None:
@@ -147,9 +140,7 @@ def _session(domain: Domain, num_points: int, num_pending: int) -> list[Event]:
     return events
 
 
-def opening_row(
-    folder: Path, on_set: bool, num_points: int, num_pending: int, repeats: int
-) -> dict[str, Any]:
+def opening_row(folder: Path, on_set: bool, num_points: int, num_pending: int, repeats: int) -> Row:
     """Opening a study against adding its points, one by one, to a model as it had; in CPU time, in
     turn. Strategy and model are there before.
 
@@ -160,10 +151,10 @@ def opening_row(
         num_pending: In rounds of how many they were asked.
         repeats: How often it is measured.
     """
-    domain, adding = (_SET, _adding_to_set) if on_set else (_BOX, _adding_to_box)
+    domain, adding = (_SET, _adding_to_set) if on_set else (BOX, _adding_to_box)
 
     def strategy() -> Strategy:
-        return gp_bucb(domain, _kernel(), noise_variance=_NOISE_VARIANCE, width=2.0)
+        return gp_bucb(domain, matern(0.7), noise_variance=_NOISE_VARIANCE, width=2.0)
 
     path = folder / f"opening_{on_set}_{num_points}_{num_pending}.db"
     begun = bx.Study(path, strategy())._journal
@@ -192,3 +183,30 @@ def opening_row(
         "first ask": 1000 * first,
         "second ask": 1000 * second,
     }
+
+
+def tables(options: Options, folder: Path) -> Tables:
+    """A tell, journals, opening."""
+    small = options.smoke
+    counts = (100, 200) if small else (5_000, 10_000, 20_000)
+    return [
+        (
+            "A tell may take the larger of 5 ms and three fsyncs. Medians, in ms.",
+            [tell_row(folder, *((20, 5) if small else (100, 50)))],
+        ),
+        (
+            "Reading a journal, digests checked and events made; 10,000 events in 5 s.",
+            journal_rows(folder, counts),
+        ),
+        (
+            "Opening a study, medians of CPU time in ms. Adding is that of the same points to a "
+            "model that is there, one by one; replay that of the same events. What opening leaves "
+            "to the first ask would show beside the second.",
+            [
+                opening_row(folder, on_set, num_points, num_pending, 9 if num_points < 1000 else 3)
+                for num_points in ((20,) if small else (100, 500, 2000))
+                for on_set in (False, True)
+                for num_pending in (1, 10)
+            ],
+        ),
+    ]

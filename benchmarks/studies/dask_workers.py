@@ -1,46 +1,27 @@
-"""Dask workers: a study on a cluster of processes, one of which is killed every few seconds.
-
-    python -m benchmarks.studies.dask_workers [--smoke] [--workers N] [--trials N]
-
-Fails unless every trial is told once, with its value. Writes report.md.
-"""
+"""Dask workers: a study on a cluster of processes, one of which is killed every few seconds."""
 
 from __future__ import annotations
 
 import logging
-import math
+import multiprocessing
 import os
 import random
 import signal
-import sys
-import tempfile
 import threading
 import time
 from functools import partial
+from multiprocessing import forkserver
 from pathlib import Path
 
-import torch
+import dask.config
 from distributed import Client, LocalCluster
-from torch import Tensor
 
 import botorch_ext as bx
-from benchmarks.common.command_line import Options, parse_options
-from benchmarks.common.kernels import rbf
-from benchmarks.common.reports import write_report
-from benchmarks.common.tables import Row, markdown_table
+from benchmarks.common.command_line import Options
+from benchmarks.common.tables import Row, Tables
+from benchmarks.studies.objectives import evaluate, value_at
+from benchmarks.studies.strategies import finite
 from botorch_ext.strategies import Asked, Told
-
-
-def value_at(x: Tensor) -> float:
-    """The objective."""
-    return math.sin(float(x[0])) + math.cos(float(x[1]))
-
-
-def evaluate(folder: str, x: Tensor) -> float:
-    """The objective, after up to a second; leaves a file for each call."""
-    (Path(folder) / f"{os.getpid()}-{time.monotonic_ns()}").touch()
-    time.sleep(random.random())
-    return value_at(x)
 
 
 class Killer(threading.Thread):
@@ -71,14 +52,16 @@ class Killer(threading.Thread):
         self.join()
 
 
-def play(options: Options, workers: int, trials: int, interval: float, folder: str) -> Row:
+def play(seed: int, workers: int, trials: int, interval: float, folder: Path) -> Row:
     """Runs the study, and counts."""
-    axis = torch.linspace(-5, 5, 40, dtype=torch.float64)
-    domain = bx.FiniteSet(torch.cartesian_prod(axis, axis))
-    strategy = bx.algorithms.gp_bucb(domain, rbf(1.0), noise_variance=0.01, width=2.0)
-    study = bx.Study(Path(folder) / "study.db", strategy)
-    calls = Path(folder) / "calls"
+    study = bx.Study(folder / "study.db", finite())
+    calls = folder / "calls"
     calls.mkdir()
+    # Workers that are killed start again at once: with what they need already there.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["distributed", "benchmarks.studies.objectives"])
+    forkserver.ensure_running()
+    dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
     cluster = LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
@@ -87,11 +70,11 @@ def play(options: Options, workers: int, trials: int, interval: float, folder: s
         # None would be port 8787 of every interface.
         dashboard_address="127.0.0.1:0",
         worker_dashboard_address="127.0.0.1:0",
-        local_directory=folder,
+        local_directory=str(folder),
         silence_logs=logging.CRITICAL,
     )
     with cluster, Client(cluster) as client:
-        killer = Killer(cluster, interval, options.seed)
+        killer = Killer(cluster, interval, seed)
         killer.start()
         start = time.perf_counter()
         result = bx.run(
@@ -112,34 +95,15 @@ def play(options: Options, workers: int, trials: int, interval: float, folder: s
         "trials": trials,
         "killed": killer.kills,
         "evaluations begun": len(list(calls.iterdir())),
-        "given up": len(result.failures),
+        "none given up": not result.failures,
         "all told once": asked == sorted(told) == list(range(trials)),
         "with their values": right,
         "seconds": seconds,
     }
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Runs the study and writes the table."""
-    options = parse_options(
-        "studies.dask_workers",
-        "A study on a cluster whose workers are killed.",
-        argv,
-        more={
-            "workers": {"type": int, "help": "processes of the cluster (default: 8)"},
-            "trials": {"type": int, "help": "of the study (default: 500)"},
-        },
-    )
-    workers = options.more["workers"] or (2 if options.smoke else 8)
-    trials = options.more["trials"] or (12 if options.smoke else 500)
-    interval = 2.0 if options.smoke else 3.0
-    with tempfile.TemporaryDirectory() as folder:
-        row = play(options, workers, trials, interval, folder)
-    text = "# A study on a cluster whose workers are killed\n\n" + markdown_table([row])
-    write_report(options, text, f"one killed every {interval:g} s")
-    if not (row["all told once"] and row["with their values"] and not row["given up"]):
-        sys.exit("a trial was lost, told twice or told a wrong value")
-
-
-if __name__ == "__main__":
-    main()
+def tables(options: Options, folder: Path) -> Tables:
+    """Eight workers, 500 trials."""
+    workers, trials, interval = (2, 8, 1.0) if options.smoke else (8, 500, 3.0)
+    text = f"One of the processes of a cluster of Dask is killed every {interval:g} s."
+    return [(text, [play(options.seed, workers, trials, interval, folder)])]

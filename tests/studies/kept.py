@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +11,9 @@ import torch
 from gpytorch.kernels import MaternKernel, ScaleKernel
 
 import botorch_ext as bx
+from benchmarks.common.tables import Row
+from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.strategies import Strategy
-from botorch_ext.studies.records import as_text
 
 BOX = bx.Box([[-1.0, 2.0], [1.0, 5.0]])
 
@@ -38,37 +36,13 @@ def at_random(seed: int = 0) -> Strategy:
     return bx.strategies.RandomSearch(BOX, seed=seed)
 
 
-def value_at(x: torch.Tensor) -> float:
-    return float(torch.sin(3.0 * x).sum())
-
-
-def lines(study: bx.Study) -> list[str]:
-    """The events, every bit of them."""
-    return [as_text(event, 1.0) for event in study.events]
-
-
-def in_a_fork(work: Callable[[], Any]) -> int:
-    """The id of a process that works and ends, with 0 unless something was raised."""
-    sys.stdout.flush()
-    child = os.fork()
-    if child:
-        return child
-    try:
-        torch.set_num_threads(1)
-        work()
-        os._exit(0)
-    except BaseException:  # noqa: BLE001 - the child must not go on as if it were the test
-        traceback.print_exc()
-        sys.stderr.flush()
-    os._exit(1)
-
-
-def wait_for(child: int) -> None:
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
 def answer_of_a_fork(work: Callable[[], Any], folder: Path) -> Any:
     """What ``work`` returns in a process of its own, through JSON."""
     path = folder / "answer.json"
     wait_for(in_a_fork(lambda: path.write_text(json.dumps(work()))))
     return json.loads(path.read_text())
+
+
+def failing(row: Row) -> list[str]:
+    """What must hold and does not."""
+    return [name for name, value in row.items() if value is False]

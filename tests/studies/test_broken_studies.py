@@ -1,10 +1,10 @@
 """Files that are full, read-only, truncated, changed, newer, or no studies: named errors, and
 nothing lost."""
 
+import ctypes
 import os
 import resource
 import sqlite3
-import sys
 import tempfile
 import warnings
 from contextlib import suppress
@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 import botorch_ext as bx
+from benchmarks.studies.forks import in_a_fork, wait_for
+from benchmarks.studies.kills import lines
 from botorch_ext.exceptions import (
     BrokenStudyError,
-    NetworkFileSystemWarning,
     NewerStudyError,
     NoStudyError,
     StudyError,
@@ -26,9 +27,11 @@ from botorch_ext.exceptions import (
 from botorch_ext.studies import databases
 from botorch_ext.studies.plain_records import from_json, to_json
 from botorch_ext.studies.records import from_text
-from tests.studies.kept import BOX, answer_of_a_fork, at_random, in_a_fork, lines, wait_for
+from tests.studies.kept import BOX, answer_of_a_fork, at_random
 
 NOBODY = 65534
+CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
+MS_REC, MS_PRIVATE = 0x4000, 0x40000
 
 
 @pytest.fixture
@@ -77,6 +80,42 @@ def test_a_full_disk_loses_the_call_that_did_not_fit_and_no_other(path):
     assert 0 < told < 20
     assert lines(study) == after and len(after) == 20 + told + 1
     assert len(study.pending) == 20 - told - 1
+
+
+def test_a_full_file_system_and_room_again(tmp_path):
+    def fill():
+        place, libc = tmp_path / "small", ctypes.CDLL(None, use_errno=True)
+        place.mkdir()
+        # Seen by this process alone, and gone with it.
+        others = 0 if os.getuid() == 0 else CLONE_NEWUSER
+        if libc.unshare(CLONE_NEWNS | others) or libc.mount(
+            *(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
+        ):
+            return "not allowed"
+        if libc.mount(b"tmpfs", bytes(place), b"tmpfs", 0, b"size=250k"):
+            return "not allowed"
+        (place / "of others").write_bytes(bytes(100_000))
+        study = bx.Study(place / "lab.db", at_random())
+        trials, told = study.ask(50), []
+        with suppress(UnwritableStudyError):
+            for trial in trials:
+                study.tell(trial.id, 0.5)
+                told.append(trial.id)
+        with pytest.raises(UnwritableStudyError, match="is the disk full"):
+            study.ask(300)
+        before = lines(study)
+        (place / "of others").unlink()  # and the same object goes on
+        study.tell(study.pending[0], 0.25)
+        again = bx.Study(place / "lab.db", at_random())
+        assert lines(again) == lines(study) and lines(study)[:-1] == before
+        assert list(again.strategy.history.values) == [*told, len(told)]
+        return len(told), len(before)
+
+    answer = answer_of_a_fork(fill, tmp_path)
+    if answer == "not allowed":
+        pytest.skip("no file system of one's own here")
+    told, events = answer
+    assert 0 < told < 50 and events == 50 + told
 
 
 def test_a_file_that_must_not_be_written(path):
@@ -233,44 +272,3 @@ def test_a_study_in_use_by_somebody_who_does_not_let_go(path, monkeypatch):
     other.execute("ROLLBACK")
     other.close()
     assert study.ask().id == 0
-
-
-def test_a_network_file_system_is_warned_of(path, monkeypatch):
-    mounts = path.parent / "mounts"
-    mounts.write_text(f"disk / ext4 rw 0 0\nserver:/export {path.parent} nfs4 rw 0 0\n")
-    kind = databases._file_system_of
-    monkeypatch.setattr(databases, "_file_system_of", lambda path, _: kind(path, mounts))
-    with pytest.warns(NetworkFileSystemWarning, match="nfs4.*use PostgreSQL") as caught:
-        bx.Study(path, at_random())
-    assert caught[0].filename == __file__
-    assert kind("/home/lab.db", mounts) == "ext4"
-    assert kind("/home/lab.db", path / "nothing") is None
-
-
-@pytest.mark.parametrize(
-    ("place", "message"),
-    [
-        ("mysql://me:secret@host/lab", "begins with mysql"),
-        ("sqlite://", "got a database in memory"),
-        ("postgresql://me:secret@host:port/lab", "a URL that cannot be read"),
-    ],
-)
-def test_places_that_are_none(place, message):
-    with pytest.raises(StudyError, match=message) as caught:
-        bx.Study(place, at_random())
-    assert "secret" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("missing", "place", "message"),
-    [
-        ("sqlalchemy", "lab.db", "pip install 'botorch-ext.studies.'"),
-        ("psycopg", "postgresql://host/lab", "pip install 'botorch-ext.postgresql.'"),
-    ],
-)
-def test_what_is_not_installed_is_named(tmp_path, monkeypatch, missing, place, message):
-    for module in ("databases", "journal"):
-        monkeypatch.delitem(sys.modules, f"botorch_ext.studies.{module}", raising=False)
-    monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises((ImportError, StudyError), match=message):
-        bx.Study(place if "://" in place else tmp_path / place, at_random())

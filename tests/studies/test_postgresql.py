@@ -1,23 +1,18 @@
 """Studies on a PostgreSQL server that the tests start: several askers, a server that is restarted,
 and a password that is never shown."""
 
-import os
-import shutil
-import socket
-import subprocess
-import tempfile
+import signal
 import threading
 import time
 import traceback
-from dataclasses import dataclass
-from pathlib import Path
 
-import psycopg
 import pytest
-import sqlalchemy as sa
 import torch
 
 import botorch_ext as bx
+from benchmarks.studies import many_processes, postgresql
+from benchmarks.studies.kills import lines
+from benchmarks.studies.postgresql import PASSWORD
 from botorch_ext.command_line import main
 from botorch_ext.exceptions import (
     AnotherStrategyError,
@@ -26,87 +21,15 @@ from botorch_ext.exceptions import (
     UnreachableStudyError,
 )
 from botorch_ext.studies.databases import Database
-from tests.studies.kept import at_random, gp_bucb, in_a_fork, lines, wait_for
-from tests.studies.test_many_processes import _ask_and_tell, require_sound
+from tests.studies.kept import at_random, failing, gp_bucb
 
-PASSWORD = "correct-horse/battery@staple"
-
-
-def _program(name):
-    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    return shutil.which(name) or (str(found[-1]) if found else None)
-
-
-pytestmark = pytest.mark.skipif(
-    _program("postgres") is None or _program("initdb") is None, reason="no PostgreSQL server here"
-)
-
-
-@dataclass
-class Server:
-    """A server on the loopback address."""
-
-    folder: Path
-    port: int
-    process: subprocess.Popen | None = None
-
-    def start(self):
-        arguments = ["-D", self.folder / "data", "-k", self.folder, "-p", self.port]
-        with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [_program("postgres"), *map(str, arguments), "-h", "127.0.0.1"],
-                stderr=log,
-                **_as_somebody(),
-            )
-        for _ in range(300):
-            try:
-                psycopg.connect(self.url()).close()
-            except psycopg.OperationalError:  # it is starting up
-                assert self.process.poll() is None, (self.folder / "log").read_text()
-                time.sleep(0.1)
-            else:
-                return
-        raise TimeoutError("the server does not start")
-
-    def stop(self):
-        self.process.send_signal(2)  # fast: whoever is connected is cut off
-        self.process.wait(30)
-
-    def url(self, password=PASSWORD, driver="postgresql"):
-        return sa.URL.create(
-            driver, "lab", password, "127.0.0.1", self.port, "postgres"
-        ).render_as_string(hide_password=False)
-
-
-def _as_somebody():
-    """A server refuses to run as root."""
-    return {"user": "nobody"} if os.getuid() == 0 else {}
+pytestmark = pytest.mark.skipif(not postgresql.is_installed(), reason="no PostgreSQL server here")
 
 
 @pytest.fixture(scope="module")
 def server():
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        (folder / "password").write_text(PASSWORD)
-        if os.getuid() == 0:
-            for path in (folder, folder / "password"):
-                shutil.chown(path, "nobody")
-        options = ["--auth=scram-sha-256", "--username=lab", f"--pwfile={folder / 'password'}"]
-        subprocess.run(
-            [_program("initdb"), "-D", folder / "data", *options, "--no-sync", "-E", "UTF8"],
-            check=True,
-            capture_output=True,
-            **_as_somebody(),
-        )
-        server = Server(folder, port)
-        try:
-            server.start()
-            yield server
-        finally:
-            server.stop()
+    with postgresql.served() as server:
+        yield server
 
 
 def test_a_study_goes_on_bit_for_bit(server):
@@ -128,15 +51,20 @@ def test_a_study_goes_on_bit_for_bit(server):
 
 
 def test_several_processes_ask_and_tell_at_once(server):
-    url, number = server.url(), 6
+    row = many_processes.play(server.new_database(), gp_bucb(), 4, 6)
+    assert row["trials"] == 24
+    assert not failing(row)
 
-    def work(seed):
-        _ask_and_tell(url, number, seed)
 
-    children = [in_a_fork(lambda seed=seed: work(seed)) for seed in range(4)]
-    for child in children:
-        wait_for(child)
-    require_sound(bx.Study(url, gp_bucb()), 4 * number, 4 * (number - 1))
+def test_processes_go_on_when_the_server_does(server):
+    def restart():
+        time.sleep(0.1)
+        server.stop(signal.SIGQUIT)
+        server.start()
+
+    row = postgresql.play(server.new_database(), at_random(), 3, 20, restart, 2)
+    assert row["told"] == 60 and row["restarts"]
+    assert not failing(row)
 
 
 def test_a_server_that_is_restarted(server):

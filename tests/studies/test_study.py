@@ -9,6 +9,9 @@ import sqlalchemy as sa
 import torch
 
 import botorch_ext as bx
+from benchmarks.studies.forks import in_a_fork, wait_for
+from benchmarks.studies.kills import lines
+from benchmarks.studies.many_processes import value_at
 from botorch_ext.exceptions import (
     AnotherStrategyError,
     ForkedStudyError,
@@ -18,7 +21,7 @@ from botorch_ext.exceptions import (
 )
 from botorch_ext.strategies import Asked, Corrected, Told
 from botorch_ext.studies import description
-from tests.studies.kept import at_random, gp_bucb, in_a_fork, lines, value_at, wait_for
+from tests.studies.kept import at_random, gp_bucb
 
 
 @pytest.fixture
