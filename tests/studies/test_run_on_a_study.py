@@ -219,11 +219,11 @@ def test_a_broken_objective_leaves_a_study_that_goes_on(place):
 
 def test_asks_of_a_study_have_one_thread_too(place, monkeypatch):
     seen, before = [], torch.get_num_threads()
-    choose = bx.OptimisticStrategy.next_trial
+    next_trial = bx.OptimisticStrategy.next_trial
 
-    def noting(self, *args, **kwargs):
+    def noting(self, choices):
         seen.append(torch.get_num_threads())
-        return choose(self, *args, **kwargs)
+        return next_trial(self, choices)
 
     monkeypatch.setattr(bx.OptimisticStrategy, "next_trial", noting)
     torch.set_num_threads(3)
