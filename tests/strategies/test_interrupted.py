@@ -1,9 +1,12 @@
 """Calls that are broken off anywhere: the strategy is then as if they had never been made, or made
 to their end."""
 
+from unittest.mock import patch
+
 import pytest
 
 from botorch_ext.exceptions import WaitingForObservations
+from botorch_ext.strategies import Strategy
 from tests.laws.live import quietly, state
 from tests.laws.places import PLACES, value_of
 from tests.laws.registry import METHODS, POLICIES
@@ -91,3 +94,43 @@ def test_a_call_broken_off_anywhere_leaves_a_whole_strategy(method, call):
             clean.replay(after.events[: len(events)])
             expected[len(events)] = state(clean), question(clean, {})
         assert (state(strategy), question(strategy, {})) == expected[len(events)], last
+
+
+def test_neither_events_nor_refusals_copy_the_state():
+    strategy = make(box())
+    strategy.ask(3)
+    with (
+        patch.object(Strategy, "clone", side_effect=AssertionError),
+        patch.object(Strategy, "_after", side_effect=AssertionError),
+    ):
+        strategy.tell(0, 0.5)
+        strategy.abandon(1)
+        strategy.ask()
+        for refused in (
+            lambda: strategy.tell(0, 0.5),
+            lambda: strategy.tell(2, float("nan")),
+            lambda: strategy.abandon(9),
+            lambda: strategy.correct(2, 0.5),
+            lambda: strategy.attach([0.0, 0.0], 0.5),
+            lambda: strategy.ask(0),
+        ):
+            with pytest.raises(ValueError, match="must"):
+                refused()
+    assert not strategy.is_torn
+
+
+def test_what_could_not_be_undone_is_undone_by_the_next_call():
+    strategy, clean = make(box()), make(box())
+    for own in (strategy, clean):
+        own.ask(3)
+        own.tell(0, 0.5)
+    with (
+        patch.object(Strategy, "_after", side_effect=MemoryError),
+        patch.object(type(strategy), "_absorb", side_effect=KeyboardInterrupt),
+        pytest.raises(MemoryError),
+    ):
+        strategy.tell(1, 0.75)
+    assert strategy.is_torn
+    for own in (strategy, clean):
+        own.tell(1, 0.25)
+    assert (state(strategy), question(strategy, {})) == (state(clean), question(clean, {}))
