@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
 from typing import Any
-from warnings import warn
 
 try:
     from sqlalchemy import create_engine
@@ -27,19 +26,20 @@ except ModuleNotFoundError as error:
 
 from botorch_ext.exceptions import (
     BrokenStudyError,
-    NetworkFileSystemWarning,
     NoStudyError,
     StudyError,
     UnreachableStudyError,
     UnwritableStudyError,
 )
+from botorch_ext.studies.sqlite_files import (
+    log_of,
+    only_read,
+    prepare_file,
+    warn_of_network_file_systems,
+)
 
 # Seconds that a call waits for those of others, which may take long to decide.
 _PATIENCE = 600
-_NETWORK_FILE_SYSTEMS = (
-    *("afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.sshfs", "gpfs", "lustre"),
-    *("ncpfs", "nfs", "nfs4", "smb3", "smbfs"),
-)
 _FORMS = "a path, or a URL that begins with sqlite:// or postgresql://"
 
 
@@ -71,15 +71,15 @@ class Database:
         options: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "hide_parameters": True}
         if self.is_sqlite:
             self.name = str(Path(self.name).absolute())
-            _warn_of_network_file_systems(self.name)
+            warn_of_network_file_systems(self.name)
             options["connect_args"] = {"timeout": _PATIENCE, "isolation_level": None}
             if read_only:
-                url = url.set(**_only_read(Path(self.name)))
+                url = url.set(**only_read(Path(self.name)))
         else:
             self.name = f"{self.url.host}:{self.url.port or 5432}/{self.name}"
             options["pool_pre_ping"] = True
         self.engine: Engine = create_engine(url, **options)
-        prepare = _prepare_file if self.is_sqlite else _prepare
+        prepare = prepare_file if self.is_sqlite else _prepare
         listen(self.engine, "connect", _prepare_to_read if read_only else prepare)
         _opened.add(self)
         weakref.finalize(self, self.engine.dispose)
@@ -94,7 +94,7 @@ class Database:
             status = os.stat(self.name)
         except OSError:
             return (-1,)
-        return status.st_ino, status.st_size, status.st_mtime_ns, _log_of(self.name).exists()
+        return status.st_ino, status.st_size, status.st_mtime_ns, log_of(self.name).exists()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -161,33 +161,6 @@ def _url_of(place: str | os.PathLike[str]) -> URL:
     return url
 
 
-def _prepare_file(connection: Any, _: Any) -> None:
-    """Whatever was committed survives a power cut, and those who read wait for nobody."""
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode")
-    if cursor.fetchone()[0] != "wal":
-        cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.execute("PRAGMA synchronous = FULL")
-    cursor.execute("PRAGMA trusted_schema = OFF")
-    cursor.close()
-
-
-def _only_read(path: Path) -> dict[str, Any]:
-    """Where a file is found to be looked at."""
-    if not path.is_file():
-        raise NoStudyError(f"{path} must be the file of a study, got no file")
-    query = {"mode": "ro", "uri": "true"}
-    if not _log_of(path).exists():
-        # Nobody has it open. SQLite would make a log, which would be that of the user who looks and
-        # could lock out the one whose study it is.
-        query["immutable"] = "1"
-    return {"database": path.as_uri(), "query": query}
-
-
-def _log_of(path: str | Path) -> Path:
-    return Path(f"{path}-wal")
-
-
 def _prepare_to_read(connection: Any, _: Any) -> None:
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA query_only = ON")
@@ -201,33 +174,6 @@ def _prepare(connection: Any, _: Any) -> None:
     cursor.execute("SET synchronous_commit TO on")
     cursor.close()
     connection.commit()
-
-
-def _warn_of_network_file_systems(path: str) -> None:
-    kind = _file_system_of(os.path.realpath(path), Path("/proc/self/mounts"))
-    if kind in _NETWORK_FILE_SYSTEMS:
-        warn(
-            f"{path} lies on a network file system ({kind}), where several machines at once would "
-            "destroy it: use PostgreSQL, or one machine alone",
-            NetworkFileSystemWarning,
-            stacklevel=5,
-        )
-
-
-def _file_system_of(path: str, mounts: Path) -> str | None:
-    """The kind of the file system that a path lies on; None where the system does not say."""
-    try:
-        lines = mounts.read_text().splitlines()
-    except OSError:
-        return None
-    found: tuple[str, str | None] = "", None
-    for line in lines:
-        _, folder, kind, *_ = line.split()
-        folder = folder.replace(r"\040", " ")
-        # Of mounts at one place the last one is seen.
-        if Path(path).is_relative_to(folder) and len(folder) >= len(found[0]):
-            found = folder, kind
-    return found[1]
 
 
 # --- forks ----------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from botorch_ext.exceptions import (
     UnwritableStudyError,
     VersionWarning,
 )
-from botorch_ext.studies import databases
+from botorch_ext.studies import databases, sqlite_files
 from botorch_ext.studies.plain_records import from_json, to_json
 from botorch_ext.studies.records import from_text
 from tests.studies.kept import BOX, answer_of_a_fork, at_random, in_a_fork, lines, wait_for
@@ -237,8 +237,8 @@ def test_a_study_in_use_by_somebody_who_does_not_let_go(path, monkeypatch):
 def test_a_network_file_system_is_warned_of(path, monkeypatch):
     mounts = path.parent / "mounts"
     mounts.write_text(f"disk / ext4 rw 0 0\nserver:/export {path.parent} nfs4 rw 0 0\n")
-    kind = databases._file_system_of
-    monkeypatch.setattr(databases, "_file_system_of", lambda path, _: kind(path, mounts))
+    kind = sqlite_files._file_system_of
+    monkeypatch.setattr(sqlite_files, "_file_system_of", lambda path, _: kind(path, mounts))
     with pytest.warns(NetworkFileSystemWarning, match="nfs4.*use PostgreSQL") as caught:
         bx.Study(path, at_random())
     assert caught[0].filename == __file__
