@@ -142,6 +142,11 @@ class AnotherStrategyError(StudyError):
     """A study that was begun with other arguments than it is opened with."""
 
 
+class MovedStudyError(StudyError):
+    """A file that was moved, deleted or replaced while a study had it open, or whose log was. Of
+    all these errors the only one after which the call may have been kept."""
+
+
 class UnwritableStudyError(StudyError):
     """A study that may not be written, or whose disk is full."""
 

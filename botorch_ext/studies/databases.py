@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, cast
 
 try:
     from sqlalchemy import create_engine
     from sqlalchemy.engine import URL, Connection, Engine, make_url
     from sqlalchemy.event import listen
     from sqlalchemy.exc import ArgumentError, DBAPIError
-    from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+    from sqlalchemy.pool import QueuePool
 except ModuleNotFoundError as error:
     if error.name != "sqlalchemy":
         raise
@@ -26,20 +28,23 @@ except ModuleNotFoundError as error:
 
 from botorch_ext.exceptions import (
     BrokenStudyError,
+    MovedStudyError,
     NoStudyError,
     StudyError,
     UnreachableStudyError,
     UnwritableStudyError,
 )
 from botorch_ext.studies.sqlite_files import (
+    Hold,
     log_of,
     only_read,
-    prepare_file,
     warn_of_network_file_systems,
 )
 
 # Seconds that a call waits for those of others, which may take long to decide.
-_PATIENCE = 600
+_LONGEST_WAIT = 1800.0
+# Seconds that SQLite waits by itself, deaf to Ctrl-C.
+_DEAF = 0.1
 _FORMS = "a path, or a URL that begins with sqlite:// or postgresql://"
 
 
@@ -68,21 +73,26 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         #: How messages call it: without a password.
         self.name = self.url.database or ""
-        options: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "hide_parameters": True}
+        self.hold: Hold | None = None
+        self._last: list[Any] = []  # the last connection that was made, for the pool
+        options: dict[str, Any] = {"pool_size": 1, "max_overflow": -1, "hide_parameters": True}
         if self.is_sqlite:
-            self.name = str(Path(self.name).absolute())
+            self.name = str(Path(self.name).resolve())  # where SQLite has its log
             warn_of_network_file_systems(self.name)
-            options["connect_args"] = {"timeout": _PATIENCE, "isolation_level": None}
+            options["connect_args"] = {"timeout": _DEAF, "isolation_level": None}
             if read_only:
                 url = url.set(**only_read(Path(self.name)))
+            else:
+                self.hold = Hold(self.name)
         else:
             self.name = f"{self.url.host}:{self.url.port or 5432}/{self.name}"
             options["pool_pre_ping"] = True
         self.engine: Engine = create_engine(url, **options)
-        prepare = prepare_file if self.is_sqlite else _prepare
+        listen(self.engine, "connect", partial(_note, self._last))
+        prepare = _prepare if self.hold is None else self.hold.prepare
         listen(self.engine, "connect", _prepare_to_read if read_only else prepare)
         _opened.add(self)
-        weakref.finalize(self, self.engine.dispose)
+        weakref.finalize(self, _close, self.engine, self.hold)
 
     @property
     def stamp(self) -> tuple[int, ...]:
@@ -99,17 +109,99 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees what was committed."""
-        with self.lock, self._errors(), self.engine.connect() as connection:
+        with self._transaction("BEGIN") as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction, committed at the end of the block; on SQLite no other one is under way."""
-        with self.lock, self._errors(), self.engine.connect() as connection:
-            if self.is_sqlite:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+        with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
             connection.commit()
+            self._require_at_its_path(connection)
+
+    def keep(self) -> None:
+        """Says that studies are here, or are begun here: a file has a log from now on, and is not
+        made anew."""
+        if self.hold is not None and not self.hold.is_study:
+            with self.lock:
+                self.hold.is_study = True
+                self.engine.dispose()
+
+    def carry_over(self) -> None:
+        """Writes the log into its file as far as it can be now: a copy of the file alone then holds
+        what was committed."""
+        if self.is_sqlite:
+            with self.reading() as connection:
+                connection.rollback()
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def close(self) -> None:
+        """Closes the connection; the next use opens it again."""
+        with self.lock:
+            _close(self.engine, self.hold)
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Connection]:
+        with self.lock, self._errors():
+            if self._last and not self._is_idle:
+                # Ctrl-C within the pool: nobody gives this one back, and it may hold a lock.
+                self._last.pop().invalidate()
+                self.engine.dispose()
+            with self._begun(begin) if self.is_sqlite else self.engine.connect() as connection:
+                yield connection
+
+    def _begun(self, begin: str) -> Connection:
+        """A connection to a file in a transaction. It waits here and not in SQLite, which would
+        not hear Ctrl-C."""
+        end = time.monotonic() + _LONGEST_WAIT
+        while True:
+            if self._would_make_anew():
+                raise _moved(self.name)
+            try:
+                connection = self.engine.connect()
+                try:
+                    connection.exec_driver_sql(begin)
+                    connection.exec_driver_sql("PRAGMA schema_version")  # sees what there is now
+                    self._require_at_its_path(connection)
+                except BaseException:
+                    connection.close()
+                    raise
+            except (DBAPIError, sqlite3.Error) as error:
+                if not _is_in_use(getattr(error, "orig", error)) or time.monotonic() > end:
+                    raise
+                time.sleep(_DEAF / 10)
+            else:
+                return connection
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether there is a connection, and nobody has it."""
+        return cast(QueuePool, self.engine.pool).checkedin() > 0
+
+    def _would_make_anew(self) -> bool:
+        known = self.hold is not None and self.hold.is_study
+        return known and not self._is_idle and not os.path.exists(self.name)
+
+    def _require_at_its_path(self, connection: Connection) -> None:
+        """Raises, and lets go of the file, where another one lies at its path, or another log."""
+        moved = None if self.hold is None else self.hold.moved(connection)
+        if moved is None:
+            return
+        if moved == self.name:  # wherever it is, it is then whole, and no log fits what is here
+            connection.rollback()
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.close()
+        # All of this process share what SQLite knows of the log: none may be left. They are still
+        # held, so that none carries over an old log, or deletes one of others.
+        same = [each for each in list(_opened) if each.name == self.name]
+        locked = [each for each in same if each.lock.acquire(blocking=False)]
+        if len(locked) == len(same):
+            for each in same:
+                each.engine.dispose()
+        for each in locked:
+            each.lock.release()
+        raise _moved(moved)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -120,8 +212,6 @@ class Database:
             raise self._named(error.orig) from error
         except sqlite3.Error as error:
             raise self._named(error) from error
-        except PoolTimeoutError as error:
-            raise UnreachableStudyError(f"{self.name} is in use: {error}") from error
 
     def _named(self, cause: Any) -> StudyError:
         code = getattr(cause, "sqlite_errorname", "")
@@ -137,9 +227,32 @@ class Database:
             return UnwritableStudyError(f"{self.name} must be writable, got: {cause}")
         if code.startswith("SQLITE_CANTOPEN"):
             return UnwritableStudyError(f"{self.name} and its folder must be writable: {cause}")
-        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return UnreachableStudyError(f"{self.name} was in use for {_PATIENCE} s: {cause}")
+        if _is_in_use(cause):
+            return UnreachableStudyError(f"{self.name} was in use for {_LONGEST_WAIT} s: {cause}")
         return UnreachableStudyError(f"{self.name} does not answer as it should: {cause}")
+
+
+def _is_in_use(cause: Any) -> bool:
+    return getattr(cause, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _moved(path: str) -> MovedStudyError:
+    return MovedStudyError(
+        f"{path} was moved, deleted or replaced while it was open: bring it back, and look whether "
+        "the last call was kept"
+    )
+
+
+def _note(last: list[Any], _: Any, record: Any) -> None:
+    last[:] = [record]
+
+
+def _close(engine: Engine, hold: Hold | None) -> None:
+    if hold is not None:
+        hold.release()
+    engine.dispose()
+    if hold is not None:
+        hold.drop()
 
 
 def _url_of(place: str | os.PathLike[str]) -> URL:
@@ -185,7 +298,7 @@ _held: list[Database] = []
 def _before_fork() -> None:
     for database in list(_opened):
         database.lock.acquire()  # once nobody uses the connection
-        database.engine.dispose()
+        database.engine.dispose()  # while held, so that the log stays
         _held.append(database)
 
 
@@ -196,7 +309,10 @@ def _after_fork_in_parent() -> None:
 
 def _after_fork_in_child() -> None:
     while _held:
-        _held.pop().lock = RLock()
+        database = _held.pop()
+        database.lock = RLock()
+        if database.hold is not None:
+            database.hold.drop()  # without a release, which would be that of the parent
 
 
 if hasattr(os, "register_at_fork"):

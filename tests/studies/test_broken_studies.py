@@ -222,7 +222,7 @@ def test_numbers_survive_as_text():
 
 
 def test_a_study_in_use_by_somebody_who_does_not_let_go(path, monkeypatch):
-    monkeypatch.setattr(databases, "_PATIENCE", 0.1)
+    monkeypatch.setattr(databases, "_LONGEST_WAIT", 0.1)
     study = bx.Study(path, at_random())
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
