@@ -9,16 +9,15 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
 from typing import Any, cast
 
 try:
     from sqlalchemy import create_engine
-    from sqlalchemy.engine import URL, Connection, Engine, make_url
+    from sqlalchemy.engine import Connection, Engine
     from sqlalchemy.event import listen
-    from sqlalchemy.exc import ArgumentError, DBAPIError
+    from sqlalchemy.exc import DBAPIError
     from sqlalchemy.pool import QueuePool
 except ModuleNotFoundError as error:
     if error.name != "sqlalchemy":
@@ -34,6 +33,8 @@ from botorch_ext.exceptions import (
     UnreachableStudyError,
     UnwritableStudyError,
 )
+from botorch_ext.studies.places import url_of
+from botorch_ext.studies.postgresql_servers import prepare_server
 from botorch_ext.studies.sqlite_files import (
     Hold,
     log_of,
@@ -45,7 +46,6 @@ from botorch_ext.studies.sqlite_files import (
 _LONGEST_WAIT = 1800.0
 # Seconds that SQLite waits by itself, deaf to Ctrl-C.
 _DEAF = 0.1
-_FORMS = "a path, or a URL that begins with sqlite:// or postgresql://"
 
 
 class Database:
@@ -67,7 +67,7 @@ class Database:
     """
 
     def __init__(self, place: str | os.PathLike[str], read_only: bool = False) -> None:
-        self.url = url = _url_of(place)
+        self.url = url = url_of(place)
         self.lock = RLock()
         self._read_only = read_only
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
@@ -89,7 +89,7 @@ class Database:
             options["pool_pre_ping"] = True
         self.engine: Engine = create_engine(url, **options)
         listen(self.engine, "connect", partial(_note, self._last))
-        prepare = _prepare if self.hold is None else self.hold.prepare
+        prepare = prepare_server if self.hold is None else self.hold.prepare
         listen(self.engine, "connect", _prepare_to_read if read_only else prepare)
         _opened.add(self)
         weakref.finalize(self, _close, self.engine, self.hold)
@@ -255,38 +255,12 @@ def _close(engine: Engine, hold: Hold | None) -> None:
         hold.drop()
 
 
-def _url_of(place: str | os.PathLike[str]) -> URL:
-    if not isinstance(place, str) or "://" not in place:
-        return URL.create("sqlite", database=os.fspath(place))
-    try:
-        url = make_url(place)
-    except (ArgumentError, ValueError):
-        # Without the cause: it may show a password.
-        raise StudyError(f"a study must be at {_FORMS}, got a URL that cannot be read") from None
-    if url.drivername in ("postgresql", "postgres"):
-        url = url.set(drivername="postgresql+psycopg")
-    if url.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
-        raise StudyError(f"a study must be at {_FORMS}, got one that begins with {url.drivername}")
-    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
-        raise StudyError("a study must be in a file, got a database in memory")
-    if url.drivername == "postgresql+psycopg" and find_spec("psycopg") is None:
-        raise StudyError("PostgreSQL needs psycopg: pip install 'botorch-ext[postgresql]'")
-    return url
-
-
 def _prepare_to_read(connection: Any, _: Any) -> None:
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA query_only = ON")
         connection.execute("PRAGMA trusted_schema = OFF")
     else:
         connection.read_only = True
-
-
-def _prepare(connection: Any, _: Any) -> None:
-    cursor = connection.cursor()
-    cursor.execute("SET synchronous_commit TO on")
-    cursor.close()
-    connection.commit()
 
 
 # --- forks ----------------------------------------------------------------------------------------
