@@ -34,7 +34,7 @@ from botorch_ext.exceptions import (
     UnwritableStudyError,
 )
 from botorch_ext.studies.places import url_of
-from botorch_ext.studies.postgresql_servers import prepare_server
+from botorch_ext.studies.postgresql_servers import CLIENT_SETTINGS, prepare_server
 from botorch_ext.studies.sqlite_files import (
     Hold,
     log_of,
@@ -86,10 +86,13 @@ class Database:
                 self.hold = Hold(self.name)
         else:
             self.name = f"{self.url.host}:{self.url.port or 5432}/{self.name}"
-            options["pool_pre_ping"] = True
+            given = {key: n for key, n in CLIENT_SETTINGS.items() if key not in url.query}
+            options |= {"pool_pre_ping": True, "connect_args": given}
+            # A snapshot from before the lock of a study would not see what its last owner did.
+            options["isolation_level"] = "READ COMMITTED"
         self.engine: Engine = create_engine(url, **options)
         listen(self.engine, "connect", partial(_note, self._last))
-        prepare = prepare_server if self.hold is None else self.hold.prepare
+        prepare = partial(prepare_server, _LONGEST_WAIT) if self.hold is None else self.hold.prepare
         listen(self.engine, "connect", _prepare_to_read if read_only else prepare)
         _opened.add(self)
         weakref.finalize(self, _close, self.engine, self.hold)
@@ -233,7 +236,8 @@ class Database:
 
 
 def _is_in_use(cause: Any) -> bool:
-    return getattr(cause, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+    code = getattr(cause, "sqlite_errorname", "") or getattr(cause, "sqlstate", None) or ""
+    return code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"))
 
 
 def _moved(path: str) -> MovedStudyError:
