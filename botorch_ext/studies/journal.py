@@ -143,7 +143,11 @@ class Journal:
         schema = connection.scalar(schemas)
         if schema is None:
             return None
-        if schema != SCHEMA:
+        if schema < SCHEMA:
+            raise BrokenStudyError(
+                f"study {name!r} in {database.name} has schema {schema}, which no version wrote"
+            )
+        if schema > SCHEMA:
             raise NewerStudyError(
                 f"study {name!r} in {database.name} has schema {schema}, and this version of "
                 f"botorch_ext knows {SCHEMA}: use a newer one"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib.util import find_spec
 
 from sqlalchemy.engine import URL, make_url
@@ -11,6 +12,7 @@ from sqlalchemy.exc import ArgumentError
 from botorch_ext.exceptions import StudyError
 
 _FORMS = "a path, or a URL that begins with sqlite:// or postgresql://"
+_LIKE_A_URL = re.compile(r"(sqlite|postgres)[\w+]*:", re.IGNORECASE)
 
 
 def url_of(place: str | os.PathLike[str]) -> URL:
@@ -20,12 +22,20 @@ def url_of(place: str | os.PathLike[str]) -> URL:
         StudyError: Another database, or a driver that is not installed.
     """
     if not isinstance(place, str) or "://" not in place:
+        if isinstance(place, str) and _LIKE_A_URL.match(place):
+            # It may hold a password, which a path would show.
+            raise StudyError(f"a study must be at {_FORMS}, got a URL without //")
         return URL.create("sqlite", database=os.fspath(place))
     try:
         url = make_url(place)
     except (ArgumentError, ValueError):
         # Without the cause: it may show a password.
         raise StudyError(f"a study must be at {_FORMS}, got a URL that cannot be read") from None
+    if "@" in f"{url.host}{url.database}" and url.get_backend_name() != "sqlite":
+        raise StudyError(
+            "a password in the URL of a study must have %40 for @, %2F for / and so on, got one "
+            "that ends early"
+        )
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
     if url.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):

@@ -177,6 +177,15 @@ def test_a_newer_schema(path):
         bx.Study(path, at_random())
 
 
+def test_a_schema_before_the_first(path):
+    _filled(path, 3)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE botorch_ext_studies SET schema = 0")
+    connection.close()
+    with pytest.raises(BrokenStudyError, match="has schema 0, which no version wrote"):
+        bx.Study(path, at_random())
+
+
 def test_a_study_of_schema_1_is_read(path):
     connection = sqlite3.connect(path)
     connection.executescript((Path(__file__).parent / "schema_1.sql").read_text())
@@ -252,12 +261,16 @@ def test_a_network_file_system_is_warned_of(path, monkeypatch):
         ("mysql://me:secret@host/lab", "begins with mysql"),
         ("sqlite://", "got a database in memory"),
         ("postgresql://me:secret@host:port/lab", "a URL that cannot be read"),
+        ("postgresql://me:se@cret@host/lab", "must have %40 for @"),
+        ("postgresql://me:12/se@cret@host/lab", "must have %40 for @"),
+        ("postgresql:me:secret@host/lab", "a URL without //"),
+        ("PostgreSQL+psycopg:/me:secret@host/lab", "a URL without //"),
     ],
 )
 def test_places_that_are_none(place, message):
     with pytest.raises(StudyError, match=message) as caught:
         bx.Study(place, at_random())
-    assert "secret" not in str(caught.value)
+    assert "cret" not in str(caught.value) and "me:" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
