@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ _NUM_SCREENED = 1024
 # How many threads there are is a matter of the process: of two asks at once, the one that ends
 # first would give the other its threads back.
 _limited = threading.RLock()
+# How many threads there are but for the ask that is under way, for a process that is forked then.
+_usual = [0]
 
 
 def is_small(strategy: Strategy) -> bool:
@@ -49,12 +52,14 @@ def threads_for(strategy: Strategy) -> Iterator[None]:
         yield
         return
     with _limited:
-        before = torch.get_num_threads()
+        before, outer = torch.get_num_threads(), _usual[0]
+        _usual[0] = outer or before
         torch.set_num_threads(1)
         try:
             yield
         finally:
             torch.set_num_threads(before)
+            _usual[0] = outer
 
 
 def in_worker_thread(objective: Callable[..., Any], *given: Any) -> Any:
@@ -63,3 +68,37 @@ def in_worker_thread(objective: Callable[..., Any], *given: Any) -> Any:
     with _limited:
         torch.get_num_threads()
     return objective(*given)
+
+
+# --- forks ----------------------------------------------------------------------------------------
+
+_is_ours: list[bool] = []
+
+
+def _before_fork() -> None:
+    # Not waited for: another thread may ask for minutes. Taken after the locks of databases, as by
+    # an ask of a study: what is registered first, as this is, comes last before a fork.
+    _is_ours.append(_limited.acquire(blocking=False))
+
+
+def _after_fork_in_parent() -> None:
+    if _is_ours.pop():
+        _limited.release()
+
+
+def _after_fork_in_child() -> None:
+    global _limited
+    if _is_ours.pop():
+        _limited.release()
+    else:  # that of a thread which is not here, and never gives anything back
+        _limited = threading.RLock()
+        torch.set_num_threads(_usual[0])
+        _usual[0] = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )

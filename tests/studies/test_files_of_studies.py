@@ -268,3 +268,26 @@ def test_an_interrupt_in_a_transaction_gives_it_up(path):
     kept.append(connection)
     study.tell(0, 1.0)
     assert study.pending == bx.Study(path, at_random()).pending == []
+
+
+def test_forks_beside_a_thread_that_asks(path):
+    study, ended, failed = bx.Study(path, at_random()), threading.Event(), []
+
+    def ask():
+        try:
+            while not ended.is_set():
+                study.tell(study.ask().id, 0.5)
+        except Exception as error:  # noqa: BLE001 - raised in the thread of the test
+            failed.append(error)
+
+    def in_the_child():
+        signal.alarm(20)  # should a lock be left that nobody gives back
+        bx.Study(path, at_random()).ask()
+
+    beside = threading.Thread(target=ask)
+    beside.start()
+    for _ in range(15):
+        wait_for(in_a_fork(in_the_child))
+    ended.set()
+    beside.join()
+    assert failed == [] and len(bx.Study(path, at_random()).pending) == 15
