@@ -58,7 +58,12 @@ class NoTritonWarning(BotorchExtWarning):
 
 
 class VersionWarning(BotorchExtWarning):
-    """A study was begun with another version of a library: its next question may be another one."""
+    """A study was begun with another version of a library, or with other code of a function: its
+    next question may be another one."""
+
+
+class UndescribedWarning(BotorchExtWarning):
+    """A strategy was made with something that a study cannot compare when it is opened again."""
 
 
 class NetworkFileSystemWarning(BotorchExtWarning):

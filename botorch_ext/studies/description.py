@@ -2,27 +2,55 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from warnings import warn
 
-from botorch_ext.exceptions import AnotherStrategyError, VersionWarning
+from botorch_ext.exceptions import AnotherStrategyError, UndescribedWarning, VersionWarning
 from botorch_ext.strategies import Strategy
-from botorch_ext.studies.plain_arguments import plain
+from botorch_ext.studies.plain_arguments import CODE, UNKNOWN, plain
 from botorch_ext.studies.plain_records import from_json, to_json
 
 _LIBRARIES = ("botorch-ext", "torch", "botorch", "gpytorch")
 _MISSING = object()
+# Each version makes other code of the same lines.
+_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 # Differences that a message shows.
 _MOST_SHOWN = 5
 
 
 def describe(strategy: Strategy) -> dict[str, Any]:
-    """Class and arguments of a strategy, and the versions of the libraries. Devices are left out: a
-    study may move to another one."""
-    return {"versions": versions(), "strategy": plain(strategy)}
+    """Class and arguments of a strategy, the versions of the libraries, and digests of the code
+    that is of none of them. Devices are left out: a study may move to another one.
+
+    Warns:
+        UndescribedWarning: Something in an argument cannot be described.
+    """
+    arguments = plain(strategy)
+    unknown = [f"{place} ({kind})" for place, kind in _taken(arguments, UNKNOWN)]
+    if unknown:
+        warn(
+            "a study cannot tell whether it is opened with the same: " + "; ".join(unknown),
+            UndescribedWarning,
+            stacklevel=3,
+        )
+    code = {_PYTHON: dict(_taken(arguments, CODE))}
+    return {"versions": versions(), "strategy": arguments, "code": code}
+
+
+def _taken(described: Any, key: str, place: str = "strategy") -> Iterator[tuple[str, Any]]:
+    """What stands under a key that is no argument, and where; it is taken out."""
+    if isinstance(described, dict):
+        if key in described:
+            yield place, described.pop(key)
+        for name, part in described.items():
+            yield from _taken(part, key, f"{place}.{name}")
+    elif isinstance(described, list):
+        for i, part in enumerate(described):
+            yield from _taken(part, key, f"{place}[{i}]")
 
 
 def versions() -> dict[str, str | None]:
@@ -63,7 +91,7 @@ def require_same(kept: dict[str, Any], given: dict[str, Any], whose: str) -> Non
         AnotherStrategyError: Other arguments; says which.
 
     Warns:
-        VersionWarning: Another version of a library.
+        VersionWarning: Another version of a library, or other code of a function.
     """
     given = from_json(to_json(given))
     versions = list(differences(kept.get("versions"), given["versions"]))
@@ -77,6 +105,15 @@ def require_same(kept: dict[str, Any], given: dict[str, Any], whose: str) -> Non
         warn(
             f"{whose} was begun with other versions, so that its next question may be another one: "
             + "; ".join(versions),
+            VersionWarning,
+            stacklevel=4,
+        )
+    before, now = (each.get("code", {}).get(_PYTHON, {}) for each in (kept, given))
+    other = [place for place in before if now.get(place, before[place]) != before[place]]
+    if other:
+        warn(
+            f"{whose} was begun with other code, so that its next question may be another one: "
+            + "; ".join(other),
             VersionWarning,
             stacklevel=4,
         )
