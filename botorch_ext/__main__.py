@@ -4,4 +4,5 @@ import sys
 
 from botorch_ext.command_line import main
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,6 +7,7 @@ It reads events alone: no strategy is made, nothing is computed, and nothing is 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import re
 import sys
@@ -19,7 +20,6 @@ from typing import NoReturn
 from botorch_ext.exceptions import StudyError
 from botorch_ext.reports.overview import read_overview, read_overviews
 
-_FAILED = 2
 _PLACE = "a file, or a URL such as postgresql+psycopg://user@host/database"
 
 
@@ -36,15 +36,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            text = given.text(given)
+            text, place = given.text(given)
         for warning in caught:
             _say(str(warning.message))
-        _write(text, given.output, given.place)
+        _write(text, given.output, place)
     except BrokenPipeError:  # whoever reads has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (StudyError, ImportError, OSError) as error:
-        _say(str(error))
-        return _FAILED
+    except (StudyError, ImportError) as error:
+        return _failed(str(error))
+    except OSError as error:
+        return _failed(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     return 0
 
 
@@ -67,9 +68,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    commands: argparse._SubParsersAction[_Parser],
     name: str,
-    text: Callable[[argparse.Namespace], str],
+    text: Callable[[argparse.Namespace], tuple[str, str]],
     does: str,
 ) -> argparse.ArgumentParser:
     parser = commands.add_parser(name, help=does, description=f"Shows {does}.")
@@ -79,38 +80,45 @@ def _command(
     return parser
 
 
-def _status(given: argparse.Namespace) -> str:
+def _status(given: argparse.Namespace) -> tuple[str, str]:
     from botorch_ext.reports.status import as_text
 
-    now = time.time()
-    return "\n".join(as_text(one, now) for one in read_overviews(given.place, given.name))
+    found, now = read_overviews(given.place, given.name), time.time()
+    return "\n".join(as_text(one, now) for one in found), found[0].place
 
 
-def _trials(given: argparse.Namespace) -> str:
+def _trials(given: argparse.Namespace) -> tuple[str, str]:
     from botorch_ext.reports.tables import as_csv, as_text
 
     overview = read_overview(given.place, given.name)
-    return as_csv(overview) if given.csv else as_text(overview)
+    return as_csv(overview) if given.csv else as_text(overview), overview.place
 
 
-def _report(given: argparse.Namespace) -> str:
+def _report(given: argparse.Namespace) -> tuple[str, str]:
     from botorch_ext.reports.page import page
 
-    return page(read_overview(given.place, given.name), time.time())
+    overview = read_overview(given.place, given.name)
+    return page(overview, time.time()), overview.place
 
 
 def _write(text: str, output: str | None, place: str) -> None:
     """Writes to a file, which is never that of the study, or to where output goes."""
     if output is None:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace", newline="")
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    for suffix in ("", "-wal", "-shm"):
-        studied = Path(f"{place.removeprefix('sqlite:///')}{suffix}")
+    for studied in (Path(f"{place}{suffix}") for suffix in ("", "-wal", "-shm")):
         if studied.exists() and Path(output).exists() and studied.samefile(output):
             raise StudyError(f"output must be another file than that of the study, got {output}")
     with open(output, "w", encoding="utf-8", newline="") as file:
         file.write(text)
+
+
+def _failed(message: str) -> int:
+    _say(message)
+    return 2
 
 
 def _say(message: str) -> None:

@@ -148,8 +148,8 @@ class AnotherStrategyError(StudyError):
 
 
 class MovedStudyError(StudyError):
-    """A file that was moved, deleted or replaced while a study had it open, or whose log was. Of
-    all these errors the only one after which the call may have been kept."""
+    """A file that was moved, deleted or replaced while a study had it open, or whose log was. The
+    last call may have been kept."""
 
 
 class UnwritableStudyError(StudyError):
@@ -157,7 +157,8 @@ class UnwritableStudyError(StudyError):
 
 
 class UnreachableStudyError(StudyError):
-    """A database that does not answer, or that others kept to themselves for too long."""
+    """A database that does not answer, or that others kept to themselves for too long. A call whose
+    answer was lost on the way may have been kept."""
 
 
 class ForkedStudyError(StudyError):

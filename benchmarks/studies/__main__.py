@@ -26,14 +26,21 @@ def main(argv: list[str] | None = None) -> None:
         folder = Path(name)
         tell = tell_row(folder, *((20, 5) if small else (100, 50)))
         journal = journal_rows(folder, 200 if small else 10_000)
-        opening = opening_row(folder, *((20, 2) if small else (200, 9)))
+        sizes = (20,) if small else (100, 500, 2000)
+        opening = [
+            opening_row(folder, on_set, num_points, num_pending, 9 if num_points < 1000 else 3)
+            for num_points in sizes
+            for on_set in (False, True)
+            for num_pending in (1, 10)
+        ]
     text = (
         "# Studies that are kept\n\n"
         "A tell may take the larger of 5 ms and three fsyncs. Medians, in ms.\n\n"
         f"{markdown_table([tell])}\n"
         f"Reading a journal, digests checked and events made:\n\n{markdown_table(journal)}\n"
-        "Opening a study, medians of CPU time in ms. Adding is that of the same points to the "
-        f"model, one by one; replay that of the same events.\n\n{markdown_table([opening])}"
+        "Opening a study, medians of CPU time in ms. Adding is that of the same points to a model "
+        "that is there, one by one; replay that of the same events. What opening leaves to the "
+        f"first ask would show beside the second.\n\n{markdown_table(opening)}"
     )
     write_report(options, text, "one process")
 

@@ -12,16 +12,19 @@ from typing import Any
 
 import torch
 from gpytorch.kernels import MaternKernel
+from torch import Tensor
 
 import botorch_ext as bx
 from botorch_ext.algorithms import gp_bucb
-from botorch_ext.models import KernelGP
-from botorch_ext.strategies import RandomSearch, Strategy
+from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.models import FinitePosterior, KernelGP
+from botorch_ext.strategies import Asked, Event, RandomSearch, Strategy, Told, Trial
 from botorch_ext.studies.databases import Database
 from botorch_ext.studies.journal import Journal
 from botorch_ext.studies.records import as_text, from_text
 
 _BOX = bx.Box([[-1.0, 2.0], [1.0, 5.0]])
+_SET = bx.FiniteSet(_BOX.sample(1000, seed=1))
 _NOISE_VARIANCE = 0.01
 
 
@@ -106,36 +109,86 @@ def journal_rows(folder: Path, num_events: int) -> list[dict[str, Any]]:
     return rows
 
 
-def opening_row(folder: Path, num_points: int, repeats: int) -> dict[str, Any]:
-    """Opening a study against adding its points to the model one by one, in CPU time, in turn."""
-    path = folder / "opening.db"
-    study = bx.Study(path, _strategy())
-    for _ in range(num_points // 10):
-        for trial in study.ask(10):
-            study.tell(trial.id, float(torch.sin(3.0 * trial.x).sum()))
-    X, Y = study.strategy.evaluated()
+def _adding_to_box(X: Tensor, Y: Tensor) -> Callable[[], None]:
+    model = KernelGP(_kernel(), _NOISE_VARIANCE)
 
     def add() -> None:
-        model = KernelGP(_kernel(), _NOISE_VARIANCE)
         for x, y in zip(X, Y, strict=True):
             model.add(x[None], y[None])
 
-    def replay() -> None:
-        _strategy().replay(study.events)
+    return add
 
-    measured = [
-        [
-            _seconds(work, time.process_time)
-            for work in (lambda: bx.Study(path, _strategy()), add, replay)
+
+def _adding_to_set(X: Tensor, Y: Tensor) -> Callable[[], None]:
+    model = FinitePosterior(_kernel(), _SET.points, _NOISE_VARIANCE)
+    rows, values = _SET.index(X).tolist(), Y.tolist()
+
+    def add() -> None:
+        for row, y in zip(rows, values, strict=True):
+            model.add_candidate(row, y)
+
+    return add
+
+
+def _session(domain: Domain, num_points: int, num_pending: int) -> list[Event]:
+    """Events of a study whose points are random and asked in rounds: each is told, then the next
+    round is asked. What is asked where does not matter for what it costs to follow."""
+    finite = isinstance(domain, FiniteSet)
+    promised = {"model": 0, "mean": 0.1, "std": 0.2, "width": 2.0, "offset": 0.0}
+    X = domain.sample(num_points, seed=0)
+    rows = domain.index(X).tolist() if finite else []
+    events: list[Event] = []
+    for first in range(0, num_points, num_pending):
+        ids = range(first, min(first + num_pending, num_points))
+        for id in ids:
+            info = promised | ({"index": rows[id]} if finite else {})
+            events.append(Asked(Trial(id, X[id], None, info)))
+        events += [Told(id, float(torch.sin(3.0 * X[id]).sum())) for id in ids]
+    return events
+
+
+def opening_row(
+    folder: Path, on_set: bool, num_points: int, num_pending: int, repeats: int
+) -> dict[str, Any]:
+    """Opening a study against adding its points, one by one, to a model as it had; in CPU time, in
+    turn. Strategy and model are there before.
+
+    Args:
+        folder: For the file.
+        on_set: Whether the domain is a finite set, else a box.
+        num_points: How many trials the study has, all told.
+        num_pending: In rounds of how many they were asked.
+        repeats: How often it is measured.
+    """
+    domain, adding = (_SET, _adding_to_set) if on_set else (_BOX, _adding_to_box)
+
+    def strategy() -> Strategy:
+        return gp_bucb(domain, _kernel(), noise_variance=_NOISE_VARIANCE, width=2.0)
+
+    path = folder / f"opening_{on_set}_{num_points}_{num_pending}.db"
+    begun = bx.Study(path, strategy())._journal
+    events = _session(domain, num_points, num_pending)
+    with begun.writing() as connection:
+        begun.append(connection, begun.start, [as_text(event, 1.0) for event in events])
+    measured = []
+    for _ in range(repeats):
+        fresh, again, opened = strategy(), strategy(), []
+        own = [
+            _seconds(lambda: opened.append(bx.Study(path, fresh)), time.process_time),  # noqa: B023
+            _seconds(lambda: again.replay(events), time.process_time),  # noqa: B023
         ]
-        for _ in range(repeats)
-    ]
-    opened, added, replayed = (statistics.median(column) for column in zip(*measured, strict=True))
+        known = opened[0].strategy.clone()
+        own.insert(1, _seconds(adding(*known.evaluated()), time.process_time))
+        measured.append([*own, *(_seconds(known.ask, time.process_time) for _ in range(2))])
+    opening, added, replayed, first, second = (
+        statistics.median(column) for column in zip(*measured, strict=True)
+    )
     return {
-        "what": f"opening, {num_points} trials",
-        "ms": 1000 * opened,
+        "what": f"{num_points} trials on a {'set' if on_set else 'box'}, rounds of {num_pending}",
+        "opening": 1000 * opening,
         "adding the points": 1000 * added,
+        "opening / adding": statistics.median(row[0] / row[1] for row in measured),
         "replay without a file": 1000 * replayed,
-        "ratio to adding": opened / added,
-        "ratio to replay": opened / replayed,
+        "first ask": 1000 * first,
+        "second ask": 1000 * second,
     }

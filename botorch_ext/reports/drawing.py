@@ -94,7 +94,7 @@ def drawn(
         buffer = StringIO()
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(buffer, format="svg", metadata=nothing)
-    return Picture(title, words, _on_a_page(buffer.getvalue(), title))
+    return Picture(title, words, _on_a_page(buffer.getvalue()))
 
 
 def colored(
@@ -122,18 +122,19 @@ def _looking(title: str) -> Iterator[Figure]:
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_LOOK | {"svg.hashsalt": title}), warnings.catch_warnings():
+    look: Any = _LOOK | {"svg.hashsalt": title}
+    with matplotlib.rc_context(look), warnings.catch_warnings():
         # The font is that of the page, which may have more.
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
         yield Figure()
 
 
-def _on_a_page(svg: str, title: str) -> str:
+def _on_a_page(svg: str) -> str:
     """The drawing without what only a file needs."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = svg[svg.index("<svg") :].replace("xlink:href", "href")
+    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r' xmlns(:xlink)?="[^"]*"| version="1.1"', "", svg, count=3)
-    # They are the same in each picture, and nothing refers to them.
-    svg = re.sub(r'<g id="[A-Za-z]+[A-Za-z.]*_\d+">', "<g>", svg)
-    svg = svg.replace("xlink:href", "href")
+    # Others are the same in each picture.
+    used = {*re.findall(r'href="#([^"]*)"', svg), *re.findall(r"url\(#([^)]*)\)", svg)}
+    svg = re.sub(r' id="([^"]*)"', lambda id: id[0] if id[1] in used else "", svg)
     return svg.replace(_INK, "currentColor").replace(_GRID, "var(--line)")

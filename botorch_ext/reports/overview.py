@@ -19,8 +19,8 @@ State = Literal["told", "attached", "pending", "abandoned", "failed"]
 
 # Later times have no date.
 _LATEST = 253402300799
-# How often a file is read again that changes while it is read.
-_TRIES = 5
+# How often a file is read that changes meanwhile, before what was read last stands.
+_TRIES = 4
 
 
 @dataclass(frozen=True)
@@ -159,20 +159,18 @@ def read_overviews(place: str | os.PathLike[str], name: str | None = None) -> li
     """
     from botorch_ext.studies.databases import Database
 
-    for left in reversed(range(_TRIES)):
+    for _ in range(_TRIES):
         database = Database(place, read_only=True)
         before = database.stamp
         try:
             found = _read(database, name)
         except BrokenStudyError:
-            if not left or database.stamp == before:
+            if database.stamp == before:
                 raise
-            continue
-        finally:
-            database.engine.dispose()
-        if database.stamp == before:
-            return found
-    raise BrokenStudyError(f"{database.name} changed each time it was read")
+        else:
+            if database.stamp == before:
+                return found
+    return _read(Database(place, read_only=True), name)
 
 
 def read_overview(place: str | os.PathLike[str], name: str | None = None) -> Overview:
@@ -208,8 +206,6 @@ def _overview(journal: Journal) -> Overview:
     stories, last = _stories(entries, journal)
     began_at = entries[0].at if entries else None
     place, description = journal.database.name, journal.description
-    if not isinstance(description, dict):
-        raise BrokenStudyError(f"the description of study {journal.name!r} in {place} is none")
     return Overview(place, journal.name, journal.minimize, description, stories, began_at, last)
 
 

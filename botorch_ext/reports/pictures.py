@@ -155,22 +155,25 @@ def _draw_feedback(overview: Overview, now: float, ax: Axes) -> None:
         own = [story for story in overview.having(state) if story.asked_at is not None]
         if own:
             ids = [story.id for story in own]
-            starts = [_date(story.asked_at) for story in own]
-            ends = [_date(now if story.ended_at is None else story.ended_at) for story in own]
+            starts = _dates([story.asked_at or now for story in own])
+            ends = _dates([story.ended_at or now for story in own])
             look: dict[str, Any] = {"linewidth": width, "rasterized": many}
             ax.hlines(ids, starts, ends, color=color, label=state, **look)
             look = {"markersize": width + 1.5, "rasterized": many, "markeredgewidth": 0}
             ax.plot(ends, ids, "o", color=color, **look)
     last = len(overview.stories) - 0.5
     ax.set_ylim(last, -0.5)
+    ax.xaxis_date(UTC)
     ax.set_xlabel("time (UTC)")
     ax.set_ylabel("trial")
     ax.locator_params(axis="y", integer=True)
     legend_above(ax)
 
 
-def _date(at: float | None) -> datetime:
-    return datetime.fromtimestamp(at or 0.0, UTC)
+def _dates(times: Sequence[float]) -> Any:
+    from matplotlib.dates import date2num
+
+    return date2num([datetime.fromtimestamp(at, UTC) for at in times])
 
 
 # --- places ---------------------------------------------------------------------------------------

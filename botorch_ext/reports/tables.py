@@ -11,7 +11,7 @@ from botorch_ext.reports.overview import Overview, TrialStory
 from botorch_ext.reports.words import iso, moment, number, printable
 
 # What makes a cell a formula in a spreadsheet.
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULAS = ("=", "+", "-", "@")
 
 
 def as_csv(overview: Overview) -> str:
@@ -19,7 +19,8 @@ def as_csv(overview: Overview) -> str:
     user; ``first_value`` is what was told before a value was corrected; columns that begin with
     ``info_`` are what was known when a trial was asked, its mean in the sign of the values.
 
-    Text that begins as a formula does has an apostrophe before it, as OWASP recommends.
+    Text that begins as a formula does has an apostrophe before it, as OWASP recommends, and
+    characters that cannot be printed are escaped.
     """
     scalars = [overview.scalars(story) for story in overview.stories]
     extra = list(dict.fromkeys(key for known in scalars for key in known))
@@ -71,7 +72,8 @@ def _cells(story: TrialStory) -> Sequence[Any]:
 
 
 def _harmless(cell: Any) -> Any:
-    """A cell that no spreadsheet computes; numbers stay numbers."""
-    if isinstance(cell, str) and cell.startswith(_FORMULAS):
-        return f"'{cell}"
-    return cell
+    """A cell that no spreadsheet computes and no terminal obeys; numbers stay numbers."""
+    if not isinstance(cell, str):
+        return cell
+    text = printable(cell)
+    return f"'{text}" if text.startswith(_FORMULAS) else text

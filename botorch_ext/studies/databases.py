@@ -229,7 +229,9 @@ class Database:
         if code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
             return UnwritableStudyError(f"{self.name} must be writable, got: {cause}")
         if code.startswith("SQLITE_CANTOPEN"):
-            return UnwritableStudyError(f"{self.name} and its folder must be writable: {cause}")
+            return UnwritableStudyError(
+                f"{self.name} must be writable, and its folder there: {cause}"
+            )
         if _is_in_use(cause):
             return UnreachableStudyError(f"{self.name} was in use for {_LONGEST_WAIT} s: {cause}")
         return UnreachableStudyError(f"{self.name} does not answer as it should: {cause}")

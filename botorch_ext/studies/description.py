@@ -69,7 +69,9 @@ def _version(name: str) -> str | None:
 def differences(kept: Any, given: Any, place: str = "") -> Iterator[str]:
     """Each place where two descriptions differ, with what is there in both."""
     if isinstance(kept, dict) and isinstance(given, dict):
-        for key in (*kept, *(key for key in given if key not in kept)):
+        keys = dict.fromkeys((*kept, *given))
+        # Things of two classes differ in everything.
+        for key in keys if kept.get("class") == given.get("class") else ("class",):
             inner = f"{place}.{key}" if place else str(key)
             yield from differences(kept.get(key, _MISSING), given.get(key, _MISSING), inner)
     elif isinstance(kept, list) and isinstance(given, list) and len(kept) == len(given):

@@ -132,7 +132,10 @@ class Journal:
         with database.reading() as connection:
             if not _has_tables(connection, database):
                 return []
-            return list(connection.scalars(sa.select(_STUDIES.c.name).order_by(_STUDIES.c.id)))
+            names = list(connection.scalars(sa.select(_STUDIES.c.name).order_by(_STUDIES.c.id)))
+        if not all(isinstance(name, str) for name in names):
+            raise BrokenStudyError(f"{database.name} was changed: the name of a study is no text")
+        return names
 
     @classmethod
     def _found(cls, connection: Connection, database: Database, name: str) -> Journal | None:
@@ -155,6 +158,8 @@ class Journal:
         row = connection.execute(sa.select(_STUDIES).where(_STUDIES.c.name == name)).one()
         try:
             description = from_json(row.description)
+            if not isinstance(description, dict):
+                raise ValueError("it has no entries")
         except ValueError as error:
             raise BrokenStudyError(
                 f"the description of study {name!r} in {database.name} cannot be read: {error}"
@@ -198,7 +203,8 @@ class Journal:
             if last is None or (last.number, last.digest) != (count - 1, digest):
                 raise self._changed(count - 1)
         for number, at, body, kept in rows:
-            digest = _digest(digest, str(number), repr(at), body)
+            # Of bytes, which SQLite may hold where text is expected, too.
+            digest = _digest(digest, str(number), repr(at), str(body))
             if number != count or digest != kept:
                 raise self._changed(count)
             entries.append(Entry(at, body))

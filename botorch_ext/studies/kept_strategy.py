@@ -9,9 +9,9 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError
-from botorch_ext.strategies import Strategy
+from botorch_ext.strategies import Event, Strategy
 from botorch_ext.studies.records import as_text, from_text
-from botorch_ext.studies.threads import threads_for
+from botorch_ext.studies.threads import is_small, threads_for
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -77,9 +77,7 @@ class KeptStrategy:
         strategy, like = self._strategy, self._strategy.domain.like
         events = [from_text(entry.body, like, self._sign) for entry in entries]
         try:
-            for event in strategy.checked(events):
-                with threads_for(strategy):  # each with as many as when it happened
-                    strategy.follow(event)
+            self._follow(events)
         except ValueError as error:
             number = len(strategy.history.events)
             raise BrokenStudyError(
@@ -90,9 +88,21 @@ class KeptStrategy:
         strategy.take_warnings()
         self._position = position
 
+    def _follow(self, events: list[Event]) -> None:
+        """Follows events, each with as many threads as when it happened: a strategy that is no
+        longer small never is again."""
+        checked = self._strategy.checked(events)
+        with threads_for(self._strategy):
+            for event in checked:
+                self._strategy.follow(event)
+                if not is_small(self._strategy):
+                    break
+        for event in checked:
+            self._strategy.follow(event)
+
     def _forget(self) -> None:
         """Starts again before the first event: the next call replays them."""
-        self._strategy = self._fresh.clone()
+        self._strategy = self._fresh.started()
         self._position = self._journal.start
 
     def _forget_what_is_not_kept(self) -> None:

@@ -32,10 +32,8 @@ def url_of(place: str | os.PathLike[str]) -> URL:
         # Without the cause: it may show a password.
         raise StudyError(f"a study must be at {_FORMS}, got a URL that cannot be read") from None
     if "@" in f"{url.host}{url.database}" and url.get_backend_name() != "sqlite":
-        raise StudyError(
-            "a password in the URL of a study must have %40 for @, %2F for / and so on, got one "
-            "that ends early"
-        )
+        # The rest of a password.
+        raise StudyError("@, : and / in the password of a URL must be written %40, %3A and %2F")
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
     if url.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):

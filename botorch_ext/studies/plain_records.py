@@ -80,18 +80,21 @@ class PlainRecord:
 def to_json(plain: Any) -> str:
     """JSON of plain values, those that are not finite included."""
     try:
-        return json.dumps(plain, allow_nan=False, separators=(",", ":"))
+        return _WRITER.encode(plain)
     except ValueError:
-        return json.dumps(_marked(plain), allow_nan=False, separators=(",", ":"))
+        return _WRITER.encode(_marked(plain))
 
 
 def from_json(text: str) -> Any:
     """What `to_json` was given."""
-    marks = _unmarked if _NOT_FINITE in text else None  # a hook takes as long as all the rest
     try:
-        return json.loads(text, object_hook=marks, parse_constant=_refused)
+        # A hook takes as long as all the rest.
+        reader = _MARKED_READER if _NOT_FINITE in text else _READER
+        return reader.decode(text)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+    except TypeError as error:
+        raise ValueError("it is no text") from error
 
 
 def _marked(plain: Any) -> Any:
@@ -110,6 +113,12 @@ def _unmarked(record: dict[str, Any]) -> Any:
 
 def _refused(constant: str) -> Any:
     raise ValueError(f"{constant} is no JSON")
+
+
+# Made once: `json.dumps` and `json.loads` would make them for each text.
+_WRITER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+_READER = json.JSONDecoder(parse_constant=_refused)
+_MARKED_READER = json.JSONDecoder(object_hook=_unmarked, parse_constant=_refused)
 
 
 def _number(value: Any) -> float:

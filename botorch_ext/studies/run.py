@@ -25,11 +25,11 @@ class RunResult:
 
     Args:
         strategy: The strategy, with all its state; it can be run on.
-        ids: The told trials, in the order of telling.
+        ids: The told trials, attached ones as well, in the order of telling.
         X: ``n x d``, their points, without contexts.
-        Y: ``n``, what they were told: the values the objective returned, and ``failure_value`` for
-            the trials in ``failures``.
-        best_x: The ``d``-dim point with the best value the objective returned, or None.
+        Y: ``n``, what they were told: the values the objective returned, those that were attached,
+            and ``failure_value`` for the trials in ``failures``.
+        best_x: The ``d``-dim point with the best value that was returned or attached, or None.
         best_value: That value, or None.
         contexts: ``n x d_z``, the contexts of ``X``; None without contexts.
         best_context: The ``d_z``-dim context of ``best_x``, or None.
@@ -64,7 +64,8 @@ def run(
     failure_value: float | None = None,
     max_consecutive_failures: int | None = 10,
 ) -> RunResult:
-    """Runs a study until the strategy has ``num_trials`` trials, those of earlier runs included.
+    """Runs a study until the strategy was asked ``num_trials`` trials, those of earlier runs
+    included; attached results are none of them.
 
     Trials that are pending from an earlier run, or of a study from a process that died, are
     evaluated first, so that the same call continues an interrupted study. A strategy that waits is
@@ -86,7 +87,7 @@ def run(
         strategy: What to ask: a strategy, or a `Study`.
         objective: A ``d``-dim point to a number; with contexts, a point and its ``d_z``-dim context
             to one. With a process pool it must be picklable.
-        num_trials: The total number of trials of the strategy.
+        num_trials: The total number of trials that the strategy is asked.
         contexts: What is seen before each trial, for strategies with contexts: a function of the
             number of the trial, called just before it is asked (again after the strategy had to
             wait); an iterator; or, where all are known ahead, ``T x d_z``, at least
@@ -158,7 +159,7 @@ def run(
     )
     now = running.strategy
     running.contexts, running.actions = _streams(now, num_trials, contexts, actions)
-    done = len(now.history.trials) - len(now.pending)
+    done = now.history.num_asked - len(now.pending)
     with tqdm(total=num_trials, initial=done, disable=not progress, unit="trial") as bar:
         running.loop(num_trials, max_pending, bar)
     return _result(running)

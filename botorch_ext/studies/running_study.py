@@ -107,7 +107,7 @@ class RunningStudy:
         return self.target if isinstance(self.target, Strategy) else self.target.strategy
 
     def best_id(self, strategy: Strategy) -> int | None:
-        """The trial with the best value that an objective returned."""
+        """The trial with the best value that an objective returned, or that was attached."""
         values = dict(strategy.history.values)
         for failure in self.failed.given_up:
             values.pop(failure.id, None)
@@ -149,7 +149,7 @@ class RunningStudy:
                         if not self.under_way:
                             self._submit(self.suspects.pop(0))
                         break
-                    num_asked = len(self.strategy.history.trials)
+                    num_asked = self.strategy.history.num_asked
                     if waiting:
                         self._submit(waiting.pop(0))
                     elif num_asked < num_trials:
@@ -281,6 +281,6 @@ class RunningStudy:
             return
         strategy = self.strategy
         best, pending = self.best_id(strategy), len(strategy.pending)
-        bar.n = len(strategy.history.trials) - pending
+        bar.n = strategy.history.num_asked - pending
         value = math.nan if best is None else self.sign * strategy.history.values[best]
         bar.set_postfix(best=f"{value:.6g}", pending=pending)

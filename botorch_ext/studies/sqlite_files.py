@@ -102,7 +102,7 @@ def _files_at(path: str) -> tuple[tuple[int, int] | None, ...]:
     for each in (path, log_of(path)):
         try:
             status = os.stat(each)
-        except FileNotFoundError:
+        except OSError:
             found.append(None)
         else:
             found.append((status.st_dev, status.st_ino))
@@ -145,10 +145,11 @@ def _file_system_of(path: str, mounts: Path) -> str | None:
     except OSError:
         return None
     found: tuple[str, str | None] = "", None
+    above = {str(folder) for folder in (Path(path), *Path(path).parents)}
     for line in lines:
         _, folder, kind, *_ = line.split()
         folder = folder.replace(r"\040", " ")
         # Of mounts at one place the last one is seen.
-        if Path(path).is_relative_to(folder) and len(folder) >= len(found[0]):
+        if folder in above and len(folder) >= len(found[0]):
             found = folder, kind
     return found[1]

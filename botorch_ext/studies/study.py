@@ -49,7 +49,8 @@ class Study:
             arguments as at first.
         name: Of the study; there may be several in one place.
         minimize: Whether small values are good; then values are told and shown as they are, and the
-            strategy sees their negative. None: as the study was begun; a new one maximises.
+            strategy sees their negative, so that its own ``initial`` data must be negative, too.
+            None: as the study was begun; a new one maximises.
 
     Raises:
         ImportError: SQLAlchemy is not installed.

@@ -55,7 +55,7 @@ def test_the_demo_is_killed_and_goes_on(tmp_path):
     expected = _events(whole)
     assert len(expected) == 64  # four methods, eight trials each, asked and told
     killed.mkdir()
-    for number in (5, 30, 50):
+    for number in (5, 20, 35):
         events = _killed_after(killed, number)
         assert number <= len(events) < len(expected)
         assert events == expected[: len(events)]

@@ -13,6 +13,8 @@ from botorch_ext.exceptions import (
 )
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Abandoned, Asked, OptimisticStrategy, Told, Trial
+from botorch_ext.strategies.adaptive.searches import Highest
+from tests.laws.live import quietly, state
 from tests.strategies.sessions import (
     LAMBDA,
     InRounds,
@@ -335,3 +337,44 @@ def test_data_without_rows_is_no_data(domain):
     strategy, bare = make(domain(), initial=data(domain(), 0)), make(domain())
     assert snapshot(strategy) == snapshot(bare)
     assert plain(Asked(strategy.ask())) == plain(Asked(bare.ask()))
+
+
+@quietly
+@both_domains
+@all_policies
+def test_a_choice_that_fails_leaves_what_follows_from_the_events(domain, policy):
+    strategy, twin = make(domain(), policy, num_initial=2), make(domain(), policy, num_initial=2)
+    search = strategy.search
+
+    class Interrupted(Highest):
+        def best(self, bounds, turn):
+            raise KeyboardInterrupt
+
+    def fail():
+        before = strategy.report()
+        strategy.search = Interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            strategy.ask()
+        strategy.search = search
+        assert strategy.report() == before
+
+    for own in (strategy, twin):
+        own.ask(3)
+    # What told values and the trial asked last do to the models depends on what is asked next.
+    for ids in ([0, 2], [1], [5, 3], [6, 4]):
+        for own in (strategy, twin):
+            own.ask(2)
+        fail()
+        for id in ids:
+            for own in (strategy, twin):
+                own.tell(id, 0.3 * id - 0.5)
+            fail()
+    strategy.correct(2, 0.25)
+    twin.correct(2, 0.25)
+    fail()
+    fresh = make(domain(), policy, num_initial=2)
+    fresh.replay(strategy.events)
+    assert state(strategy) == state(twin) == state(fresh)
+    asked = [own.ask() for own in (strategy, twin, fresh)]
+    assert torch.equal(asked[0].x, asked[1].x) and asked[0].info == asked[1].info
+    assert torch.equal(asked[0].x, asked[2].x) and asked[0].info == asked[2].info

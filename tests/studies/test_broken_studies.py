@@ -115,8 +115,9 @@ def test_a_database_of_something_else(path):
     connection.close()
     with pytest.raises(NoStudyError, match=r"must hold studies, got tables .'bookmarks'"):
         bx.Study(path, at_random())
-    with pytest.raises(UnwritableStudyError, match="must be writable"):
-        bx.Study(path.parent, at_random())
+    for nowhere in (path.parent, path.parent / "no folder" / "lab.db"):
+        with pytest.raises(UnwritableStudyError, match="must be writable, and its folder there"):
+            bx.Study(nowhere, at_random())
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.95])
@@ -261,8 +262,8 @@ def test_a_network_file_system_is_warned_of(path, monkeypatch):
         ("mysql://me:secret@host/lab", "begins with mysql"),
         ("sqlite://", "got a database in memory"),
         ("postgresql://me:secret@host:port/lab", "a URL that cannot be read"),
-        ("postgresql://me:se@cret@host/lab", "must have %40 for @"),
-        ("postgresql://me:12/se@cret@host/lab", "must have %40 for @"),
+        ("postgresql://me:se@cret@host/lab", "must be written %40"),
+        ("postgresql://me:12/se@cret@host/lab", "must be written %40"),
         ("postgresql:me:secret@host/lab", "a URL without //"),
         ("PostgreSQL+psycopg:/me:secret@host/lab", "a URL without //"),
     ],

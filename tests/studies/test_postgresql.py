@@ -21,6 +21,7 @@ import sqlalchemy as sa
 import torch
 
 import botorch_ext as bx
+from botorch_ext.command_line import main
 from botorch_ext.exceptions import (
     AnotherStrategyError,
     BrokenStudyError,
@@ -28,6 +29,7 @@ from botorch_ext.exceptions import (
     UnreachableStudyError,
 )
 from botorch_ext.studies import databases
+from botorch_ext.studies.databases import Database
 from tests.studies.kept import at_random, gp_bucb, in_a_fork, lines, wait_for
 from tests.studies.test_many_processes import _ask_and_tell, require_sound
 
@@ -283,3 +285,21 @@ def test_passwords_are_never_stored_or_shown(server):
             bx.Study(url, at_random())
         shown += traceback.format_exception(caught.value)
     assert not [text for text in shown if "horse" in text or "battery" in text]
+
+
+def test_the_command_line_reads_it(server, capsys):
+    study = bx.Study(server.url(), at_random(), name="looked at")
+    study.tell(study.ask(), 0.5)
+    other = bx.Study(server.url(), at_random(), name="looked at")
+    with other._journal.writing():  # nobody is waited for
+        assert main(["status", server.url(), "--name", "looked at"]) == 0
+    shown = capsys.readouterr().out
+    assert "1 told" in shown and f"127.0.0.1:{server.port}/postgres" in shown
+    assert main(["status", server.url("another " + PASSWORD)]) == 2
+    assert main(["status", server.url(), "--name", "nobody"]) == 2
+    shown += capsys.readouterr().err
+    assert "horse" not in shown and "battery" not in shown
+    only_read = Database(server.url(), read_only=True)
+    with pytest.raises(StudyError, match="read-only"), only_read.writing() as connection:
+        connection.exec_driver_sql("DELETE FROM botorch_ext_events")
+    assert len(study.events) == 2

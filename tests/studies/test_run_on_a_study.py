@@ -48,6 +48,33 @@ def test_a_study_is_run_as_its_strategy_is(place):
     assert len(quiet(opened(place), f, 9).ids) == 9  # a total, also for the next process
 
 
+def test_attached_results_are_none_of_the_trials_that_are_run(place, capsys):
+    study = opened(place)
+    points = study.strategy.domain.points
+    most = max(map(float, map(f, points))) + 0.5
+    study.attach(points[5], 0.3)
+    quiet(study, f, 3)
+    study.attach(points[2], most)
+    result = run(opened(place), f, 6)
+    assert kinds(study, Asked) == [1, 2, 3, 5, 6, 7]
+    assert kinds(study, Told) == [1, 2, 3, 5, 6, 7]
+    assert result.ids == list(range(8))
+    assert torch.equal(result.best_x, points[2])
+    assert result.best_value == most
+    assert "6/6 " in capsys.readouterr().err  # the bar counts as the run does
+    assert quiet(opened(place), f, 6).ids == result.ids  # there is nothing left to do
+
+
+def test_the_context_of_a_trial_has_the_number_of_the_ask(place):
+    domain = bx.FiniteSet([[2.0], [3.0], [5.0]])
+    strategy = bx.strategies.RandomSearch(domain, context_domain=1)
+    study = bx.Study(place, strategy)
+    study.attach([3.0], 0.5, context=[7.0])
+    contexts = torch.tensor([[0.5], [1.5], [2.5]], dtype=torch.float64)
+    result = quiet(study, lambda x, z: float(x + z), 3, contexts=contexts)
+    assert result.contexts.tolist() == [[7.0], [0.5], [1.5], [2.5]]
+
+
 def killed_in(place, call, workers):
     """A process that runs a study and is killed in the given call of its objective."""
     child = os.fork()

@@ -7,6 +7,7 @@ import warnings
 from unittest.mock import patch
 
 import pytest
+import sqlalchemy as sa
 import torch
 
 import botorch_ext as bx
@@ -15,6 +16,7 @@ from botorch_ext.exceptions import (
     ForkedStudyError,
     StudyError,
     UnknownTrialError,
+    UnreachableStudyError,
     VersionWarning,
 )
 from botorch_ext.studies import description
@@ -175,7 +177,8 @@ def test_another_strategy_is_refused_with_the_argument_that_differs(path, other,
     bx.Study(path, gp_bucb()).ask()
     with pytest.raises(AnotherStrategyError, match=message):
         bx.Study(path, gp_bucb(**other))
-    with pytest.raises(AnotherStrategyError, match="class is 'OptimisticStrategy' in the study"):
+    message = "class is 'OptimisticStrategy' in the study, got 'RandomSearch'$"
+    with pytest.raises(AnotherStrategyError, match=message):
         bx.Study(path, at_random())
     assert bx.Study(path, gp_bucb()).pending == [0]
 
@@ -255,6 +258,30 @@ def test_a_call_that_fails_half_way_is_undone(path):
         assert study.pending == [0]
         assert [trial.id for trial in study.ask(2)] == [1, 2]
     assert bx.Study(path, at_random()).pending == [0, 1, 2]
+
+
+def test_a_call_whose_answer_is_lost_may_have_been_kept(path):
+    study, alone = bx.Study(path, gp_bucb()), gp_bucb()
+    for one in (study, alone):
+        for trial in one.ask(2):
+            one.tell(trial.id, value_at(trial.x))
+    commit = sa.Connection.commit
+
+    def answers_nobody(connection):
+        commit(connection)
+        raise sa.exc.OperationalError("COMMIT", {}, OSError("the server closed the connection"))
+
+    with patch.object(sa.Connection, "commit", answers_nobody):
+        with pytest.raises(UnreachableStudyError, match="the server closed the connection"):
+            study.ask()
+        with pytest.raises(UnreachableStudyError):
+            study.tell(2, 0.5)
+    trial = alone.ask()
+    alone.tell(trial.id, 0.5)
+    with pytest.raises(UnknownTrialError, match=r"already told \(0.5\)"):
+        study.tell(2, 0.5)
+    assert lines(study) == lines(alone)
+    assert torch.equal(study.ask().x, alone.ask().x)
 
 
 def test_warnings_that_are_errors_have_happened(path):

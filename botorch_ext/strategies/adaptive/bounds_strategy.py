@@ -225,7 +225,7 @@ class BoundsStrategy(Strategy):
     def times_played(self) -> list[int]:
         """How often each model was played, those that are eliminated included."""
         played = [0] * len(self.names)
-        for trial in self.history.trials[len(self._initial_points) :]:
+        for trial in self.history.trials[self._num_initial :]:
             if self._is_play(trial.id):
                 played[trial.info["model"]] += 1
         return played

@@ -124,7 +124,8 @@ class PendingRows(Generic[_Posterior]):
             self._enter(self._newest, self.policy.minimum)
             self._newest = None
         if self._waiting:
-            self.posterior.set_targets([*self._waiting], self._as_values(*self._waiting.values()))
+            values = self.posterior.noise_variance.new_tensor([*self._waiting.values()])
+            self.posterior.set_targets([*self._waiting], values)
             self._waiting = {}
 
     def current(self) -> Self:
@@ -226,12 +227,9 @@ class PendingRows(Generic[_Posterior]):
         if add_candidate is not None:
             add_candidate(trial.info["index"], value)
         else:
-            Y = None if value is None else self._as_values(value)
+            Y = None if value is None else trial.x.new_tensor([value])
             self.posterior.add(trial.point.unsqueeze(0), Y)
         self.ids.append(trial.id)
-
-    def _as_values(self, *values: float) -> Tensor:
-        return self.posterior.noise_variance.new_tensor(values)
 
     def _timed_out(self, id: int, history: History) -> bool:
         timeout = self.policy.timeout

@@ -132,7 +132,7 @@ class StableStrategy(BoundsStrategy):
 
     def _incumbents(self) -> Tensor:
         """The evaluated points with the largest observations, and the latest centres."""
-        trials = self.history.trials[len(self._initial_points) :]
+        trials = self.history.trials[self._num_initial :]
         latest = [self._center_of(trial) for trial in trials[-4:]] if self.search.moves else []
         return torch.cat([super()._incumbents(), *(center.unsqueeze(0) for center in latest)])
 

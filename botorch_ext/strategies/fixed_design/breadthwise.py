@@ -46,6 +46,9 @@ class BreadthwiseExploration(Strategy):
     trials may be out within a level. The first trial of a level has what was kept before it in its
     ``info["opening"]``.
 
+    Once a value is corrected, the levels are left where they were, but by right values; the cells
+    of a level are then those that these keep, and those where was asked.
+
     A cell x of level h is kept where mean + width * std + V_h reaches the largest mean - width *
     std; V_h = B C_k r_h^xi, r_h its half-diagonal in lengthscales.
 
@@ -68,7 +71,8 @@ class BreadthwiseExploration(Strategy):
             units of the box.
         max_cells: A level that would have more active cells than this is not entered, with a
             warning: the one before is evaluated until it has twice as many observations, by which
-            more cells may be dropped, and so on.
+            more cells may be dropped, and so on. Where a value is corrected and a level that was
+            left would have more, those with the highest upper bounds are kept, with a warning.
         seed: Of nothing: the method is deterministic.
 
     Warns:
@@ -130,8 +134,8 @@ class BreadthwiseExploration(Strategy):
         # The rows of the trials of the current level.
         self._rows: list[int] = []
         self._opening: Descent | None = None
-        # That of the cell of the trial checked last.
-        self._row = 0
+        # That of the cell of the trial checked last; None where it is not active.
+        self._row: int | None = None
 
     def report(self) -> dict[str, Any]:
         return super().report() | {
@@ -204,12 +208,15 @@ class BreadthwiseExploration(Strategy):
 
     def _absorb(self, event: Event) -> None:
         match event:
-            case Asked():
+            case Asked(trial):
                 if self._opening is not None:
                     self._enter(self._opening)
                 self._opening = None
-                self._rows.append(self._row)
-                self._design.add(self._row)
+                if self._row is None:
+                    self._join(trial.info["cell"])
+                else:
+                    self._rows.append(self._row)
+                    self._design.add(self._row)
             case Told(id, value):
                 row = self._rows[id - self.levels[-1].first]
                 self.levels[-1].counts[row] += 1
@@ -228,6 +235,23 @@ class BreadthwiseExploration(Strategy):
             if opening.level.next_look == 0:
                 self._note(self._rule.why_crowded(opening), CellLimitWarning)
             opening.level.put_off(opening.design.num_observations)
+        if opening.is_cut:
+            most = f"more than {self._rule.max_cells} cells of a level can hold the maximum"
+            self._note(
+                f"after a correction {most}, and it was left: those with the highest upper bounds "
+                "are kept; a larger max_cells keeps all",
+                CellLimitWarning,
+            )
+
+    def _join(self, cell: int) -> None:
+        """Makes a cell active for the trial that was asked there, of which right values know
+        better."""
+        row = self.levels[-1].join(cell)
+        counts = self._design.counts
+        counts = torch.cat([counts[:row], torch.ones_like(counts[:1]), counts[row:]])
+        centers = self.levels[-1].centers
+        self._design = RepeatedDesign.from_counts(self.model, centers, counts)
+        self._rows = [*(own + (own >= row) for own in self._rows), row]
 
     def _opening_of(self, trial: Trial) -> Descent | None:
         """What a trial opens: decided just now, or recorded; None within a level."""
@@ -236,7 +260,8 @@ class BreadthwiseExploration(Strategy):
             raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
         record = trial.info.get("opening")
         if record is None:
-            if self._rule.is_known(self.levels[-1], self._design, t, -self._rule.recorded):
+            own = self.levels[-1], self._design, t
+            if not self._is_corrected and self._rule.is_known(*own, -self._rule.recorded):
                 raise ValueError(
                     f"info of trial {trial.id} must have an opening: a level starts there, got "
                     f"{list(trial.info)}"
@@ -256,10 +281,13 @@ class BreadthwiseExploration(Strategy):
         except (ValueError, IndexError) as error:
             raise ValueError(f"{name} must be one of these observations: {error}") from error
 
-    def _checked_row(self, trial: Trial, level: Level, design: RepeatedDesign) -> int:
-        """The row of the cell of a trial, or a ValueError where the method would not ask it."""
+    def _checked_row(self, trial: Trial, level: Level, design: RepeatedDesign) -> int | None:
+        """The row of the cell of a trial, or a ValueError where the method would not ask it; None
+        where right values have dropped it."""
         info, cell = trial.info, trial.info.get("cell")
         row = level.row_of(cell) if type(cell) is int else None
+        if self._is_corrected:
+            return row
         if row is None or info.get("level") != level.depth:
             raise ValueError(
                 f"info of trial {trial.id} must have an active cell of level {level.depth}, got "

@@ -159,6 +159,14 @@ class Level:
         row = int(torch.searchsorted(self.codes, code))
         return row if row < len(self.codes) and int(self.codes[row]) == code else None
 
+    def join(self, code: int) -> int:
+        """Makes a cell active that is not, and gives its place."""
+        row = int(torch.searchsorted(self.codes, code))
+        for name, value in (("codes", code), ("counts", 0), ("sums", 0.0)):
+            old = getattr(self, name)
+            setattr(self, name, torch.cat([old[:row], old.new_tensor([value]), old[row:]]))
+        return row
+
     def children_of(self, kept: Tensor) -> Tensor:
         """The ascending codes of both children of each kept cell."""
         codes = 2 * self.codes[kept]

@@ -28,6 +28,8 @@ class Descent:
         level: Where the step is asked: the last of them, or the one from before.
         design: Its evaluations.
         record: What the event must hold so that replaying it decides nothing.
+        is_cut: Whether cells were dropped that may hold the maximum: once a value is corrected, a
+            level that was entered can have too many.
     """
 
     refinements: list[Refinement]
@@ -35,6 +37,7 @@ class Descent:
     level: Level
     design: RepeatedDesign
     record: dict[str, Any]
+    is_cut: bool = False
 
     @property
     def crowded(self) -> int | None:
@@ -145,20 +148,22 @@ class RefinementRule(Immutable):
             design: All its evaluations.
             t: The step, from 1.
             record: That of the descent, where it was recorded.
-            is_corrected: Whether values are others than those by which the record was made: the
-                cells that it kept were asked all the same.
+            is_corrected: Whether values are others than those by which the record was made: then as
+                many levels are left, and which cells are kept is decided again.
 
         Raises:
             ValueError: These levels cannot have been refined like this.
         """
-        levels, refinements, crowded = [], [], None
+        levels, refinements, crowded, is_cut = [], [], None, False
         kept: list[list[int] | None] = []
         recorded: list[list[int] | None] = [] if record is None else record["kept"]
         while self.is_known(level, design, t) if record is None else len(kept) < len(recorded):
-            known = None if record is None else (recorded[len(kept)],)
-            refinement = self._refine(level, design, t, known, is_corrected)
+            known = None if record is None or is_corrected else (recorded[len(kept)],)
+            refinement = self._refine(level, design, t, known)
             children = 2 * int(refinement.kept.sum())
-            if self._are_too_many(children, level):
+            if is_corrected and children > self.max_cells:
+                refinement, is_cut = self._most_hopeful(refinement, level, design), True
+            elif self._are_too_many(children, level):
                 crowded = children
                 break
             rows = refinement.kept.nonzero().squeeze(-1)
@@ -170,11 +175,22 @@ class RefinementRule(Immutable):
         if record is not None:
             if len(kept) < len(recorded):
                 raise ValueError(f"level {level.depth} would have too many children")
-            crowded = record.get("crowded")
             if not is_corrected:
                 crowded = self._recorded_crowd(level, design, t, record)
+            elif self.is_known(level, design, t):
+                children = 2 * int(self._refine(level, design, t).kept.sum())
+                crowded = children if self._are_too_many(children, level) else None
         record = {"kept": kept} if crowded is None else {"kept": kept, "crowded": crowded}
-        return Descent(refinements, levels, level, design, record)
+        return Descent(refinements, levels, level, design, record, is_cut)
+
+    def _most_hopeful(
+        self, refinement: Refinement, level: Level, design: RepeatedDesign
+    ) -> Refinement:
+        """A refinement that keeps as many cells as there may be, those with the highest bounds."""
+        upper = level.mean + refinement.width * design.std
+        kept = torch.zeros_like(refinement.kept)
+        kept[upper.topk(self.max_cells // 2).indices] = True
+        return replace(refinement, kept=kept)
 
     def _recorded_crowd(
         self, level: Level, design: RepeatedDesign, t: int, record: dict[str, Any]
@@ -209,8 +225,7 @@ class RefinementRule(Immutable):
         level: Level,
         design: RepeatedDesign,
         t: int,
-        known: tuple[list[int] | None] | None,
-        is_corrected: bool,
+        known: tuple[list[int] | None] | None = None,
     ) -> Refinement:
         """Which cells of a level are kept; those of a record where it can be one of this level."""
         refinement, near = self._judge(level, design, t)
@@ -223,7 +238,7 @@ class RefinementRule(Immutable):
             recorded[:] = False
             recorded[known[0]] = True
         possible = near | (refinement.kept == recorded)
-        if not (is_corrected or bool(possible.all())) or not bool(recorded.any()):
+        if not bool(possible.all()) or not bool(recorded.any()):
             raise ValueError(f"other cells of level {level.depth} were kept")
         return replace(refinement, kept=recorded)
 

@@ -104,11 +104,11 @@ class SafeStrategy(InsuredStrategy):
             raise ValueError("certificates need a FiniteSet, without a context_domain")
         self.takes_actions = False
         self.horizon = whole_number(horizon, "horizon", least=1)
-        if len(self._initial_points) >= self.horizon:
-            first = len(self._initial_points)
+        if self._num_initial >= self.horizon:
+            first = self._num_initial
             raise ValueError(f"num_initial must be less than the horizon of {horizon}, got {first}")
         self.buys_blocks = True
-        self._schedule = Schedule(self.horizon - len(self._initial_points), _SHARE)
+        self._schedule = Schedule(self.horizon - self._num_initial, _SHARE)
         rounds = self._schedule.num_rounds
         told = self._published
         self.block_width = FixedDesign(

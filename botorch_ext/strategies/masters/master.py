@@ -166,6 +166,7 @@ class MasterStrategy(Strategy):
             raise ValueError(f"base in the {name} must be one of {count}, got {position!r}")
         if not isinstance(decision, dict):
             raise ValueError(f"decision in the {name} must be a dict, got {decision!r}")
+        is_member = is_member and decision.get("index") == trial.info.get("index")
         self.bases[position].check_recorded(self._own_trial(trial, trial.id), is_member)
 
     def _own_trial(self, trial: Trial, id: int) -> Trial:

@@ -8,6 +8,7 @@ import torch
 
 from botorch_ext import algorithms
 from botorch_ext.exceptions import CellLimitWarning, WaitingForObservations
+from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Asked, Told
 from tests.strategies.fixed_design.breadthwise_sessions import (
     HORIZON,
@@ -17,6 +18,7 @@ from tests.strategies.fixed_design.breadthwise_sessions import (
     both,
     play,
     play_promptly,
+    points,
     state,
 )
 from tests.strategies.sessions import plain
@@ -314,3 +316,104 @@ def test_what_was_about_to_be_refined_is_forgotten_where_the_record_did_not():
     fresh = ON_LINE.make(width=width * (1 - 1e-9))
     fresh.replay(here.events)
     assert state(fresh) == state(here)
+
+
+def kept_by_definition(strategy, depth):
+    """Which cells of a level may hold the maximum by its observations, one posterior for them."""
+    level = strategy.levels[depth]
+    model = KernelGP(strategy.model.kernel, strategy.model.noise_variance)
+    for trial in strategy.history.trials:
+        if trial.info["level"] == depth and trial.id in strategy.history.values:
+            value = strategy.history.values[trial.id]
+            model.add(trial.x[None], trial.x.new_tensor([value]))
+    mean, std = model.mean_and_std(level.centers)
+    return mean + level.width * std + level.slack >= (mean - level.width * std).max()
+
+
+def asked_at(strategy, depth):
+    return {t.info["cell"] for t in strategy.history.trials if t.info["level"] == depth}
+
+
+@pytest.mark.parametrize(("first", "right"), [(50.0, 0.2), (0.2, 50.0), (-50.0, 1.1)])
+def test_cells_are_dropped_by_right_values_alone(first, right):
+    strategy, told_right = ON_LINE.make(), ON_LINE.make()
+    for own, value in ((strategy, first), (told_right, right)):
+        for trial in own.ask(2):
+            own.tell(trial.id, 0.0)
+        for trial in own.ask(4):
+            own.tell(trial.id, [value, -1.0, 0.8, 0.9][trial.info["cell"]])
+        for number in range(12):
+            trial = own.ask()
+            if number == 5:
+                own.abandon(trial.id)
+            else:
+                own.tell(trial.id, 0.1 * math.sin(7.0 * number))
+    (wrong,) = (t.id for t in strategy.history.trials[2:6] if t.info["cell"] == 0)
+    asked = points(strategy)
+    dropped = strategy.levels[2].kept
+    assert not torch.equal(dropped, told_right.levels[2].kept)
+    strategy.correct(wrong, right)
+    assert torch.equal(points(strategy), asked)
+    assert torch.equal(strategy.levels[2].kept, told_right.levels[2].kept)
+    assert strategy.levels[2].threshold == told_right.levels[2].threshold
+    num_evaluations = 0
+    for depth, level in enumerate(strategy.levels):
+        if depth:
+            before = strategy.levels[depth - 1]
+            active = set(before.children_of(before.kept).tolist()) | asked_at(strategy, depth)
+            assert level.codes.tolist() == sorted(active)
+        if level.refinement is not None:
+            assert torch.equal(level.kept, kept_by_definition(strategy, depth))
+        num_evaluations += level.num_evaluations
+    assert num_evaluations == len(strategy.history.values)
+    # As one that starts from the events, also in what it asks from here.
+    again = ON_LINE.make()
+    again.replay(strategy.events)
+    for _ in range(25):
+        trials = strategy.ask(), again.ask()
+        assert plain(Asked(trials[0])) == plain(Asked(trials[1]))
+        for own in (strategy, again):
+            own.tell(trials[0].id, 0.3 - 0.1 * float(trials[0].x - 4.0) ** 2)
+    assert state(again) == state(strategy)
+
+
+def test_the_maximum_comes_back_into_the_tree():
+    strategy, problem = ON_LINE.make(), ON_LINE.problem()
+    X = torch.linspace(2.0, 5.0, 2000, dtype=torch.float64)[:, None]
+    top = X[problem(X).argmax()]
+
+    def is_active(level):
+        inside = (level.lower <= top) & (top <= level.upper)
+        return bool(inside.all(dim=-1).any())
+
+    play_promptly(strategy, problem, 6)
+    far = max(strategy.history.trials, key=lambda trial: float((trial.x - top).abs()))
+    right = strategy.history.values[far.id]
+    strategy.correct(far.id, 40.0)
+    play_promptly(strategy, problem, 20)
+    assert not is_active(strategy.levels[-1])
+    strategy.correct(far.id, right)
+    assert is_active(strategy.levels[-1])
+    play_promptly(strategy, problem, HORIZON - 26)
+    assert is_active(strategy.levels[-1])
+    assert float(problem(top[None]) - problem(strategy.best()[0][None])) < 0.05
+
+
+def test_more_cells_than_there_may_be_come_back_as_the_most_hopeful():
+    strategy = ON_LINE.make(max_cells=4)
+    for trial in strategy.ask(2):
+        strategy.tell(trial.id, 0.0)
+    for trial in strategy.ask(4):
+        strategy.tell(trial.id, [50.0, 0.7, 0.8, 0.9][trial.info["cell"]])
+    trial = strategy.ask()
+    assert trial.info["level"] == 3
+    with pytest.warns(CellLimitWarning, match="more than 4 cells of a level can hold the maximum"):
+        strategy.correct(
+            next(t.id for t in strategy.history.trials[2:6] if t.info["cell"] == 0), 0.1
+        )
+    assert strategy.levels[2].kept.tolist() == [False, False, True, True]
+    assert strategy.levels[3].codes.tolist() == sorted({4, 5, 6, 7, trial.info["cell"]})
+    again = ON_LINE.make(max_cells=4)
+    with pytest.warns(CellLimitWarning):
+        again.replay(strategy.events)
+    assert state(again) == state(strategy)

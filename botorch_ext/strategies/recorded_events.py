@@ -1,0 +1,80 @@
+"""Recorded events: what is looked at where they come from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from botorch_ext.checks import one_number, whole_number
+from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.exceptions import UnknownTrialError
+from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
+
+
+def told(id: Any, value: Any) -> Told:
+    """The event of this id and value, or an error where they can be none."""
+    id = _plain_id(id)
+    return Told(id, one_number(value, "value", f" for trial {id}"))
+
+
+def corrected(id: Any, value: Any) -> Corrected:
+    """As `told`."""
+    id = _plain_id(id)
+    return Corrected(id, one_number(value, "value", f" for trial {id}"))
+
+
+def abandoned(id: Any, failed: Any) -> Abandoned:
+    """As `told`."""
+    if not isinstance(failed, bool):
+        raise ValueError(f"failed must be True or False, got {failed!r}")
+    return Abandoned(_plain_id(id), failed)
+
+
+def require_point(trial: Trial, domain: Domain) -> None:
+    """A ValueError unless the point of a trial is one of a domain, on a finite set that of its
+    index."""
+    name = f"x of trial {trial.id}"
+    if not isinstance(trial.x, Tensor):
+        raise ValueError(f"{name} must be a tensor, got a {type(trial.x).__name__}")
+    X = domain.require_contains(trial.x, name)
+    if trial.x.ndim != 1:
+        shape = f"({domain.dim},)"
+        raise ValueError(f"{name} must have shape {shape}, got {tuple(trial.x.shape)}")
+    if not isinstance(domain, FiniteSet):
+        return
+    row = trial.info.get("index")
+    if (
+        not isinstance(row, int)
+        or not 0 <= row < domain.num_points
+        or not torch.equal(domain.points[row : row + 1], X)
+    ):
+        raise ValueError(f"{name} must be the point of its index, got index {row}")
+
+
+def are_members(events: Sequence[Event], domain: Domain) -> bool:
+    """Whether all points of events are those of a domain, and of their indices: one look at all of
+    them takes as long as one at one of them."""
+    trials = [event.trial for event in events if isinstance(event, Asked | Attached)]
+    like, dim = domain.like, domain.dim
+    for trial in trials:
+        x = getattr(trial, "x", None)
+        if not isinstance(x, Tensor) or x.shape != (dim,):
+            return False
+        if x.dtype != like.dtype or x.device != like.device:
+            return False
+    if not trials:
+        return True
+    X = torch.stack([trial.x for trial in trials])
+    if not isinstance(domain, FiniteSet):
+        return bool(X.isfinite().all()) and bool(domain.contains(X).all())
+    rows = [isinstance(trial.info, dict) and trial.info.get("index") for trial in trials]
+    if not all(type(row) is int and 0 <= row < domain.num_points for row in rows):
+        return False
+    return torch.equal(domain.points[rows], X)
+
+
+def _plain_id(id: Any) -> int:
+    return whole_number(id, "id", error=UnknownTrialError)

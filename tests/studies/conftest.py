@@ -1,0 +1,21 @@
+"""The time of studies that are kept."""
+
+import pytest
+
+from botorch_ext.studies import journal
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A time that stands still until it is moved."""
+
+    class Clock:
+        now = 1_795_000_000.25
+
+        def time(self):
+            return self.now
+
+    clock = Clock()
+    monkeypatch.setattr(journal, "time", clock)
+    monkeypatch.setattr("botorch_ext.command_line.time", clock)
+    return clock

@@ -1,0 +1,139 @@
+"""The command line: what it shows of a study."""
+
+import json
+
+import pytest
+
+import botorch_ext as bx
+from botorch_ext.reports.words import duration, in_words
+from botorch_ext.studies import databases, journal
+from tests.studies.commands import rows_of, shown, week
+from tests.studies.kept import at_random, gp_bucb
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "lab.db"
+
+
+def test_status_says_what_runs(path, clock, capsys):
+    trials = week(path, clock, name="yeast")
+    lines = shown(capsys, "status", path).splitlines()
+    assert lines[0] == f"study 'yeast' in {path}"
+    said = {line[2:15].strip(): line[15:].strip() for line in lines[1:]}
+    assert said["strategy"] == "OptimisticStrategy"
+    assert said["looks for"] == "the largest value"
+    assert said["began"] == "2026-11-18 11:06:40 UTC, 26 h ago"
+    counts = "5 asked: 2 told, 1 pending, 1 failed, 1 abandoned; 1 attached; 1 corrected"
+    assert said["trials"] == counts
+    x = ", ".join(f"{part:.6g}" for part in trials[4].x.tolist())
+    assert said["pending"] == f"trial 4 at ({x}), for 26 h"
+    assert said["best so far"].startswith("0.71, trial 1 at (")
+    assert said["last result"] == "0.333333, trial 0, 2026-11-18 13:06:40 UTC, 24 h ago"
+
+
+def test_a_study_that_minimises_is_shown_in_its_own_sign(path, clock, capsys):
+    week(path, clock, minimize=True)
+    text = shown(capsys, "status", path)
+    assert "the smallest value" in text and "best so far  -0.25, trial 5 at (0.5, 2.5)" in text
+    study = bx.Study(path, gp_bucb())
+    mean = study.ask().info["mean"]
+    row = rows_of(shown(capsys, "trials", path, "--csv"))[-1]
+    assert float(row["info_mean"]) == -mean != 0.0
+    # What the model of the strategy sees is the negative.
+    assert abs(float(row["info_mean"]) - study.best()[1]) < 1.0
+
+
+def test_all_studies_and_those_without_trials_are_shown(path, clock, capsys):
+    week(path, clock, name="first")
+    bx.Study(path, at_random(), name="second")
+    both = shown(capsys, "status", path)
+    assert both.index("study 'first'") < both.index("study 'second'")
+    alone = shown(capsys, "status", path, "--name", "second")
+    assert "first" not in alone and "none yet" in alone
+    assert shown(capsys, "trials", path, "--name", "second").split()[:2] == ["id", "state"]
+    assert rows_of(shown(capsys, "trials", path, "--name", "second", "--csv")) == []
+
+
+def test_many_pending_trials_are_counted(path, capsys):
+    bx.Study(path, at_random()).ask(25)
+    text = shown(capsys, "status", path)
+    assert "trial 9 at" in text and "trial 10 at" not in text and "and 15 more trials" in text
+    assert "last result  none yet" in text
+
+
+def test_the_table_of_trials_has_all_of_them(path, clock, capsys):
+    week(path, clock)
+    head, *lines = shown(capsys, "trials", path).splitlines()
+    assert head.split()[:5] == ["id", "state", "x0", "x1", "value"]
+    told = ["told", "told", "failed", "abandoned", "pending", "attached"]
+    assert [line.split()[:2] for line in lines] == [[str(i), state] for i, state in enumerate(told)]
+    assert lines[1].endswith("2026-11-18 11:06:40  2026-11-18 11:06:40   71")
+    assert len({len(line) for line in (head, lines[1])}) == 1
+
+
+def test_csv_has_every_bit_of_every_number(path, clock, capsys):
+    week(path, clock)
+    study = bx.Study(path, gp_bucb())
+    rows = rows_of(shown(capsys, "trials", path, "--csv"))
+    history = study.strategy.history
+    for row, trial in zip(rows, history.trials, strict=True):
+        assert int(row["id"]) == trial.id
+        assert [float(row["x0"]), float(row["x1"])] == trial.x.tolist()
+        value = history.values.get(trial.id)
+        assert row["value"] == ("" if value is None else repr(value))
+        assert row["info_std"] == ("" if trial.id == 5 else repr(trial.info["std"]))
+    assert rows[5]["value"] == "-0.25"  # a number, and no formula
+    assert rows[0]["asked_at"] == "2026-11-18T11:06:40.250Z"
+    assert rows[0]["ended_at"] == rows[5]["ended_at"] == "2026-11-18T13:06:40.250Z"
+    assert rows[4]["ended_at"] == rows[5]["asked_at"] == ""
+    assert (rows[1]["first_value"], rows[1]["value"]) == ("71.0", "0.71")
+    assert rows[1]["corrected_at"] == "2026-11-18T13:07:40.250Z"
+    assert rows[0]["first_value"] == rows[0]["corrected_at"] == ""
+
+
+def test_contexts_have_columns(path, capsys):
+    strategy = bx.strategies.RandomSearch(
+        bx.Box([[-1.0], [1.0]]), context_domain=bx.Box([[0.0], [9.0]])
+    )
+    study = bx.Study(path, strategy)
+    study.ask(context=[7.5])
+    row = rows_of(shown(capsys, "trials", path, "--csv"))[0]
+    assert row["context0"] == "7.5" and "x1" not in row
+    assert "in context (7.5)" in shown(capsys, "status", path)
+
+
+def test_csv_goes_to_a_file(path, clock, capsys, tmp_path):
+    week(path, clock)
+    text = shown(capsys, "trials", path, "--csv")
+    assert shown(capsys, "trials", path, "--csv", "-o", tmp_path / "lab.csv") == ""
+    assert (tmp_path / "lab.csv").read_bytes() == text.encode()
+
+
+def test_words():
+    assert [duration(s) for s in (-1, 0.5, 61, 119, 120, 7199, 7200, 172_799, 172_800)] == [
+        *("less than 1 s", "less than 1 s", "61 s", "119 s", "2 min", "119 min", "2 h", "47 h"),
+        "2 days",
+    ]
+    width = {"class": "Scaled", "width": {"class": "Constant", "value": 2.0}, "none": None}
+    assert in_words(width) == "Scaled(width=Constant(value=2))"
+    assert in_words({"dtype": "torch.float64", "values": [[0.1, 1e-9]]}) == "[[0.1, 1e-09]]"
+    assert in_words({"dtype": "d", "shape": [900, 2], "sha256": "f"}) == "[900, 2] numbers"
+    assert in_words([[1], [2], [3], [4], [5], [6], [7]]).endswith("[6], ... 7 in all]")
+    assert in_words("\x1b[2J\u202e") == r"\x1b[2J\u202e"
+
+
+def test_text_of_others_computes_and_steers_nothing(path, capsys):
+    formulas = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\x1b[31m", "plain", "\ud800"]
+    info = {f"={i}": formula for i, formula in enumerate(formulas)} | {"number": -1.5}
+    body = {"event": "asked", "id": 0, "x": [-1.0], "context": None, "info": info}
+    new = journal.Journal.begin(databases.Database(path), "=\x1b[2J", False, {})
+    with new.writing() as connection:
+        new.append(connection, new.start, [json.dumps(body)])
+    text = shown(capsys, "trials", path, "--csv")
+    row = rows_of(text)[0]
+    cells = [row[f"info_={i}"] for i in range(len(formulas))]
+    escaped = ["'=1+1", "'+1", "'-1", "'@SUM(A1)", r"\t=1", r"\r=1", r"\x1b[31m", "plain"]
+    assert cells == [*escaped, r"\ud800"]
+    assert (row["info_number"], row["x0"]) == ("-1.5", "-1.0")
+    assert "\x1b" not in text + shown(capsys, "status", path) + shown(capsys, "trials", path)

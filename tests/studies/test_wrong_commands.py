@@ -1,0 +1,199 @@
+"""The command line: what it says of what is wrong, on one line."""
+
+import os
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+
+import botorch_ext as bx
+from botorch_ext.command_line import main
+from botorch_ext.studies import databases, journal
+from tests.studies.commands import COMMANDS, refused, week
+from tests.studies.kept import at_random, in_a_fork, wait_for
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "lab.db"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_places_that_hold_no_study(path, capsys, command, tmp_path):
+    assert "got no file" in refused(capsys, *command, path)
+    assert not path.exists()
+    assert "got no file" in refused(capsys, *command, tmp_path)
+    path.write_bytes(b"id,value\n1,2\n" * 100)
+    assert "got another file" in refused(capsys, *command, path)
+    path.write_bytes(b"")
+    assert "holds no study" in refused(capsys, *command, path)
+    assert path.read_bytes() == b"" and len(list(tmp_path.iterdir())) == 1
+    path.unlink()
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE bookmarks (url TEXT)")
+    connection.close()
+    assert "got tables ['bookmarks']" in refused(capsys, *command, path)
+    assert "begins with mysql" in refused(capsys, *command, "mysql://me:secret@host/lab")
+
+
+def test_names(path, capsys, tmp_path):
+    for name in ("first", "second"):
+        bx.Study(path, at_random(), name=name)
+    assert "holds no study 'third', but 'first', 'second'" in refused(
+        capsys, "status", path, "--name", "third"
+    )
+    for command in (["trials"], ["report", "-o", tmp_path / "lab.html"]):
+        message = refused(capsys, command[0], path, *command[1:])
+        assert "several studies, say which by name: 'first', 'second'" in message
+    assert not (tmp_path / "lab.html").exists()
+
+
+def test_studies_that_are_broken_or_newer(path, capsys):
+    wait_for(in_a_fork(lambda: bx.Study(path, at_random()).ask(200)))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    assert "was truncated or changed" in refused(capsys, "status", path)
+    for change, message in (
+        ("UPDATE botorch_ext_events SET at = at + 1 WHERE number = 2", "event 2 of study 'study'"),
+        ("UPDATE botorch_ext_studies SET schema = 9", "has schema 9"),
+        ("UPDATE botorch_ext_studies SET description = 'x'", "cannot be read"),
+        ("DELETE FROM botorch_ext_studies", "holds no study"),
+    ):
+        path.write_bytes(whole)
+        connection = sqlite3.connect(path)
+        with connection:
+            assert connection.execute(change).rowcount
+        connection.close()
+        assert message in refused(capsys, "trials", path)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("studies", "name", b"\xff"),
+        ("studies", "description", None),
+        ("studies", "description", "[]"),
+        ("studies", "schema", "x"),
+        ("events", "body", b"\xff"),
+        ("events", "body", None),
+        ("events", "at", None),
+        ("events", "at", "noon"),
+        ("events", "number", "x"),
+        ("events", "digest", 1.5),
+    ],
+)
+def test_columns_that_hold_what_they_should_not(path, capsys, table, column, value):
+    wait_for(in_a_fork(lambda: bx.Study(path, at_random()).ask(2)))
+    connection = sqlite3.connect(path)
+    with connection:
+        # Without what the columns were declared to be.
+        rows = connection.execute(f"SELECT * FROM botorch_ext_{table}").fetchall()
+        names = [row[1] for row in connection.execute(f"PRAGMA table_info(botorch_ext_{table})")]
+        connection.execute(f"DROP TABLE botorch_ext_{table}")
+        connection.execute(f"CREATE TABLE botorch_ext_{table} ({', '.join(names)})")
+        places = ", ".join("?" * len(names))
+        for row in rows:
+            own = [value if name == column else cell for name, cell in zip(names, row, strict=True)]
+            connection.execute(f"INSERT INTO botorch_ext_{table} VALUES ({places})", own)
+    connection.close()
+    refused(capsys, "trials", path)
+
+
+@pytest.mark.parametrize(
+    "bodies",
+    [
+        ['{"event":"told","id":0,"value":1.0}'],
+        ['{"event":"asked","id":1,"x":[1.0],"context":null,"info":{}}'],
+        ['{"event":"asked","id":0,"x":["1"],"context":null,"info":{}}'],
+        ['{"event":"asked","id":0,"x":[1.0],"context":null,"info":[]}'],
+        ['{"event":"asked","id":0,"x":[1.0],"context":null,"info":' + '{"a":' * 5000],
+        [
+            '{"event":"asked","id":0,"x":[1.0],"context":null,"info":{}}',
+            '{"event":"asked","id":1,"x":[1.0,2.0],"context":null,"info":{}}',
+        ],
+        [
+            '{"event":"asked","id":0,"x":[1.0],"context":null,"info":{}}',
+            '{"event":"abandoned","id":0,"failed":false}',
+            '{"event":"told","id":0,"value":1.0}',
+        ],
+        [
+            '{"event":"asked","id":0,"x":[1.0],"context":null,"info":{}}',
+            '{"event":"told","id":-1,"value":1.0}',
+        ],
+        [
+            '{"event":"asked","id":0,"x":[1.0],"context":null,"info":{}}',
+            '{"event":"corrected","id":0,"value":1.0}',
+        ],
+        [
+            '{"event":"asked","id":0,"x":[1.0],"context":null,"info":{}}',
+            '{"event":"told","id":0,"value":{"not finite":"nan"}}',
+        ],
+    ],
+)
+def test_events_that_cannot_be(path, capsys, bodies):
+    new = journal.Journal.begin(databases.Database(path), "odd", False, {})
+    with new.writing() as connection:
+        new.append(connection, new.start, bodies)
+    message = refused(capsys, "status", path)
+    assert "cannot be read" in message or "does not fit those before" in message
+
+
+def test_outputs_that_cannot_be(path, clock, capsys, tmp_path):
+    week(path, clock)
+    before = path.read_bytes()
+    for output in (path, f"{path}-wal", tmp_path / "link.html"):
+        if not Path(output).exists():
+            os.link(path, output)
+        message = refused(capsys, "report", path, "-o", output)
+        assert "must be another file than that of the study" in message
+        refused(capsys, "trials", f"sqlite:///{path}", "-o", output)
+    assert path.read_bytes() == before
+    assert "No such file" in refused(capsys, "report", path, "-o", tmp_path / "no" / "lab.html")
+    assert "Is a directory" in refused(capsys, "trials", path, "-o", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["postgresql://me:se@cret@host/lab"],
+        ["status"],
+        ["report", "lab.db"],
+        ["status", "lab.db", "postgresql://me:se@cret@host/lab"],
+        ["trials", "lab.db", "--postgresql://me:se@cret@host/lab"],
+    ],
+)
+def test_arguments_that_are_none(capsys, arguments):
+    with pytest.raises(SystemExit) as raised:
+        main(arguments)
+    shown = capsys.readouterr()
+    assert raised.value.code == 2 and shown.out == ""
+    assert "usage: botorch-ext" in shown.err and "cret" not in shown.err
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "postgresql://me:se@cret@127.0.0.1:1/lab",
+        "postgresql://me:secret@127.0.0.1:1/lab",
+        "postgresql://me:secret@host:port/lab",
+        "mysql://me:se cret@host/lab",
+    ],
+)
+def test_passwords_are_not_printed(capsys, place):
+    assert "cret" not in refused(capsys, "status", place)
+
+
+@pytest.mark.parametrize(
+    ("missing", "place", "message"),
+    [
+        ("sqlalchemy", "lab.db", "pip install 'botorch-ext[studies]'"),
+        ("psycopg", "postgresql://host/lab", "pip install 'botorch-ext[postgresql]'"),
+    ],
+)
+def test_what_is_not_installed_is_named(capsys, monkeypatch, missing, place, message):
+    for module in ("databases", "journal"):
+        monkeypatch.delitem(sys.modules, f"botorch_ext.studies.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert message in refused(capsys, "status", place)
