@@ -21,8 +21,8 @@ _NUM_SCREENED = 1024
 # How many threads there are is a matter of the process: of two asks at once, the one that ends
 # first would give the other its threads back.
 _limited = threading.RLock()
-# How many threads there are but for the ask that is under way, for a process that is forked then.
-_usual = [0]
+# Which thread asks now, and how many threads there are but for it.
+_asking: tuple[int, int] | None = None
 
 
 def is_small(strategy: Strategy) -> bool:
@@ -51,15 +51,16 @@ def threads_for(strategy: Strategy) -> Iterator[None]:
     if not is_small(strategy):
         yield
         return
+    global _asking
     with _limited:
-        before, outer = torch.get_num_threads(), _usual[0]
-        _usual[0] = outer or before
+        before, outer = torch.get_num_threads(), _asking
+        _asking = outer or (threading.get_ident(), before)
         torch.set_num_threads(1)
         try:
             yield
         finally:
             torch.set_num_threads(before)
-            _usual[0] = outer
+            _asking = outer
 
 
 def in_worker_thread(objective: Callable[..., Any], *given: Any) -> Any:
@@ -70,35 +71,17 @@ def in_worker_thread(objective: Callable[..., Any], *given: Any) -> Any:
     return objective(*given)
 
 
-# --- forks ----------------------------------------------------------------------------------------
-
-_is_ours: list[bool] = []
-
-
-def _before_fork() -> None:
-    # Not waited for: another thread may ask for minutes. Taken after the locks of databases, as by
-    # an ask of a study: what is registered first, as this is, comes last before a fork.
-    _is_ours.append(_limited.acquire(blocking=False))
-
-
-def _after_fork_in_parent() -> None:
-    if _is_ours.pop():
-        _limited.release()
-
-
 def _after_fork_in_child() -> None:
-    global _limited
-    if _is_ours.pop():
-        _limited.release()
-    else:  # that of a thread which is not here, and never gives anything back
-        _limited = threading.RLock()
-        torch.set_num_threads(_usual[0])
-        _usual[0] = 0
+    """A new lock: the thread that has the old one may not be here, and never gives it back. A fork
+    does not wait for it, which may ask for minutes."""
+    global _limited, _asking
+    if _asking is not None and _asking[0] == threading.get_ident():
+        return
+    _limited = threading.RLock()
+    if _asking is not None:
+        torch.set_num_threads(_asking[1])
+        _asking = None
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )
+    os.register_at_fork(after_in_child=_after_fork_in_child)
