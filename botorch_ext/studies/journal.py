@@ -146,7 +146,7 @@ class Journal:
         schema = connection.scalar(schemas)
         if schema is None:
             return None
-        if schema < SCHEMA:
+        if not isinstance(schema, int) or schema < SCHEMA:
             raise BrokenStudyError(
                 f"study {name!r} in {database.name} has schema {schema}, which no version wrote"
             )

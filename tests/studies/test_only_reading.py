@@ -63,7 +63,7 @@ def test_a_log_of_a_process_that_was_killed_is_read(path, capsys, tmp_path_facto
 
 
 def test_somebody_else_writes_meanwhile(path, clock, capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(databases, "_PATIENCE", 0.1)
+    monkeypatch.setattr(databases, "_LONGEST_WAIT", 0.1)
     week(path, clock)
     study = bx.Study(path, gp_bucb())
     connection = sqlite3.connect(path, isolation_level=None)
