@@ -183,7 +183,7 @@ class Database:
         return cast(QueuePool, self.engine.pool).checkedin() > 0
 
     def _would_make_anew(self) -> bool:
-        known = self.hold is not None and self.hold.is_study
+        known = self.hold is not None and self.hold.is_taken
         return known and not self._is_idle and not os.path.exists(self.name)
 
     def _require_at_its_path(self, connection: Connection) -> None:

@@ -66,6 +66,10 @@ class Hold:
             return None
         return self.path if before[0] != now[0] else str(log_of(self.path))
 
+    @property
+    def is_taken(self) -> bool:
+        return self._descriptor is not None
+
     def take(self) -> None:
         """Locks the file, and no other one."""
         if self._descriptor is not None:
