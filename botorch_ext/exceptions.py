@@ -63,7 +63,12 @@ class NoTritonWarning(BotorchExtWarning):
 
 
 class VersionWarning(BotorchExtWarning):
-    """A study was begun with another version of a library: its next question may be another one."""
+    """A study was begun with another version of a library, or with other code of a function: its
+    next question may be another one."""
+
+
+class UndescribedWarning(BotorchExtWarning):
+    """A strategy was made with something that a study cannot compare when it is opened again."""
 
 
 class NetworkFileSystemWarning(BotorchExtWarning):
@@ -145,6 +150,11 @@ class NewerStudyError(StudyError):
 
 class AnotherStrategyError(StudyError):
     """A study that was begun with other arguments than it is opened with."""
+
+
+class MovedStudyError(StudyError):
+    """A file that was moved, deleted or replaced while a study had it open, or whose log was. The
+    last call may have been kept."""
 
 
 class UnwritableStudyError(StudyError):

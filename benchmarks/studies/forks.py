@@ -11,14 +11,16 @@ from typing import Any
 import torch
 
 
-def in_a_fork(work: Callable[[], Any]) -> int:
-    """The id of a process that works and ends, with 0 unless something was raised."""
+def in_a_fork(work: Callable[[], Any], num_threads: int | None = 1) -> int:
+    """The id of a process that works and ends, with 0 unless something was raised; None: with as
+    many threads of torch as it is born with."""
     sys.stdout.flush()
     child = os.fork()
     if child:
         return child
     try:
-        torch.set_num_threads(1)
+        if num_threads is not None:
+            torch.set_num_threads(num_threads)
         work()
         os._exit(0)
     except BaseException:  # noqa: BLE001 - the child must not go on as if it were its parent

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from threading import RLock
-from typing import Any
-from warnings import warn
+from typing import Any, cast
 
 try:
     from sqlalchemy import create_engine
-    from sqlalchemy.engine import URL, Connection, Engine, make_url
+    from sqlalchemy.engine import Connection, Engine
     from sqlalchemy.event import listen
-    from sqlalchemy.exc import ArgumentError, DBAPIError
-    from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.pool import QueuePool
 except ModuleNotFoundError as error:
     if error.name != "sqlalchemy":
         raise
@@ -27,20 +27,25 @@ except ModuleNotFoundError as error:
 
 from botorch_ext.exceptions import (
     BrokenStudyError,
-    NetworkFileSystemWarning,
+    MovedStudyError,
     NoStudyError,
     StudyError,
     UnreachableStudyError,
     UnwritableStudyError,
 )
+from botorch_ext.studies.places import url_of
+from botorch_ext.studies.postgresql_servers import CLIENT_SETTINGS, prepare_server
+from botorch_ext.studies.sqlite_files import (
+    Hold,
+    log_of,
+    only_read,
+    warn_of_network_file_systems,
+)
 
 # Seconds that a call waits for those of others, which may take long to decide.
-_PATIENCE = 600
-_NETWORK_FILE_SYSTEMS = (
-    *("afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.sshfs", "gpfs", "lustre"),
-    *("ncpfs", "nfs", "nfs4", "smb3", "smbfs"),
-)
-_FORMS = "a path, or a URL that begins with sqlite:// or postgresql://"
+_LONGEST_WAIT = 1800.0
+# Seconds that SQLite waits by itself, deaf to Ctrl-C.
+_DEAF = 0.1
 
 
 class Database:
@@ -62,27 +67,35 @@ class Database:
     """
 
     def __init__(self, place: str | os.PathLike[str], read_only: bool = False) -> None:
-        self.url = url = _url_of(place)
+        self.url = url = url_of(place)
         self.lock = RLock()
         self._read_only = read_only
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         #: How messages call it: without a password.
         self.name = self.url.database or ""
-        options: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "hide_parameters": True}
+        self.hold: Hold | None = None
+        self._last: list[Any] = []  # the last connection that was made, for the pool
+        options: dict[str, Any] = {"pool_size": 1, "max_overflow": -1, "hide_parameters": True}
         if self.is_sqlite:
-            self.name = str(Path(self.name).absolute())
-            _warn_of_network_file_systems(self.name)
-            options["connect_args"] = {"timeout": _PATIENCE, "isolation_level": None}
+            self.name = str(Path(self.name).resolve())  # where SQLite has its log
+            warn_of_network_file_systems(self.name)
+            options["connect_args"] = {"timeout": _DEAF, "isolation_level": None}
             if read_only:
-                url = url.set(**_only_read(Path(self.name)))
+                url = url.set(**only_read(Path(self.name)))
+            else:
+                self.hold = Hold(self.name)
         else:
             self.name = f"{self.url.host}:{self.url.port or 5432}/{self.name}"
-            options["pool_pre_ping"] = True
+            given = {key: n for key, n in CLIENT_SETTINGS.items() if key not in url.query}
+            options |= {"pool_pre_ping": True, "connect_args": given}
+            # A snapshot from before the lock of a study would not see what its last owner did.
+            options["isolation_level"] = "READ COMMITTED"
         self.engine: Engine = create_engine(url, **options)
-        prepare = _prepare_file if self.is_sqlite else _prepare
+        listen(self.engine, "connect", partial(_note, self._last))
+        prepare = partial(prepare_server, _LONGEST_WAIT) if self.hold is None else self.hold.prepare
         listen(self.engine, "connect", _prepare_to_read if read_only else prepare)
         _opened.add(self)
-        weakref.finalize(self, self.engine.dispose)
+        weakref.finalize(self, _close, self.engine, self.hold)
 
     @property
     def stamp(self) -> tuple[int, ...]:
@@ -94,22 +107,104 @@ class Database:
             status = os.stat(self.name)
         except OSError:
             return (-1,)
-        return status.st_ino, status.st_size, status.st_mtime_ns, _log_of(self.name).exists()
+        return status.st_ino, status.st_size, status.st_mtime_ns, log_of(self.name).exists()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees what was committed."""
-        with self.lock, self._errors(), self.engine.connect() as connection:
+        with self._transaction("BEGIN") as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction, committed at the end of the block; on SQLite no other one is under way."""
-        with self.lock, self._errors(), self.engine.connect() as connection:
-            if self.is_sqlite:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+        with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
             connection.commit()
+            self._require_at_its_path(connection)
+
+    def keep(self) -> None:
+        """Says that studies are here, or are begun here: a file has a log from now on, and is not
+        made anew."""
+        if self.hold is not None and not self.hold.is_study:
+            with self.lock:
+                self.hold.is_study = True
+                self.engine.dispose()
+
+    def carry_over(self) -> None:
+        """Writes the log into its file as far as it can be now: a copy of the file alone then holds
+        what was committed."""
+        if self.is_sqlite:
+            with self.reading() as connection:
+                connection.rollback()
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def close(self) -> None:
+        """Closes the connection; the next use opens it again."""
+        with self.lock:
+            _close(self.engine, self.hold)
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Connection]:
+        with self.lock, self._errors():
+            if self._last and not self._is_idle:
+                # Ctrl-C within the pool: nobody gives this one back, and it may hold a lock.
+                self._last.pop().invalidate()
+                self.engine.dispose()
+            with self._begun(begin) if self.is_sqlite else self.engine.connect() as connection:
+                yield connection
+
+    def _begun(self, begin: str) -> Connection:
+        """A connection to a file in a transaction. It waits here and not in SQLite, which would
+        not hear Ctrl-C."""
+        end = time.monotonic() + _LONGEST_WAIT
+        while True:
+            if self._would_make_anew():
+                raise _moved(self.name)
+            try:
+                connection = self.engine.connect()
+                try:
+                    connection.exec_driver_sql(begin)
+                    connection.exec_driver_sql("PRAGMA schema_version")  # sees what there is now
+                    self._require_at_its_path(connection)
+                except BaseException:
+                    connection.close()
+                    raise
+            except (DBAPIError, sqlite3.Error) as error:
+                if not _is_in_use(getattr(error, "orig", error)) or time.monotonic() > end:
+                    raise
+                time.sleep(_DEAF / 10)
+            else:
+                return connection
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether there is a connection, and nobody has it."""
+        return cast(QueuePool, self.engine.pool).checkedin() > 0
+
+    def _would_make_anew(self) -> bool:
+        known = self.hold is not None and self.hold.is_taken
+        return known and not self._is_idle and not os.path.exists(self.name)
+
+    def _require_at_its_path(self, connection: Connection) -> None:
+        """Raises, and lets go of the file, where another one lies at its path, or another log."""
+        moved = None if self.hold is None else self.hold.moved(connection)
+        if moved is None:
+            return
+        if moved == self.name:  # wherever it is, it is then whole, and no log fits what is here
+            connection.rollback()
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.close()
+        # All of this process share what SQLite knows of the log: none may be left. They are still
+        # held, so that none carries over an old log, or deletes one of others.
+        same = [each for each in list(_opened) if each.name == self.name]
+        locked = [each for each in same if each.lock.acquire(blocking=False)]
+        if len(locked) == len(same):
+            for each in same:
+                each.engine.dispose()
+        for each in locked:
+            each.lock.release()
+        raise _moved(moved)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -120,8 +215,6 @@ class Database:
             raise self._named(error.orig) from error
         except sqlite3.Error as error:
             raise self._named(error) from error
-        except PoolTimeoutError as error:
-            raise UnreachableStudyError(f"{self.name} is in use: {error}") from error
 
     def _named(self, cause: Any) -> StudyError:
         code = getattr(cause, "sqlite_errorname", "")
@@ -139,57 +232,33 @@ class Database:
             return UnwritableStudyError(
                 f"{self.name} must be writable, and its folder there: {cause}"
             )
-        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return UnreachableStudyError(f"{self.name} was in use for {_PATIENCE} s: {cause}")
+        if _is_in_use(cause):
+            return UnreachableStudyError(f"{self.name} was in use for {_LONGEST_WAIT} s: {cause}")
         return UnreachableStudyError(f"{self.name} does not answer as it should: {cause}")
 
 
-def _url_of(place: str | os.PathLike[str]) -> URL:
-    if not isinstance(place, str) or "://" not in place:
-        return URL.create("sqlite", database=os.fspath(place))
-    try:
-        url = make_url(place)
-    except (ArgumentError, ValueError):
-        # Without the cause: it may show a password.
-        raise StudyError(f"a study must be at {_FORMS}, got a URL that cannot be read") from None
-    if "@" in (url.host or ""):  # the rest of a password
-        raise StudyError("@, : and / in the password of a URL must be written %40, %3A and %2F")
-    if url.drivername in ("postgresql", "postgres"):
-        url = url.set(drivername="postgresql+psycopg")
-    if url.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
-        raise StudyError(f"a study must be at {_FORMS}, got one that begins with {url.drivername}")
-    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
-        raise StudyError("a study must be in a file, got a database in memory")
-    if url.drivername == "postgresql+psycopg" and find_spec("psycopg") is None:
-        raise StudyError("PostgreSQL needs psycopg: pip install 'botorch-ext[postgresql]'")
-    return url
+def _is_in_use(cause: Any) -> bool:
+    code = getattr(cause, "sqlite_errorname", "") or getattr(cause, "sqlstate", None) or ""
+    return code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"))
 
 
-def _prepare_file(connection: Any, _: Any) -> None:
-    """Whatever was committed survives a power cut, and those who read wait for nobody."""
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode")
-    if cursor.fetchone()[0] != "wal":
-        cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.execute("PRAGMA synchronous = FULL")
-    cursor.execute("PRAGMA trusted_schema = OFF")
-    cursor.close()
+def _moved(path: str) -> MovedStudyError:
+    return MovedStudyError(
+        f"{path} was moved, deleted or replaced while it was open: bring it back, and look whether "
+        "the last call was kept"
+    )
 
 
-def _only_read(path: Path) -> dict[str, Any]:
-    """Where a file is found to be looked at."""
-    if not path.is_file():
-        raise NoStudyError(f"{path} must be the file of a study, got no file")
-    query = {"mode": "ro", "uri": "true"}
-    if not _log_of(path).exists():
-        # Nobody has it open. SQLite would make a log, which would be that of the user who looks and
-        # could lock out the one whose study it is.
-        query["immutable"] = "1"
-    return {"database": path.as_uri(), "query": query}
+def _note(last: list[Any], _: Any, record: Any) -> None:
+    last[:] = [record]
 
 
-def _log_of(path: str | Path) -> Path:
-    return Path(f"{path}-wal")
+def _close(engine: Engine, hold: Hold | None) -> None:
+    if hold is not None:
+        hold.release()
+    engine.dispose()
+    if hold is not None:
+        hold.drop()
 
 
 def _prepare_to_read(connection: Any, _: Any) -> None:
@@ -198,41 +267,6 @@ def _prepare_to_read(connection: Any, _: Any) -> None:
         connection.execute("PRAGMA trusted_schema = OFF")
     else:
         connection.read_only = True
-
-
-def _prepare(connection: Any, _: Any) -> None:
-    cursor = connection.cursor()
-    cursor.execute("SET synchronous_commit TO on")
-    cursor.close()
-    connection.commit()
-
-
-def _warn_of_network_file_systems(path: str) -> None:
-    kind = _file_system_of(os.path.realpath(path), Path("/proc/self/mounts"))
-    if kind in _NETWORK_FILE_SYSTEMS:
-        warn(
-            f"{path} lies on a network file system ({kind}), where several machines at once would "
-            "destroy it: use PostgreSQL, or one machine alone",
-            NetworkFileSystemWarning,
-            stacklevel=5,
-        )
-
-
-def _file_system_of(path: str, mounts: Path) -> str | None:
-    """The kind of the file system that a path lies on; None where the system does not say."""
-    try:
-        lines = mounts.read_text().splitlines()
-    except OSError:
-        return None
-    found: tuple[str, str | None] = "", None
-    above = {str(folder) for folder in (Path(path), *Path(path).parents)}
-    for line in lines:
-        _, folder, kind, *_ = line.split()
-        folder = folder.replace(r"\040", " ")
-        # Of mounts at one place the last one is seen.
-        if folder in above and len(folder) >= len(found[0]):
-            found = folder, kind
-    return found[1]
 
 
 # --- forks ----------------------------------------------------------------------------------------
@@ -244,7 +278,7 @@ _held: list[Database] = []
 def _before_fork() -> None:
     for database in list(_opened):
         database.lock.acquire()  # once nobody uses the connection
-        database.engine.dispose()
+        database.engine.dispose()  # while held, so that the log stays
         _held.append(database)
 
 
@@ -255,7 +289,10 @@ def _after_fork_in_parent() -> None:
 
 def _after_fork_in_child() -> None:
     while _held:
-        _held.pop().lock = RLock()
+        database = _held.pop()
+        database.lock = RLock()
+        if database.hold is not None:
+            database.hold.drop()  # without a release, which would be that of the parent
 
 
 if hasattr(os, "register_at_fork"):

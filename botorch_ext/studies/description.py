@@ -2,40 +2,55 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import fields, is_dataclass
-from enum import Enum
-from functools import cache, singledispatch
+import sys
+from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from types import FunctionType, MethodType
 from typing import Any
 from warnings import warn
 
-import numpy as np
-import torch
-from torch import Tensor
-from torch.nn import Module
-
-from botorch_ext.exceptions import AnotherStrategyError, VersionWarning
-from botorch_ext.models import CandidateModels, KernelGP
+from botorch_ext.exceptions import AnotherStrategyError, UndescribedWarning, VersionWarning
 from botorch_ext.strategies import Strategy
+from botorch_ext.studies.plain_arguments import CODE, UNKNOWN, plain
 from botorch_ext.studies.plain_records import from_json, to_json
 
 _LIBRARIES = ("botorch-ext", "torch", "botorch", "gpytorch")
-# Of tensors with more numbers only shape and digest are kept.
-_MOST_NUMBERS = 200
 _MISSING = object()
+# Each version makes other code of the same lines.
+_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 # Differences that a message shows.
 _MOST_SHOWN = 5
-# What a kernel computes with: made when it is first used.
-_COMPUTED = ("training", "distance_module")
 
 
 def describe(strategy: Strategy) -> dict[str, Any]:
-    """Class and arguments of a strategy, and the versions of the libraries. Devices are left out: a
-    study may move to another one."""
-    return {"versions": versions(), "strategy": _plain(strategy)}
+    """Class and arguments of a strategy, the versions of the libraries, and digests of the code
+    that is of none of them. Devices are left out: a study may move to another one.
+
+    Warns:
+        UndescribedWarning: Something in an argument cannot be described.
+    """
+    arguments = plain(strategy)
+    unknown = [f"{place} ({kind})" for place, kind in _taken(arguments, UNKNOWN)]
+    if unknown:
+        warn(
+            "a study cannot tell whether it is opened with the same: " + "; ".join(unknown),
+            UndescribedWarning,
+            stacklevel=3,
+        )
+    code = {_PYTHON: dict(_taken(arguments, CODE))}
+    return {"versions": versions(), "strategy": arguments, "code": code}
+
+
+def _taken(described: Any, key: str, place: str = "strategy") -> Iterator[tuple[str, Any]]:
+    """What stands under a key that is no argument, and where; it is taken out."""
+    if isinstance(described, dict):
+        if key in described:
+            yield place, described.pop(key)
+        for name, part in described.items():
+            yield from _taken(part, key, f"{place}.{name}")
+    elif isinstance(described, list):
+        for i, part in enumerate(described):
+            yield from _taken(part, key, f"{place}[{i}]")
 
 
 def versions() -> dict[str, str | None]:
@@ -78,7 +93,7 @@ def require_same(kept: dict[str, Any], given: dict[str, Any], whose: str) -> Non
         AnotherStrategyError: Other arguments; says which.
 
     Warns:
-        VersionWarning: Another version of a library.
+        VersionWarning: Another version of a library, or other code of a function.
     """
     given = from_json(to_json(given))
     versions = list(differences(kept.get("versions"), given["versions"]))
@@ -95,6 +110,15 @@ def require_same(kept: dict[str, Any], given: dict[str, Any], whose: str) -> Non
             VersionWarning,
             stacklevel=4,
         )
+    before, now = (each.get("code", {}).get(_PYTHON, {}) for each in (kept, given))
+    other = [place for place in before if now.get(place, before[place]) != before[place]]
+    if other:
+        warn(
+            f"{whose} was begun with other code, so that its next question may be another one: "
+            + "; ".join(other),
+            VersionWarning,
+            stacklevel=4,
+        )
 
 
 def _shown(value: Any) -> str:
@@ -102,120 +126,3 @@ def _shown(value: Any) -> str:
         return "missing"
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:200]}..."
-
-
-@singledispatch
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, torch.dtype | torch.device):
-        return str(value)
-    if isinstance(value, type):
-        return {"class": value.__qualname__}
-    if isinstance(value, MethodType):
-        return {"function": value.__qualname__, "of": _plain(value.__self__)}
-    described: dict[str, Any] = {"class": type(value).__qualname__}
-    if is_dataclass(value):
-        parts = {field.name: getattr(value, field.name, None) for field in fields(value)}
-    else:
-        parts = getattr(value, "__dict__", {})
-    for name, part in parts.items():
-        if not name.startswith("_"):
-            described[name] = _plain(part)
-    return described
-
-
-@_plain.register
-def _(value: Strategy) -> Any:
-    arguments = {name: _plain(given) for name, given in value.arguments.given.items()}
-    return {"class": type(value).__qualname__} | arguments
-
-
-@_plain.register
-def _(value: Tensor) -> Any:
-    value = value.detach().cpu()
-    if value.numel() <= _MOST_NUMBERS:
-        return {"dtype": str(value.dtype), "values": value.tolist()}
-    digest = hashlib.sha256(value.contiguous().numpy().tobytes()).hexdigest()
-    return {"dtype": str(value.dtype), "shape": list(value.shape), "sha256": digest}
-
-
-@_plain.register
-def _(value: np.ndarray) -> Any:
-    return _plain(torch.as_tensor(value))
-
-
-@_plain.register
-def _(value: np.generic) -> Any:
-    return _plain(value.item())
-
-
-@_plain.register
-def _(value: Enum) -> Any:
-    return value.name
-
-
-@_plain.register
-def _(value: Mapping) -> Any:
-    return {str(key): _plain(part) for key, part in value.items()}
-
-
-@_plain.register(list)
-@_plain.register(tuple)
-def _(value: Sequence[Any]) -> Any:
-    return [_plain(part) for part in value]
-
-
-@_plain.register(set)
-@_plain.register(frozenset)
-def _(value: Set[Any]) -> Any:
-    return sorted((_plain(part) for part in value), key=repr)
-
-
-@_plain.register
-def _(value: FunctionType) -> Any:
-    """Its name and the numbers it carries; the code of two versions cannot be told apart."""
-    held = [cell.cell_contents for cell in value.__closure__ or ()]
-    held += value.__defaults__ or ()
-    # A function may hold itself.
-    carried = [_plain(part) for part in held if not isinstance(part, FunctionType)]
-    return {"function": value.__qualname__} | ({"carries": carried} if carried else {})
-
-
-@_plain.register
-def _(value: Module) -> Any:
-    """Parameters by their values, not by what the optimiser sees; constraints, priors and what is
-    computed are left out."""
-    described: dict[str, Any] = {"class": type(value).__qualname__}
-    for name, parameter in value.named_parameters(recurse=False):
-        own = name.removeprefix("raw_")
-        described[own] = _plain(getattr(value, own, parameter))
-    for name, buffer in value.named_buffers(recurse=False):
-        described[name] = _plain(buffer)
-    for name, part in vars(value).items():
-        if not name.startswith("_") and name not in _COMPUTED:
-            described[name] = _plain(part)
-    for name, child in value.named_children():
-        if not name.endswith(("_constraint", "_prior")) and name not in _COMPUTED:
-            described[name] = _plain(child)
-    return described
-
-
-@_plain.register
-def _(value: KernelGP) -> Any:
-    described = {
-        "kernel": _plain(value.kernel),
-        "noise_variance": _plain(value.noise_variance),
-        "mean": _plain(value.mean),
-    }
-    for name in ("input_transform", "outcome_transform"):
-        if hasattr(value, name):
-            described[name] = _plain(getattr(value, name))
-    if value.num_observations:
-        described["data"] = _plain([value.train_inputs[0], value.train_targets])
-    return described
-
-
-@_plain.register
-def _(value: CandidateModels) -> Any:
-    return {"names": list(value.names), "models": [_plain(part.model) for part in value.parts]}

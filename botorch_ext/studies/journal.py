@@ -100,7 +100,10 @@ class Journal:
             NewerStudyError: Its schema is newer than this library.
         """
         with database.reading() as connection:
-            return cls._found(connection, database, name)
+            found = cls._found(connection, database, name)
+        if found is not None:
+            database.keep()
+        return found
 
     @classmethod
     def begin(
@@ -108,6 +111,7 @@ class Journal:
     ) -> Journal:
         """The journal of a new study, or of the one of that name which somebody else has just
         begun."""
+        database.keep()
         with database.writing() as connection:
             if not database.is_sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
@@ -119,6 +123,7 @@ class Journal:
             found = cls._found(connection, database, name)
         if found is None:
             raise BrokenStudyError(f"{database.name} does not keep what is written to it")
+        database.carry_over()  # else a copy of the file alone would seem to be without studies
         return found
 
     @staticmethod
@@ -141,7 +146,11 @@ class Journal:
         schema = connection.scalar(schemas)
         if schema is None:
             return None
-        if schema != SCHEMA:
+        if not isinstance(schema, int) or schema < SCHEMA:
+            raise BrokenStudyError(
+                f"study {name!r} in {database.name} has schema {schema}, which no version wrote"
+            )
+        if schema > SCHEMA:
             raise NewerStudyError(
                 f"study {name!r} in {database.name} has schema {schema}, and this version of "
                 f"botorch_ext knows {SCHEMA}: use a newer one"
@@ -180,23 +189,33 @@ class Journal:
         Raises:
             BrokenStudyError: Events are missing or were changed.
         """
-        rows = connection.execute(
-            sa.select(_EVENTS.c.number, _EVENTS.c.at, _EVENTS.c.body, _EVENTS.c.digest)
-            .where(_EVENTS.c.study == self.id, _EVENTS.c.number >= position.count)
-            .order_by(_EVENTS.c.number)
+        rows = iter(
+            connection.execute(
+                sa.select(_EVENTS.c.number, _EVENTS.c.at, _EVENTS.c.body, _EVENTS.c.digest)
+                .where(_EVENTS.c.study == self.id, _EVENTS.c.number >= position.count - 1)
+                .order_by(_EVENTS.c.number)
+            )
         )
         entries, count, digest = [], position.count, position.digest
+        if count:
+            # A file may have been replaced by one that does not reach so far.
+            last = next(rows, None)
+            if last is None or (last.number, last.digest) != (count - 1, digest):
+                raise self._changed(count - 1)
         for number, at, body, kept in rows:
             # Of bytes, which SQLite may hold where text is expected, too.
             digest = _digest(digest, str(number), repr(at), str(body))
             if number != count or digest != kept:
-                raise BrokenStudyError(
-                    f"event {count} of study {self.name!r} in {self.database.name} is missing or "
-                    "was changed"
-                )
+                raise self._changed(count)
             entries.append(Entry(at, body))
             count += 1
         return entries, Position(count, digest)
+
+    def _changed(self, number: int) -> BrokenStudyError:
+        return BrokenStudyError(
+            f"event {number} of study {self.name!r} in {self.database.name} is missing or was "
+            "changed"
+        )
 
     def append(self, connection: Connection, position: Position, bodies: Sequence[str]) -> Position:
         """Adds events after a position, which must be the last one; and the position after them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from botorch_ext.checks import one_number
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import (
     AnotherStrategyError,
+    StudyError,
     UnknownTrialError,
 )
 from botorch_ext.strategies import (
@@ -53,7 +54,7 @@ class Study:
 
     Raises:
         ImportError: SQLAlchemy is not installed.
-        ValueError: A strategy with trials, or no name.
+        ValueError: A strategy with trials, no name, or a minimize that is neither True nor False.
         AnotherStrategyError: The study was begun with other arguments; the message says which.
         StudyError: The place holds no study, or one that is broken, newer, not to be written or
             not to be reached; each is a class of its own.
@@ -77,6 +78,8 @@ class Study:
             raise ValueError("strategy must have no trials: those of a study come from its file")
         if not isinstance(name, str) or not name:
             raise ValueError(f"name must be a text that is not empty, got {name!r}")
+        if minimize is not None and not isinstance(minimize, bool):
+            raise ValueError(f"minimize must be True, False or None, got {minimize!r}")
         self._journal = _opened(place, name, minimize, describe(strategy))
         self._sign = -1.0 if self._journal.minimize else 1.0
         self._kept = KeptStrategy(strategy, self._journal)
@@ -85,6 +88,10 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({self._journal.database.name!r}, name={self.name!r})"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuses to be copied and pickled: two would share one state without its lock."""
+        raise StudyError(f"{self!r} cannot be copied or pickled: open it again where it is needed")
 
     # --- asking and telling -----------------------------------------------------------------------
 
@@ -228,7 +235,7 @@ def _opened(
     if journal is None:
         journal = Journal.begin(database, name, bool(minimize), description)
     require_same(journal.description, description, f"study {name!r} in {database.name}")
-    if minimize is not None and bool(minimize) != journal.minimize:
+    if minimize is not None and minimize != journal.minimize:
         raise AnotherStrategyError(
             f"study {name!r} in {database.name} was begun with other arguments: minimize is "
             f"{journal.minimize} in the study, got {minimize}"

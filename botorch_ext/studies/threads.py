@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ _NUM_SCREENED = 1024
 # How many threads there are is a matter of the process: of two asks at once, the one that ends
 # first would give the other its threads back.
 _limited = threading.RLock()
+# Which thread asks now, and how many threads there are but for it.
+_asking: tuple[int, int] | None = None
 
 
 def is_small(strategy: Strategy) -> bool:
@@ -48,13 +51,16 @@ def threads_for(strategy: Strategy) -> Iterator[None]:
     if not is_small(strategy):
         yield
         return
+    global _asking
     with _limited:
-        before = torch.get_num_threads()
+        before, outer = torch.get_num_threads(), _asking
+        _asking = outer or (threading.get_ident(), before)
         try:
             torch.set_num_threads(1)
             yield
         finally:
             torch.set_num_threads(before)
+            _asking = outer
 
 
 def in_worker_thread(objective: Callable[..., Any], *given: Any) -> Any:
@@ -63,3 +69,19 @@ def in_worker_thread(objective: Callable[..., Any], *given: Any) -> Any:
     with _limited:
         torch.get_num_threads()
     return objective(*given)
+
+
+def _after_fork_in_child() -> None:
+    """A new lock: the thread that has the old one may not be here, and never gives it back. A fork
+    does not wait for it, which may ask for minutes."""
+    global _limited, _asking
+    if _asking is not None and _asking[0] == threading.get_ident():
+        return
+    _limited = threading.RLock()
+    if _asking is not None:
+        torch.set_num_threads(_asking[1])
+        _asking = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

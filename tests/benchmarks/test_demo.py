@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import botorch_ext as bx
 from benchmarks import demo
-from tests.studies.kept import in_a_fork, wait_for
+from benchmarks.studies.forks import in_a_fork, wait_for
 
 
 def _play(folder):

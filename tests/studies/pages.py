@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 from gpytorch.kernels import RBFKernel
 
+from benchmarks.studies.many_processes import value_at
 from botorch_ext.command_line import main
-from tests.studies.kept import value_at
 
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; "

@@ -217,6 +217,15 @@ def test_a_newer_schema(path):
         bx.Study(path, at_random())
 
 
+def test_a_schema_before_the_first(path):
+    _filled(path, 3)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE botorch_ext_studies SET schema = 0")
+    connection.close()
+    with pytest.raises(BrokenStudyError, match="has schema 0, which no version wrote"):
+        bx.Study(path, at_random())
+
+
 def test_a_study_of_schema_1_is_read(path):
     connection = sqlite3.connect(path)
     connection.executescript((Path(__file__).parent / "schema_1.sql").read_text())
@@ -262,7 +271,7 @@ def test_numbers_survive_as_text():
 
 
 def test_a_study_in_use_by_somebody_who_does_not_let_go(path, monkeypatch):
-    monkeypatch.setattr(databases, "_PATIENCE", 0.1)
+    monkeypatch.setattr(databases, "_LONGEST_WAIT", 0.1)
     study = bx.Study(path, at_random())
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

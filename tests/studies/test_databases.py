@@ -14,7 +14,7 @@ from botorch_ext.exceptions import (
     StudyError,
     UnreachableStudyError,
 )
-from botorch_ext.studies import databases
+from botorch_ext.studies import sqlite_files
 from tests.studies.kept import at_random
 
 
@@ -26,8 +26,8 @@ def path(tmp_path):
 def test_a_network_file_system_is_warned_of(path, monkeypatch):
     mounts = path.parent / "mounts"
     mounts.write_text(f"disk / ext4 rw 0 0\nserver:/export {path.parent} nfs4 rw 0 0\n")
-    kind = databases._file_system_of
-    monkeypatch.setattr(databases, "_file_system_of", lambda path, _: kind(path, mounts))
+    kind = sqlite_files._file_system_of
+    monkeypatch.setattr(sqlite_files, "_file_system_of", lambda path, _: kind(path, mounts))
     with pytest.warns(NetworkFileSystemWarning, match="nfs4.*use PostgreSQL") as caught:
         bx.Study(path, at_random())
     assert caught[0].filename == __file__
@@ -41,12 +41,16 @@ def test_a_network_file_system_is_warned_of(path, monkeypatch):
         ("mysql://me:secret@host/lab", "begins with mysql"),
         ("sqlite://", "got a database in memory"),
         ("postgresql://me:secret@host:port/lab", "a URL that cannot be read"),
+        ("postgresql://me:se@cret@host/lab", "must be written %40"),
+        ("postgresql://me:12/se@cret@host/lab", "must be written %40"),
+        ("postgresql:me:secret@host/lab", "a URL without //"),
+        ("PostgreSQL+psycopg:/me:secret@host/lab", "a URL without //"),
     ],
 )
 def test_places_that_are_none(place, message):
     with pytest.raises(StudyError, match=message) as caught:
         bx.Study(place, at_random())
-    assert "secret" not in str(caught.value)
+    assert "cret" not in str(caught.value) and "me:" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ from unittest.mock import patch
 import pytest
 
 import botorch_ext as bx
+from benchmarks.studies.kills import lines
 from botorch_ext.strategies.adaptive.pending import PendingRows
 from tests.strategies.interrupts import lines_of
-from tests.studies.kept import BOX, gp_bucb, kernel, lines
+from tests.studies.kept import BOX, gp_bucb, kernel
 
 POINTS = bx.FiniteSet(BOX.sample(40, seed=1))
 CALLS = {

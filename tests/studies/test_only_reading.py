@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 import botorch_ext as bx
+from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.command_line import main
 from botorch_ext.exceptions import StudyError
 from botorch_ext.reports import overview
 from botorch_ext.studies import databases, journal
 from tests.studies.commands import COMMANDS, rows_of, shown, week
-from tests.studies.kept import at_random, gp_bucb, in_a_fork, wait_for
+from tests.studies.kept import at_random, gp_bucb
 from tests.studies.test_broken_studies import NOBODY
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +64,7 @@ def test_a_log_of_a_process_that_was_killed_is_read(path, capsys, tmp_path_facto
 
 
 def test_somebody_else_writes_meanwhile(path, clock, capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(databases, "_PATIENCE", 0.1)
+    monkeypatch.setattr(databases, "_LONGEST_WAIT", 0.1)
     week(path, clock)
     study = bx.Study(path, gp_bucb())
     connection = sqlite3.connect(path, isolation_level=None)

@@ -1,11 +1,15 @@
 """Studies on a PostgreSQL server that the tests start: several askers, a server that is restarted,
 and a password that is never shown."""
 
+import os
 import signal
 import threading
 import time
 import traceback
+from contextlib import contextmanager
+from unittest.mock import patch
 
+import psycopg
 import pytest
 import torch
 
@@ -20,6 +24,7 @@ from botorch_ext.exceptions import (
     StudyError,
     UnreachableStudyError,
 )
+from botorch_ext.studies import databases
 from botorch_ext.studies.databases import Database
 from tests.studies.kept import at_random, failing, gp_bucb
 
@@ -123,6 +128,87 @@ def test_changed_events_are_noticed(server):
         connection.exec_driver_sql(change + str(study._journal.id))
     with pytest.raises(BrokenStudyError, match="event 2 of study 'changed'"):
         bx.Study(server.url(), at_random(), name="changed")
+
+
+@contextmanager
+def _settings_of_the_user(server, **settings):
+    def alter(change):
+        with psycopg.connect(server.url(), autocommit=True) as connection:
+            connection.execute(f"ALTER ROLE lab {change}")
+
+    for name, value in settings.items():
+        alter(f"SET {name} = '{value}'")
+    try:
+        yield
+    finally:
+        alter("RESET ALL")
+
+
+def test_settings_of_the_user_that_would_break_a_study(server):
+    decide, failed = bx.strategies.RandomSearch._decide, []
+
+    def slowly(*given):
+        time.sleep(0.4)
+        return decide(*given)
+
+    def work():
+        try:
+            study = bx.Study(server.url(), at_random(), name="settings")
+            for _ in range(10):
+                study.tell(study.ask().id, 0.5)
+        except Exception as error:  # noqa: BLE001 - raised in the thread of the test
+            failed.append(error)
+
+    with _settings_of_the_user(
+        server,
+        default_transaction_isolation="repeatable read",
+        idle_in_transaction_session_timeout="200ms",
+        statement_timeout="200ms",
+    ):
+        study = bx.Study(server.url(), at_random(), name="settings")
+        with patch.object(bx.strategies.RandomSearch, "_decide", slowly):
+            asking = threading.Thread(target=study.ask)
+            asking.start()
+            time.sleep(0.1)
+            assert bx.Study(server.url(), at_random(), name="settings").ask().id == 1  # it waits
+            asking.join()
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert failed == [] and study.pending == [0, 1]
+    assert len(study.events) == 2 + 2 * 40
+
+
+def test_whoever_waits_for_another_waits_not_for_ever(server, monkeypatch):
+    monkeypatch.setattr(databases, "_LONGEST_WAIT", 0.3)
+    study = bx.Study(server.url(), at_random(), name="held")
+    with psycopg.connect(server.url()) as other:
+        other.execute("SELECT FROM botorch_ext_studies WHERE name = 'held' FOR UPDATE")
+        with pytest.raises(UnreachableStudyError, match=r"/postgres was in use for 0\.3 s"):
+            study.ask()
+    assert study.ask().id == 0
+    with study._journal.reading() as connection:
+        shown = {
+            name: connection.exec_driver_sql(f"SHOW {name}").scalar()
+            for name in ("tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count")
+        }
+    assert list(shown.values()) == ["30", "10", "3"]
+
+
+def test_an_interrupt_is_heard_while_a_call_waits(server):
+    study = bx.Study(server.url(), at_random(), name="waits")
+    with psycopg.connect(server.url()) as other:
+        other.execute("SELECT FROM botorch_ext_studies WHERE name = 'waits' FOR UPDATE")
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        before = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            study.ask()
+        assert time.monotonic() - before < 3.0
+        timer.join()
+    assert study.ask().id == 0 and study.pending == [0]
 
 
 def test_passwords_are_never_stored_or_shown(server):

@@ -6,12 +6,13 @@ import time
 import pytest
 
 import botorch_ext as bx
+from benchmarks.studies.many_processes import value_at
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.page import page
 from botorch_ext.reports.parts import parts
 from botorch_ext.reports.pictures import _overtaken, pictures
 from botorch_ext.studies import journal
-from tests.studies.kept import BOX, at_random, gp_bucb, value_at
+from tests.studies.kept import BOX, at_random, gp_bucb
 from tests.studies.pages import Parsed, made, played, rbf, require_harmless, six_digits, titles
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import botorch_ext as bx
+from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext import run
 from botorch_ext.exceptions import TrialFailedWarning, UntoldValueWarning
 from botorch_ext.strategies import Abandoned, Attached
@@ -18,7 +19,7 @@ from botorch_ext.studies import claims, questions
 from botorch_ext.studies.claims import Claims
 from tests.objectives import f
 from tests.strategies.sessions import InRounds, finite
-from tests.studies.kept import at_random, in_a_fork, wait_for
+from tests.studies.kept import at_random
 
 quiet = partial(run, progress=False)
 

@@ -1,5 +1,7 @@
 """A study on SQLite: what is kept, who sees it, and what is refused."""
 
+import copy
+import pickle
 import threading
 import warnings
 from unittest.mock import patch
@@ -15,6 +17,7 @@ from benchmarks.studies.many_processes import value_at
 from botorch_ext.exceptions import (
     AnotherStrategyError,
     ForkedStudyError,
+    StudyError,
     UnknownTrialError,
     UnreachableStudyError,
     VersionWarning,
@@ -295,6 +298,12 @@ def test_what_is_refused_leaves_the_study_as_it_was(path):
         bx.Study(path, "gp_ucb")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="name must be a text"):
         bx.Study(path, gp_bucb(), name="")
+    for minimize in ("no", 0, 1.0):
+        with pytest.raises(ValueError, match="minimize must be True, False or None, got"):
+            bx.Study(path, gp_bucb(), minimize=minimize)  # type: ignore[arg-type]
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(StudyError, match=r"Study\(.*lab\.db.*\) cannot be copied or pickled"):
+            duplicate(study)
 
 
 def test_what_others_do_to_the_strategy_is_forgotten(path):

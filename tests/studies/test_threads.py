@@ -1,5 +1,6 @@
 """How many threads of torch an ask has, and that they come back."""
 
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 import botorch_ext as bx
+from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext import run
 from botorch_ext.studies import threads
 from botorch_ext.studies.threads import in_worker_thread, is_small, threads_for
@@ -141,6 +143,46 @@ def test_two_asks_at_once_do_not_take_each_others_threads():
     beside.join()
     assert seen == [1, 3]
     assert torch.get_num_threads() == 3
+
+
+def _require_usable(expected):
+    assert torch.get_num_threads() == expected
+    with threads_for(make(finite())):
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == expected
+
+
+def test_a_process_that_is_forked_beside_an_ask_has_its_threads():
+    inside, ended = threading.Event(), threading.Event()
+
+    def ask():
+        torch.set_num_threads(3)  # of this thread
+        with threads_for(make(finite())), threads_for(make(finite())):
+            inside.set()
+            ended.wait()
+
+    beside = threading.Thread(target=ask)
+    beside.start()
+    inside.wait()
+    try:
+
+        def in_the_child():
+            signal.alarm(20)  # should nobody give the lock back
+            _require_usable(3)
+
+        wait_for(in_a_fork(in_the_child, None))
+    finally:
+        ended.set()
+        beside.join()
+    _require_usable(3)
+
+
+def test_a_process_that_is_forked_within_an_ask_goes_on_in_it():
+    with threads_for(make(finite())):
+        wait_for(in_a_fork(lambda: _require_usable(1), None))
+        assert torch.get_num_threads() == 1
+    wait_for(in_a_fork(lambda: _require_usable(3), None))
+    _require_usable(3)
 
 
 def test_what_is_small():

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import botorch_ext as bx
+from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.command_line import main
 from botorch_ext.studies import databases, journal
 from tests.studies.commands import COMMANDS, refused, week
-from tests.studies.kept import at_random, in_a_fork, wait_for
+from tests.studies.kept import at_random
 
 
 @pytest.fixture

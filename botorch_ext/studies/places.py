@@ -1,0 +1,45 @@
+"""Places of studies: paths and URLs."""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib.util import find_spec
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from botorch_ext.exceptions import StudyError
+
+_FORMS = "a path, or a URL that begins with sqlite:// or postgresql://"
+_LIKE_A_URL = re.compile(r"(sqlite|postgres)[\w+]*:", re.IGNORECASE)
+
+
+def url_of(place: str | os.PathLike[str]) -> URL:
+    """A path or a URL as a URL.
+
+    Raises:
+        StudyError: Another database, or a driver that is not installed.
+    """
+    if not isinstance(place, str) or "://" not in place:
+        if isinstance(place, str) and _LIKE_A_URL.match(place):
+            # It may hold a password, which a path would show.
+            raise StudyError(f"a study must be at {_FORMS}, got a URL without //")
+        return URL.create("sqlite", database=os.fspath(place))
+    try:
+        url = make_url(place)
+    except (ArgumentError, ValueError):
+        # Without the cause: it may show a password.
+        raise StudyError(f"a study must be at {_FORMS}, got a URL that cannot be read") from None
+    if "@" in f"{url.host}{url.database}" and url.get_backend_name() != "sqlite":
+        # The rest of a password.
+        raise StudyError("@, : and / in the password of a URL must be written %40, %3A and %2F")
+    if url.drivername in ("postgresql", "postgres"):
+        url = url.set(drivername="postgresql+psycopg")
+    if url.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
+        raise StudyError(f"a study must be at {_FORMS}, got one that begins with {url.drivername}")
+    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+        raise StudyError("a study must be in a file, got a database in memory")
+    if url.drivername == "postgresql+psycopg" and find_spec("psycopg") is None:
+        raise StudyError("PostgreSQL needs psycopg: pip install 'botorch-ext[postgresql]'")
+    return url

@@ -1,0 +1,269 @@
+"""Plain arguments: what a strategy is made with, as what JSON can hold."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cached_property, partial, singledispatch
+from logging import Logger
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any
+
+import numpy as np
+import torch
+from gpytorch.kernels import Kernel
+from torch import Tensor
+from torch.nn import Module
+
+from botorch_ext.models import CandidateModels, KernelGP
+from botorch_ext.strategies import Strategy
+
+# Of tensors with more numbers only shape and digest are kept.
+_MOST_NUMBERS = 200
+# What a kernel computes with: made when it is first used.
+_COMPUTED = ("training", "distance_module")
+# What every kernel has by itself, its parameters among it.
+_OF_KERNELS = frozenset(name for name in vars(Kernel()) if name.startswith("_"))
+# What versions say enough of.
+_LIBRARIES = (
+    *("botorch_ext", "torch", "botorch", "gpytorch", "linear_operator", "numpy", "scipy"),
+    *("builtins", "functools", "abc", "typing"),
+)
+#: Keys that no argument has.
+CODE, UNKNOWN = "<code>", "<unknown>"
+
+_above: ContextVar[frozenset[int]] = ContextVar("above", default=frozenset())
+
+
+def plain(value: Any) -> Any:
+    """An argument as plain JSON, by which it is known again. Under `CODE` stands a digest of the
+    code of what is not of a library, under `UNKNOWN` what it is that cannot be described."""
+    above = _above.get()
+    if id(value) in above:  # it holds itself
+        return {"again": type(value).__qualname__}
+    token = _above.set(above | {id(value)})
+    try:
+        return _plain(value)
+    finally:
+        _above.reset(token)
+
+
+@singledispatch
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, torch.dtype | torch.device):
+        return str(value)
+    if isinstance(value, type):
+        return {"class": value.__qualname__}
+    kind = type(value)
+    described: dict[str, Any] = {"class": kind.__qualname__}
+    slots = _slots_of(kind)
+    if not slots and not hasattr(value, "__dict__"):
+        text = repr(value)
+        if " at 0x" in text:
+            return described | {UNKNOWN: f"a {kind.__name__}"}
+        return described | {"is": text}
+    if is_dataclass(value):
+        parts = {field.name: getattr(value, field.name, None) for field in fields(value)}
+    else:
+        parts = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        parts |= getattr(value, "__dict__", {})
+    for name, part in parts.items():
+        if _is_argument(name, kind):
+            described[name] = plain(part)
+    return described | _code_of_class(kind)
+
+
+def _is_argument(name: str, kind: type) -> bool:
+    """Whether an attribute is no cache: those of libraries have private names."""
+    if isinstance(getattr(kind, name, None), cached_property):
+        return False
+    if name.startswith("__") and name.endswith("__"):
+        return name == "__wrapped__"
+    return not name.startswith("_") or not _is_of_library(kind)
+
+
+def _slots_of(kind: type) -> list[str]:
+    found = []
+    for each in reversed(kind.__mro__):
+        slots = vars(each).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            mangled = name.startswith("__") and not name.endswith("__")
+            found.append(f"_{each.__name__.lstrip('_')}{name}" if mangled else name)
+    return [name for name in found if name not in ("__dict__", "__weakref__")]
+
+
+def _is_of_library(value: Any) -> bool:
+    return str(value.__module__).partition(".")[0] in _LIBRARIES
+
+
+def _code_of_class(kind: type) -> dict[str, str]:
+    """What its functions do, where no version of a library says so."""
+    functions = [
+        part.__code__
+        for each in kind.__mro__
+        if not _is_of_library(each)
+        for part in vars(each).values()
+        if isinstance(part, FunctionType)
+    ]
+    return {CODE: _digest_of(functions)} if functions else {}
+
+
+def _digest_of(codes: Sequence[CodeType]) -> str:
+    digest = hashlib.sha256()
+    for code in codes:
+        digest.update(code.co_code)
+        digest.update(repr((code.co_names, code.co_varnames)).encode())
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                digest.update(_digest_of([constant]).encode())
+            else:  # a set of words has another order in each process
+                words = sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant
+                digest.update(repr(words).encode())
+    return digest.hexdigest()[:32]
+
+
+@_plain.register
+def _(value: Strategy) -> Any:
+    arguments = {name: plain(given) for name, given in value.arguments.given.items()}
+    return {"class": type(value).__qualname__} | arguments
+
+
+@_plain.register
+def _(value: Tensor) -> Any:
+    value = value.detach().cpu()
+    if value.numel() <= _MOST_NUMBERS:
+        return {"dtype": str(value.dtype), "values": value.tolist()}
+    digest = hashlib.sha256(value.contiguous().numpy().tobytes()).hexdigest()
+    return {"dtype": str(value.dtype), "shape": list(value.shape), "sha256": digest}
+
+
+@_plain.register
+def _(value: np.ndarray) -> Any:
+    return plain(torch.as_tensor(value))
+
+
+@_plain.register
+def _(value: np.generic) -> Any:
+    return plain(value.item())
+
+
+@_plain.register
+def _(value: Enum) -> Any:
+    return value.name
+
+
+@_plain.register
+def _(value: Mapping) -> Any:
+    return {str(key): plain(part) for key, part in value.items()}
+
+
+@_plain.register(list)
+@_plain.register(tuple)
+def _(value: Sequence[Any]) -> Any:
+    return [plain(part) for part in value]
+
+
+@_plain.register(set)
+@_plain.register(frozenset)
+def _(value: Set[Any]) -> Any:
+    return sorted((plain(part) for part in value), key=repr)
+
+
+@_plain.register
+def _(value: FunctionType) -> Any:
+    """Its name, and what it carries."""
+    held: list[Any] = []
+    for cell in value.__closure__ or ():
+        with suppress(ValueError):  # it is empty yet
+            held.append(cell.cell_contents)
+    held += value.__defaults__ or ()
+    held += (value.__kwdefaults__ or {}).values()
+    described: dict[str, Any] = {"function": value.__qualname__}
+    if held:
+        described["carries"] = [plain(part) for part in held]
+    if not _is_of_library(value):
+        described[CODE] = _digest_of([value.__code__])
+    return described
+
+
+@_plain.register
+def _(value: MethodType) -> Any:
+    return {"function": value.__qualname__, "of": plain(value.__self__)}
+
+
+@_plain.register(BuiltinFunctionType)
+@_plain.register(MethodDescriptorType)
+@_plain.register(WrapperDescriptorType)
+@_plain.register(np.ufunc)
+def _(value: Any) -> Any:
+    described = {"function": getattr(value, "__qualname__", value.__name__)}
+    owner = getattr(value, "__self__", None)
+    if owner is None or isinstance(owner, type):
+        return described
+    return described | {"of": plain(owner)}
+
+
+@_plain.register
+def _(value: partial) -> Any:
+    parts = plain(value.func), plain(value.args), plain(value.keywords)
+    return dict(zip(("partial", "arguments", "keywords"), parts, strict=True))
+
+
+@_plain.register(ModuleType)
+@_plain.register(Logger)
+def _(value: ModuleType | Logger) -> Any:
+    name = value.name if isinstance(value, Logger) else value.__name__
+    return {"class": type(value).__qualname__, "name": name}
+
+
+@_plain.register
+def _(value: Module) -> Any:
+    """Parameters by their values, not by what the optimiser sees; constraints, priors and what is
+    computed are left out."""
+    described: dict[str, Any] = {"class": type(value).__qualname__}
+    for name, parameter in value.named_parameters(recurse=False):
+        own = name.removeprefix("raw_")
+        described[own] = plain(getattr(value, own, parameter))
+    for name, buffer in value.named_buffers(recurse=False):
+        described[name] = plain(buffer)
+    for name, part in vars(value).items():
+        if name not in _COMPUTED and name not in _OF_KERNELS and _is_argument(name, type(value)):
+            described[name] = plain(part)
+    for name, child in value.named_children():
+        if not name.endswith(("_constraint", "_prior")) and name not in _COMPUTED:
+            described[name] = plain(child)
+    return described | _code_of_class(type(value))
+
+
+@_plain.register
+def _(value: KernelGP) -> Any:
+    described = {
+        "kernel": plain(value.kernel),
+        "noise_variance": plain(value.noise_variance),
+        "mean": plain(value.mean),
+    }
+    for name in ("input_transform", "outcome_transform"):
+        if hasattr(value, name):
+            described[name] = plain(getattr(value, name))
+    if value.num_observations:
+        described["data"] = plain([value.train_inputs[0], value.train_targets])
+    return described
+
+
+@_plain.register
+def _(value: CandidateModels) -> Any:
+    return {"names": list(value.names), "models": [plain(part.model) for part in value.parts]}
