@@ -21,8 +21,9 @@ from torch import Tensor
 
 import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, is_alive, wait_for
-from botorch_ext.strategies import Strategy
+from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.studies.journal import Journal
+from botorch_ext.studies.target import Target
 
 # Where a process is: in the call that opens the study, in another call, or between two.
 MOMENTS = ("opening", "deciding", "writing", "committing", "returning", "between calls")
@@ -90,7 +91,12 @@ class Victim:
     def _live(self) -> None:
         append = self._marked(Journal.append, WRITING)
         commit = self._marked(Connection.commit, COMMITTING, RETURNING)
-        with patch.object(Journal, "append", append), patch.object(Connection, "commit", commit):
+        with (
+            patch.object(Journal, "append", append),
+            patch.object(Connection, "commit", commit),
+            patch.object(Target, "ask", self._asked_by_a_run(Target.ask)),
+            patch.object(Target, "tell", self._told_by_a_run(Target.tell)),
+        ):
             study, rng = bx.Study(self._place, self._strategy), random.Random(self._seed)
             for name in ("ask", "tell", "abandon", "attach", "correct"):
                 setattr(study, name, self._noted(name, getattr(study, name)))
@@ -120,6 +126,15 @@ class Victim:
 
         return noted
 
+    def _asked_by_a_run(self, ask: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda target, *given: self._noted("ask", lambda: ask(target, *given))()
+
+    def _told_by_a_run(self, tell: Callable[..., Any]) -> Callable[..., Any]:
+        def told(target: Target, trial: Trial, value: float) -> None:
+            self._noted("tell", lambda id, value: tell(target, trial, value))(trial.id, value)
+
+        return told
+
     def _note(self, what: Any) -> None:
         os.write(self._writer, (json.dumps(what) + "\n").encode())
 
@@ -143,6 +158,6 @@ class Victim:
             time.sleep(rng.uniform(0.0, 0.01))
             return float(torch.sin(3.0 * x).sum())
 
-        total = len(study.strategy.history.trials) + 4
+        total = study.strategy.history.num_asked + 4
         workers = partial(ThreadPoolExecutor, 2)
         bx.run(study, objective, total, executor=workers, max_pending=2, progress=False)
