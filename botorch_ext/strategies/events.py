@@ -197,22 +197,12 @@ class History:
 
         Raises:
             UnknownTrialError: The trial is not pending; where a value is corrected, it has none.
-            ValueError: The value is NaN or infinite, or a new trial has not the next id or a
-                context of another size than those before.
+            ValueError: The value is NaN or infinite, or a new trial has not the next id.
         """
         if isinstance(event, Asked | Attached):
             if event.trial.id != len(self.trials):
                 raise ValueError(
                     f"id must be {len(self.trials)}, the next one, got {event.trial.id}"
-                )
-            sizes = [
-                0 if trial.context is None else len(trial.context)
-                for trial in (*self.trials[:1], event.trial)
-            ]
-            if sizes[0] != sizes[-1]:
-                raise ValueError(
-                    f"context of trial {event.trial.id} must have {sizes[0]} entries, as those "
-                    f"before, got {sizes[-1]}"
                 )
         else:
             self._check_id(event)
