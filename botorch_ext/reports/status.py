@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from botorch_ext.reports.overview import Overview, State, TrialStory
-from botorch_ext.reports.words import counted, duration, in_words, moment, number, point
+from botorch_ext.reports.words import counted, duration, in_words, moment, number, point, printable
 
 _STATES: tuple[State, ...] = ("told", "pending", "failed", "abandoned")
 _MOST_PENDING = 10
@@ -22,7 +22,7 @@ def as_text(overview: Overview, now: float) -> str:
         *_known(overview, now),
     ]
     width = max(len(key) for key, _ in rows)
-    head = f"study {overview.name!r} in {overview.place}\n"
+    head = f"study {overview.name!r} in {printable(overview.place)}\n"
     return head + "".join(f"  {key.ljust(width)}  {words}\n" for key, words in rows)
 
 
