@@ -7,9 +7,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from botorch_ext.reports.described import arguments, called
 from botorch_ext.reports.overview import Overview, TrialStory
 from botorch_ext.reports.parts import parts
-from botorch_ext.reports.status import class_of, counts
+from botorch_ext.reports.status import counts
 from botorch_ext.reports.tables import columns
 from botorch_ext.reports.words import counted, duration, in_words, moment, number, point, printable
 
@@ -53,8 +54,8 @@ def page(overview: Overview, now: float) -> str:
         study=overview,
         now=now,
         name=printable(overview.name),
-        strategy=class_of(overview),
-        arguments=_arguments(overview),
+        strategy=called(overview.description),
+        arguments=arguments(overview.description),
         versions=_versions(overview),
         version=_version(),
         counts=counts(overview),
@@ -84,17 +85,6 @@ def _pictures(overview: Overview, now: float) -> tuple[list[Any], str]:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         return [], "pip install 'botorch-ext[plot]'"
-
-
-def _arguments(overview: Overview) -> list[tuple[str, str]]:
-    strategy = overview.description.get("strategy")
-    if not isinstance(strategy, dict):
-        return []
-    return [
-        (printable(key), in_words(part))
-        for key, part in strategy.items()
-        if key != "class" and part is not None
-    ]
 
 
 def _versions(overview: Overview) -> str:

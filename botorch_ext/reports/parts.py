@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from botorch_ext.reports.overview import Overview, TrialStory
-from botorch_ext.reports.words import printable
+from botorch_ext.reports.words import short
 
 # Members that are shown.
 _MOST = 40
@@ -117,12 +117,8 @@ def _parts_by(key: str, overview: Overview) -> Iterator[Part]:
 
 def _name_of(key: str, member: int | str, names: list[str]) -> str:
     if isinstance(member, str):
-        return _short(member)
-    return _short(names[member]) if 0 <= member < len(names) else f"{key} {member}"
-
-
-def _short(name: str) -> str:
-    return printable(name if len(name) <= 40 else f"{name[:39]}…")
+        return short(member)
+    return short(names[member]) if 0 <= member < len(names) else f"{key} {member}"
 
 
 def _stages(key: str, stories: dict[int | str, list[TrialStory]]) -> list[Stage]:

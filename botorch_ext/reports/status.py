@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from botorch_ext.reports.described import called
 from botorch_ext.reports.overview import Overview, State, TrialStory
-from botorch_ext.reports.words import counted, duration, in_words, moment, number, point, printable
+from botorch_ext.reports.words import counted, duration, moment, number, point, printable
 
 _STATES: tuple[State, ...] = ("told", "pending", "failed", "abandoned")
 _MOST_PENDING = 10
@@ -17,19 +18,13 @@ def as_text(overview: Overview, now: float) -> str:
         now: In seconds since 1970.
     """
     rows = [
-        ("strategy", class_of(overview)),
+        ("strategy", called(overview.description)),
         ("looks for", "the smallest value" if overview.minimize else "the largest value"),
         *_known(overview, now),
     ]
     width = max(len(key) for key, _ in rows)
     head = f"study {overview.name!r} in {printable(overview.place)}\n"
     return head + "".join(f"  {key.ljust(width)}  {words}\n" for key, words in rows)
-
-
-def class_of(overview: Overview) -> str:
-    """The class of the strategy, in the words of the description."""
-    strategy = overview.description.get("strategy")
-    return in_words(strategy.get("class") if isinstance(strategy, dict) else strategy)
 
 
 def counts(overview: Overview) -> str:
