@@ -5,9 +5,42 @@ Files of others may hold any description, and none of them is an error.
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass, field
 from typing import Any
 
 from botorch_ext.reports.words import in_words, short
+
+# Strategies that one plays which are shown, and levels at which they are compared.
+_MOST_BASES, _DEEPEST = 12, 8
+
+
+@dataclass(frozen=True)
+class GivenData:
+    """Data that a strategy was made with, of which there is no event.
+
+    Args:
+        count: How many observations they are.
+        points: Their coordinates; none where they are too many to be kept.
+        values: As the strategy sees them, one for each point.
+    """
+
+    count: int
+    points: list[list[float]]
+    values: list[float]
+
+
+@dataclass(frozen=True)
+class Scales:
+    """What coordinates mean, by their names.
+
+    Args:
+        log: Those with a logarithmic scale.
+        codes: Of those that have codes without an order.
+    """
+
+    log: frozenset[str] = frozenset()
+    codes: dict[str, list[float]] = field(default_factory=dict)
 
 
 def called(description: dict[str, Any]) -> str:
@@ -23,7 +56,95 @@ def arguments(description: dict[str, Any]) -> list[tuple[str, str]]:
     if not isinstance(strategy, dict):
         return []
     return [
-        (short(key), in_words(part))
+        (short(key), _of_bases(part) if key == "bases" else in_words(part))
         for key, part in strategy.items()
         if key != "class" and part is not None
     ]
+
+
+def bases(description: dict[str, Any]) -> list[str]:
+    """What sets each of the strategies apart that one plays; none where nothing does."""
+    strategy = _dict(description.get("strategy"))
+    apart = _apart(strategy.get("bounds")) or _apart(strategy.get("bases"))
+    return [", ".join(f"{key}={in_words(part)}" for key, part in one.items()) for one in apart]
+
+
+def given_data(description: dict[str, Any]) -> GivenData | None:
+    """The data that the strategy was made with, if there are some."""
+    for strategy in _strategies(description):
+        initial = strategy.get("initial")
+        if isinstance(initial, list) and len(initial) == 2:
+            X, Y = map(_dict, initial)
+            if shape := X.get("shape"):
+                count = shape[0] if isinstance(shape, list) else None
+                return GivenData(count, [], []) if isinstance(count, int) else None
+            points, values = _rows(X.get("values")), _rows(Y.get("values"))
+            if points and len(points) == len(values):
+                return GivenData(len(points), points, [row[0] for row in values])
+    return None
+
+
+def scales(description: dict[str, Any]) -> Scales:
+    """Which coordinates have a logarithmic scale, and which have codes."""
+    log: set[str] = set()
+    codes: dict[str, list[float]] = {}
+    for strategy in _strategies(description):
+        contexts = _dict(strategy.get("context_domain"))
+        spaces = {"x": _dict(strategy.get("domain")), "context": contexts.get("domain", contexts)}
+        for name, space in ((name, _dict(space)) for name, space in spaces.items()):
+            columns = space.get("log")
+            log |= {f"{name}{j}" for j in columns} if isinstance(columns, list) else set()
+            for j, row in _dict(space.get("categories")).items():
+                if numbers := _rows([row]):
+                    codes[f"{name}{j}"] = numbers[0]
+    return Scales(frozenset(log), codes)
+
+
+def _of_bases(part: Any) -> str:
+    apart = _apart(part)
+    if not apart:
+        return in_words(part)
+    each = "; ".join(in_words(one) for one in apart[:_MOST_BASES])
+    words = f"{len(part)} strategies; the first is {in_words(part[0])}; they differ in "
+    return f"{words}{each}{', ...' if len(apart) > _MOST_BASES else ''}"
+
+
+def _apart(plain: Any) -> list[dict[str, Any]]:
+    """Of several things what differs among them, by name."""
+    if not isinstance(plain, list) or not plain or not all(isinstance(one, dict) for one in plain):
+        return []
+    flat = [_flat(one) for one in plain]
+    keys = [key for key in flat[0] if any(one.get(key) != flat[0][key] for one in flat)]
+    return [{key[-1]: one.get(key) for key in keys} for one in flat] if keys else []
+
+
+def _flat(plain: dict[str, Any], above: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    flat: dict[tuple[str, ...], Any] = {}
+    for key, part in plain.items():
+        inner = isinstance(part, dict) and len(above) < _DEEPEST
+        flat |= _flat(part, (*above, key)) if inner else {(*above, key): part}
+    return flat
+
+
+def _strategies(description: dict[str, Any]) -> list[dict[str, Any]]:
+    """The strategy, and those that it plays."""
+    strategy = _dict(description.get("strategy"))
+    played = strategy.get("bases")
+    return [strategy, *map(_dict, played if isinstance(played, list) else ())]
+
+
+def _dict(plain: Any) -> dict[str, Any]:
+    return plain if isinstance(plain, dict) else {}
+
+
+def _rows(plain: Any) -> list[list[float]]:
+    """Rows of finite numbers; none where it is anything else."""
+    listed = plain if isinstance(plain, list) else []
+    rows = [row if isinstance(row, list) else [row] for row in listed]
+    if not all(row and all(map(_is_number, row)) for row in rows):
+        return []
+    return [[float(cell) for cell in row] for row in rows]
+
+
+def _is_number(plain: Any) -> bool:
+    return type(plain) in (int, float) and abs(plain) <= sys.float_info.max

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, groupby
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from botorch_ext.palette import PALETTE
-from botorch_ext.reports.drawing import MOST_MARKS, Picture, colored, drawn, legend_above
+from botorch_ext.reports.described import Scales, scales
+from botorch_ext.reports.drawing import (
+    MOST_MARKS,
+    Picture,
+    colored,
+    drawn,
+    legend_above,
+    scale_axis,
+)
 from botorch_ext.reports.overview import Overview, State, TrialStory
 from botorch_ext.reports.parts import Part
 from botorch_ext.reports.tables import columns
@@ -28,6 +37,9 @@ _LOOKS: dict[State, tuple[str, str]] = {
     "failed": ("X", _RED),
     "abandoned": ("s", _GREY),
 }
+_NAMES: dict[State, str] = {"pending": "Triangles", "failed": "Crosses", "abandoned": "Squares"}
+# Numbers that are larger have no room on an axis.
+_LARGEST = 1e300
 # Coordinates that have a panel.
 _MOST_PANELS = 12
 _IN_A_ROW = 3
@@ -47,11 +59,36 @@ def pictures(overview: Overview, parts: Sequence[Part], now: float) -> list[Pict
     shown = [_values(overview)] if overview.observed else []
     if overview.num_asked:
         shown.append(_feedback(overview, now))
-    if overview.observed:
-        if len(overview.stories[0].x) == 2:
-            shown.append(_plane(overview))
-        shown.append(_coordinates(overview))
+    if len(overview.stories[0].x) == 2:
+        shown.append(_plane(overview))
+    shown.append(_coordinates(overview))
     return [*shown, *(_part(overview, part) for part in parts)]
+
+
+def _drawable(overview: Overview) -> tuple[Overview, str]:
+    """The study with numbers that have room on an axis, and what to say where others were cut."""
+    numbers = [
+        number
+        for story in overview.stories
+        for number in (*story.x, *story.context, story.value or 0.0)
+    ]
+    if max(map(abs, numbers)) <= _LARGEST:
+        return overview, ""
+    stories = [
+        replace(
+            story,
+            x=list(map(_cut, story.x)),
+            context=list(map(_cut, story.context)),
+            value=None if story.value is None else _cut(story.value),
+        )
+        for story in overview.stories
+    ]
+    words = f" Numbers beyond {number(_LARGEST)} are drawn there."
+    return replace(overview, stories=stories), words
+
+
+def _cut(number: float) -> float:
+    return max(-_LARGEST, min(_LARGEST, number))
 
 
 # --- values ---------------------------------------------------------------------------------------
@@ -70,7 +107,8 @@ def _values(overview: Overview) -> Picture:
         words += f" Marks at the bottom have no value: they are {_enumerated(without)}."
     if overview.stories[0].context:
         words += " Trials had different contexts, so not all values can be compared."
-    return drawn("Values, and the best so far", words, partial(_draw_values, overview), 3.4)
+    drawable, cut = _drawable(overview)
+    return drawn("Values, and the best so far", words + cut, partial(_draw_values, drawable), 3.4)
 
 
 def _draw_values(overview: Overview, ax: Axes) -> None:
@@ -139,12 +177,13 @@ def _feedback(overview: Overview, now: float) -> Picture:
 
 
 def _overtaken(overview: Overview) -> int:
-    """How many trials were told after one that was asked later."""
+    """How many trials were told after one that was asked later, and not at the same time."""
     count, earliest = 0, float("inf")
-    for story in reversed(overview.having("told")):
-        if story.ended_at is not None:
-            count += story.ended_at > earliest
-            earliest = min(earliest, story.ended_at)
+    told = reversed(overview.having("told"))
+    for _, together in groupby(told, key=lambda story: story.asked_at):
+        ends = [story.ended_at for story in together if story.ended_at is not None]
+        count += sum(end > earliest for end in ends)
+        earliest = min([earliest, *ends])
     return count
 
 
@@ -180,30 +219,37 @@ def _dates(times: Sequence[float]) -> Any:
 
 
 def _plane(overview: Overview) -> Picture:
-    words = (
-        "Each dot is a value where it was measured; its colour says how good it is, yellow is best."
-    )
-    best = overview.best
+    words, best = [], overview.best
     if best is not None:
-        words += f" The ring is the best, at {point(best.x)}."
-    if overview.pending:
-        words += " Triangles are pending."
-    return drawn("Where trials were asked", words, partial(_draw_plane, overview), 4.6)
+        words.append(
+            "Each dot is a value where it was measured; its colour says how good it is, yellow is "
+            f"best. The ring is the best trial, at {point(best.x)}."
+        )
+        if best.context:
+            words.append("Trials had different contexts, so not all values can be compared.")
+    words += [f"{name} are {state}." for state, name in _NAMES.items() if overview.having(state)]
+    drawable, cut = _drawable(overview)
+    draw = partial(_draw_plane, drawable)
+    return drawn("Where trials were asked", " ".join(words) + cut, draw, 4.6)
 
 
 def _draw_plane(overview: Overview, ax: Axes) -> None:
-    sign = -1.0 if overview.minimize else 1.0
     # The best on top.
-    own = sorted(overview.observed, key=lambda story: sign * (story.value or 0.0))
-    dots = ax.scatter(
-        [story.x[0] for story in own],
-        [story.x[1] for story in own],
-        c=[story.value or 0.0 for story in own],
-        cmap="viridis_r" if overview.minimize else "viridis",
-        s=26 if len(own) <= MOST_MARKS else 10,
-        rasterized=len(own) > MOST_MARKS,
-        linewidths=0,
-    )
+    own = sorted(overview.observed, key=lambda story: overview.sign * (story.value or 0.0))
+    figure = ax.get_figure(root=True)
+    if own and figure is not None:
+        dots = ax.scatter(
+            [story.x[0] for story in own],
+            [story.x[1] for story in own],
+            c=[story.value or 0.0 for story in own],
+            cmap="viridis_r" if overview.minimize else "viridis",
+            s=26 if len(own) <= MOST_MARKS else 10,
+            rasterized=len(own) > MOST_MARKS,
+            linewidths=0,
+        )
+        bar = figure.colorbar(dots, ax=ax, label="value")
+        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar.solids.set_rasterized(True)  # type: ignore[union-attr]
     for state in ("pending", "failed", "abandoned"):
         marker, color = _LOOKS[state]
         without = overview.having(state)
@@ -212,41 +258,45 @@ def _draw_plane(overview: Overview, ax: Axes) -> None:
     best = overview.best
     if best is not None:
         _ring(ax, best.x[0], best.x[1])
-    ax.set_xlabel("x0")
-    ax.set_ylabel("x1")
-    figure = ax.get_figure(root=True)
-    if figure is not None:
-        bar = figure.colorbar(dots, ax=ax, label="value")
-        bar.outline.set_visible(False)  # type: ignore[operator]
-        bar.solids.set_rasterized(True)  # type: ignore[union-attr]
+    known = scales(overview.description)
+    for j, axis in enumerate((ax.xaxis, ax.yaxis)):
+        axis.set_label_text(f"x{j}")
+        scale_axis(axis, *_kind(known, f"x{j}", [story.x[j] for story in overview.stories]))
     legend_above(ax)
 
 
 def _coordinates(overview: Overview) -> Picture:
     names = [name for group in columns(overview) for name in group]
     shown = names[:_MOST_PANELS]
-    words = "The same values against each coordinate alone. Marks at the bottom have no value."
+    words = "Each trial against each coordinate alone. Marks at the bottom have no value."
     if len(shown) < len(names):
         words += f" The first {len(shown)} of {len(names)} coordinates are shown."
     panels = {"panels": len(shown), "in_a_row": _IN_A_ROW}
-    draw = partial(_draw_coordinates, overview, shown)
-    return drawn("Values against each coordinate", words, draw, 2.5, **panels)
+    drawable, cut = _drawable(overview)
+    draw = partial(_draw_coordinates, drawable, shown)
+    return drawn("Values against each coordinate", words + cut, draw, 2.5, **panels)
 
 
 def _draw_coordinates(overview: Overview, names: Sequence[str], *axes: Axes) -> None:
+    known = scales(overview.description)
     for j, (name, ax) in enumerate(zip(names, axes, strict=True)):
+        numbers = [[*story.x, *story.context][j] for story in overview.stories]
         _mark_states(
-            ax,
-            overview,
-            lambda story, j=j: [*story.x, *story.context][j],
-            lambda story: story.value or 0.0,
+            ax, overview, lambda story, of=numbers: of[story.id], lambda story: story.value or 0.0
         )
         ax.set_xlabel(name)
-        ax.locator_params(axis="x", nbins=5)
-        if j % _IN_A_ROW:
+        scale_axis(ax.xaxis, *_kind(known, name, numbers))
+        if not overview.observed:
+            ax.set_yticks([])
+        elif j % _IN_A_ROW:
             ax.tick_params(labelleft=False)
         else:
             ax.set_ylabel("value")
+
+
+def _kind(known: Scales, name: str, numbers: Sequence[float]) -> tuple[bool, Sequence[float]]:
+    """Whether a coordinate has a logarithmic scale, and its codes."""
+    return name in known.log and min(numbers) > 0, known.codes.get(name, ())
 
 
 # --- what trials were asked for -------------------------------------------------------------------

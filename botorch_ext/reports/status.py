@@ -52,15 +52,33 @@ def _known(overview: Overview, now: float) -> list[tuple[str, str]]:
         rows.append(("" if place else "pending", f"trial {story.id} {_at(story)}, {since}"))
     if len(pending) > _MOST_PENDING:
         rows.append(("", f"and {counted(len(pending) - _MOST_PENDING, 'more trial')}"))
-    if overview.best is not None:
-        best = overview.best
-        rows.append(("best so far", f"{number(best.value)}, trial {best.id} {_at(best)}"))
+    rows += _best(overview)
     if overview.last is not None and overview.last.ended_at is not None:
         last = overview.last
-        came = _when(overview.last.ended_at, now)
-        rows.append(("last result", f"{number(last.value)}, trial {last.id}, {came}"))
+        words = f"{number(last.first_value)}, trial {last.id}, {_when(last.ended_at, now)}"
+        if last.corrections:
+            words += f"; corrected to {number(last.value)}, {_when(last.corrections[-1].at, now)}"
+        rows.append(("last result", words))
     else:
         rows.append(("last result", "none yet"))
+    return rows
+
+
+def _best(overview: Overview) -> list[tuple[str, str]]:
+    rows = []
+    best, given = overview.best, overview.given
+    if overview.best_given is not None:
+        value, place = overview.best_given
+        words = f"{number(value)}, of the data given at the start, at {point(place)}"
+        rows.append(("best so far", words))
+    if best is not None:
+        words = f"{number(best.value)}, trial {best.id} {_at(best)}"
+        if best.context:
+            words += ", over all contexts"
+        rows.append(("best trial" if rows else "best so far", words))
+    if given is not None and not given.values:
+        words = f"without the {counted(given.count, 'value')} given at the start: they are not kept"
+        rows.append(("", words))
     return rows
 
 
