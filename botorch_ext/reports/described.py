@@ -36,10 +36,12 @@ class Scales:
 
     Args:
         log: Those with a logarithmic scale.
+        integer: Those of whole numbers.
         codes: Of those that have codes without an order.
     """
 
-    log: frozenset[str] = frozenset()
+    log: set[str] = field(default_factory=set)
+    integer: set[str] = field(default_factory=set)
     codes: dict[str, list[float]] = field(default_factory=dict)
 
 
@@ -56,7 +58,7 @@ def arguments(description: dict[str, Any]) -> list[tuple[str, str]]:
     if not isinstance(strategy, dict):
         return []
     return [
-        (short(key), _of_bases(part) if key == "bases" else in_words(part))
+        (short(key), _alike(part) if key in ("bases", "bounds") else in_words(part))
         for key, part in strategy.items()
         if key != "class" and part is not None
     ]
@@ -85,27 +87,27 @@ def given_data(description: dict[str, Any]) -> GivenData | None:
 
 
 def scales(description: dict[str, Any]) -> Scales:
-    """Which coordinates have a logarithmic scale, and which have codes."""
-    log: set[str] = set()
-    codes: dict[str, list[float]] = {}
+    """Which coordinates have a logarithmic scale, are whole numbers, or have codes."""
+    found = Scales()
     for strategy in _strategies(description):
         contexts = _dict(strategy.get("context_domain"))
-        spaces = {"x": _dict(strategy.get("domain")), "context": contexts.get("domain", contexts)}
+        spaces = {"x": strategy.get("domain"), "context": contexts.get("domain", contexts)}
         for name, space in ((name, _dict(space)) for name, space in spaces.items()):
-            columns = space.get("log")
-            log |= {f"{name}{j}" for j in columns} if isinstance(columns, list) else set()
-            for j, row in _dict(space.get("categories")).items():
-                if numbers := _rows([row]):
-                    codes[f"{name}{j}"] = numbers[0]
-    return Scales(frozenset(log), codes)
+            for key, names in (("log", found.log), ("integer", found.integer)):
+                columns = space.get(key)
+                names |= {f"{name}{j}" for j in columns} if isinstance(columns, list) else set()
+            for j, codes in _dict(space.get("categories")).items():
+                found.codes.update({f"{name}{j}": row for row in _rows([codes])})
+    return found
 
 
-def _of_bases(part: Any) -> str:
+def _alike(part: Any) -> str:
+    """Things that differ in little: the first of them, and in what."""
     apart = _apart(part)
     if not apart:
         return in_words(part)
     each = "; ".join(in_words(one) for one in apart[:_MOST_BASES])
-    words = f"{len(part)} strategies; the first is {in_words(part[0])}; they differ in "
+    words = f"{len(part)}, of which the first is {in_words(part[0])}; they differ in "
     return f"{words}{each}{', ...' if len(apart) > _MOST_BASES else ''}"
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Marks in a picture from which on they are drawn as an image.
 MOST_MARKS = 1000
+# So that seven entries are no wider than the axes.
+_LEGEND: dict[str, Any] = {"handletextpad": 0.4, "handlelength": 1.4, "columnspacing": 0.9}
 # What matplotlib raises of numbers that it cannot draw.
 _WRONG = (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 _MOST_TICKS, _MOST_CODES = 5, 12
@@ -128,31 +130,33 @@ def colored(
 def legend_above(ax: Axes) -> None:
     """The legend over the axes: inside it would hide marks."""
     where: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
-    shown = ax.legend(ncols=7, handletextpad=0.4, columnspacing=1.2, **where)
+    shown = ax.legend(ncols=7, **_LEGEND, **where)
     for handle in shown.legend_handles:
         if handle is not None:
             handle.set(alpha=1.0, rasterized=False)
 
 
-def scale_axis(axis: Axis, log: bool, codes: Sequence[float]) -> None:
+def scale_axis(axis: Axis, log: bool, whole: bool, codes: Sequence[float]) -> None:
     """Gives an axis its scale and few ticks.
 
     Args:
         axis: With what it shows.
         log: Whether its scale is logarithmic.
+        whole: Whether only whole numbers are on it.
         codes: What alone is on it; empty where that is any number.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     if log:
         axis.axes.set(**{f"{axis.axis_name}scale": "log"})
-        axis.set_major_locator(LogLocator(numticks=_MOST_TICKS))
+        axis.set_major_locator(LogLocator(numticks=_MOST_TICKS - 1))
         axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
         axis.set_minor_formatter(NullFormatter())
     elif 0 < len(codes) <= _MOST_CODES:
         axis.set_ticks(codes, [f"{code:g}" for code in codes])
     else:
-        axis.set_major_locator(MaxNLocator(_MOST_TICKS))
+        steps = [1, 2, 5, 10] if whole else [1, 2, 2.5, 5, 10]
+        axis.set_major_locator(MaxNLocator(_MOST_TICKS, steps=steps, integer=whole))
 
 
 @contextmanager

@@ -294,9 +294,10 @@ def _draw_coordinates(overview: Overview, names: Sequence[str], *axes: Axes) -> 
             ax.set_ylabel("value")
 
 
-def _kind(known: Scales, name: str, numbers: Sequence[float]) -> tuple[bool, Sequence[float]]:
-    """Whether a coordinate has a logarithmic scale, and its codes."""
-    return name in known.log and min(numbers) > 0, known.codes.get(name, ())
+def _kind(known: Scales, name: str, numbers: Sequence[float]) -> tuple[bool, bool, Sequence[float]]:
+    """Whether a coordinate has a logarithmic scale or whole numbers, and its codes."""
+    log = name in known.log and min(numbers) > 0
+    return log, name in known.integer, known.codes.get(name, ())
 
 
 # --- what trials were asked for -------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import botorch_ext as bx
+from botorch_ext.reports.described import arguments
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.parts import parts
 from botorch_ext.reports.pictures import _overtaken, pictures
@@ -142,7 +143,8 @@ def test_strategies_that_one_plays_are_known_by_what_sets_them_apart(path):
     names = [f"misspecification={level}" for level in (0.3, 0.1, 0.01)]
     assert [member.name for member in part.members] == names
     parsed = require_harmless(made(path))
-    [bases] = [row[1] for row in parsed.table("argument", "is") if row[0] == "bases"]
+    bases = dict(arguments(read_overview(path).description))["bases"]
+    assert bases in parsed.text
     assert bases.count("RBFKernel") == 1
     assert bases.endswith(
         "they differ in {misspecification=0.3, seed=0}; {misspecification=0.1, seed=1}; "
