@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.reports.words import in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 # Marks in a picture from which on they are drawn as an image.
@@ -136,19 +135,23 @@ def legend_above(ax: Axes) -> None:
             handle.set(alpha=1.0, rasterized=False)
 
 
-def scale_axis(axis: Axis, log: bool, whole: bool, codes: Sequence[float]) -> None:
+def scale_axis(
+    ax: Axes, which: Literal["x", "y"], log: bool, whole: bool, codes: Sequence[float]
+) -> None:
     """Gives an axis its scale and few ticks.
 
     Args:
-        axis: With what it shows.
+        ax: With what it shows.
+        which: Of the axes.
         log: Whether its scale is logarithmic.
         whole: Whether only whole numbers are on it.
         codes: What alone is on it; empty where that is any number.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+    axis = ax.xaxis if which == "x" else ax.yaxis
     if log:
-        axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+        ax.set(**{f"{which}scale": "log"})
         axis.set_major_locator(LogLocator(numticks=_MOST_TICKS - 1))
         axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
         axis.set_minor_formatter(NullFormatter())

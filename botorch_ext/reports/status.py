@@ -53,8 +53,8 @@ def _known(overview: Overview, now: float) -> list[tuple[str, str]]:
     if len(pending) > _MOST_PENDING:
         rows.append(("", f"and {counted(len(pending) - _MOST_PENDING, 'more trial')}"))
     rows += _best(overview)
-    if overview.last is not None and overview.last.ended_at is not None:
-        last = overview.last
+    last = overview.last
+    if last is not None and last.ended_at is not None:
         words = f"{number(last.first_value)}, trial {last.id}, {_when(last.ended_at, now)}"
         if last.corrections:
             words += f"; corrected to {number(last.value)}, {_when(last.corrections[-1].at, now)}"

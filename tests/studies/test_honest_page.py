@@ -105,7 +105,7 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_page(path, monkeypatch):
     def fails(*_):
         raise ValueError("no room <b>")
 
-    monkeypatch.setattr("botorch_ext.reports.pictures._draw_plane", fails)
+    monkeypatch.setattr("botorch_ext.reports.places._draw_plane", fails)
     parsed = require_harmless(made(path))
     assert "This picture could not be drawn: no room <b>." in parsed.text
     assert len(parsed.having("figure")) == 3 and len(parsed.table("trial", "state")) == 6
