@@ -22,7 +22,7 @@ class GivenData:
     Args:
         count: How many observations they are.
         points: Their coordinates; none where they are too many to be kept.
-        values: As the strategy sees them, one for each point.
+        values: As the strategy sees them; none likewise.
     """
 
     count: int
@@ -77,12 +77,11 @@ def given_data(description: dict[str, Any]) -> GivenData | None:
         initial = strategy.get("initial")
         if isinstance(initial, list) and len(initial) == 2:
             X, Y = map(_dict, initial)
-            if shape := X.get("shape"):
-                count = shape[0] if isinstance(shape, list) else None
-                return GivenData(count, [], []) if isinstance(count, int) else None
             points, values = _rows(X.get("values")), _rows(Y.get("values"))
-            if points and len(points) == len(values):
-                return GivenData(len(points), points, [row[0] for row in values])
+            if values and len(points) in (0, len(values)):
+                return GivenData(len(values), points, [row[0] for row in values])
+            for count in _rows([Y.get("shape")]):
+                return GivenData(int(count[0]), [], [])
     return None
 
 

@@ -138,12 +138,14 @@ class Overview:
         return given_data(self.description)
 
     @property
-    def best_given(self) -> tuple[float, list[float]] | None:
-        """Value and coordinates of the best of these data, where no trial is better."""
+    def best_given(self) -> tuple[float, list[float] | None] | None:
+        """Value and coordinates, if they are known, of the best of these data, where no trial is
+        better."""
         if self.given is None or not self.given.values:
             return None
-        pairs = zip(self.given.values, self.given.points, strict=True)
-        value, point = max(pairs, key=lambda pair: pair[0])
+        values, points = self.given.values, self.given.points
+        value = max(values)
+        point = points[values.index(value)] if points else None
         if self.best is not None and self.sign * (self.best.value or 0.0) > value:
             return None
         return self.sign * value, point

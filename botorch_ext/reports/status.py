@@ -69,7 +69,8 @@ def _best(overview: Overview) -> list[tuple[str, str]]:
     best, given = overview.best, overview.given
     if overview.best_given is not None:
         value, place = overview.best_given
-        words = f"{number(value)}, of the data given at the start, at {point(place)}"
+        words = f"{number(value)}, of the data given at the start"
+        words += "" if place is None else f", at {point(place)}"
         rows.append(("best so far", words))
     if best is not None:
         words = f"{number(best.value)}, trial {best.id} {_at(best)}"

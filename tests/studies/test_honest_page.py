@@ -47,12 +47,21 @@ def test_data_given_at_the_start_count(path, capsys):
 
 
 def test_data_that_are_not_kept_are_named(path, capsys):
-    X = BOX.sample(150, seed=5)
-    study = bx.Study(path, gp_bucb(initial=(X, X.sum(dim=-1))))
-    study.tell(study.ask(), 0.5)
-    # Of as many values as that all are kept, of their points none.
-    assert "without the 150 values given at the start" in shown(capsys, "status", path)
-    assert "The 150 values given at the start are not kept" in require_harmless(made(path)).text
+    X = BOX.sample(250, seed=5)
+    # Of 150 the values are kept, their points are not.
+    for name, count in (("150", 150), ("250", 250)):
+        strategy = gp_bucb(initial=(X[:count], X[:count].sum(dim=-1, keepdim=True)))
+        study = bx.Study(path, strategy, name=name)
+        study.tell(study.ask(), 0.5)
+    largest = f"{float(X[:150].sum(dim=-1).max()):.6g}"
+    status = shown(capsys, "status", path, "--name", "150")
+    assert f"best so far  {largest}, of the data given at the start\n" in status
+    text = require_harmless(made(path, "--name", "150")).text
+    assert f"The best value so far is {largest} , of the data given at the start" in text
+    status = shown(capsys, "status", path, "--name", "250")
+    assert "best so far  0.5, trial 0" in status and "without the 250 values given at the" in status
+    text = require_harmless(made(path, "--name", "250")).text
+    assert "The 250 values given at the start are not kept" in text
 
 
 def test_a_correction_is_seen_in_the_last_result(path, clock, capsys):
