@@ -10,6 +10,7 @@ import argparse
 import io
 import os
 import re
+import shutil
 import sys
 import time
 import warnings
@@ -19,8 +20,11 @@ from typing import NoReturn
 
 from botorch_ext.exceptions import StudyError
 from botorch_ext.reports.overview import read_overview, read_overviews
+from botorch_ext.reports.words import printable
 
 _PLACE = "a file, or a URL such as postgresql+psycopg://user@host/database"
+# What a SQLite file and each of those beside it begin with.
+_DATABASES = (b"SQLite format 3\0", b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x05\xf9")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        super().error(_without_passwords(message))
+        # Of what was typed a password may hold anything.
+        super().error(printable(re.sub(r"://.*@", "://***@", message, flags=re.DOTALL)))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -102,18 +107,49 @@ def _report(given: argparse.Namespace) -> tuple[str, str]:
 
 
 def _write(text: str, output: str | None, place: str) -> None:
-    """Writes to a file, which is never that of the study, or to where output goes."""
+    """Writes to a file, which is never one of a study, or to where output goes."""
     if output is None:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace", newline="")
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    for studied in (Path(f"{place}{suffix}") for suffix in ("", "-wal", "-shm")):
-        if studied.exists() and Path(output).exists() and studied.samefile(output):
-            raise StudyError(f"output must be another file than that of the study, got {output}")
-    with open(output, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
+    target = Path(output).resolve()
+    _require_no_study(target, place)
+    try:
+        # A pipe or a terminal stays one.
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8", newline="")
+        else:
+            _replace(target, text)
+    except OSError as error:
+        error.filename = output
+        raise
+
+
+def _require_no_study(target: Path, place: str) -> None:
+    for studied in (Path(f"{place}{suffix}") for suffix in ("", "-wal", "-shm", "-journal")):
+        one = studied.exists() and target.exists() and studied.samefile(target)
+        if one or studied.resolve() == target:
+            raise StudyError(f"output must be another file than that of the study, got {target}")
+    if target.is_file():
+        with target.open("rb") as file:
+            if file.read(16).startswith(_DATABASES):
+                raise StudyError(f"output must be no database, got {target}")
+
+
+def _replace(target: Path, text: str) -> None:
+    """Puts a whole file in the place of the one before, which stays where that fails."""
+    new = target.with_name(f".botorch-ext-{os.getpid()}")
+    try:
+        with new.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
+        if target.exists():
+            shutil.copymode(target, new)
+        new.replace(target)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def _failed(message: str) -> int:
@@ -122,10 +158,5 @@ def _failed(message: str) -> int:
 
 
 def _say(message: str) -> None:
-    line = " ".join(_without_passwords(message).split())
-    sys.stderr.write(f"botorch-ext: {line}\n")
-
-
-def _without_passwords(message: str) -> str:
-    """A message without what stands before the last @ of a URL."""
-    return re.sub(r"://.*@", "://***@", message, flags=re.DOTALL)
+    line = " ".join(re.sub(r"://[^\s'\"]*@", "://***@", message).split())
+    sys.stderr.write(f"botorch-ext: {printable(line)}\n")

@@ -15,10 +15,11 @@ from botorch_ext.domains import Domain
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.strategies import Strategy
 from botorch_ext.widths import Width
 
 _Parameters = ParamSpec("_Parameters")
-_Strategy = TypeVar("_Strategy")
+_Strategy = TypeVar("_Strategy", bound=Strategy)
 _Published = TypeVar("_Published", bound=Width | Sequence[Width])
 _Given = TypeVar("_Given")
 
@@ -50,7 +51,8 @@ def checked_names(
     function: Callable[_Parameters, _Strategy],
 ) -> Callable[_Parameters, _Strategy]:
     """The function, which now says of an argument that it does not take what may have been meant,
-    and of a `Fitted` kernel that it cannot do with why.
+    and of a `Fitted` kernel that it cannot do with why. Its name is noted with the arguments of the
+    strategy, over that of another function which it calls.
 
     Raises:
         TypeError: When called with such an argument, before anything is computed.
@@ -71,7 +73,9 @@ def checked_names(
         ):
             raise ValueError(f"{name}(): kernel must not be Fitted: {_WHY_NOT_FITTED[name]}")
         try:
-            return function(*args, **kwargs)
+            strategy = function(*args, **kwargs)
+            strategy.arguments.made_by = name
+            return strategy
         except _NoNoiseVariance:
             if "noise_variance" in kwargs:
                 raise

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from botorch_ext.reports.words import in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,6 +18,11 @@ if TYPE_CHECKING:
 
 # Marks in a picture from which on they are drawn as an image.
 MOST_MARKS = 1000
+# So that seven entries are no wider than the axes.
+_LEGEND: dict[str, Any] = {"handletextpad": 0.4, "handlelength": 1.4, "columnspacing": 0.9}
+# What matplotlib raises of numbers that it cannot draw.
+_WRONG = (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
+_MOST_TICKS, _MOST_CODES = 5, 12
 _WIDTH = 8.0  # inches of 72 points
 # Stand for the colours that the page gives to text and to lines of a grid.
 _INK, _GRID = "#010203", "#040506"
@@ -55,7 +62,7 @@ class Picture:
     Args:
         title: Above it.
         words: What it shows, in plain sentences; also for those who cannot see it.
-        svg: The drawing.
+        svg: The drawing; empty where there is none.
     """
 
     title: str
@@ -86,15 +93,26 @@ def drawn(
         ImportError: Matplotlib is not installed.
     """
     with _looking(title) as figure:
-        rows = -(-panels // in_a_row)
-        figure.set_size_inches(_WIDTH, height * rows)
-        figure.set_layout_engine("constrained", wspace=0.1)
-        axes = [figure.add_subplot(rows, min(in_a_row, panels), i + 1) for i in range(panels)]
-        draw(*axes)
-        buffer = StringIO()
-        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(buffer, format="svg", metadata=nothing)
-    return Picture(title, words, _on_a_page(buffer.getvalue()))
+        try:
+            svg = _svg(figure, draw, height, panels, in_a_row)
+        except _WRONG as error:  # the other pictures and the tables are still there
+            words = f"This picture could not be drawn: {in_words(str(error))}. {words}"
+            svg = ""
+    return Picture(title, words, svg)
+
+
+def _svg(
+    figure: Figure, draw: Callable[..., None], height: float, panels: int, in_a_row: int
+) -> str:
+    rows = -(-panels // in_a_row)
+    figure.set_size_inches(_WIDTH, height * rows)
+    figure.set_layout_engine("constrained", wspace=0.1)
+    axes = [figure.add_subplot(rows, min(in_a_row, panels), i + 1) for i in range(panels)]
+    draw(*axes)
+    buffer = StringIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(buffer, format="svg", metadata=nothing)
+    return _on_a_page(buffer.getvalue())
 
 
 def colored(
@@ -111,10 +129,37 @@ def colored(
 def legend_above(ax: Axes) -> None:
     """The legend over the axes: inside it would hide marks."""
     where: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
-    shown = ax.legend(ncols=6, handletextpad=0.4, columnspacing=1.2, **where)
+    shown = ax.legend(ncols=7, **_LEGEND, **where)
     for handle in shown.legend_handles:
         if handle is not None:
             handle.set(alpha=1.0, rasterized=False)
+
+
+def scale_axis(
+    ax: Axes, which: Literal["x", "y"], log: bool, whole: bool, codes: Sequence[float]
+) -> None:
+    """Gives an axis its scale and few ticks.
+
+    Args:
+        ax: With what it shows.
+        which: Of the axes.
+        log: Whether its scale is logarithmic.
+        whole: Whether only whole numbers are on it.
+        codes: What alone is on it; empty where that is any number.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    if log:
+        ax.set(**{f"{which}scale": "log"})
+        axis.set_major_locator(LogLocator(numticks=_MOST_TICKS - 1))
+        axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+        axis.set_minor_formatter(NullFormatter())
+    elif 0 < len(codes) <= _MOST_CODES:
+        axis.set_ticks(codes, [f"{code:g}" for code in codes])
+    else:
+        steps = [1, 2, 5, 10] if whole else [1, 2, 2.5, 5, 10]
+        axis.set_major_locator(MaxNLocator(_MOST_TICKS, steps=steps, integer=whole))
 
 
 @contextmanager
@@ -126,6 +171,7 @@ def _looking(title: str) -> Iterator[Figure]:
     with matplotlib.rc_context(look), warnings.catch_warnings():
         # The font is that of the page, which may have more.
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)  # numbers near the largest ones
         yield Figure()
 
 

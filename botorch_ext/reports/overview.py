@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NoStudyError
+from botorch_ext.reports.described import GivenData, given_data
 from botorch_ext.studies.plain_records import PlainRecord
 
 if TYPE_CHECKING:
@@ -69,6 +70,11 @@ class TrialStory:
     num_asked_by_then: int = 0
     corrections: list[Correction] = field(default_factory=list)
 
+    @property
+    def first_value(self) -> float | None:
+        """What was told at first, if it has a value."""
+        return self.corrections[0].old if self.corrections else self.value
+
     def waited(self, now: float) -> float:
         """Seconds from when it was asked to its end, or until now; 0 where it was attached."""
         end = now if self.ended_at is None else self.ended_at
@@ -119,8 +125,30 @@ class Overview:
     @property
     def best(self) -> TrialStory | None:
         """The trial with the best value, the first of several."""
-        sign = -1.0 if self.minimize else 1.0
-        return max(self.observed, key=lambda story: sign * (story.value or 0.0), default=None)
+        return max(self.observed, key=lambda story: self.sign * (story.value or 0.0), default=None)
+
+    @property
+    def sign(self) -> float:
+        """What values are multiplied by so that large ones are good."""
+        return -1.0 if self.minimize else 1.0
+
+    @property
+    def given(self) -> GivenData | None:
+        """Data that the strategy was made with, its values in its own sign."""
+        return given_data(self.description)
+
+    @property
+    def best_given(self) -> tuple[float, list[float] | None] | None:
+        """Value and coordinates, if they are known, of the best of these data, where no trial is
+        better."""
+        if self.given is None or not self.given.values:
+            return None
+        values, points = self.given.values, self.given.points
+        value = max(values)
+        point = points[values.index(value)] if points else None
+        if self.best is not None and self.sign * (self.best.value or 0.0) > value:
+            return None
+        return self.sign * value, point
 
     @property
     def last(self) -> TrialStory | None:
@@ -141,7 +169,7 @@ class Overview:
         the user."""
         plain = {key: known for key, known in story.info.items() if _is_scalar(known)}
         if self.minimize and isinstance(plain.get("mean"), float):
-            plain["mean"] *= -1.0
+            plain["mean"] = 0.0 - plain["mean"]  # no -0.0
         return plain
 
 
@@ -238,6 +266,8 @@ def _follow(stories: list[TrialStory], record: PlainRecord, at: float, num_asked
         raise ValueError(f"it has no time, got {at!r}")
     if record.kind in ("told", "attached", "corrected") and not math.isfinite(record.value):
         raise ValueError(f"value must be finite, got {record.value}")
+    if not all(map(math.isfinite, (*record.x, *(record.context or ())))):
+        raise ValueError(f"coordinates must be finite, got {record.x} and {record.context}")
     if record.kind in ("asked", "attached"):
         if record.id != len(stories):
             raise ValueError(f"id must be {len(stories)}, got {record.id}")

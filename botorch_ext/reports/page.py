@@ -7,11 +7,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from botorch_ext.reports.overview import Overview, TrialStory
+from botorch_ext.reports.described import arguments, called
+from botorch_ext.reports.overview import Overview
 from botorch_ext.reports.parts import parts
-from botorch_ext.reports.status import class_of, counts
+from botorch_ext.reports.status import counts
 from botorch_ext.reports.tables import columns
-from botorch_ext.reports.words import counted, duration, in_words, moment, number, point, printable
+from botorch_ext.reports.words import counted, duration, in_words, moment, number, point, short
 
 # Rows from which on a table is folded.
 _MOST_OPEN = 12
@@ -44,17 +45,17 @@ def page(overview: Overview, now: float) -> str:
         "moment": moment,
         "number": number,
         "point": point,
-        "printable": printable,
-        "words": in_words,
     }
-    template = environment.from_string(Path(__file__).with_name("page.html.jinja").read_text())
+    text = Path(__file__).with_name("page.html.jinja").read_text(encoding="utf-8")
+    template = environment.from_string(text)
     shown, missing = _pictures(overview, now)
+    names = [name for group in columns(overview) for name in group]
     return template.render(
         study=overview,
         now=now,
-        name=printable(overview.name),
-        strategy=class_of(overview),
-        arguments=_arguments(overview),
+        name=in_words(overview.name),
+        strategy=called(overview.description),
+        arguments=arguments(overview.description),
         versions=_versions(overview),
         version=_version(),
         counts=counts(overview),
@@ -65,9 +66,8 @@ def page(overview: Overview, now: float) -> str:
         stages=[part.stages for part in parts(overview) if part.stages],
         fit=_last_fit(overview),
         best_id=overview.best.id if overview.best else None,
-        columns=_shown_columns(overview),
-        num_columns=len([name for group in columns(overview) for name in group]),
-        coordinates=_coordinates,
+        columns=names[:_MOST_COLUMNS],
+        num_columns=len(names),
         most_open=_MOST_OPEN,
     )
 
@@ -86,21 +86,10 @@ def _pictures(overview: Overview, now: float) -> tuple[list[Any], str]:
         return [], "pip install 'botorch-ext[plot]'"
 
 
-def _arguments(overview: Overview) -> list[tuple[str, str]]:
-    strategy = overview.description.get("strategy")
-    if not isinstance(strategy, dict):
-        return []
-    return [
-        (printable(key), in_words(part))
-        for key, part in strategy.items()
-        if key != "class" and part is not None
-    ]
-
-
 def _versions(overview: Overview) -> str:
     versions = overview.description.get("versions")
     known = versions.items() if isinstance(versions, dict) else ()
-    return ", ".join(f"{printable(key)} {in_words(given)}" for key, given in known if given)
+    return ", ".join(f"{short(key)} {in_words(given)}" for key, given in known if given)
 
 
 def _version() -> str:
@@ -121,15 +110,6 @@ def _last_fit(overview: Overview) -> tuple[int, str] | None:
         fit = story.info.get("fit")
         if isinstance(fit, dict):
             if overview.minimize and isinstance(fit.get("mean"), float):
-                fit = fit | {"mean": -fit["mean"]}
+                fit = fit | {"mean": 0.0 - fit["mean"]}
             return story.id, in_words(fit)
     return None
-
-
-def _shown_columns(overview: Overview) -> list[str]:
-    xs, contexts = columns(overview)
-    return [*xs, *contexts][:_MOST_COLUMNS]
-
-
-def _coordinates(story: TrialStory) -> list[float]:
-    return [*story.x, *story.context][:_MOST_COLUMNS]

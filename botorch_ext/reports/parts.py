@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from botorch_ext.reports.described import bases
 from botorch_ext.reports.overview import Overview, TrialStory
-from botorch_ext.reports.words import printable
+from botorch_ext.reports.words import short
 
 # Members that are shown.
 _MOST = 40
@@ -15,7 +16,7 @@ _KINDS = {
     "model": (
         "Which model each trial was asked for",
         "A dot is a trial, in the row of the model whose prediction it was chosen by. Which models "
-        "the values refute is no event: study.report() says it.",
+        "the values speak against, study.report() says.",
     ),
     "base": (
         "Which strategy each trial was asked by",
@@ -98,14 +99,20 @@ def _parts_by(key: str, overview: Overview) -> Iterator[Part]:
         member = story.info.get(key)
         if isinstance(member, int | str):
             stories.setdefault(member, []).append(story)
-    names = _model_names(overview.description) if key == "model" else []
+    names: list[Any] = []
+    if key in ("model", "base"):
+        names = (_model_names if key == "model" else bases)(overview.description)
     if not stories or max(len(stories), len(names)) < 2:
         return
-    members = sorted({*stories, *range(len(names))}, key=lambda one: (isinstance(one, str), one))
+    others = [
+        member for member in stories if isinstance(member, str) or not 0 <= member < len(names)
+    ]
+    shown_names = range(min(len(names), _MOST))
+    members = [*shown_names, *sorted(others, key=lambda one: (isinstance(one, str), one))]
     title, words = _KINDS[key]
     words = " ".join([words, *(_given_up(overview) if key == "level" else ())])
-    if len(members) > _MOST:
-        words += f" The first {_MOST} of {len(members)} rows are shown."
+    if (number := len(names) + len(others)) > _MOST:
+        words += f" The first {_MOST} of {number} rows are shown."
     shown = [
         Member(_name_of(key, member, names), [story.id for story in stories.get(member, [])])
         for member in members[:_MOST]
@@ -115,14 +122,10 @@ def _parts_by(key: str, overview: Overview) -> Iterator[Part]:
     yield Part(title, words, shown, _stages(key, stories) if in_stages else [])
 
 
-def _name_of(key: str, member: int | str, names: list[str]) -> str:
+def _name_of(key: str, member: int | str, names: list[Any]) -> str:
     if isinstance(member, str):
-        return _short(member)
-    return _short(names[member]) if 0 <= member < len(names) else f"{key} {member}"
-
-
-def _short(name: str) -> str:
-    return printable(name if len(name) <= 40 else f"{name[:39]}…")
+        return short(member)
+    return short(str(names[member])) if 0 <= member < len(names) else f"{key} {member}"
 
 
 def _stages(key: str, stories: dict[int | str, list[TrialStory]]) -> list[Stage]:
@@ -142,7 +145,7 @@ def _share(info: dict[str, Any]) -> float | None:
     for key in ("opening", "plan"):
         record = info.get(key)
         volume = record.get("volume") if isinstance(record, dict) else None
-        if isinstance(volume, int | float):
+        if isinstance(volume, int | float) and 0 <= volume <= 1:
             return float(volume)
     return None
 
@@ -160,11 +163,11 @@ def _given_up(overview: Overview) -> list[str]:
     return words
 
 
-def _model_names(plain: Any, depth: int = 0) -> list[str]:
+def _model_names(plain: Any, depth: int = 0) -> list[Any]:
     """Of the candidate models in a description; none where there is no choice of models."""
     if not isinstance(plain, dict) or depth > 8:
         return []
     names = plain.get("names")
     if isinstance(names, list) and "models" in plain:
-        return [str(name) for name in names]
+        return names
     return next((found for part in plain.values() if (found := _model_names(part, depth + 1))), [])

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, groupby
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from botorch_ext.palette import PALETTE
 from botorch_ext.reports.drawing import MOST_MARKS, Picture, colored, drawn, legend_above
-from botorch_ext.reports.overview import Overview, State, TrialStory
+from botorch_ext.reports.marks import BLUE, LOOKS, SKY, mark_states, ring, with_room
+from botorch_ext.reports.overview import Overview
 from botorch_ext.reports.parts import Part
-from botorch_ext.reports.tables import columns
-from botorch_ext.reports.words import counted, duration, number, point
+from botorch_ext.reports.places import coordinates, plane
+from botorch_ext.reports.words import counted, duration, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_BLUE, _RED, _GREEN, _PINK, _ORANGE, _SKY, _ = PALETTE
-_GREY = "#7f7f7f"
-_LOOKS: dict[State, tuple[str, str]] = {
-    "told": ("o", _BLUE),
-    "attached": ("D", _GREEN),
-    "pending": ("^", _ORANGE),
-    "failed": ("X", _RED),
-    "abandoned": ("s", _GREY),
-}
-# Coordinates that have a panel.
-_MOST_PANELS = 12
-_IN_A_ROW = 3
 
 
 def pictures(overview: Overview, parts: Sequence[Part], now: float) -> list[Picture]:
@@ -47,10 +34,9 @@ def pictures(overview: Overview, parts: Sequence[Part], now: float) -> list[Pict
     shown = [_values(overview)] if overview.observed else []
     if overview.num_asked:
         shown.append(_feedback(overview, now))
-    if overview.observed:
-        if len(overview.stories[0].x) == 2:
-            shown.append(_plane(overview))
-        shown.append(_coordinates(overview))
+    if len(overview.stories[0].x) == 2:
+        shown.append(plane(overview))
+    shown.append(coordinates(overview))
     return [*shown, *(_part(overview, part) for part in parts)]
 
 
@@ -70,7 +56,8 @@ def _values(overview: Overview) -> Picture:
         words += f" Marks at the bottom have no value: they are {_enumerated(without)}."
     if overview.stories[0].context:
         words += " Trials had different contexts, so not all values can be compared."
-    return drawn("Values, and the best so far", words, partial(_draw_values, overview), 3.4)
+    drawable, cut = with_room(overview)
+    return drawn("Values, and the best so far", words + cut, partial(_draw_values, drawable), 3.4)
 
 
 def _draw_values(overview: Overview, ax: Axes) -> None:
@@ -80,38 +67,16 @@ def _draw_values(overview: Overview, ax: Axes) -> None:
     ids = [story.id for story in observed]
     end = len(overview.stories) - 1
     ax.step(
-        [*ids, end], [*best, best[-1]], where="post", color=_SKY, linewidth=1.6, label="best so far"
+        [*ids, end], [*best, best[-1]], where="post", color=SKY, linewidth=1.6, label="best so far"
     )
-    _mark_states(ax, overview, lambda story: story.id, lambda story: story.value or 0.0)
+    mark_states(ax, overview, lambda story: story.id, lambda story: story.value or 0.0)
     found = overview.best
     if found is not None:
-        _ring(ax, found.id, found.value or 0.0)
+        ring(ax, found.id, found.value or 0.0)
     ax.set_xlabel("trial")
     ax.set_ylabel("value")
     ax.locator_params(axis="x", integer=True)
     legend_above(ax)
-
-
-def _mark_states(
-    ax: Axes,
-    overview: Overview,
-    across: Callable[[TrialStory], float],
-    up: Callable[[TrialStory], float],
-) -> None:
-    """A mark for each trial; those without a value at the bottom."""
-    for state, (marker, color) in _LOOKS.items():
-        own = overview.having(state)
-        if state in ("told", "attached"):
-            heights, where = [up(story) for story in own], {}
-        else:
-            heights = [0.0] * len(own)
-            where = {"transform": ax.get_xaxis_transform(), "clip_on": False}
-        colored(ax, [across(story) for story in own], heights, marker, color, label=state, **where)
-
-
-def _ring(ax: Axes, across: float, up: float) -> None:
-    look: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 1.8, "markersize": 13}
-    ax.plot(across, up, "o", color=_RED, linestyle="none", label="best", clip_on=False, **look)
 
 
 # --- time -----------------------------------------------------------------------------------------
@@ -139,19 +104,20 @@ def _feedback(overview: Overview, now: float) -> Picture:
 
 
 def _overtaken(overview: Overview) -> int:
-    """How many trials were told after one that was asked later."""
+    """How many trials were told after one that was asked later, and not at the same time."""
     count, earliest = 0, float("inf")
-    for story in reversed(overview.having("told")):
-        if story.ended_at is not None:
-            count += story.ended_at > earliest
-            earliest = min(earliest, story.ended_at)
+    told = reversed(overview.having("told"))
+    for _, together in groupby(told, key=lambda story: story.asked_at):
+        ends = [story.ended_at for story in together if story.ended_at is not None]
+        count += sum(end > earliest for end in ends)
+        earliest = min([earliest, *ends])
     return count
 
 
 def _draw_feedback(overview: Overview, now: float, ax: Axes) -> None:
     many = len(overview.stories) > MOST_MARKS
     width = min(3.0, max(0.6, 300 / len(overview.stories)))
-    for state, (_, color) in _LOOKS.items():
+    for state, (_, color) in LOOKS.items():
         own = [story for story in overview.having(state) if story.asked_at is not None]
         if own:
             ids = [story.id for story in own]
@@ -176,79 +142,6 @@ def _dates(times: Sequence[float]) -> Any:
     return date2num([datetime.fromtimestamp(at, UTC) for at in times])
 
 
-# --- places ---------------------------------------------------------------------------------------
-
-
-def _plane(overview: Overview) -> Picture:
-    words = (
-        "Each dot is a value where it was measured; its colour says how good it is, yellow is best."
-    )
-    best = overview.best
-    if best is not None:
-        words += f" The ring is the best, at {point(best.x)}."
-    if overview.pending:
-        words += " Triangles are pending."
-    return drawn("Where trials were asked", words, partial(_draw_plane, overview), 4.6)
-
-
-def _draw_plane(overview: Overview, ax: Axes) -> None:
-    sign = -1.0 if overview.minimize else 1.0
-    # The best on top.
-    own = sorted(overview.observed, key=lambda story: sign * (story.value or 0.0))
-    dots = ax.scatter(
-        [story.x[0] for story in own],
-        [story.x[1] for story in own],
-        c=[story.value or 0.0 for story in own],
-        cmap="viridis_r" if overview.minimize else "viridis",
-        s=26 if len(own) <= MOST_MARKS else 10,
-        rasterized=len(own) > MOST_MARKS,
-        linewidths=0,
-    )
-    for state in ("pending", "failed", "abandoned"):
-        marker, color = _LOOKS[state]
-        without = overview.having(state)
-        xs = [[story.x[j] for story in without] for j in range(2)]
-        colored(ax, xs[0], xs[1], marker, color, label=state)
-    best = overview.best
-    if best is not None:
-        _ring(ax, best.x[0], best.x[1])
-    ax.set_xlabel("x0")
-    ax.set_ylabel("x1")
-    figure = ax.get_figure(root=True)
-    if figure is not None:
-        bar = figure.colorbar(dots, ax=ax, label="value")
-        bar.outline.set_visible(False)  # type: ignore[operator]
-        bar.solids.set_rasterized(True)  # type: ignore[union-attr]
-    legend_above(ax)
-
-
-def _coordinates(overview: Overview) -> Picture:
-    names = [name for group in columns(overview) for name in group]
-    shown = names[:_MOST_PANELS]
-    words = "The same values against each coordinate alone. Marks at the bottom have no value."
-    if len(shown) < len(names):
-        words += f" The first {len(shown)} of {len(names)} coordinates are shown."
-    panels = {"panels": len(shown), "in_a_row": _IN_A_ROW}
-    draw = partial(_draw_coordinates, overview, shown)
-    return drawn("Values against each coordinate", words, draw, 2.5, **panels)
-
-
-def _draw_coordinates(overview: Overview, names: Sequence[str], *axes: Axes) -> None:
-    for j, (name, ax) in enumerate(zip(names, axes, strict=True)):
-        _mark_states(
-            ax,
-            overview,
-            lambda story, j=j: [*story.x, *story.context][j],
-            lambda story: story.value or 0.0,
-        )
-        ax.set_xlabel(name)
-        ax.locator_params(axis="x", nbins=5)
-        if j % _IN_A_ROW:
-            ax.tick_params(labelleft=False)
-        else:
-            ax.set_ylabel("value")
-
-
 # --- what trials were asked for -------------------------------------------------------------------
 
 
@@ -260,7 +153,7 @@ def _part(overview: Overview, part: Part) -> Picture:
 def _draw_part(overview: Overview, part: Part, ax: Axes) -> None:
     for row, member in enumerate(part.members):
         rows = [row] * len(member.ids)
-        colored(ax, member.ids, rows, "o", _BLUE)
+        colored(ax, member.ids, rows, "o", BLUE)
     names = [f"{member.name} ({len(member.ids)})" for member in part.members]
     ax.set_yticks(range(len(part.members)), names)
     ax.set_ylim(len(part.members) - 0.5, -0.5)

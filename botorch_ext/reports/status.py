@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from botorch_ext.reports.described import called
 from botorch_ext.reports.overview import Overview, State, TrialStory
-from botorch_ext.reports.words import counted, duration, in_words, moment, number, point
+from botorch_ext.reports.words import counted, duration, moment, number, point, printable
 
 _STATES: tuple[State, ...] = ("told", "pending", "failed", "abandoned")
 _MOST_PENDING = 10
@@ -17,19 +18,13 @@ def as_text(overview: Overview, now: float) -> str:
         now: In seconds since 1970.
     """
     rows = [
-        ("strategy", class_of(overview)),
+        ("strategy", called(overview.description)),
         ("looks for", "the smallest value" if overview.minimize else "the largest value"),
         *_known(overview, now),
     ]
     width = max(len(key) for key, _ in rows)
-    head = f"study {overview.name!r} in {overview.place}\n"
+    head = f"study {overview.name!r} in {printable(overview.place)}\n"
     return head + "".join(f"  {key.ljust(width)}  {words}\n" for key, words in rows)
-
-
-def class_of(overview: Overview) -> str:
-    """The class of the strategy, in the words of the description."""
-    strategy = overview.description.get("strategy")
-    return in_words(strategy.get("class") if isinstance(strategy, dict) else strategy)
 
 
 def counts(overview: Overview) -> str:
@@ -57,15 +52,34 @@ def _known(overview: Overview, now: float) -> list[tuple[str, str]]:
         rows.append(("" if place else "pending", f"trial {story.id} {_at(story)}, {since}"))
     if len(pending) > _MOST_PENDING:
         rows.append(("", f"and {counted(len(pending) - _MOST_PENDING, 'more trial')}"))
-    if overview.best is not None:
-        best = overview.best
-        rows.append(("best so far", f"{number(best.value)}, trial {best.id} {_at(best)}"))
-    if overview.last is not None and overview.last.ended_at is not None:
-        last = overview.last
-        came = _when(overview.last.ended_at, now)
-        rows.append(("last result", f"{number(last.value)}, trial {last.id}, {came}"))
+    rows += _best(overview)
+    last = overview.last
+    if last is not None and last.ended_at is not None:
+        words = f"{number(last.first_value)}, trial {last.id}, {_when(last.ended_at, now)}"
+        if last.corrections:
+            words += f"; corrected to {number(last.value)}, {_when(last.corrections[-1].at, now)}"
+        rows.append(("last result", words))
     else:
         rows.append(("last result", "none yet"))
+    return rows
+
+
+def _best(overview: Overview) -> list[tuple[str, str]]:
+    rows = []
+    best, given = overview.best, overview.given
+    if overview.best_given is not None:
+        value, place = overview.best_given
+        words = f"{number(value)}, of the data given at the start"
+        words += "" if place is None else f", at {point(place)}"
+        rows.append(("best so far", words))
+    if best is not None:
+        words = f"{number(best.value)}, trial {best.id} {_at(best)}"
+        if best.context:
+            words += ", over all contexts"
+        rows.append(("best trial" if rows else "best so far", words))
+    if given is not None and not given.values:
+        words = f"without the {counted(given.count, 'value')} given at the start: they are not kept"
+        rows.append(("", words))
     return rows
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from botorch_ext.reports.overview import Overview, TrialStory
 from botorch_ext.reports.words import iso, moment, number, printable
 
-# What makes a cell a formula in a spreadsheet.
-_FORMULAS = ("=", "+", "-", "@")
+# What makes a cell a formula in a spreadsheet, full-width signs included.
+_FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def as_csv(overview: Overview) -> str:
@@ -26,10 +26,11 @@ def as_csv(overview: Overview) -> str:
     extra = list(dict.fromkeys(key for known in scalars for key in known))
     names = [*_names(overview), "asked_at", "ended_at", "first_value", "corrected_at"]
     buffer = io.StringIO()
-    writer = csv.writer(buffer)
+    # Quoted, a text is one cell whatever separates cells where it is read.
+    writer = csv.writer(buffer, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow([*names, *(_harmless(f"info_{key}") for key in extra)])
     for story, known in zip(overview.stories, scalars, strict=True):
-        first = story.corrections[0].old if story.corrections else None
+        first = story.first_value if story.corrections else None
         last = story.corrections[-1].at if story.corrections else None
         times = [iso(at) for at in (story.asked_at, story.ended_at, last)]
         cells = [*_cells(story), *times[:2], first, times[2]]
@@ -76,4 +77,4 @@ def _harmless(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
     text = printable(cell)
-    return f"'{text}" if text.startswith(_FORMULAS) else text
+    return f"'{text}" if text.lstrip().startswith(_FORMULAS) else text

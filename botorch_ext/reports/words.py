@@ -55,6 +55,11 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
+def short(text: str) -> str:
+    """A name, cut where it is long, without characters that steer."""
+    return printable(text if len(text) <= 40 else f"{text[:39]}…")
+
+
 def in_words(plain: Any, depth: int = 0) -> str:
     """An argument of a description, as one would write it in Python. Long ones are cut, and what is
     empty inside of others is left out."""
@@ -75,7 +80,7 @@ def in_words(plain: Any, depth: int = 0) -> str:
     if "dtype" in plain and "shape" in plain:
         return f"{in_words(plain['shape'], depth + 1)} numbers"
     inner = [
-        f"{printable(str(key))}={in_words(part, depth + 1)}"
+        f"{short(str(key))}={in_words(part, depth + 1)}"
         for key, part in list(plain.items())[:_MOST_PARTS]
         if key not in ("class", "function") and part not in (None, [], {})
     ]
@@ -83,5 +88,5 @@ def in_words(plain: Any, depth: int = 0) -> str:
     called = plain.get("class", plain.get("function"))
     if called is None:
         return f"{{{words}}}"
-    name = printable(str(called))
+    name = short(str(called))
     return f"{name}({words})" if inner or "class" in plain else name

@@ -17,10 +17,11 @@ class Arguments(Immutable):
 
     Args:
         given: From the name to what was given.
+        made_by: The name of the function that the strategy comes from; None: its class.
     """
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        self.given = given
+    def __init__(self, given: dict[str, Any], made_by: str | None = None) -> None:
+        self.given, self.made_by = given, made_by
 
     @classmethod
     def of(cls, init: Callable[..., None], args: Any, kwargs: Any) -> Arguments:

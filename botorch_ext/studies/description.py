@@ -23,8 +23,9 @@ _MOST_SHOWN = 5
 
 
 def describe(strategy: Strategy) -> dict[str, Any]:
-    """Class and arguments of a strategy, the versions of the libraries, and digests of the code
-    that is of none of them. Devices are left out: a study may move to another one.
+    """Class and arguments of a strategy, the function it was made by, the versions of the
+    libraries, and digests of the code that is of none of them. Devices are left out: a study may
+    move to another one.
 
     Warns:
         UndescribedWarning: Something in an argument cannot be described.
@@ -38,7 +39,8 @@ def describe(strategy: Strategy) -> dict[str, Any]:
             stacklevel=3,
         )
     code = {_PYTHON: dict(_taken(arguments, CODE))}
-    return {"versions": versions(), "strategy": arguments, "code": code}
+    made_by = strategy.arguments.made_by
+    return {"versions": versions(), "strategy": arguments, "made_by": made_by, "code": code}
 
 
 def _taken(described: Any, key: str, place: str = "strategy") -> Iterator[tuple[str, Any]]:

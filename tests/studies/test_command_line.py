@@ -21,7 +21,7 @@ def test_status_says_what_runs(path, clock, capsys):
     lines = shown(capsys, "status", path).splitlines()
     assert lines[0] == f"study 'yeast' in {path}"
     said = {line[2:15].strip(): line[15:].strip() for line in lines[1:]}
-    assert said["strategy"] == "OptimisticStrategy"
+    assert said["strategy"] == "gp_bucb"
     assert said["looks for"] == "the largest value"
     assert said["began"] == "2026-11-18 11:06:40 UTC, 26 h ago"
     counts = "5 asked: 2 told, 1 pending, 1 failed, 1 abandoned; 1 attached; 1 corrected"

@@ -196,3 +196,29 @@ def test_code_of_classes():
 
     with pytest.warns(VersionWarning, match="other code"):
         _compare(make(0), other())
+
+
+def test_a_strategy_is_known_by_the_function_that_was_typed():
+    made = {"noise_variance": 0.01, "rkhs_bound": 1.0, "noise_std": 0.1}
+    box, kernel = bx.Box([[0.0], [1.0]]), gpytorch.kernels.RBFKernel()
+    by_box = {name: getattr(bx.algorithms, name) for name in ("gp_ucb", "ec_gp_ucb")}
+    strategies = {
+        "gp_ucb": by_box["gp_ucb"](box, kernel, **made),
+        "ec_gp_ucb": by_box["ec_gp_ucb"](box, kernel, misspecification=0.1, **made),
+        "regret_balancing": bx.algorithms.regret_balancing(box, kernel, horizon=9, **made),
+        "integrated_ei": bx.algorithms.integrated_ei(box),
+        None: bx.strategies.RandomSearch(box),
+    }
+    for name, strategy in strategies.items():
+        assert describe(strategy)["made_by"] == describe(strategy.clone())["made_by"] == name
+    bases = strategies["regret_balancing"].bases
+    assert {base.arguments.made_by for base in bases} == {"ec_gp_ucb"}
+
+
+def test_another_name_for_the_same_is_no_other_strategy():
+    kept = from_json(to_json(describe(gp_bucb())))
+    assert kept["made_by"] == "gp_bucb"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        require_same(kept | {"made_by": "ours"}, describe(gp_bucb()), "it")
+        require_same({key: kept[key] for key in kept if key != "made_by"}, describe(gp_bucb()), "")

@@ -87,15 +87,21 @@ def test_late_feedback_is_said(path, monkeypatch):
     study = bx.Study(path, at_random())
     rng, clock = random.Random(3), [1_795_000_000.0]
     monkeypatch.setattr(journal, "time", type("", (), {"time": staticmethod(lambda: clock[0])}))
-    trials = study.ask(12)
+    trials = []
+    for _ in range(4):
+        trials += study.ask(3)
+        clock[0] += 0.01
     order = rng.sample(trials, 10)
-    waits = [3600.0 * (i + 1) for i in range(10)]
+    waits = [3600.0 * (i + 1) + 1 for i in range(10)]
     for trial, wait in zip(order, waits, strict=True):
         clock[0] = 1_795_000_000.0 + wait
         study.tell(trial, 0.5)
     overview = read_overview(path)
     ends = {trial.id: wait for trial, wait in zip(order, waits, strict=True)}
-    expected = sum(any(later > id and ends[later] < ends[id] for later in ends) for id in ends)
+    # Those of one ask have no order.
+    expected = sum(
+        any(later // 3 > id // 3 and ends[later] < ends[id] for later in ends) for id in ends
+    )
     assert _overtaken(overview) == expected > 0
     parsed = Parsed(page(overview, clock[0] + 7200))
     assert f"{expected} values came after that of a trial which was asked later" in parsed.text
@@ -188,11 +194,18 @@ def test_a_study_without_trials_or_values(path):
     bx.Study(path, gp_bucb()).ask(2)
     parsed = require_harmless(made(path))
     assert "No value has come yet" in parsed.text and "No result yet" in parsed.text
-    assert titles(parsed) == ["When trials were asked and told"]
+    without_values = [
+        "When trials were asked and told",
+        "Where trials were asked",
+        "Values against each coordinate",
+    ]
+    assert titles(parsed) == without_values
     study = bx.Study(path, gp_bucb())
     study.abandon(0)
     study.abandon(1, failed=True)
-    assert "nobody waits" in require_harmless(made(path)).text
+    parsed = require_harmless(made(path))
+    assert "none is waited for" in parsed.text and titles(parsed) == without_values
+    assert "Crosses are failed. Squares are abandoned." in parsed.text
 
 
 def test_only_attached_results(path):

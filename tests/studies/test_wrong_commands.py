@@ -1,5 +1,6 @@
 """The command line: what it says of what is wrong, on one line."""
 
+import errno
 import os
 import sqlite3
 import sys
@@ -149,9 +150,59 @@ def test_outputs_that_cannot_be(path, clock, capsys, tmp_path):
         message = refused(capsys, "report", path, "-o", output)
         assert "must be another file than that of the study" in message
         refused(capsys, "trials", f"sqlite:///{path}", "-o", output)
+    for suffix in ("wal", "shm", "journal"):
+        (tmp_path / f"lab.db-{suffix}").unlink(missing_ok=True)
+        message = refused(capsys, "report", path, "-o", f"{path}-{suffix}")
+        assert "must be another file than that of the study" in message
     assert path.read_bytes() == before
     assert "No such file" in refused(capsys, "report", path, "-o", tmp_path / "no" / "lab.html")
     assert "Is a directory" in refused(capsys, "trials", path, "-o", tmp_path)
+
+
+def test_no_study_is_an_output(path, capsys, tmp_path):
+    bx.Study(path, at_random()).ask()
+    other = bx.Study(tmp_path / "other.db", at_random())
+    other.ask()
+    files = [one for one in tmp_path.iterdir() if one.name in ("other.db", "other.db-wal")]
+    before = [one.read_bytes() for one in files]
+    assert len(files) == 2 and all(before)
+    for one in files:
+        for command in (["report"], ["trials", "--csv"]):
+            message = refused(capsys, command[0], path, *command[1:], "-o", one)
+            assert "output must be no database" in message
+    assert [one.read_bytes() for one in files] == before
+
+
+def test_an_output_is_whole_or_as_it_was(path, capsys, tmp_path, monkeypatch):
+    bx.Study(path, at_random()).ask()
+    output, link = tmp_path / "kept" / "lab.csv", tmp_path / "link.csv"
+    output.parent.mkdir()
+    output.write_text("before")
+    output.chmod(0o640)
+    link.symlink_to(output)
+    assert main(["trials", str(path), "-o", str(link)]) == 0
+    written = output.read_text()
+    assert "asked" in written and link.is_symlink() and output.stat().st_mode & 0o777 == 0o640
+
+    def full(self, target):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    assert f"{output}: No space left" in refused(capsys, "trials", path, "--csv", "-o", output)
+    assert output.read_text() == written and list(output.parent.iterdir()) == [output]
+    assert main(["trials", str(path), "-o", os.devnull]) == 0
+    assert not Path(os.devnull).is_file()
+
+
+def test_names_steer_no_terminal_and_hide_nothing(capsys, tmp_path):
+    steering = tmp_path / "\x1b[2Jlab.db"
+    assert r"\x1b[2Jlab.db" in refused(capsys, "status", steering)
+    assert r"\x1b[2J" in refused(capsys, "report", steering, "-o", "\x1b[2J/lab.html")
+    bx.Study(steering, at_random(), name="a@b").ask()
+    assert main(["status", str(steering)]) == 0
+    assert r"\x1b[2Jlab.db" in capsys.readouterr().out
+    message = refused(capsys, "status", steering, "--name", "x://y")
+    assert "holds no study 'x://y', but 'a@b'" in message
 
 
 @pytest.mark.parametrize(

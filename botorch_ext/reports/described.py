@@ -1,0 +1,151 @@
+"""Described strategies: what the description of a study says of its strategy, for readers.
+
+Files of others may hold any description, and none of them is an error.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+from botorch_ext.reports.words import in_words, short
+
+# Strategies that one plays which are shown, and levels at which they are compared.
+_MOST_BASES, _DEEPEST = 12, 8
+
+
+@dataclass(frozen=True)
+class GivenData:
+    """Data that a strategy was made with, of which there is no event.
+
+    Args:
+        count: How many observations they are.
+        points: Their coordinates; none where they are too many to be kept.
+        values: As the strategy sees them; none likewise.
+    """
+
+    count: int
+    points: list[list[float]]
+    values: list[float]
+
+
+@dataclass(frozen=True)
+class Scales:
+    """What coordinates mean, by their names.
+
+    Args:
+        log: Those with a logarithmic scale.
+        integer: Those of whole numbers.
+        codes: Of those that have codes without an order.
+    """
+
+    log: set[str] = field(default_factory=set)
+    integer: set[str] = field(default_factory=set)
+    codes: dict[str, list[float]] = field(default_factory=dict)
+
+
+def called(description: dict[str, Any]) -> str:
+    """What a strategy is called: the function it was made by, or its class."""
+    strategy = description.get("strategy")
+    of_class = strategy.get("class") if isinstance(strategy, dict) else strategy
+    return short(in_words(description.get("made_by") or of_class))
+
+
+def arguments(description: dict[str, Any]) -> list[tuple[str, str]]:
+    """The arguments of a strategy by name, in words; those that are None are left out."""
+    strategy = description.get("strategy")
+    if not isinstance(strategy, dict):
+        return []
+    return [
+        (short(key), _alike(part) if key in ("bases", "bounds") else in_words(part))
+        for key, part in strategy.items()
+        if key != "class" and part is not None
+    ]
+
+
+def bases(description: dict[str, Any]) -> list[str]:
+    """What sets each of the strategies apart that one plays; none where nothing does."""
+    strategy = _dict(description.get("strategy"))
+    apart = _apart(strategy.get("bounds")) or _apart(strategy.get("bases"))
+    return [", ".join(f"{key}={in_words(part)}" for key, part in one.items()) for one in apart]
+
+
+def given_data(description: dict[str, Any]) -> GivenData | None:
+    """The data that the strategy was made with, if there are some."""
+    for strategy in _strategies(description):
+        initial = strategy.get("initial")
+        if isinstance(initial, list) and len(initial) == 2:
+            X, Y = map(_dict, initial)
+            points, values = _rows(X.get("values")), _rows(Y.get("values"))
+            if values and len(points) in (0, len(values)):
+                return GivenData(len(values), points, [row[0] for row in values])
+            for count in _rows([Y.get("shape")]):
+                return GivenData(int(count[0]), [], [])
+    return None
+
+
+def scales(description: dict[str, Any]) -> Scales:
+    """Which coordinates have a logarithmic scale, are whole numbers, or have codes."""
+    found = Scales()
+    for strategy in _strategies(description):
+        contexts = _dict(strategy.get("context_domain"))
+        spaces = {"x": strategy.get("domain"), "context": contexts.get("domain", contexts)}
+        for name, space in ((name, _dict(space)) for name, space in spaces.items()):
+            for key, names in (("log", found.log), ("integer", found.integer)):
+                columns = space.get(key)
+                names |= {f"{name}{j}" for j in columns} if isinstance(columns, list) else set()
+            for j, codes in _dict(space.get("categories")).items():
+                found.codes.update({f"{name}{j}": row for row in _rows([codes])})
+    return found
+
+
+def _alike(part: Any) -> str:
+    """Things that differ in little: the first of them, and in what."""
+    apart = _apart(part)
+    if not apart:
+        return in_words(part)
+    each = "; ".join(in_words(one) for one in apart[:_MOST_BASES])
+    words = f"{len(part)}, of which the first is {in_words(part[0])}; they differ in "
+    return f"{words}{each}{', ...' if len(apart) > _MOST_BASES else ''}"
+
+
+def _apart(plain: Any) -> list[dict[str, Any]]:
+    """Of several things what differs among them, by name."""
+    if not isinstance(plain, list) or not plain or not all(isinstance(one, dict) for one in plain):
+        return []
+    flat = [_flat(one) for one in plain]
+    keys = [key for key in flat[0] if any(one.get(key) != flat[0][key] for one in flat)]
+    return [{key[-1]: one.get(key) for key in keys} for one in flat] if keys else []
+
+
+def _flat(plain: dict[str, Any], above: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    flat: dict[tuple[str, ...], Any] = {}
+    for key, part in plain.items():
+        inner = isinstance(part, dict) and len(above) < _DEEPEST
+        flat |= _flat(part, (*above, key)) if inner else {(*above, key): part}
+    return flat
+
+
+def _strategies(description: dict[str, Any]) -> list[dict[str, Any]]:
+    """The strategy, and those that it plays."""
+    strategy = _dict(description.get("strategy"))
+    played = strategy.get("bases")
+    return [strategy, *map(_dict, played if isinstance(played, list) else ())]
+
+
+def _dict(plain: Any) -> dict[str, Any]:
+    return plain if isinstance(plain, dict) else {}
+
+
+def _rows(plain: Any) -> list[list[float]]:
+    """Rows of finite numbers; none where it is anything else."""
+    listed = plain if isinstance(plain, list) else []
+    rows = [row if isinstance(row, list) else [row] for row in listed]
+    if not all(row and all(map(_is_number, row)) for row in rows):
+        return []
+    return [[float(cell) for cell in row] for row in rows]
+
+
+def _is_number(plain: Any) -> bool:
+    return type(plain) in (int, float) and abs(plain) <= sys.float_info.max

@@ -1,0 +1,114 @@
+"""Places: pictures of where a study asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from botorch_ext.reports.described import Scales, scales
+from botorch_ext.reports.drawing import (
+    MOST_MARKS,
+    Picture,
+    colored,
+    drawn,
+    legend_above,
+    scale_axis,
+)
+from botorch_ext.reports.marks import LOOKS, mark_states, ring, with_room
+from botorch_ext.reports.overview import Overview, State
+from botorch_ext.reports.tables import columns
+from botorch_ext.reports.words import point
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_NAMES: dict[State, str] = {"pending": "Triangles", "failed": "Crosses", "abandoned": "Squares"}
+# Coordinates that have a panel.
+_MOST_PANELS = 12
+_IN_A_ROW = 3
+
+
+def plane(overview: Overview) -> Picture:
+    """The trials in the plane of their two coordinates."""
+    words, best = [], overview.best
+    if best is not None:
+        words.append(
+            "Each dot is a value where it was measured; its colour says how good it is, yellow is "
+            f"best. The ring is the best trial, at {point(best.x)}."
+        )
+        if best.context:
+            words.append("Trials had different contexts, so not all values can be compared.")
+    words += [f"{name} are {state}." for state, name in _NAMES.items() if overview.having(state)]
+    drawable, cut = with_room(overview)
+    draw = partial(_draw_plane, drawable)
+    return drawn("Where trials were asked", " ".join(words) + cut, draw, 4.6)
+
+
+def _draw_plane(overview: Overview, ax: Axes) -> None:
+    # The best on top.
+    own = sorted(overview.observed, key=lambda story: overview.sign * (story.value or 0.0))
+    figure = ax.get_figure(root=True)
+    if own and figure is not None:
+        dots = ax.scatter(
+            [story.x[0] for story in own],
+            [story.x[1] for story in own],
+            c=[story.value or 0.0 for story in own],
+            cmap="viridis_r" if overview.minimize else "viridis",
+            s=26 if len(own) <= MOST_MARKS else 10,
+            rasterized=len(own) > MOST_MARKS,
+            linewidths=0,
+        )
+        bar = figure.colorbar(dots, ax=ax, label="value")
+        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar.solids.set_rasterized(True)  # type: ignore[union-attr]
+    for state in ("pending", "failed", "abandoned"):
+        marker, color = LOOKS[state]
+        without = overview.having(state)
+        xs = [[story.x[j] for story in without] for j in range(2)]
+        colored(ax, xs[0], xs[1], marker, color, label=state)
+    best = overview.best
+    if best is not None:
+        ring(ax, best.x[0], best.x[1])
+    known = scales(overview.description)
+    for j, which in enumerate(("x", "y")):
+        ax.set(**{f"{which}label": f"x{j}"})
+        numbers = [story.x[j] for story in overview.stories]
+        scale_axis(ax, which, *_kind(known, f"x{j}", numbers))
+    legend_above(ax)
+
+
+def coordinates(overview: Overview) -> Picture:
+    """The values against each coordinate of points and contexts."""
+    names = [name for group in columns(overview) for name in group]
+    shown = names[:_MOST_PANELS]
+    words = "Each trial against each coordinate alone. Marks at the bottom have no value."
+    if len(shown) < len(names):
+        words += f" The first {len(shown)} of {len(names)} coordinates are shown."
+    panels = {"panels": len(shown), "in_a_row": _IN_A_ROW}
+    drawable, cut = with_room(overview)
+    draw = partial(_draw_coordinates, drawable, shown)
+    return drawn("Values against each coordinate", words + cut, draw, 2.5, **panels)
+
+
+def _draw_coordinates(overview: Overview, names: Sequence[str], *axes: Axes) -> None:
+    known = scales(overview.description)
+    for j, (name, ax) in enumerate(zip(names, axes, strict=True)):
+        numbers = [[*story.x, *story.context][j] for story in overview.stories]
+        mark_states(
+            ax, overview, lambda story, of=numbers: of[story.id], lambda story: story.value or 0.0
+        )
+        ax.set_xlabel(name)
+        scale_axis(ax, "x", *_kind(known, name, numbers))
+        if not overview.observed:
+            ax.set_yticks([])
+        elif j % _IN_A_ROW:
+            ax.tick_params(labelleft=False)
+        else:
+            ax.set_ylabel("value")
+
+
+def _kind(known: Scales, name: str, numbers: Sequence[float]) -> tuple[bool, bool, Sequence[float]]:
+    """Whether a coordinate has a logarithmic scale or whole numbers, and its codes."""
+    log = name in known.log and min(numbers) > 0
+    return log, name in known.integer, known.codes.get(name, ())
