@@ -165,7 +165,9 @@ def picture(
         ax.set_xlabel("log10 gamma")
         ax.set_title(f"after {number} results")
         ax.set_ylabel("accuracy" if ax is axes[0] else "")
-    figure.savefig(path, dpi=110)
+    unfinished = path.with_stem(f"{path.stem}-unfinished")
+    figure.savefig(unfinished, dpi=110)
+    unfinished.replace(path)  # at once: that it is there says that all came to its end
     plt.close(figure)
 
 
@@ -232,7 +234,9 @@ def main() -> None:
     shown = bx.problems.SVCTuning("breast_cancer", seed=0)
     picture(arrays, strategies[0], shown, 8 if arguments.smoke else 80, path)
     print(f"Picture: {path}  ({time.perf_counter() - start:.0f} s in all)")
-    print(f"All trials: {place}, for botorch-ext status, trials and report")
+    print(
+        f"All trials, until this is run again: {place}, for botorch-ext status, trials and report"
+    )
 
 
 if __name__ == "__main__":

@@ -12,9 +12,11 @@ from tests.run_examples import examples
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+STORY = ROOT / "docs" / "a_study_that_lasts.md"
 EXAMPLES = [
     pytest.param(code, id=f"{page.stem}-{i}")
     for page in PAGES
+    if page != STORY
     for i, code in enumerate(examples(page))
 ]
 
@@ -50,6 +52,15 @@ def test_example_runs(code, capsys, as_torchrun_starts_it, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)  # for the files of studies
     torch.manual_seed(0)  # what an example draws itself
     exec(compile(code, "example", "exec"), {})
+
+
+def test_the_story_is_followed_in_one_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    lab, *others = examples(STORY)
+    Path("lab.py").write_text(lab)  # as the page says
+    for code in others:
+        exec(compile(code, "example", "exec"), {})
 
 
 def test_the_readme_fits_in_two_minutes():

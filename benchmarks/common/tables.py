@@ -28,6 +28,11 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
+def judged(rows: Sequence[Row], column: str, most: float) -> list[Row]:
+    """The rows, and whether what a column says is at most so much."""
+    return [row | {f"{column} at most {most:g}": row[column] <= most} for row in rows]
+
+
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
     """Rows with the same keys as a CSV file."""
     with path.open("w", newline="") as file:

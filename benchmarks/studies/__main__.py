@@ -2,7 +2,8 @@
 
     python -m benchmarks.studies [--smoke] [--only PART ...]
 
-Fails where something that must hold does not. Writes report.md, whose other parts stay as they are.
+Fails where something that must hold does not; a smoke run judges no times. Writes report.md, whose
+other parts stay as they are.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def main(argv: list[str] | None = None) -> None:
         cells = [(name, value) for _, rows in found for row in rows for name, value in row.items()]
         broken += [f"{part}: {name}" for name, value in cells if value is False]
     if broken:
-        sys.exit(f"must hold and does not: {', '.join(broken)}")
+        sys.exit(f"must hold and does not: {', '.join(dict.fromkeys(broken))}")
 
 
 def _replace(report: Path, title: str, text: str) -> None:

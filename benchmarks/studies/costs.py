@@ -1,4 +1,5 @@
-"""Costs of keeping a study: of a tell, of reading the journal, of opening."""
+"""Costs of keeping a study: of a tell, of reading the journal, of opening; and whether they are
+what they may be."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from torch import Tensor
 import botorch_ext as bx
 from benchmarks.common.command_line import Options
 from benchmarks.common.kernels import matern
-from benchmarks.common.tables import Row, Tables
+from benchmarks.common.tables import Row, Tables, judged
 from benchmarks.studies.strategies import BOX, box
 from botorch_ext.algorithms import gp_bucb
 from botorch_ext.domains import Domain, FiniteSet
@@ -36,8 +37,8 @@ def _seconds(work: Callable[[], Any], clock: Callable[[], float] = time.perf_cou
     return clock() - start
 
 
-def _told(study: bx.Study | Strategy, number: int) -> None:
-    """That many random points, asked and told; no search."""
+def _attach(study: bx.Study | Strategy, number: int) -> None:
+    """Attaches results at that many random points; no search."""
     for i, x in enumerate(BOX.sample(number, seed=0)):
         study.attach(x, float(torch.sin(3.0 * x).sum()) + 0.01 * i)
 
@@ -46,8 +47,8 @@ def tell_row(folder: Path, num_points: int, repeats: int) -> Row:
     """A tell against three plain fsyncs of the same size in the same folder, in turn."""
     path, alone = folder / "tell.db", box()
     study = bx.Study(path, box())
-    _told(study, num_points - repeats)
-    _told(alone, num_points - repeats)
+    _attach(study, num_points - repeats)
+    _attach(alone, num_points - repeats)
     tells, plain, syncs = [], [], []
     wal = Path(f"{path}-wal")
     with (folder / "plain").open("wb") as file:
@@ -97,8 +98,9 @@ def journal_rows(folder: Path, counts: tuple[int, ...]) -> list[Row]:
         read()
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        row = {"what": f"reading {count:,} events", "s": seconds, "peak MB": peak / 1e6}
-        rows.append(row | {"bytes an event": round(peak / count)})
+        row = {"what": f"reading {count:,} events", "s": seconds}
+        row["s for 10,000"] = 10_000 * seconds / count
+        rows.append(row | {"peak MB": peak / 1e6, "bytes an event": round(peak / count)})
     return rows
 
 
@@ -189,24 +191,27 @@ def tables(options: Options, folder: Path) -> Tables:
     """A tell, journals, opening."""
     small = options.smoke
     counts = (100, 200) if small else (5_000, 10_000, 20_000)
+    tell = [tell_row(folder, *((20, 5) if small else (100, 50)))]
+    journals = journal_rows(folder, counts)
+    opening = [
+        opening_row(folder, on_set, num_points, num_pending, 9 if num_points < 1000 else 3)
+        for num_points in ((20,) if small else (100, 500, 2000))
+        for on_set in (False, True)
+        for num_pending in (1, 10)
+    ]
+    if not small:  # which is too short to judge
+        tell = judged(tell, "share of what is allowed", 1.0)
+        journals = judged(journals, "s for 10,000", 5.0)
+        # Linear: no more for each event of a long journal than of a short one, but for a tenth.
+        journals = judged(journals, "bytes an event", 1.1 * journals[0]["bytes an event"])
+        opening = judged(opening, "opening / adding", 1.2)
     return [
-        (
-            "A tell may take the larger of 5 ms and three fsyncs. Medians, in ms.",
-            [tell_row(folder, *((20, 5) if small else (100, 50)))],
-        ),
-        (
-            "Reading a journal, digests checked and events made; 10,000 events in 5 s.",
-            journal_rows(folder, counts),
-        ),
+        ("A tell may take the larger of 5 ms and three fsyncs. Medians, in ms.", tell),
+        ("Reading a journal, digests checked and events made; 10,000 events in 5 s.", journals),
         (
             "Opening a study, medians of CPU time in ms. Adding is that of the same points to a "
             "model that is there, one by one; replay that of the same events. What opening leaves "
             "to the first ask would show beside the second.",
-            [
-                opening_row(folder, on_set, num_points, num_pending, 9 if num_points < 1000 else 3)
-                for num_points in ((20,) if small else (100, 500, 2000))
-                for on_set in (False, True)
-                for num_pending in (1, 10)
-            ],
+            opening,
         ),
     ]

@@ -1,7 +1,8 @@
 """Kills: what is left of a study whose processes are killed at random moments of their calls.
 
 A process is forked, opens the study, and asks, tells, attaches, corrects and abandons, or runs an
-objective in threads, until it is killed with -9. It says through a pipe what it calls, and what has
+objective in threads, until it is killed with -9. (What the kernel has taken survives that: a power
+cut is not tested.) It says through a pipe what it calls, and what has
 returned. The same calls are made to a strategy that is never killed: after every kill the events of
 the study must be those of that strategy, bit for bit, what was asked included; and the call that
 was under way is there as a whole or not at all.
@@ -14,6 +15,8 @@ import random
 import signal
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import botorch_ext as bx
@@ -59,10 +62,11 @@ class NeverKilled:
 
     Args:
         strategy: Without events.
+        minimize: Whether the study does whose calls they are.
     """
 
-    def __init__(self, strategy: Strategy) -> None:
-        self._strategy = strategy
+    def __init__(self, strategy: Strategy, minimize: bool = False) -> None:
+        self._strategy, self._sign = strategy, -1.0 if minimize else 1.0
 
     def settle(
         self, returned: list[Call], under_way: Call | None, moment: int, kept: list[str]
@@ -83,7 +87,7 @@ class NeverKilled:
         """
         for call in returned:
             self._make(call)
-        expected, is_kept = lines(self._strategy), False
+        expected, is_kept = self._lines(), False
         if under_way is not None:
             is_kept = len(kept) > len(expected)
             if is_kept != (moment > COMMITTING) and moment != COMMITTING:
@@ -91,7 +95,7 @@ class NeverKilled:
                 raise Lost(f"{under_way} is {word}, killed while {MOMENTS[moment]}")
             if is_kept:
                 self._make(under_way)
-                expected = lines(self._strategy)
+                expected = self._lines()
         _require_equal(kept, expected)
         return is_kept
 
@@ -103,15 +107,21 @@ class NeverKilled:
         """
         study.ask()
         self._make(("ask", [], {}))
-        _require_equal(lines(study), lines(self._strategy))
+        _require_equal(lines(study), self._lines())
+
+    def _lines(self) -> list[str]:
+        return [as_text(event, self._sign) for event in self._strategy.events]
 
     def _make(self, call: Call) -> None:
         name, given, options = call
+        if name in ("tell", "attach", "correct"):
+            what, value = given
+            given = [what, self._sign * value]
         with threads_for(self._strategy):
             getattr(self._strategy, name)(*given, **options)
 
 
-def lines(study: bx.Study | Strategy) -> list[str]:
+def lines(study: bx.Study) -> list[str]:
     """The events, every bit of them."""
     return [as_text(event, 1.0) for event in study.events]
 
@@ -123,16 +133,24 @@ def _require_equal(kept: list[str], expected: list[str]) -> None:
         raise Lost(f"event {same}: must be {expected[same:][:2]}, got {kept[same:][:2]}")
 
 
-def play(place: str | Path, strategy: Strategy, kills: int, seed: int, watched: bool) -> Counts:
-    """Kills processes that work on one study, and compares after each.
+def play(
+    place: str | Path,
+    strategy: Strategy,
+    kills: int,
+    seed: int,
+    watched: bool,
+    minimize: bool = False,
+) -> Counts:
+    """Kills processes that work on one study, and compares after each; after every tenth with what
+    somebody reads who has not had it open, and what is asked next.
 
     Args:
         place: Of the study, which is not there yet.
         strategy: Of the study, without events.
         kills: How many.
         seed: Of what is called and when it is killed.
-        watched: Whether another process reads the study all the time. Where none does, the next
-            process finds a file that nobody has open, as after a power cut.
+        watched: Whether another process reads the study all the time.
+        minimize: Whether the study does.
 
     Returns:
         How many were killed where.
@@ -141,33 +159,37 @@ def play(place: str | Path, strategy: Strategy, kills: int, seed: int, watched: 
         Lost: Something is lost, there twice, or not what is asked by a strategy that lives on.
         ChildProcessError: A process could not open the study or go on with it.
     """
-    rng, never_killed, counts = random.Random(seed), NeverKilled(strategy.clone()), Counter()
-    study = watcher = None
+    rng, counts, study, watcher = random.Random(seed), Counter(), None, None
+    never_killed = NeverKilled(strategy.clone(), minimize)
+    opened = partial(bx.Study, place, strategy, minimize=minimize)
     weights = [weight for weight, _ in _AIMS.values()]
     for number in range(kills):
         runs = number % 3 == 2
-        victim = Victim(place, strategy, rng.randrange(2**31), runs)
+        victim = Victim(opened, rng.randrange(2**31), runs)
         # The file is made by the first ones, if they live to do it.
         (aim,) = [OPENING] if number < 2 else rng.choices(list(_AIMS), weights)
         delay = _AIMS[aim][1] * 10 ** rng.uniform(-4.0, 0.0)
         victim.kill(aim, 0 if aim == OPENING else rng.randint(1, 3), delay)
         returned, under_way = victim.calls()
-        study = study or bx.Study(place, strategy)
+        is_tenth = number % 10 == 9
+        study = opened() if study is None or is_tenth else study
         is_kept = never_killed.settle(returned, under_way, victim.moment, lines(study))
         last = under_way or (returned[-1] if returned else ("open", [], {}))
         name = f"{'run: ' if runs and last[0] != 'open' else ''}{last[0]}"
         counts[name, victim.moment, is_kept] += 1
+        if is_tenth:
+            never_killed.require_next(study)
         if watched and watcher is None:
-            watcher = in_a_fork(lambda: _watch(place, strategy))
+            watcher = in_a_fork(lambda: _watch(opened))
     if watcher is not None:
         os.kill(watcher, signal.SIGKILL)
         wait_for(watcher, -signal.SIGKILL)
-    never_killed.require_next(bx.Study(place, strategy))
+    never_killed.require_next(opened())
     return counts
 
 
-def _watch(place: str | Path, strategy: Strategy) -> None:
-    study = bx.Study(place, strategy)
+def _watch(opened: Callable[[], bx.Study]) -> None:
+    study = opened()
     while True:
         lines(study)
         time.sleep(0.02)
@@ -189,12 +211,13 @@ def rows_of(counts: Counts) -> list[Row]:
 
 
 def tables(options: Options, folder: Path) -> Tables:
-    """1,000 kills in 20 studies, of a box and of a finite set in turn."""
+    """1,000 kills in 20 studies, of a box and of a finite set in turn; half of them minimise."""
     studies, kills = (2, 4) if options.smoke else (20, 50)
     counts: Counts = Counter()
     for number in range(studies):
         place, strategy = folder / f"kills_{number}.db", (box, finite)[number % 2]()
-        counts += play(place, strategy, kills, options.seed + number, number % 4 > 1)
+        watched, minimize = number % 4 > 1, number >= studies // 2
+        counts += play(place, strategy, kills, options.seed + number, watched, minimize)
     text = (
         f"{counts.total():,} processes killed with -9 in {studies} studies, by what they called "
         "and where they were in it. After each of them the file opened, its events were bit for "

@@ -24,7 +24,8 @@ import botorch_ext as bx
 from benchmarks.common.command_line import Options
 from benchmarks.common.tables import Row, Tables
 from benchmarks.studies.forks import in_a_fork, is_alive, wait_for
-from benchmarks.studies.many_processes import checked, value_at
+from benchmarks.studies.many_processes import checked
+from benchmarks.studies.objectives import value_at
 from benchmarks.studies.strategies import box
 from botorch_ext.exceptions import UnreachableStudyError
 from botorch_ext.strategies import Strategy, Trial
@@ -176,6 +177,8 @@ def play(
         "restarts": restarts,
         "calls that failed": failed,
         "of these, asks that were kept": lost,
+        # Each process is in one call when the server goes.
+        "no more than can be": lost <= min(failed, processes * restarts),
         "all told": told == processes * number,
         **checked(study, strategy.clone(), lost),
         "seconds": time.perf_counter() - start,
@@ -206,7 +209,7 @@ def _patiently(place: str, strategy: Strategy, number: int, errors: int) -> None
 def tables(options: Options, folder: Path) -> Tables:
     """A server that is stopped every second, by turns in an orderly way and as if it crashed."""
     if not is_installed():
-        return [("There is no server of PostgreSQL here.", [{"told": 0}])]
+        raise FileNotFoundError("a server of PostgreSQL, postgres and initdb, must be installed")
     ways = cycle([signal.SIGINT, signal.SIGQUIT])
     with served() as server:
 

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -21,7 +20,7 @@ from torch import Tensor
 
 import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, is_alive, wait_for
-from botorch_ext.strategies import Strategy, Trial
+from botorch_ext.strategies import Trial
 from botorch_ext.studies.journal import Journal
 from botorch_ext.studies.target import Target
 
@@ -38,14 +37,13 @@ class Victim:
     """A process that works on a study until it is killed.
 
     Args:
-        place: Of the study.
-        strategy: Of the study, without events.
+        opened: Opens the study.
         seed: Of what it does.
         runs: Whether it runs an objective in two threads, rather than making calls of every kind.
     """
 
-    def __init__(self, place: str | Path, strategy: Strategy, seed: int, runs: bool) -> None:
-        self._place, self._strategy, self._seed = place, strategy, seed
+    def __init__(self, opened: Callable[[], bx.Study], seed: int, runs: bool) -> None:
+        self._opened, self._seed = opened, seed
         self._work = self._run if runs else self._call
         self._shared = mmap.mmap(-1, 2)  # with the process: its moment, and its number of calls
         reader, self._writer = os.pipe()
@@ -91,13 +89,21 @@ class Victim:
     def _live(self) -> None:
         append = self._marked(Journal.append, WRITING)
         commit = self._marked(Connection.commit, COMMITTING, RETURNING)
+        ask, tell = Target.ask, Target.tell  # of a run, which has one thread for them
+
+        def run_asks(*given: Any) -> Any:
+            return self._during(("ask", [], {}), partial(ask, *given))
+
+        def run_tells(target: Target, trial: Trial, value: float) -> None:
+            self._during(("tell", [trial.id, value], {}), partial(tell, target, trial, value))
+
         with (
             patch.object(Journal, "append", append),
             patch.object(Connection, "commit", commit),
-            patch.object(Target, "ask", self._asked_by_a_run(Target.ask)),
-            patch.object(Target, "tell", self._told_by_a_run(Target.tell)),
+            patch.object(Target, "ask", run_asks),
+            patch.object(Target, "tell", run_tells),
         ):
-            study, rng = bx.Study(self._place, self._strategy), random.Random(self._seed)
+            study, rng = self._opened(), random.Random(self._seed)
             for name in ("ask", "tell", "abandon", "attach", "correct"):
                 setattr(study, name, self._noted(name, getattr(study, name)))
             while True:
@@ -116,24 +122,18 @@ class Victim:
 
     def _noted(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def noted(*given: Any, **options: Any) -> Any:
-            self._note([name, given, options])
-            self._shared[:] = bytes([DECIDING, min(self._shared[1] + 1, 255)])
-            answer = method(*given, **options)
-            self._shared[0] = BETWEEN
-            time.sleep(_BRIEF)
-            self._note(None)
-            return answer
+            return self._during((name, list(given), options), partial(method, *given, **options))
 
         return noted
 
-    def _asked_by_a_run(self, ask: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda target, *given: self._noted("ask", lambda: ask(target, *given))()
-
-    def _told_by_a_run(self, tell: Callable[..., Any]) -> Callable[..., Any]:
-        def told(target: Target, trial: Trial, value: float) -> None:
-            self._noted("tell", lambda id, value: tell(target, trial, value))(trial.id, value)
-
-        return told
+    def _during(self, call: Call, make: Callable[[], Any]) -> Any:
+        self._note(call)
+        self._shared[:] = bytes([DECIDING, min(self._shared[1] + 1, 255)])
+        answer = make()
+        self._shared[0] = BETWEEN
+        time.sleep(_BRIEF)
+        self._note(None)
+        return answer
 
     def _note(self, what: Any) -> None:
         os.write(self._writer, (json.dumps(what) + "\n").encode())
@@ -158,6 +158,6 @@ class Victim:
             time.sleep(rng.uniform(0.0, 0.01))
             return float(torch.sin(3.0 * x).sum())
 
-        total = study.strategy.history.num_asked + 4
+        total = len(study.strategy.history.trials) + 4
         workers = partial(ThreadPoolExecutor, 2)
         bx.run(study, objective, total, executor=workers, max_pending=2, progress=False)

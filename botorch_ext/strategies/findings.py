@@ -26,7 +26,7 @@ class Findings(EventFold):
     _num_initial: int
 
     def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
-        """The told or initial point with the highest posterior mean, and that mean.
+        """The told, attached or initial point with the highest posterior mean, and that mean.
 
         Args:
             context: ``d_z``: the mean of every evaluated action at this context counts. None: at
@@ -73,8 +73,8 @@ class Findings(EventFold):
         return summary
 
     def evaluated(self) -> tuple[Tensor, Tensor]:
-        """The initial and the told points, ``n x d`` or with contexts ``n x (d + d_z)``, and their
-        ``n`` values."""
+        """The initial, the told and the attached points, ``n x d`` or with contexts
+        ``n x (d + d_z)``, and their ``n`` values."""
         like = self._initial_points
         X, Y = self.history.told_points(like)
         if self.initial is None:

@@ -147,7 +147,7 @@ class EventFold(Notes, ABC):
 
     def fold(self, event: Event) -> None:
         """Changes the state by the event that `check_event` accepted last; what it warns of is
-        raised by `ask`, `tell` and `abandon`, or taken by `take_warnings`."""
+        raised by the call that made the event, or taken by `take_warnings`."""
         self.history.apply(event)
         if isinstance(event, Corrected):
             self._become(self._after(self.history.events))

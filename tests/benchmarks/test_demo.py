@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import botorch_ext as bx
 from benchmarks import demo
-from benchmarks.studies.forks import in_a_fork, wait_for
+from benchmarks.studies.forks import in_a_fork, is_alive, wait_for
 
 
 def _play(folder):
@@ -38,7 +38,9 @@ def _num_events(folder):
 
 def _killed_after(folder, number):
     child = in_a_fork(partial(_play, folder))
+    end = time.monotonic() + 300.0
     while _num_events(folder) < number:
+        assert is_alive(child) and time.monotonic() < end
         time.sleep(0.001)
     os.kill(child, signal.SIGKILL)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL

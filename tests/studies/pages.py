@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from gpytorch.kernels import RBFKernel
 
-from benchmarks.studies.many_processes import value_at
+from benchmarks.studies.objectives import value_at
 from botorch_ext.command_line import main
 
 POLICY = (

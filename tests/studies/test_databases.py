@@ -35,6 +35,16 @@ def test_a_network_file_system_is_warned_of(path, monkeypatch):
     assert kind("/home/lab.db", path / "nothing") is None
 
 
+def test_a_call_waits_for_the_disk(path):
+    for study in (bx.Study(path, at_random()), bx.Study(path, at_random())):
+        study.ask()
+        for begun in (study._journal.reading, study._journal.writing):
+            with begun() as connection:
+                settings = ("synchronous", "journal_mode")
+                found = [connection.exec_driver_sql(f"PRAGMA {each}").scalar() for each in settings]
+            assert found == [2, "wal"]  # 2 is FULL: fsync before a commit returns
+
+
 @pytest.mark.parametrize(
     ("place", "message"),
     [

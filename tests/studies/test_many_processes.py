@@ -16,12 +16,12 @@ def test_eight_processes_ask_and_tell_at_once(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("strategy", "number", "watched"),
-    [(finite(20), 35, False), (box(), 15, True)],
+    ("strategy", "number", "watched", "minimize"),
+    [(finite(20), 35, False, True), (box(), 15, True, False)],
     ids=["alone", "watched"],
 )
-def test_kills_lose_nothing(tmp_path, strategy, number, watched):
-    counts = play(tmp_path / "lab.db", strategy, number, 0, watched)
+def test_kills_lose_nothing(tmp_path, strategy, number, watched, minimize):
+    counts = play(tmp_path / "lab.db", strategy, number, 0, watched, minimize)
     assert counts.total() == number
     assert len({moment for _, moment, _ in counts}) >= 3  # not all in one place
 

@@ -164,8 +164,11 @@ def test_settings_of_the_user_that_would_break_a_study(server):
         default_transaction_isolation="repeatable read",
         idle_in_transaction_session_timeout="200ms",
         statement_timeout="200ms",
+        synchronous_commit="off",
     ):
         study = bx.Study(server.url(), at_random(), name="settings")
+        with study._journal.writing() as connection:  # it waits for the disk
+            assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
         with patch.object(bx.strategies.RandomSearch, "_decide", slowly):
             asking = threading.Thread(target=study.ask)
             asking.start()

@@ -6,7 +6,7 @@ import time
 import pytest
 
 import botorch_ext as bx
-from benchmarks.studies.many_processes import value_at
+from benchmarks.studies.objectives import value_at
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.page import page
 from botorch_ext.reports.parts import parts

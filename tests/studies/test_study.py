@@ -13,7 +13,7 @@ import torch
 import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
 from benchmarks.studies.kills import lines
-from benchmarks.studies.many_processes import value_at
+from benchmarks.studies.objectives import value_at
 from botorch_ext.exceptions import (
     AnotherStrategyError,
     ForkedStudyError,
