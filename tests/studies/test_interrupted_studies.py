@@ -44,7 +44,7 @@ def copy(tmp_path):
     for value in (0.1, 0.5, 0.3):
         begun.tell(begun.ask().id, value)
     begun.ask(2)
-    begun._journal.database.engine.dispose()
+    begun._journal.database.carry_over()
 
     def made(name):
         if not (tmp_path / name).exists():
