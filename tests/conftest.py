@@ -13,6 +13,8 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # read when Triton is imported
 # Shells start background jobs with Ctrl-C switched off, and the tests of Ctrl-C with them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# A study asks with one thread where that is faster; more threads round differently.
+torch.set_num_threads(1)
 
 
 @pytest.fixture(params=devices())
