@@ -194,9 +194,12 @@ class RunningStudy:
         self.target.be_brief()
         lost = []
         for future in sorted(filter(Future.done, self.under_way), key=self._order):
+            # Ctrl-C reaches the workers of a pool too, and is then what the objective raised.
+            if future.cancelled() or future.exception() is not None:
+                continue
             try:
                 value = checked_value(future.result())
-            except Exception:  # noqa: BLE001 - whatever the objective raised
+            except ObjectiveError:
                 continue
             trial = self.under_way[future].trial
             try:

@@ -376,6 +376,25 @@ class Interrupts(ByHand):
         return future
 
 
+class ReachesWorkers(ByHand):
+    """Ctrl-C at a terminal: workers of a pool have it too."""
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = super().submit(fn, *args, **kwargs)
+        if len(self.futures) == 3:
+            self.futures[0][0].set_exception(KeyboardInterrupt())
+            self.futures[1][0].set_exception(SystemExit(1))
+            future.set_result(fn(*args))
+        return future
+
+
+def test_ctrl_c_that_reaches_workers_keeps_what_has_come():
+    strategy = make(finite())
+    result = quiet(strategy, f, 9, executor=ReachesWorkers(), max_pending=3)
+    assert result.interrupted and result.ids == [2]
+    assert strategy.pending == [0, 1]
+
+
 def test_ctrl_c_keeps_what_has_come():
     strategy = make(finite())
     result = quiet(strategy, f, 9, executor=Interrupts(), max_pending=4)
