@@ -38,6 +38,8 @@ class Target:
         self.sign = sign
         self.claims = None if isinstance(asked, Strategy) else Claims(_identity(asked))
         self._patience = _PATIENCE
+        # How many trials there were when the value of one that was given up came first.
+        self._came_late: dict[int, int] = {}
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -98,10 +100,12 @@ class Target:
             history, own = strategy.history, self.sign * value
             if trial.id not in history.values and trial.id not in history.abandoned:
                 strategy.tell(trial.id, own)
-            elif history.values.get(trial.id) == own or _is_attached(strategy, trial, own):
+            elif history.values.get(trial.id) == own:
                 pass  # told before Ctrl-C, or before a connection broke
             elif trial.id in history.failed and strategy.refuses_attached is None:
-                strategy.attach(trial.x, own, trial.context)
+                since = self._came_late.setdefault(trial.id, len(history.trials))
+                if not _is_attached(strategy, trial, own, since):
+                    strategy.attach(trial.x, own, trial.context)
             elif trial.id in history.values:
                 told = self.sign * history.values[trial.id]
                 return f"it was told {told} meanwhile, which correct changes"
@@ -179,11 +183,13 @@ class Target:
             self.claims.give_back(trial.id)
 
 
-def _is_attached(strategy: Strategy, trial: Trial, value: float) -> bool:
+def _is_attached(strategy: Strategy, trial: Trial, value: float, since: int) -> bool:
+    """Whether a result like this one has been attached from an id on: by a call that broke off."""
     history = strategy.history
     return any(
         history.values[id] == value and history.trials[id].point.equal(trial.point)
         for id in history.attached
+        if id >= since
     )
 
 

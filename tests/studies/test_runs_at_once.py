@@ -14,7 +14,7 @@ import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext import run
 from botorch_ext.exceptions import TrialFailedWarning, UntoldValueWarning
-from botorch_ext.strategies import Abandoned, Attached
+from botorch_ext.strategies import Abandoned, Asked, Attached
 from botorch_ext.studies import claims, questions
 from botorch_ext.studies.claims import Claims
 from tests.objectives import f
@@ -278,6 +278,17 @@ def test_the_value_of_a_trial_that_fails_elsewhere_is_attached(place, minimize):
     assert torch.equal(attached.trial.x, study.strategy.history.trials[0].x)
     assert result.Y.tolist() == [0.25] and result.best_value == 0.25
     assert len(study.events) == 3
+
+
+@pytest.mark.usefixtures("on_other_machines")
+def test_a_late_value_is_attached_beside_an_older_result_like_it(place):
+    def answer(study):
+        study.attach(study.strategy.history.trials[0].x, 0.25)
+        study.abandon(0, failed=True)
+
+    late(lambda: bx.Study(place, at_random()), answer)
+    kinds = [type(event) for event in bx.Study(place, at_random()).events]
+    assert kinds == [Asked, Attached, Abandoned, Attached]
 
 
 @pytest.mark.usefixtures("on_other_machines")
