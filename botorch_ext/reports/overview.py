@@ -251,7 +251,8 @@ def _stories(entries: Sequence[Entry], journal: Journal) -> tuple[list[TrialStor
                 f"those before: {error}"
             ) from error
         num_asked += record.kind == "asked"
-        stories[record.id].num_asked_by_then = num_asked
+        if record.kind != "corrected":
+            stories[record.id].num_asked_by_then = num_asked
         if record.kind in ("told", "attached"):
             last = record.id
     for story in stories:

@@ -142,6 +142,8 @@ def test_rounds_and_what_came_too_late(path):
     too_late = [len(round.told_too_late(study.strategy.history)) for round in rounds]
     assert [stage.num_late for stage in part.stages] == too_late and sum(too_late) > 0
     assert [stage.share for stage in part.stages] == [round.choice.volume for round in rounds]
+    study.correct(0, -0.5)
+    assert [stage.num_late for stage in parts(read_overview(path))[0].stages] == too_late
     parsed = require_harmless(made(path))
     rows = parsed.table("stage", "began")
     assert [row[0] for row in rows] == [f"round {round.number}" for round in rounds]
