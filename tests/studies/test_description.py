@@ -13,7 +13,7 @@ import torch
 
 import botorch_ext as bx
 from botorch_ext.exceptions import AnotherStrategyError, UndescribedWarning, VersionWarning
-from botorch_ext.studies.description import describe, require_same
+from botorch_ext.studies.description import describe, differences, require_same
 from botorch_ext.studies.plain_records import from_json, to_json
 from tests.studies.kept import gp_bucb
 
@@ -222,3 +222,13 @@ def test_another_name_for_the_same_is_no_other_strategy():
         warnings.simplefilter("error")
         require_same(kept | {"made_by": "ours"}, describe(gp_bucb()), "it")
         require_same({key: kept[key] for key in kept if key != "made_by"}, describe(gp_bucb()), "")
+
+
+def test_a_whole_number_is_the_same_argument_as_its_float():
+    kept = from_json(to_json(describe(gp_bucb())))
+    whole = from_json(to_json(kept).replace('"width":2.0', '"width":2'))
+    assert to_json(whole) != to_json(kept)
+    require_same(whole, describe(gp_bucb()), "it")
+    assert list(differences({"inflate": True}, {"inflate": 1})) == [
+        "inflate is True in the study, got 1"
+    ]
