@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import operator
+import reprlib
 from typing import Any
+
+_SHORT = reprlib.Repr()
+_SHORT.maxother = _SHORT.maxstring = _SHORT.maxlong = 80
 
 
 def whole_number(
@@ -15,7 +19,7 @@ def whole_number(
     except TypeError:
         number = None
     if number is None or isinstance(value, bool):
-        raise error(f"{name} must be a whole number, got {value!r}")
+        raise error(f"{name} must be a whole number, got {_SHORT.repr(value)}")
     if least is not None and number < least:
         raise error(f"{name} must be at least {least}, got {value}")
     return number
@@ -27,6 +31,6 @@ def one_number(value: Any, name: str, whose: str = "") -> float:
     try:
         if not isinstance(value, str | bytes):
             return float(value)
-    except (TypeError, ValueError, RuntimeError):  # torch's answer to several numbers
+    except (TypeError, ValueError, RuntimeError, OverflowError):  # RuntimeError: of torch
         pass
-    raise ValueError(f"{name} must be one number, got {value!r}{whose}")
+    raise ValueError(f"{name} must be one number, got {_SHORT.repr(value)}{whose}")

@@ -141,15 +141,15 @@ def _require_no_study(target: Path, place: str) -> None:
 def _replace(target: Path, text: str) -> None:
     """Puts a whole file in the place of the one before, which stays where that fails."""
     new = target.with_name(f".botorch-ext-{os.getpid()}")
+    new.unlink(missing_ok=True)  # of a process that was killed
     try:
         with new.open("x", encoding="utf-8", newline="") as file:
             file.write(text)
         if target.exists():
             shutil.copymode(target, new)
         new.replace(target)
-    except OSError:
+    finally:
         new.unlink(missing_ok=True)
-        raise
 
 
 def _failed(message: str) -> int:

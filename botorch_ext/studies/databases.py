@@ -73,6 +73,8 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         #: How messages call it: without a password.
         self.name = self.url.database or ""
+        #: Whether all of a file was found to be whole since this was made.
+        self.is_checked = False
         self.hold: Hold | None = None
         self._last: list[Any] = []  # the last connection that was made, for the pool
         options: dict[str, Any] = {"pool_size": 1, "max_overflow": -1, "hide_parameters": True}

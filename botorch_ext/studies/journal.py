@@ -238,10 +238,11 @@ def _has_tables(connection: Connection, database: Database) -> bool:
         NoStudyError: A file with tables of something else.
         BrokenStudyError: A file that is not whole.
     """
-    if database.is_sqlite:
+    if database.is_sqlite and not database.is_checked:
         state = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
         if state != "ok":
             raise BrokenStudyError(f"{database.name} was truncated or changed: {state}")
+        database.is_checked = True
     tables = set(sa.inspect(connection).get_table_names())
     if tables.issuperset(_METADATA.tables):
         return True

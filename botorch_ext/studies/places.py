@@ -21,13 +21,14 @@ def url_of(place: str | os.PathLike[str]) -> URL:
     Raises:
         StudyError: Another database, or a driver that is not installed.
     """
-    if not isinstance(place, str) or "://" not in place:
-        if isinstance(place, str) and _LIKE_A_URL.match(place):
-            # It may hold a password, which a path would show.
-            raise StudyError(f"a study must be at {_FORMS}, got a URL without //")
-        return URL.create("sqlite", database=os.fspath(place))
+    if not isinstance(place, str | os.PathLike):
+        raise StudyError(f"a study must be at {_FORMS}, got {place!r}")
+    if isinstance(place, str) and _LIKE_A_URL.match(place) and "://" not in place:
+        # It may hold a password, which a path would show.
+        raise StudyError(f"a study must be at {_FORMS}, got a URL without //")
     try:
-        url = make_url(place)
+        is_url = isinstance(place, str) and "://" in place
+        url = make_url(place) if is_url else URL.create("sqlite", database=os.fsdecode(place))
     except (ArgumentError, ValueError):
         # Without the cause: it may show a password.
         raise StudyError(f"a study must be at {_FORMS}, got a URL that cannot be read") from None
@@ -40,6 +41,10 @@ def url_of(place: str | os.PathLike[str]) -> URL:
         raise StudyError(f"a study must be at {_FORMS}, got one that begins with {url.drivername}")
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
         raise StudyError("a study must be in a file, got a database in memory")
+    if "\0" in f"{url.database}":
+        raise StudyError(f"a study must be at {_FORMS}, got one with a zero character")
+    if url.get_backend_name() == "postgresql" and not (url.host or url.query):
+        raise StudyError("a URL of PostgreSQL must have a host, as postgresql://localhost/lab has")
     if url.drivername == "postgresql+psycopg" and find_spec("psycopg") is None:
         raise StudyError("PostgreSQL needs psycopg: pip install 'botorch-ext[postgresql]'")
     return url

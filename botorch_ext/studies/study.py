@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number
+from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import (
     AnotherStrategyError,
@@ -76,7 +76,7 @@ class Study:
             raise ValueError(f"strategy must be a Strategy, got a {type(strategy).__name__}")
         if strategy.history.events:
             raise ValueError("strategy must have no trials: those of a study come from its file")
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str) or not name or not _is_text(name):
             raise ValueError(f"name must be a text that is not empty, got {name!r}")
         if minimize is not None and not isinstance(minimize, bool):
             raise ValueError(f"minimize must be True, False or None, got {minimize!r}")
@@ -223,6 +223,14 @@ class Study:
         return replace(event, value=self._sign * event.value)
 
 
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return False
+    return True
+
+
 def _opened(
     place: str | os.PathLike[str], name: str, minimize: bool | None, description: dict[str, Any]
 ) -> Journal:
@@ -247,9 +255,10 @@ def _id_of(given: int | Trial, strategy: Strategy) -> int:
     if not isinstance(given, Trial):
         return given
     trials = strategy.history.trials
-    if not (0 <= given.id < len(trials)) or not torch.equal(trials[given.id].point, given.point):
+    id = whole_number(given.id, "id", error=UnknownTrialError)
+    if not (0 <= id < len(trials)) or not torch.equal(trials[id].point, given.point):
         raise UnknownTrialError(
-            f"id must be one of the pending trials, got trial {given.id} at {given.x.tolist()}, "
+            f"id must be one of the pending trials, got trial {id} at {given.x.tolist()}, "
             "which is none of this study"
         )
-    return given.id
+    return id

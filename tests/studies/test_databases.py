@@ -50,6 +50,12 @@ def test_a_call_waits_for_the_disk(path):
     [
         ("mysql://me:secret@host/lab", "begins with mysql"),
         ("sqlite://", "got a database in memory"),
+        (":memory:", "got a database in memory"),
+        ("", "got a database in memory"),
+        ("lab\0.db", "a zero character"),
+        (b"lab.db", "a study must be at a path"),
+        (None, "a study must be at a path"),
+        ("postgresql://", "must have a host"),
         ("postgresql://me:secret@host:port/lab", "a URL that cannot be read"),
         ("postgresql://me:se@cret@host/lab", "must be written %40"),
         ("postgresql://me:12/se@cret@host/lab", "must be written %40"),
