@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import RLock
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING
 
-from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError
+from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError, StudyError
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.records import as_text, from_text
 from botorch_ext.studies.threads import threads_for
@@ -37,7 +37,8 @@ class KeptStrategy:
 
     def __init__(self, strategy: Strategy, journal: Journal) -> None:
         self._process = os.getpid()
-        self._lock = RLock()
+        self._lock = Lock()
+        self._owner: int | None = None  # the thread that had it last
         self._fresh = strategy.clone()
         self._fresh.undoes = False
         self._fresh.within = threads_for
@@ -48,8 +49,9 @@ class KeptStrategy:
     @contextmanager
     def turn(self) -> Iterator[Strategy]:
         """The strategy, up to date and alone with the study; what happens to it is kept."""
-        self._require_own_process()
+        self._require_own_turn()
         with self._lock:
+            self._owner = get_ident()
             try:
                 with self._journal.writing() as connection:
                     self._catch_up(connection)
@@ -72,8 +74,9 @@ class KeptStrategy:
     @contextmanager
     def up_to_date(self) -> Iterator[Strategy]:
         """The strategy, up to date, for reading."""
-        self._require_own_process()
+        self._require_own_turn()
         with self._lock:
+            self._owner = get_ident()
             try:
                 with self._journal.reading() as connection:
                     self._catch_up(connection)
@@ -109,9 +112,14 @@ class KeptStrategy:
         if strategy.is_torn or len(strategy.history.events) != self._position.count:
             self._forget()
 
-    def _require_own_process(self) -> None:
+    def _require_own_turn(self) -> None:
         if os.getpid() != self._process:
             raise ForkedStudyError(
                 f"study {self._journal.name!r} was opened before this process was forked: open it "
                 "again here"
+            )
+        if self._owner == get_ident() and self._lock.locked():
+            raise StudyError(
+                f"study {self._journal.name!r} was used from inside one of its own calls, as by a "
+                "signal handler or a mean function"
             )

@@ -8,9 +8,11 @@ import pytest
 
 import botorch_ext as bx
 from benchmarks.studies.kills import lines
+from botorch_ext.exceptions import StudyError
+from botorch_ext.strategies import RandomSearch
 from botorch_ext.strategies.adaptive.pending import PendingRows
 from tests.strategies.interrupts import lines_of
-from tests.studies.kept import BOX, gp_bucb, kernel
+from tests.studies.kept import BOX, at_random, gp_bucb, kernel
 
 POINTS = bx.FiniteSet(BOX.sample(40, seed=1))
 CALLS = {
@@ -88,3 +90,19 @@ def test_a_warning_made_an_error_in_the_middle_undoes_the_call(tmp_path, make):
     again = bx.Study(tmp_path / "lab.db", make())
     assert again.best()[1] == kept.best()[1]
     assert again.strategy.clone().ask().info == kept.ask().info
+
+
+def test_a_call_inside_a_call_is_refused_and_the_outer_one_goes_on(tmp_path):
+    study = bx.Study(tmp_path / "lab.db", at_random())
+    decide = RandomSearch._decide
+
+    def decides(self, choices):  # as a mean function, or a signal handler meanwhile
+        for call in (lambda: study.attach([0.5, 0.5], 0.25), lambda: study.pending):
+            with pytest.raises(StudyError, match="from inside one of its own calls"):
+                call()
+        return decide(self, choices)
+
+    with patch.object(RandomSearch, "_decide", decides):
+        first = study.ask()
+    assert first.id == 0 and study.pending == [0] and len(study.events) == 1
+    assert study.ask().id == 1
