@@ -38,7 +38,7 @@ class KeptStrategy:
     def __init__(self, strategy: Strategy, journal: Journal) -> None:
         self._process = os.getpid()
         self._lock = Lock()
-        self._owner: int | None = None  # the thread that had it last
+        self._owner: int | None = None  # the thread that has it
         self._fresh = strategy.clone()
         self._fresh.undoes = False
         self._fresh.within = threads_for
@@ -69,6 +69,7 @@ class KeptStrategy:
                 if raised is not None:
                     raise raised
             finally:
+                self._owner = None
                 self._forget_what_is_not_kept()
 
     @contextmanager
@@ -83,6 +84,7 @@ class KeptStrategy:
                 with threads_for(self._strategy):  # what is read may be kept for the next ask
                     yield self._strategy
             finally:
+                self._owner = None
                 self._forget_what_is_not_kept()
 
     def _catch_up(self, connection: Connection) -> None:
@@ -118,7 +120,7 @@ class KeptStrategy:
                 f"study {self._journal.name!r} was opened before this process was forked: open it "
                 "again here"
             )
-        if self._owner == get_ident() and self._lock.locked():
+        if self._owner == get_ident():
             raise StudyError(
                 f"study {self._journal.name!r} was used from inside one of its own calls, as by a "
                 "signal handler or a mean function"

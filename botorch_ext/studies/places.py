@@ -27,8 +27,9 @@ def url_of(place: str | os.PathLike[str]) -> URL:
         # It may hold a password, which a path would show.
         raise StudyError(f"a study must be at {_FORMS}, got a URL without //")
     try:
+        path = os.fsdecode(place)
         is_url = isinstance(place, str) and "://" in place
-        url = make_url(place) if is_url else URL.create("sqlite", database=os.fsdecode(place))
+        url = make_url(path) if is_url else URL.create("sqlite", database=path)
     except (ArgumentError, ValueError):
         # Without the cause: it may show a password.
         raise StudyError(f"a study must be at {_FORMS}, got a URL that cannot be read") from None
