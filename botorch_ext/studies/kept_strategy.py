@@ -120,7 +120,7 @@ class KeptStrategy:
                 f"study {self._journal.name!r} was opened before this process was forked: open it "
                 "again here"
             )
-        if self._owner == get_ident():
+        if self._owner == get_ident() and self._lock.locked():
             raise StudyError(
                 f"study {self._journal.name!r} was used from inside one of its own calls, as by a "
                 "signal handler or a mean function"
