@@ -122,7 +122,10 @@ class GrowingRows:
     def truncate(self, num_rows: int) -> None:
         """Forgets all rows from ``num_rows`` on."""
         if self._is_lent or self._late is not None:
+            members = self._members
             vars(self).update(vars(self._owned()))
+            if members is not None:  # as in a buffer that nobody was lent, to the last bit
+                self._members = list(range(len(members)))
         self.num_rows = num_rows
 
     def map(self, function: Callable[[Tensor], Tensor]) -> None:

@@ -107,6 +107,21 @@ def test_members_that_are_kept_lose_nothing_and_free_the_others(index, monkeypat
         check(copied, expected)
 
 
+def test_a_copy_that_was_made_changes_no_bit_of_what_is_computed_later():
+    """A product of one member and one of a batch may differ in the last digits."""
+    alone, lent = (RowBlocks(X, (3, 32, WIDTH)) for _ in range(2))
+    for rows in (alone, lent):
+        rows.append(drawn((3,), 20))
+        rows.keep([2, 0])
+    copy = lent.fork()
+    for rows in (alone, lent):
+        rows.truncate(13)
+    assert copy.num_rows == 20
+    for num_rows in range(1, 14):
+        weights = drawn((2,), num_rows, num_rows)[..., :1].mT
+        assert torch.equal(alone.combined(weights, 0), lent.combined(weights, 0))
+
+
 def test_full_blocks_are_shared_by_copies_for_ever(small_blocks, batch):
     rows = RowBlocks(X, (*batch, 4, WIDTH))
     rows.append(drawn(batch, 16))
