@@ -29,7 +29,7 @@ BUDGETS = {
     "he_gp_ucb, finite, N=2500, 32 models, ask and tell": (Most(62, 1), Most(None, 1)),
     "credible_ucb, finite, N=2500, 32 models, ask and tell": (Most(74, 1), Most(None, 1)),
     "integrated_ei, box, d=6, n=40, ask": (Most(15000, 16), Most(None, 16)),
-    "stable_opt, box, d=2, n=50, ask": (Most(66000, 147), Most(None, 200)),
+    "stable_opt, box, d=2, n=50, ask": (Most(76000, 160), Most(None, 200)),
     "bpe_delay, box, opening of a round of about 500 points": (Most(268, 2.3), Most(None, 0.6)),
     "breadthwise, d=2, step, mean of 400": (Most(84, 12), Most(None, None)),
 }

@@ -30,7 +30,7 @@ def _value(x):
 
 def _lengthscales(kernel=None):
     return bx.CandidateModels.lengthscales(
-        RBFKernel() if kernel is None else kernel, [0.1, 0.3, 1.0], noise_variance=1e-2
+        RBFKernel() if kernel is None else kernel, [0.25, 0.5, 1.0], noise_variance=1e-2
     )
 
 

@@ -1,7 +1,6 @@
 """Sessions with wrong values, corrections, failures and results that nobody asked for."""
 
 import json
-import math
 import pickle
 from functools import cache
 
@@ -9,6 +8,7 @@ import pytest
 
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.strategies import Asked, Attached, Corrected, Told
+from tests.helpers import assert_near
 from tests.laws.live import beliefs, every_entry, quietly, reading, state
 from tests.laws.registry import PLAYED, Entry
 from tests.laws.sessions import BusySession, from_plain, plain, question
@@ -105,23 +105,8 @@ def test_a_correction_that_changes_nothing_leaves_beliefs(entry):
     strategy, twin = session.strategy, session.strategy.clone()
     id = next(iter(twin.history.values))
     twin.correct(id, twin.history.values[id])
-    assert_near(beliefs(twin), beliefs(strategy))
-    assert_near(twin.report() | {"corrected": []}, strategy.report())
-
-
-def assert_near(now, then):
-    if isinstance(then, dict):
-        assert now.keys() == then.keys()
-        for name in then:
-            assert_near(now[name], then[name])
-    elif isinstance(then, list):
-        assert len(now) == len(then)
-        for pair in zip(now, then, strict=True):
-            assert_near(*pair)
-    elif isinstance(then, float) and isinstance(now, float):
-        assert math.isclose(now, then, rel_tol=1e-8, abs_tol=1e-9)
-    else:
-        assert now == then
+    assert_near(beliefs(twin), beliefs(strategy), rel=1e-8)
+    assert_near(twin.report() | {"corrected": []}, strategy.report(), rel=1e-8)
 
 
 @every_entry

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.strategies import Strategy
+from tests.helpers import assert_near
 from tests.laws import translation
 from tests.laws.record import BY_NAME, read
 from tests.laws.registry import POLICIES, Entry
@@ -39,8 +40,8 @@ def test_a_recorded_session_goes_on(session):
     entry, strategy, offer = resumed(session)
     report = translation.report(entry.method, session["report"])
     now = through_json(strategy.report())
-    assert_near({name: now[name] for name in report}, report)
-    assert_near(best(strategy), session["best"])
+    assert_near({name: now[name] for name in report}, report, rel=1e-6, more=True)
+    assert_near(best(strategy), session["best"], rel=1e-6, more=True)
     expected, asked = translated(entry, session["next"]), question(strategy, offer)
     if "info" not in expected:  # it waits, or is over
         assert asked == expected
@@ -50,7 +51,7 @@ def test_a_recorded_session_goes_on(session):
         assert asked["x"] == expected["x"]
         now, then = (translation.comparable(entry.method, q["info"]) for q in (asked, expected))
         assert now.keys() == then.keys()
-        assert_near(now, then)
+        assert_near(now, then, rel=1e-6)
     elif max(abs(a - b) for a, b in zip(asked["x"], expected["x"], strict=True)) > 1e-6:
         before = resumed(session)[1]
         assert shortfall(entry.method, before, offer.get("context"), expected, asked) <= 1e-6
@@ -64,22 +65,6 @@ def translated(entry: Entry, recorded: dict[str, Any]) -> dict[str, Any]:
     if "info" not in recorded:
         return recorded
     return recorded | {"info": translation.info(entry.method, dict(recorded["info"]))}
-
-
-def assert_near(now: Any, then: Any, name: str = "") -> None:
-    """Numbers within what processors differ by; all else equal, besides keys that are new."""
-    if isinstance(then, float) and isinstance(now, float):
-        assert math.isclose(now, then, rel_tol=1e-6, abs_tol=1e-7), f"{name}: {now}, {then} was"
-    elif isinstance(then, dict):
-        assert now.keys() >= then.keys(), name
-        for key in then:
-            assert_near(now[key], then[key], f"{name} {key}")
-    elif isinstance(then, list):
-        assert len(now) == len(then), name
-        for place, (a, b) in enumerate(zip(now, then, strict=True)):
-            assert_near(a, b, f"{name} {place}")
-    else:
-        assert now == then, f"{name}: {now}, {then} was"
 
 
 def assert_fits_alike(now: dict[str, Any], then: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from botorch_ext.exceptions import HorizonReached, UnknownTrialError, WaitingFor
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Asked, Corrected, Told
 from botorch_ext.widths import SelfNormalized
+from tests.helpers import assert_near
 from tests.laws.live import quietly, state
 from tests.laws.places import PLACES, rbf, value_of
 from tests.laws.registry import DELTA, LAMBDA, METHODS, POLICIES, SIGMA, B
@@ -80,21 +81,6 @@ def shown(strategy):
         del part["events"]
         del part["report"]["corrected"]
     return of
-
-
-def assert_near(now, then, name=""):
-    if isinstance(then, dict):
-        assert now.keys() == then.keys(), name
-        for key in then:
-            assert_near(now[key], then[key], f"{name} {key}")
-    elif isinstance(then, list):
-        assert len(now) == len(then), name
-        for place, pair in enumerate(zip(now, then, strict=True)):
-            assert_near(*pair, f"{name} {place}")
-    elif isinstance(then, float) and isinstance(now, float):
-        assert math.isclose(now, then, rel_tol=1e-9, abs_tol=1e-9), f"{name}: {now}, {then}"
-    else:
-        assert now == then, f"{name}: {now}, {then}"
 
 
 def assert_same(one, other):
