@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from botorch.acquisition.objective import PosteriorTransform
-from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
 from botorch_ext.acquisition.alternatives import AlternativeBounds, Widths
@@ -61,16 +60,7 @@ class StableUCB(AlternativeBounds):
         self.box = box
         self._balls = balls
 
-    @t_batch_mode_transform(expected_q=1)  # pyright: ignore[reportArgumentType]
-    def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Evaluates the worst case.
-
-        Args:
-            X: ``(b1 x ... bk) x 1 x d``, within the bounds.
-
-        Returns:
-            ``(b1 x ... bk)`` values.
-        """
+    def _values(self, X: Tensor) -> Tensor:
         batch, d = X.shape[:-2], X.shape[-1]
         balls = self._balls_like(X)
         # Every model has its own worst point: n x m x d.
