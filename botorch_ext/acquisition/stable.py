@@ -20,7 +20,7 @@ from botorch_ext.search.objectives import FunctionObjective
 
 # Steps of a climb along a ridge, those of the descents on the way, and what a step must gain
 # relative to the values.
-_STEPS, _HASTY, _TOLERANCE = 30, 8, 1e-9
+_STEPS, _HASTY, _TOLERANCE = 30, 8, 1e-6
 
 
 class StableUCB(AlternativeBounds):
