@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import torch
@@ -12,6 +11,7 @@ from botorch.models.model import Model, ModelList
 from botorch.utils.transforms import is_ensemble
 from torch import Tensor
 
+from botorch_ext.acquisition.arguments import checked_flag, columns_of, kind_of
 from botorch_ext.acquisition.confidence_bound import evaluated_width
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
 from botorch_ext.models.candidates import CandidateModels
@@ -83,7 +83,7 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
         parts, positions = _parts(models)
         model = Alternatives(*parts)
         super().__init__(model, posterior_transform)
-        self.maximize = maximize
+        self.maximize = checked_flag(maximize, "maximize")
         columns = list(range(sum(model.counts)))
         if positions is not None:  # which column of the parts is which model
             columns = sorted(columns, key=positions.__getitem__)
@@ -208,38 +208,28 @@ def _parts(models: Any) -> tuple[list[Model], list[int] | None]:
         raise ValueError("models must hold at least one model, got none")
     first = models[0]
     for model in models[1:]:
-        for what in (_kind, _dim):
+        for what in (_kind, _columns):
             expected, got = what(first), what(model)
             if None not in (expected, got) and expected != got:
                 raise ValueError(
-                    "models must share dtype, device and input dimension, "
-                    f"got {_text(expected)} and {_text(got)}"
+                    f"models must share dtype, device and input dimension, got {expected} and {got}"
                 )
     return list(models), None
 
 
-def _text(value: Any) -> str:
-    return f"dimension {value}" if isinstance(value, int) else " on ".join(map(str, value))
+def _kind(model: Model) -> str | None:
+    like = kind_of(model)
+    return None if like is None else f"{like.dtype} on {like.device}"
 
 
-def _kind(model: Model) -> tuple[torch.dtype, torch.device] | None:
-    for tensor in chain(model.parameters(), model.buffers()):
-        if tensor.is_floating_point():
-            return tensor.dtype, tensor.device
-    return None
+def _columns(model: Model) -> str | None:
+    columns = columns_of(model)
+    return None if columns is None else f"dimension {columns}"
 
 
 def _device(models: list[Model]) -> torch.device | None:
-    kinds = [kind for kind in map(_kind, models) if kind is not None]
-    return kinds[0][1] if kinds else None
-
-
-def _dim(model: Model) -> int | None:
-    """The dimension of the inputs where the training data show it."""
-    inputs: Any = getattr(model, "train_inputs", None)
-    if not inputs or hasattr(model, "input_transform") or isinstance(model, ModelList):
-        return None
-    return inputs[0].shape[-1] or None  # a KernelGP without data has dimension 0
+    kinds = [kind for kind in map(kind_of, models) if kind is not None]
+    return kinds[0].device if kinds else None
 
 
 def _evaluated_widths(

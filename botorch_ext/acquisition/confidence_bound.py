@@ -8,14 +8,16 @@ from typing import Any
 import torch
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import Model, ModelList
-from botorch.utils.transforms import average_over_ensemble_models, t_batch_mode_transform
+from botorch.utils.transforms import average_over_ensemble_models
 from torch import Tensor
 
+from botorch_ext.acquisition.arguments import checked_amount, checked_amounts, checked_flag
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
+from botorch_ext.checks import whole_number
 from botorch_ext.exceptions import EnlargementWarning
 from botorch_ext.models.checks import checked_noise_variance
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.widths import Width, as_width, check_misspecification, enlargement
+from botorch_ext.widths import Width, enlargement
 from botorch_ext.widths.base import SEVERAL_TIMES
 
 
@@ -26,7 +28,7 @@ def evaluated_width(
 
     Args:
         model: A fitted single-output model.
-        width: A number or a tensor, which come back with offset 0, or a width object.
+        width: A number or several of them, which come back with offset 0, or a width object.
 
     Returns:
         The width and the offset.
@@ -36,9 +38,7 @@ def evaluated_width(
             transform.
     """
     if not isinstance(width, Width):
-        if not isinstance(width, Tensor):
-            as_width(width)  # refuses what is no width
-        return width, 0.0
+        return checked_amounts(width, "width"), 0.0
     if not isinstance(model, KernelGP):
         raise ValueError(
             f"width must be a number or a tensor for a {type(model).__name__}; "
@@ -69,7 +69,7 @@ class _ConfidenceBound(HallucinatingAcquisitionFunction):
         X_pending: Tensor | None = None,
     ) -> None:
         super().__init__(model, posterior_transform)
-        self.maximize = maximize
+        self.maximize = checked_flag(maximize, "maximize")
         self._set_width(width)  # of the model before any point is hallucinated
         self.set_X_pending(X_pending)
 
@@ -81,17 +81,8 @@ class _ConfidenceBound(HallucinatingAcquisitionFunction):
             value = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
             self.register_buffer(name, value)
 
-    @t_batch_mode_transform(expected_q=1)
     @average_over_ensemble_models  # pyright: ignore[reportArgumentType]
-    def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Evaluates the bound.
-
-        Args:
-            X: ``(b1 x ... bk) x 1 x d``.
-
-        Returns:
-            ``(b1 x ... bk)`` values (or the batch shape of the model).
-        """
+    def _values(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         mean, std = self._moments(X)
         return (mean if self.maximize else -mean) + self._sign * (self.width * std + self.offset)
 
@@ -145,14 +136,14 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
         maximize: bool = True,
         X_pending: Tensor | None = None,
     ) -> None:
-        check_misspecification(misspecification)
+        misspecification = checked_amount(misspecification, "misspecification")
+        if num_observations is not None:
+            num_observations = whole_number(num_observations, "num_observations", least=0)
         super().__init__(model, width, posterior_transform, maximize, X_pending)
         if misspecification == 0:
             return
         if num_observations is None:
             num_observations = _num_observations(model)
-        if num_observations < 0:
-            raise ValueError(f"num_observations must be non-negative, got {num_observations}")
         if noise_variance is None:
             noise = _noise_variance(model, posterior_transform)
         else:

@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 from botorch.acquisition.objective import PosteriorTransform
-from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
 from botorch_ext.acquisition.alternatives import AlternativesAcquisitionFunction
+from botorch_ext.acquisition.arguments import as_rows
+from botorch_ext.domains.points import checked_tensor, require_finite
 from botorch_ext.search.improvement import log_improvement
 
 
@@ -40,6 +41,7 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
             none of ``X_baseline`` and ``best_f``.
     """
 
+    _log = True
     incumbents: Tensor
 
     def __init__(
@@ -52,6 +54,7 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
         X_pending: Tensor | None = None,
     ) -> None:
         super().__init__(models, posterior_transform, maximize)
+        X_baseline = as_rows(X_baseline, self.model, "X_baseline")
         if (X_baseline is None or not len(X_baseline)) == (best_f is None):
             raise ValueError(
                 "X_baseline or best_f must be given, and not both, got "
@@ -60,7 +63,8 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
         if X_baseline is not None:
             best = self._told_means(X_baseline).amax(dim=-2)
         else:
-            best = torch.as_tensor(best_f, dtype=torch.float64, device=self._columns.device)
+            best = checked_tensor(best_f, torch.float64, self._columns.device, "best_f")
+            require_finite({"best_f": best})
             if best.shape not in ((), (self.num_models,)):
                 raise ValueError(
                     f"best_f must be a number or {self.num_models}, got shape {tuple(best.shape)}"
@@ -74,20 +78,11 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
         super().set_X_pending(X_pending)
         if "_best" in self._buffers:  # not while the class above is made
             best: Any = self._best
-            if X_pending is not None and len(X_pending):
-                best = torch.maximum(best, self._told_means(X_pending).amax(dim=-2))
+            if self.X_pending is not None and len(self.X_pending):
+                best = torch.maximum(best, self._told_means(self.X_pending).amax(dim=-2))
             self.incumbents = best
 
-    @t_batch_mode_transform(expected_q=1)  # pyright: ignore[reportArgumentType]
-    def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Evaluates the logarithm.
-
-        Args:
-            X: ``(b1 x ... bk) x 1 x d``.
-
-        Returns:
-            ``(b1 x ... bk)`` values, of improvements in the units of the models' posteriors.
-        """
+    def _values(self, X: Tensor) -> Tensor:
         self.to(X)  # as BoTorch's analytic acquisition functions do
         mean, std = self._moments_of(self.model, X)
         values = std.log() + _LogImprovement.apply((mean - self.incumbents) / std)

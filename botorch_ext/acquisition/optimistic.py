@@ -6,10 +6,11 @@ from typing import Any
 
 import torch
 from botorch.acquisition.objective import PosteriorTransform
-from botorch.utils.transforms import is_ensemble, t_batch_mode_transform
+from botorch.utils.transforms import is_ensemble
 from torch import Tensor
 
 from botorch_ext.acquisition.alternatives import AlternativeBounds, Widths
+from botorch_ext.domains import checked_tensor
 from botorch_ext.models.downdate import log_evidence
 from botorch_ext.models.kernel_gp import KernelGP
 
@@ -36,16 +37,7 @@ class OptimisticModelUCB(AlternativeBounds):
             is none or has the wrong length, or a width object with a model that takes none.
     """
 
-    @t_batch_mode_transform(expected_q=1)  # pyright: ignore[reportArgumentType]
-    def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Evaluates the largest bound.
-
-        Args:
-            X: ``(b1 x ... bk) x 1 x d``.
-
-        Returns:
-            ``(b1 x ... bk)`` values.
-        """
+    def _values(self, X: Tensor) -> Tensor:
         return self._upper_bounds(X).max(dim=-1).values
 
 
@@ -89,21 +81,12 @@ class ExpectedUCB(AlternativeBounds):
         self.register_buffer("probabilities", values.to(self.width))
         self.set_X_pending(X_pending)
 
-    @t_batch_mode_transform(expected_q=1)  # pyright: ignore[reportArgumentType]
-    def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Evaluates the average bound.
-
-        Args:
-            X: ``(b1 x ... bk) x 1 x d``.
-
-        Returns:
-            ``(b1 x ... bk)`` values.
-        """
+    def _values(self, X: Tensor) -> Tensor:
         return self._upper_bounds(X) @ self.probabilities
 
 
 def _checked_probabilities(values: Tensor | list[float], num_models: int) -> Tensor:
-    values = torch.as_tensor(values, dtype=torch.float64)
+    values = checked_tensor(values, torch.float64, None, "probabilities")
     if (
         values.shape != (num_models,)
         or not bool((values >= 0).all())

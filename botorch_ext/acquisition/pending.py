@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import torch
 from botorch.acquisition import AnalyticAcquisitionFunction
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import Model, ModelList
-from botorch.utils.transforms import is_ensemble
+from botorch.utils.transforms import is_ensemble, t_batch_mode_transform
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from torch import Tensor
+
+from botorch_ext.acquisition.arguments import as_batch, as_rows
 
 
 class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
     """An analytic acquisition function whose model counts pending points in the standard deviation
     and not in the mean (GP-BUCB: Desautels et al. 2014).
+
+    Its value at a batch of q points is that of a batch chosen one by one: the sum of the values of
+    its points, in their order, each with those before it pending as well. A greedy choice adds most
+    to it at every step. Where values are logarithms, it is the logarithm of the sum.
 
     Args:
         model: A fitted single-output model.
@@ -37,17 +44,75 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         """Hallucinates pending points: the standard deviation counts them, the mean does not.
 
         Args:
-            X_pending: ``n x d`` points that are asked and not yet told, or None for no such points.
+            X_pending: ``n x d`` points that are asked and not yet told, a tensor, an array or
+                nested numbers; None for no such points.
 
         Raises:
-            ValueError: The model cannot be conditioned on more points.
+            ValueError: Points of another shape, dtype or device than the model's or with an entry
+                that is not finite, or a model that cannot be conditioned on more points.
         """
         model = self._told_model
+        X_pending = as_rows(X_pending, model, "X_pending")
         if X_pending is not None and len(X_pending):
             model = _hallucinated(model, X_pending)
         # AnalyticAcquisitionFunction refuses pending points; the version above it stores them.
         super(AnalyticAcquisitionFunction, self).set_X_pending(X_pending)
         self.model = model
+
+    def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The values at batches of points.
+
+        Args:
+            X: ``(b1 x ... bk) x q x d``, a tensor, an array or nested numbers. Gradients are for
+                q = 1: more points are chosen one by one (``sequential=True``).
+
+        Returns:
+            ``(b1 x ... bk)`` values (for q = 1 and models that are batched, their batch shape).
+
+        Raises:
+            ValueError: No points, points of another dtype, device or dimension than the model's, or
+                gradients for q > 1.
+        """
+        return self._of_batches(as_batch(X, self._told_model))
+
+    @t_batch_mode_transform()  # pyright: ignore[reportArgumentType]
+    def _of_batches(self, X: Tensor) -> Tensor:
+        batch, q = X.shape[:-2], X.shape[-2]
+        if q == 0:
+            raise ValueError(f"X must have at least one point in each batch, got {tuple(X.shape)}")
+        if not batch.numel():
+            return X.new_zeros(batch)
+        if q == 1:
+            return self._values(X)
+        if X.requires_grad and torch.is_grad_enabled():
+            raise ValueError(
+                f"X must have q = 1 where gradients are wanted, got q = {q}: "
+                "choose points one by one, as with sequential=True"
+            )
+        return torch.stack([self._joint_value(points) for points in X.flatten(0, -3)]).view(batch)
+
+    def _joint_value(self, points: Tensor) -> Tensor:
+        """The value of ``q x d`` points, each with those before it pending as well."""
+        pending, values = self.X_pending, []
+        try:
+            for i, x in enumerate(points):
+                if i:
+                    before = [points[:i]] if pending is None else [pending, points[:i]]
+                    self.set_X_pending(torch.cat(before))
+                values.append(self._values(x.view(1, 1, -1)))
+        finally:
+            self.set_X_pending(pending)
+        each = torch.stack(values)
+        if each[0].numel() != 1:
+            raise ValueError(
+                f"X must have q = 1 for models of batch shape {tuple(each.shape[1:])}, "
+                f"got q = {len(points)}"
+            )
+        return (each.logsumexp(dim=0) if self._log else each.sum(dim=0)).squeeze()
+
+    @abstractmethod
+    def _values(self, X: Tensor) -> Tensor:
+        """The values at single points, ``(b1 x ... bk) x 1 x d`` to ``(b1 x ... bk)``."""
 
     def _moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation at ``(b1 x ... bk) x 1 x d``: ``(b1 x ... bk)``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from botorch.utils.transforms import average_over_ensemble_models, t_batch_mode_transform
+from botorch.utils.transforms import average_over_ensemble_models
 from torch import Tensor
 
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
@@ -21,15 +21,6 @@ class MaxVariance(HallucinatingAcquisitionFunction):
         X_pending: ``n x d`` points that are asked and not yet told; they are hallucinated.
     """
 
-    @t_batch_mode_transform(expected_q=1)
     @average_over_ensemble_models  # pyright: ignore[reportArgumentType]
-    def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Evaluates the standard deviation.
-
-        Args:
-            X: ``(b1 x ... bk) x 1 x d``.
-
-        Returns:
-            ``(b1 x ... bk)`` values (or the batch shape of the model).
-        """
+    def _values(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self._moments(X)[1]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Callable
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -13,6 +14,7 @@ from botorch_ext.distances import distances
 from botorch_ext.domains import Box
 from botorch_ext.immutable import Immutable
 from botorch_ext.robust.descent import CutBall, Norm, descend
+from botorch_ext.robust.newton import polish
 from botorch_ext.search.objectives import Objective
 
 # Screening evaluates this many points in one call on the CPU.
@@ -21,6 +23,30 @@ _CHUNK = 2**15
 _NEIGHBOURS = 8
 # A coordinate or an offset this close to its bound, relative to the radius, is on it.
 _ON_BOUND = 1e-9
+
+
+class _Starts(NamedTuple):
+    """Where the searches around ``k x *batch x d`` points start.
+
+    Args:
+        offsets: ``s x k x *batch x d``.
+        spread: Of the values seen, ``k x *batch``.
+        promising: Which of them have no better neighbour, ``s x k x *batch``.
+        ball: Of each point.
+    """
+
+    offsets: Tensor
+    spread: Tensor
+    promising: Tensor
+    ball: CutBall
+
+    def flat(self, X: Tensor) -> tuple[Tensor, Tensor, CutBall]:
+        """Points, offsets and balls of each start, ``(s k) x *batch x d``."""
+        shape = len(self.offsets), *X.shape
+        center, low, high = (
+            a.expand(shape).flatten(0, 1) for a in (X, self.ball.low, self.ball.high)
+        )
+        return center, self.offsets.flatten(0, 1), CutBall(low, high, self.ball.norm)
 
 
 class BoxBalls(Immutable):
@@ -110,27 +136,45 @@ class BoxBalls(Immutable):
         X = X.detach()
         if not self.moves:
             return objective.value(X).unsqueeze(0), X.clone().unsqueeze(0)
+        starts = self._starts(objective, X)
+        U, values = descend(
+            self._within(objective),
+            *starts.flat(X),
+            starts.spread.expand(starts.promising.shape).flatten(0, 1),
+            starts.promising.flatten(0, 1),
+            self.max_iterations,
+            getattr(objective, "is_recordable", False),
+        )
+        shape = starts.promising.shape
+        return values.view(shape), self.points(X, U.view(*shape, -1))
+
+    def quick_worst_case(self, objective: Objective, X: Tensor) -> tuple[Tensor, Tensor]:
+        """What `worst_case` finds, by Newton steps from those starts that can still be the best:
+        fewer evaluations of a few points each, where there is no GPU."""
+        X = X.detach()
+        if not self.moves or X.is_cuda:
+            return self.worst_case(objective, X)
+        starts = self._starts(objective, X)
+        shape = starts.promising.shape
+        U, values = polish(
+            self._within(objective),
+            *starts.flat(X),
+            starts.promising.flatten(0, 1),
+            self.max_iterations,
+            num_centers=len(X),
+        )
+        least, which = values.view(shape).min(dim=0)
+        U = U.view(*shape, -1).gather(0, which[None, ..., None].expand(1, *X.shape)).squeeze(0)
+        return least, self.points(X, U)
+
+    def _within(self, objective: Objective) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """The objective as a function of centres and offsets, with its gradient by the offsets."""
 
         def within(X: Tensor, U: Tensor) -> tuple[Tensor, Tensor]:
             values, gradient = objective.value_and_gradient(self.points(X, U))
             return values, gradient * self.radii
 
-        ball = self._ball(X)
-        U, spread, promising = self._screened(objective, X, ball)
-        shape = promising.shape
-        of_starts = (a.expand(len(U), *a.shape).flatten(0, 1) for a in (X, ball.low, ball.high))
-        centers, low, high = of_starts
-        U, values = descend(
-            within,
-            centers,
-            U.flatten(0, 1),
-            CutBall(low, high, self.norm),
-            spread.expand(shape).flatten(0, 1),
-            promising.flatten(0, 1),
-            self.max_iterations,
-            getattr(objective, "is_recordable", False),
-        )
-        return values.view(shape), self.points(X, U.view(*shape, -1))
+        return within
 
     def follow(self, X: Tensor, Z: Tensor) -> Tensor:
         """The worst points as functions of the centres, to first order.
@@ -147,24 +191,36 @@ class BoxBalls(Immutable):
         Returns:
             ``Z``, attached to ``X``.
         """
-        center = X.detach()
-        Z = Z.detach()
+        center, Z = X.detach(), Z.detach()
+        goes, gain, loss = self._ties(center, Z)
+        step = X - center  # zero, with a gradient
+        return Z + torch.where(goes, step + gain * (loss * step).sum(dim=-1, keepdim=True), 0)
+
+    def pulled_back(self, X: Tensor, Z: Tensor, gradients: Tensor) -> Tensor:
+        """Gradients by the centres of functions whose gradients at the worst points are known: what
+        autograd makes of `follow`. All are ``... x d``."""
+        goes, gain, loss = self._ties(X, Z)
+        gradients = torch.where(goes, gradients, 0)
+        return gradients + loss * (gain * gradients).sum(dim=-1, keepdim=True)
+
+    def _ties(self, X: Tensor, Z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Which coordinates of worst points go with those of their centres, what each gains of the
+        squares that others lose, and what each loses by a step of the centre; ``... x d``."""
         rigid = self._rigid
-        U = torch.where(rigid, 0, (Z - center) / self._unit)
+        U = torch.where(rigid, 0, (Z - X) / self._unit)
         face = 16 * torch.finfo(X.dtype).eps * self.box.bounds.abs().amax(dim=0)
         held = ((Z <= self.box.lower + face) | (Z >= self.box.upper - face)) & ~rigid
-        step = X - center  # zero, with a gradient
         if self.norm == "linf":
-            moves = (U.abs() >= 1 - _ON_BOUND * self._scale(center)) & ~held
-            return Z + torch.where(moves | rigid, step, 0)
+            moves = (U.abs() >= 1 - _ON_BOUND * self._scale(X)) & ~held
+            none = torch.zeros_like(U)
+            return moves | rigid, none, none
         free = torch.where(held | rigid, 0, U)
         squared = free.square().sum(dim=-1, keepdim=True)
-        on_sphere = U.norm(dim=-1, keepdim=True) >= 1 - _ON_BOUND * self._scale(center).amax()
+        on_sphere = U.norm(dim=-1, keepdim=True) >= 1 - _ON_BOUND * self._scale(X).amax()
         moves = on_sphere & ~held & (squared > _ON_BOUND)
         # The sum of squares stays: what the held coordinates lose the free ones gain.
-        lost = torch.where(held, U * step / self._unit, 0).sum(dim=-1, keepdim=True)
-        gained = self.radii * free * lost / squared.clamp_min(_ON_BOUND)
-        return Z + torch.where(moves | rigid, step + gained, 0)
+        gain = self.radii * free / squared.clamp_min(_ON_BOUND)
+        return moves | rigid, gain, torch.where(held, U / self._unit, 0)
 
     def _scale(self, X: Tensor) -> Tensor:
         """What rounding of the points makes of an offset, relative to _ON_BOUND."""
@@ -183,11 +239,8 @@ class BoxBalls(Immutable):
         low, high = (torch.where(self._rigid, 0, limit) for limit in (low, high))
         return CutBall(low, high, self.norm)
 
-    def _screened(
-        self, objective: Objective, X: Tensor, ball: CutBall
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """The offsets to start from, ``s x k x *batch x d``, the spread of the values seen, ``k x
-        *batch``, and which of the starts have no better neighbour, ``s x k x *batch``."""
+    def _starts(self, objective: Objective, X: Tensor) -> _Starts:
+        """Where the searches around each of ``k x *batch x d`` points start."""
         U = self.offsets.view(-1, *(1,) * (X.ndim - 1), X.shape[-1])
         num_points = points_at_once(X, _CHUNK)
         rows = max(1, num_points * X.shape[-1] // (len(U) * X[0].numel()))
@@ -208,7 +261,8 @@ class BoxBalls(Immutable):
         score = values + torch.where(shadowed, 1.1 * spread, 0)
         least, best = score.topk(min(self.num_starts, len(score)), dim=0, largest=False)
         promising = least <= values.amax(dim=0)
-        return ball.clamp(self.offsets[best]), spread, promising
+        ball = self._ball(X)
+        return _Starts(ball.clamp(self.offsets[best]), spread, promising, ball)
 
 
 def _offsets(num: int, dim: int, norm: Norm, seed: int) -> Tensor:

@@ -43,7 +43,9 @@ class Perturbations(Immutable):
         object.__setattr__(self, "radius", radius)
         radii = radius if isinstance(radius, tuple) else (radius,)
         try:
-            fine = bool(radii) and all(0 <= each < math.inf for each in radii)
+            fine = bool(radii) and all(
+                0 <= each < math.inf and not isinstance(each, bool) for each in radii
+            )
         except TypeError:
             fine = False
         if not fine:

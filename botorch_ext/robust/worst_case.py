@@ -118,12 +118,9 @@ class WorstCase:
         gradients = self._gradients(X.expand_as(Z).flatten(0, 1), Z.flatten(0, 1))
         return values.squeeze(2), gradients.view_as(Z)
 
-    @torch.enable_grad()
     def _gradients(self, X: Tensor, Z: Tensor) -> Tensor:
-        _, gradient = self.own.value_and_gradient(Z.unsqueeze(1))
-        X = X.detach().clone().requires_grad_()
-        moved = (self.balls.follow(X, Z) * gradient.squeeze(1)).sum()
-        return torch.autograd.grad(moved, X)[0]
+        _, gradients = self.own.value_and_gradient(Z.unsqueeze(1))
+        return self.balls.pulled_back(X, Z, gradients.squeeze(1))
 
 
 class _Top(NamedTuple):

@@ -52,6 +52,8 @@ class PendingPolicy:
             raise ValueError(
                 f'pending must be "ignore", "hallucinate" or "censor", got {pending!r}'
             )
+        if not isinstance(self.inflate, bool):
+            raise ValueError(f"inflate must be True or False, got {self.inflate!r}")
         if self.inflate and pending != "hallucinate":
             raise ValueError(
                 f'inflate must be False unless pending is "hallucinate", got {pending!r}'

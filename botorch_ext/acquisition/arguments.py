@@ -1,0 +1,105 @@
+"""Arguments of acquisition functions, checked at the door: numbers, and points as people write
+them."""
+
+from __future__ import annotations
+
+import math
+from itertools import chain
+from typing import Any
+
+import torch
+from botorch.models.model import Model, ModelList
+from torch import Tensor
+
+from botorch_ext.checks import one_number
+from botorch_ext.domains import require_same_kind
+from botorch_ext.domains.points import checked_tensor, require_finite
+
+
+def kind_of(model: Model) -> Tensor | None:
+    """An empty tensor of the dtype and on the device of a model; None where it has no numbers."""
+    for tensor in chain(model.parameters(), model.buffers()):
+        if tensor.is_floating_point():
+            return tensor.new_empty(0)
+    return None
+
+
+def columns_of(model: Model) -> int | None:
+    """The dimension of the inputs where the training data show it."""
+    if isinstance(model, ModelList):
+        models: Any = model.models
+        known = [columns for columns in map(columns_of, models) if columns is not None]
+        return known[0] if known else None
+    inputs: Any = getattr(model, "train_inputs", None)
+    # Models of several tasks take points without their task, too.
+    if not inputs or hasattr(model, "input_transform") or hasattr(model, "num_tasks"):
+        return None
+    return inputs[0].shape[-1] or None  # a KernelGP without data has dimension 0
+
+
+def as_batch(X: Any, model: Model, name: str = "X") -> Tensor:
+    """Points of any shape as a tensor.
+
+    Args:
+        X: ``... x d``: a tensor, an array, nested numbers or a list of tensors.
+        model: What will be asked about them.
+        name: The name of the argument, for the error message.
+
+    Raises:
+        ValueError: No such numbers, or another dtype, device or dimension than the model's.
+    """
+    like, columns = kind_of(model), columns_of(model)
+    if isinstance(X, list | tuple) and all(isinstance(x, Tensor) for x in X):
+        X = torch.stack(tuple(X)) if len({x.shape for x in X}) == 1 else X
+    if not isinstance(X, Tensor):
+        dtype, device = (torch.float64, None) if like is None else (like.dtype, like.device)
+        X = checked_tensor(X, dtype, device, name)
+    elif like is not None:
+        require_same_kind(X, like, name)
+    if X.ndim and columns is not None and X.shape[-1] != columns:
+        raise ValueError(f"{name} must have {columns} columns, got shape {tuple(X.shape)}")
+    return X
+
+
+def as_rows(X: Any, model: Model, name: str) -> Tensor | None:
+    """``n x d`` points as a tensor, one point as a row; None where there are none.
+
+    Raises:
+        ValueError: As for `as_batch`; another shape, or an entry that is not finite.
+    """
+    if X is None or (not isinstance(X, Tensor) and hasattr(X, "__len__") and not len(X)):
+        return None
+    X = as_batch(X, model, name)
+    X = X.unsqueeze(0) if X.ndim == 1 else X
+    if X.ndim != 2:
+        raise ValueError(f"{name} must have shape (n, d), got {tuple(X.shape)}")
+    require_finite({name: X.detach()})
+    return X
+
+
+def checked_amount(value: Any, name: str) -> float:
+    """A number that is non-negative and finite, as a float; else a ValueError."""
+    number = math.nan if isinstance(value, bool) else one_number(value, name)
+    if not 0 <= number < math.inf:
+        raise ValueError(f"{name} must be a number that is non-negative and finite, got {value!r}")
+    return number
+
+
+def checked_amounts(value: Any, name: str) -> float | Tensor:
+    """Numbers that are non-negative and finite: a float, or a tensor of those that are a tensor, an
+    array or a list; else a ValueError."""
+    if not isinstance(value, Tensor):
+        if not getattr(value, "shape", isinstance(value, list | tuple)):
+            return checked_amount(value, name)
+        value = checked_tensor(value, torch.float64, None, name)
+    values: Tensor = value
+    if values.dtype == torch.bool or not bool((values.isfinite() & (values >= 0)).all()):
+        raise ValueError(f"{name} must be non-negative and finite, got {value!r}")
+    return values
+
+
+def checked_flag(value: Any, name: str) -> bool:
+    """True or False; else a ValueError."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+    return value

@@ -1,0 +1,223 @@
+"""Batches of points, in BoTorch's optimisers and by their definition."""
+
+import numpy as np
+import pytest
+import torch
+from botorch.optim import (
+    optimize_acqf,
+    optimize_acqf_discrete,
+    optimize_acqf_discrete_local_search,
+    optimize_acqf_mixed,
+    optimize_acqf_mixed_alternating,
+)
+from torch.testing import assert_close
+
+from tests.acquisition.places import BOUNDS, PLACES, draw, kernel_gp, single_task_gp
+from tests.helpers import tolerance
+
+TOL = tolerance(torch.float64)
+FEW = {"num_restarts": 2, "raw_samples": 16}
+LEVELS = (2.0, 3.0, 5.0)
+BRIEF = {"maxiter": 8}
+
+
+@pytest.fixture(params=PLACES)
+def place(request):
+    return PLACES[request.param]
+
+
+def one_by_one(acqf, X, pending=None):
+    """The value of ``q x d`` points by the definition: each with those before it pending."""
+    values = []
+    for i in range(len(X)):
+        before = X[:i] if pending is None else torch.cat([pending, X[:i]])
+        acqf.set_X_pending(before if len(before) else None)
+        with torch.no_grad():
+            values.append(acqf(X[i : i + 1]))
+    acqf.set_X_pending(pending)
+    total = torch.cat(values)
+    return total.logsumexp(0) if acqf._log else total.sum(0)
+
+
+@pytest.mark.parametrize("make", [kernel_gp, single_task_gp])
+@pytest.mark.parametrize("pending", [0, 2])
+def test_a_batch_is_the_sum_of_its_points_one_by_one(place, make, pending):
+    told = draw(pending, 7)[0] if pending else None
+    acqf, X = place(make(), X_pending=told), draw(12, 3)[0].view(2, 2, 3, 2)
+    before = acqf(X[..., :1, :])
+    values = acqf(X)
+    expected = torch.stack([one_by_one(acqf, points, told) for points in X.flatten(0, 1)])
+    assert_close(values, expected.view(2, 2), **TOL)
+    assert acqf(X[0, 0]).shape == (1,)
+    # What was pending is so again.
+    assert_close(acqf(X[..., :1, :]), before, **TOL)
+    assert (acqf.X_pending is None) if told is None else torch.equal(acqf.X_pending, told)
+
+
+def test_gradients_of_a_batch_are_refused(place):
+    acqf, X = place(kernel_gp()), draw(3, 3)[0].requires_grad_()
+    with pytest.raises(ValueError, match=r"X must have q = 1 .* got q = 3.*sequential=True"):
+        acqf(X)
+    with pytest.raises(ValueError, match="sequential=True"):
+        optimize_acqf(acqf, BOUNDS, q=3, **FEW)
+
+
+def test_no_points(place):
+    acqf = place(kernel_gp())
+    assert acqf(torch.empty(0, 1, 2, dtype=torch.float64)).shape == (0,)
+    assert acqf(torch.empty(2, 0, 3, 2, dtype=torch.float64)).shape == (2, 0)
+    with pytest.raises(ValueError, match="X must have at least one point"):
+        acqf(torch.empty(2, 0, 2, dtype=torch.float64))
+
+
+def test_many_batch_dimensions(place):
+    acqf, X = place(kernel_gp()), draw(4, 3)[0]
+    assert_close(acqf(X.view(1, 1, 2, 2, 1, 2)).view(-1), acqf(X.view(4, 1, 2)), **TOL)
+    assert acqf(X.view(1, 1, 1, 4, 2)).shape == (1, 1, 1)
+
+
+def chosen(acqf, optimise):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        X, values = optimise(acqf)
+    assert X.shape == (3, 2)
+    assert acqf.X_pending is None
+    assert len({tuple(x) for x in X.tolist()}) == 3
+    return X, values
+
+
+def test_mixed(place):
+    acqf = place(kernel_gp())
+    X, value = chosen(
+        acqf,
+        lambda acqf: optimize_acqf_mixed(
+            acqf, BOUNDS, q=3, fixed_features_list=[{0: v} for v in LEVELS], options=BRIEF, **FEW
+        ),
+    )
+    assert set(X[:, 0].tolist()) <= set(LEVELS)
+    assert_close(value, one_by_one(acqf, X).view(1), **TOL)
+
+
+def test_mixed_alternating(place):
+    acqf = place(kernel_gp())
+    X, value = chosen(
+        acqf,
+        lambda acqf: optimize_acqf_mixed_alternating(
+            acqf,
+            BOUNDS,
+            discrete_dims={0: list(LEVELS)},
+            q=3,
+            options={"maxiter_alternating": 2, "maxiter_continuous": 8},
+            **FEW,
+        ),
+    )
+    assert set(X[:, 0].tolist()) <= set(LEVELS)
+    assert_close(value, one_by_one(acqf, X).view(1), **TOL)
+
+
+def test_sequential(place):
+    acqf = place(kernel_gp())
+    X, values = chosen(
+        acqf,
+        lambda acqf: optimize_acqf(acqf, BOUNDS, q=3, sequential=True, options=BRIEF, **FEW),
+    )
+    total = values.logsumexp(0) if acqf._log else values.sum(0)
+    assert_close(total, one_by_one(acqf, X), **TOL)
+
+
+def test_discrete(place):
+    acqf, choices = place(kernel_gp()), draw(20, 5)[0]
+    X, values = chosen(acqf, lambda acqf: optimize_acqf_discrete(acqf, q=3, choices=choices))
+    with torch.no_grad():
+        assert int(acqf(choices[:, None]).argmax()) == int((choices == X[0]).all(-1).nonzero())
+    total = values.logsumexp(0) if acqf._log else values.sum(0)
+    assert_close(total, one_by_one(acqf, X), **TOL)
+
+
+def test_discrete_local_search(place):
+    axis = [torch.tensor(LEVELS).double(), torch.linspace(-3, -1, 4).double()]
+    acqf = place(kernel_gp())
+    X, value = chosen(
+        acqf,
+        lambda acqf: optimize_acqf_discrete_local_search(
+            acqf, discrete_choices=axis, q=3, num_restarts=2, raw_samples=4
+        ),
+    )
+    assert_close(value, one_by_one(acqf, X).view(1), **TOL)
+
+
+# --- arrays, lists and what is none of them ------------------------------------------------------
+
+
+def test_arrays_and_lists(place):
+    model, P, X = kernel_gp(), draw(2, 7)[0], draw(3, 3)[0][:, None]
+    expected = place(model, X_pending=P)(X)
+    for pending in (P.numpy(), P.tolist(), tuple(P)):
+        acqf = place(model, X_pending=pending)
+        for points in (X.numpy(), X.tolist()):
+            assert_close(acqf(points), expected, rtol=0, atol=0)
+        assert acqf(X.numpy().astype(np.float32)).dtype == X.dtype
+    acqf = place(model)
+    for none in (None, [], np.zeros((0, 2)), P[:0]):
+        acqf.set_X_pending(none)
+        assert_close(acqf(X), place(model)(X), rtol=0, atol=0)
+    acqf.set_X_pending(P[0].tolist())  # one point
+    assert_close(acqf(X), place(model, X_pending=P[:1])(X), rtol=0, atol=0)
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("pending", "message"),
+    [
+        ([[2.5, NAN]], "X_pending must be finite"),
+        (torch.full((1, 2), torch.inf).double(), "X_pending must be finite"),
+        ([[2.5, -2.0, 1.0]], r"X_pending must have 2 columns, got shape \(1, 3\)"),
+        ([[[2.5, -2.0]]], r"X_pending must have shape \(n, d\), got \(1, 1, 2\)"),
+        (2.5, "X_pending must have"),
+        ("none", "X_pending must be a tensor or nested numbers"),
+        ([[2.5], [1.0, 2.0]], "X_pending must be a tensor or nested numbers"),
+        (torch.zeros(1, 2), "X_pending must be torch.float64 on cpu, got torch.float32"),
+    ],
+)
+def test_bad_pending_points_are_named(place, pending, message):
+    model, X = kernel_gp(), draw(3, 3)[0][:, None]
+    with pytest.raises(ValueError, match=message):
+        place(model, X_pending=pending)
+    acqf = place(model, X_pending=draw(1, 7)[0])
+    before = acqf(X)
+    with pytest.raises(ValueError, match=message):
+        acqf.set_X_pending(pending)
+    assert_close(acqf(X), before, rtol=0, atol=0)
+
+
+def test_bad_points_are_named(place):
+    acqf = place(kernel_gp())
+    for points, message in (
+        (torch.zeros(3, 1, 2), "X must be torch.float64 on cpu, got torch.float32"),
+        (torch.zeros(3, 1, 3).double(), r"X must have 2 columns, got shape \(3, 1, 3\)"),
+        ("here", "X must be a tensor or nested numbers"),
+        ([2.0, -1.0], "at least 2 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            acqf(points)
+
+
+@pytest.mark.parametrize("bad", [-2, -0.5, "2", True, NAN, float("inf"), None])
+def test_bad_numbers_are_named(place, bad):
+    model = kernel_gp()
+    for name in ("width", "misspecification", "radius"):
+        if name in place.options:
+            with pytest.raises(ValueError, match=f"{name} must be"):
+                place(model, **{name: bad})
+    if place.can_minimise and bad is not True:
+        with pytest.raises(ValueError, match="maximize must be True or False"):
+            place(model, maximize=bad)
+    if "best_f" in place.options and (bad == "2" or bad in (NAN, float("inf"))):
+        with pytest.raises(ValueError, match="best_f must be"):
+            place(model, best_f=bad)
+    for values in (torch.tensor([1.0, NAN]), np.array([1.0, -1.0]), torch.tensor(True)):
+        if "width" in place.options:
+            with pytest.raises(ValueError, match="width must"):
+                place(kernel_gp(lengthscales=(0.5, 1.0)), width=values)

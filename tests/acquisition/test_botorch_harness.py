@@ -1,0 +1,295 @@
+"""What BoTorch's own tests ask of acquisition functions and models, asked of ours.
+
+After ``test/acquisition/harness`` and the tests of analytic functions, input constructors and
+models in BoTorch's repository, which are not installed with it; ``BotorchTestCase``, ``MockModel``
+and ``MockPosterior`` are BoTorch's. What does not apply:
+
+- ``X_observed`` and fixed noise as a requirement: no function of ours asks for them. All run on a
+  model with known noise all the same.
+- "analytic functions refuse ``X_pending``" and "q > 1 is an AssertionError": ours take both.
+- ``MockModel`` gives one posterior whatever is asked. `StableUCB` looks at many points in one call,
+  and no mock can be conditioned on pending points; both are told apart below.
+- Training: a `KernelGP` is fixed. It has no ``forward`` in train mode, no marginal likelihood to
+  fit and no ``construct_inputs``, and its training data change by `KernelGP.add`, not by
+  ``set_train_data``.
+- Multi-output, multi-fidelity and one-shot functions: there are none.
+"""
+
+import math
+from copy import deepcopy
+
+import pytest
+import torch
+from botorch.acquisition import AcquisitionFunction, AnalyticAcquisitionFunction
+from botorch.acquisition.analytic import LogExpectedImprovement
+from botorch.acquisition.input_constructors import get_acqf_input_constructor
+from botorch.acquisition.objective import IdentityMCObjective, ScalarizedPosteriorTransform
+from botorch.exceptions import BotorchWarning, UnsupportedError
+from botorch.models import SingleTaskGP
+from botorch.models.model import Model
+from botorch.models.transforms import Normalize, Standardize
+from botorch.posteriors import GPyTorchPosterior, TransformedPosterior
+from botorch.sampling import SobolQMCNormalSampler
+from botorch.utils.testing import BotorchTestCase, MockModel, MockPosterior
+from gpytorch.kernels import RBFKernel
+
+from botorch_ext import KernelGP
+from tests.acquisition.places import BOUNDS, PLACES, draw, kernel_gp
+
+DTYPES = (torch.float, torch.double)
+UNIT = torch.stack([torch.zeros(2), torch.ones(2)]).double()
+
+
+def trained_gp(n=5, outputs=1, dtype=torch.double, known_noise=False):
+    g = torch.Generator().manual_seed(0)
+    X, Y = torch.rand(n, 2, generator=g, dtype=dtype), torch.rand(n, outputs, generator=g).to(dtype)
+    return SingleTaskGP(X, Y, torch.full_like(Y, 0.25) if known_noise else None)
+
+
+def points(*shape, dtype=torch.double):
+    g = torch.Generator().manual_seed(1)
+    return torch.rand(*shape, 2, generator=g, dtype=dtype)
+
+
+def made(place, model, **more):
+    bounds = {"bounds": UNIT} if "bounds" in place.options else {}
+    probabilities = {"probabilities": [1.0]} if place.cls.__name__ == "ExpectedUCB" else {}
+    return place(model, **bounds | probabilities | more)
+
+
+class TestAcquisitionFunctions(BotorchTestCase):
+    def test_kinds(self):
+        for place in PLACES.values():
+            acqf = made(place, trained_gp())
+            assert isinstance(acqf, AcquisitionFunction)
+            assert isinstance(acqf, AnalyticAcquisitionFunction)
+
+    def test_dtype_and_device(self):
+        for place in PLACES.values():
+            for dtype in DTYPES:
+                acqf = made(place, trained_gp(dtype=dtype))
+                value = acqf(points(4, 1, dtype=dtype))
+                assert (value.dtype, value.device.type) == (dtype, self.device.type)
+
+    def test_output_shapes(self):
+        for place in PLACES.values():
+            for known_noise in (False, True):
+                acqf = made(place, trained_gp(known_noise=known_noise))
+                for shape in ((1,), (5, 1), (5, 3, 1), (2, 1, 3, 1), (3,), (2, 3)):
+                    expected = torch.Size(shape[:-1] or (1,))
+                    assert acqf(points(*shape)).shape == expected
+                with pytest.raises(ValueError, match="at least 2 dimensions"):
+                    acqf(points())
+
+    def test_maximize(self):
+        for place in PLACES.values():
+            if place.can_minimise:
+                both = [made(place, trained_gp(), maximize=flag) for flag in (True, False)]
+                one, other = (acqf(points(4, 1)) for acqf in both)
+                assert not torch.allclose(one, other)
+
+    def test_several_outputs_need_a_transform(self):
+        for place in PLACES.values():
+            model = trained_gp(outputs=2)
+            with pytest.raises(UnsupportedError, match="Must specify a posterior transform"):
+                made(place, model)
+            with pytest.raises(UnsupportedError, match="only support PosteriorTransforms"):
+                made(place, trained_gp(), posterior_transform=IdentityMCObjective())
+
+    def test_posterior_transform(self):
+        turn = ScalarizedPosteriorTransform(torch.tensor([-1.0]).double())
+        for place in PLACES.values():
+            if place.can_minimise:
+                model = trained_gp()
+                zero = {"best_f": 0.0} if "best_f" in place.options else {}
+                turned = made(place, model, posterior_transform=turn, **zero)(points(4, 1))
+                expected = made(place, model, maximize=False, **zero)(points(4, 1))
+                self.assertAllClose(turned, expected)
+
+    def test_pending_points(self):
+        for place in PLACES.values():
+            acqf, X = made(place, trained_gp()), points(4, 1)
+            assert acqf.X_pending is None
+            before, P = acqf(X), points(2)
+            acqf.set_X_pending(P)
+            assert torch.equal(acqf.X_pending, P)
+            assert acqf.X_pending is not P
+            assert not torch.allclose(acqf(X), before)
+            with self.assertWarnsRegex(BotorchWarning, "Pending points require a gradient"):
+                acqf.set_X_pending(P.clone().requires_grad_())
+            assert not acqf.X_pending.requires_grad
+            acqf.set_X_pending(None)
+            assert acqf.X_pending is None
+            self.assertAllClose(acqf(X), before)
+
+    def test_gradients(self):
+        for place in PLACES.values():
+            acqf, X = made(place, trained_gp()), points(4, 1).requires_grad_()
+            (gradient,) = torch.autograd.grad(acqf(X).sum(), X)
+            assert gradient.shape == X.shape
+            assert bool(gradient.isfinite().all()) and bool(gradient.any())
+
+    def test_copies(self):
+        for place in PLACES.values():
+            acqf, X = made(place, trained_gp(), X_pending=points(2)), points(4, 1)
+            copy = deepcopy(acqf)
+            self.assertAllClose(copy(X), acqf(X))
+            copy.set_X_pending(None)
+            assert not torch.allclose(copy(X), acqf(X))
+            other = made(place, trained_gp(), X_pending=points(2))
+            other.load_state_dict(acqf.state_dict())
+            self.assertAllClose(other(X), acqf(X))
+
+    def test_mock_posteriors(self):
+        z = 0.75 / 1.5
+        density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        improvement = density + z * 0.5 * (1 + math.erf(z / math.sqrt(2)))
+        expected = {
+            "EnlargedUpperConfidenceBound": 1.25 + 2 * 1.5,
+            "LowerConfidenceBound": 1.25 - 2 * 1.5,
+            "MaxVariance": 1.5,
+            "OptimisticModelUCB": 1.25 + 2 * 1.5,
+            "ExpectedUCB": 1.25 + 2 * 1.5,
+            "IntegratedLogEI": math.log(1.5 * improvement),
+        }
+        for name, value in expected.items():
+            for dtype in DTYPES:
+                mean, variance = (torch.full((1, 1), v, dtype=dtype) for v in (1.25, 2.25))
+                model = MockModel(MockPosterior(mean=mean, variance=variance))
+                place = PLACES[name]
+                plain = {"misspecification": 0.0} if "misspecification" in place.options else {}
+                acqf = made(place, model, **plain)
+                got = acqf(points(1, dtype=dtype))
+                expected_value = torch.full((1,), value, dtype=dtype)
+                self.assertAllClose(got.reshape(1), expected_value, rtol=1e-5)
+                with pytest.raises(ValueError, match="X_pending must be None for a model"):
+                    acqf.set_X_pending(points(1, dtype=dtype))
+
+    def test_improvement_is_that_of_botorch(self):
+        model = trained_gp()
+        theirs = LogExpectedImprovement(model, best_f=0.5)(points(6, 1))
+        self.assertAllClose(PLACES["IntegratedLogEI"](model)(points(6, 1)), theirs)
+
+    def test_input_constructors(self):
+        for place in PLACES.values():
+            constructor = get_acqf_input_constructor(place.cls)
+            turn = ScalarizedPosteriorTransform(torch.tensor([1.0]).double())
+            options = {**place.options, "posterior_transform": turn, "X_pending": points(2)}
+            if "bounds" in options:
+                options["bounds"] = [(0.0, 1.0), (0.0, 1.0)]
+            if place.cls.__name__ == "ExpectedUCB":
+                options["probabilities"] = [1.0]
+            inputs = constructor(model=trained_gp(), training_data=None, **options)
+            acqf = place.cls(**inputs)
+            assert acqf.posterior_transform is turn
+            self.assertAllClose(acqf.X_pending, points(2))
+            more = {"posterior_transform": turn, "X_pending": points(2)}
+            self.assertAllClose(acqf(points(4, 1)), made(place, trained_gp(), **more)(points(4, 1)))
+
+
+class TestKernelGPAsModel(BotorchTestCase):
+    def test_posteriors(self):
+        for dtype in DTYPES:
+            model = kernel_gp(dtype=dtype)
+            assert isinstance(model, Model)
+            assert (model.num_outputs, model.batch_shape) == (1, torch.Size())
+            for shape in ((3,), (2, 3), (4, 2, 3), (4, 1, 1)):
+                X = BOUNDS[0].to(dtype) + points(*shape, dtype=dtype)
+                posterior = model.posterior(X)
+                assert isinstance(posterior, GPyTorchPosterior)
+                expected = torch.Size((*shape, 1))
+                assert posterior.mean.shape == expected
+                assert posterior.variance.shape == expected
+                assert posterior.dtype == dtype
+                samples = posterior.rsample(torch.Size([5]))
+                assert samples.shape == torch.Size((5, *expected))
+
+    def test_batches_of_models(self):
+        model = kernel_gp(lengthscales=(0.5, 0.8, 1.2))
+        assert model.batch_shape == torch.Size([3])
+        for shape, batch in (((4,), (3,)), ((3, 4), (3,)), ((2, 1, 4), (2, 3))):
+            posterior = model.posterior(BOUNDS[0] + points(*shape))
+            assert posterior.mean.shape == torch.Size((*batch, 4, 1))
+
+    def test_observation_noise(self):
+        model, X = kernel_gp(), BOUNDS[0] + points(2, 3)
+        plain = model.posterior(X)
+        noisy = model.posterior(X, observation_noise=True)
+        self.assertAllClose(noisy.variance, plain.variance + model.noise_variance)
+        given = model.posterior(X, observation_noise=torch.full((2, 3, 1), 0.5).double())
+        self.assertAllClose(given.variance, plain.variance + 0.5)
+        self.assertAllClose(noisy.mean, plain.mean)
+
+    def test_posterior_transform(self):
+        model, X = kernel_gp(), BOUNDS[0] + points(2, 3)
+        turn = ScalarizedPosteriorTransform(torch.tensor([-2.0]).double(), offset=1.0)
+        turned, plain = model.posterior(X, posterior_transform=turn), model.posterior(X)
+        self.assertAllClose(turned.mean, 1 - 2 * plain.mean)
+        self.assertAllClose(turned.variance, 4 * plain.variance)
+
+    def test_transforms(self):
+        X, y = draw(8, 0)
+        inputs, outcomes = Normalize(2, bounds=BOUNDS), Standardize(1)
+        gp = SingleTaskGP(X, y[:, None], input_transform=inputs, outcome_transform=outcomes).eval()
+        model, Z = KernelGP.from_botorch(gp), draw(5, 3)[0]
+        self.assertAllClose(model.transform_inputs(Z), gp.transform_inputs(Z))
+        self.assertAllClose(model.train_inputs[0], gp.transform_inputs(X))
+        for one, other in zip((model, gp), (gp, model), strict=True):
+            self.assertAllClose(one.posterior(Z).mean, other.posterior(Z).mean, atol=1e-7)
+            self.assertAllClose(one.posterior(Z).variance, other.posterior(Z).variance, atol=1e-7)
+        assert isinstance(model.posterior(Z), GPyTorchPosterior | TransformedPosterior)
+
+    def test_conditioning(self):
+        X, y = draw(4, 5)
+        model, Z = kernel_gp(), draw(6, 3)[0]
+        conditioned, refitted = model.condition_on_observations(X, y[:, None]), kernel_gp()
+        refitted.add(X, y)
+        self.assertAllClose(conditioned.posterior(Z).mean, refitted.posterior(Z).mean)
+        self.assertAllClose(conditioned.posterior(Z).variance, refitted.posterior(Z).variance)
+        assert model.num_observations == 8
+        batch = model.condition_on_observations(X.view(2, 2, 2), y.view(2, 2, 1))
+        assert batch.batch_shape == torch.Size([2])
+        assert batch.posterior(Z.expand(2, 6, 2)).mean.shape == torch.Size([2, 6, 1])
+        with pytest.raises(ValueError, match="noise must not be given"):
+            model.condition_on_observations(X, y[:, None], noise=y[:, None])
+
+    def test_fantasies(self):
+        model, sampler = kernel_gp(), SobolQMCNormalSampler(torch.Size([3]), seed=0)
+        for shape in ((2,), (4, 2)):
+            fantasies = model.fantasize(BOUNDS[0] + points(*shape), sampler)
+            assert isinstance(fantasies, KernelGP)
+            assert fantasies.batch_shape == torch.Size((3, *shape[:-1]))
+            Z = BOUNDS[0] + points(*shape)
+            assert fantasies.posterior(Z).mean.shape == torch.Size((3, *shape, 1))
+
+    def test_outputs(self):
+        model, X = kernel_gp(), BOUNDS[0] + points(3)
+        self.assertAllClose(model.subset_output([0]).posterior(X).mean, model.posterior(X).mean)
+        self.assertAllClose(model.posterior(X, output_indices=[0]).mean, model.posterior(X).mean)
+        with pytest.raises(ValueError, match="idcs must be"):
+            model.subset_output([1])
+        with pytest.raises(ValueError, match="output_indices must be"):
+            model.posterior(X, output_indices=[1])
+
+    def test_modes_copies_and_states(self):
+        model, X = kernel_gp(), BOUNDS[0] + points(3)
+        mean = model.posterior(X).mean
+        assert not model.training
+        assert model.train() is model
+        assert model.eval() is model
+        self.assertAllClose(model.posterior(X).mean, mean)
+        self.assertAllClose(deepcopy(model).posterior(X).mean, mean)
+        kernel = RBFKernel().double()
+        other = KernelGP(kernel, 1.0)
+        other.load_state_dict(model.state_dict())
+        self.assertAllClose(other.posterior(X).mean, mean)
+        self.assertAllClose(other.posterior(X).variance, model.posterior(X).variance)
+        single = deepcopy(model).float()
+        assert single.posterior(X.float()).mean.dtype == torch.float
+
+    def test_gradients(self):
+        model, X = kernel_gp(), (BOUNDS[0] + points(2, 3)).requires_grad_()
+        posterior = model.posterior(X)
+        for value in (posterior.mean, posterior.variance, posterior.rsample()):
+            (gradient,) = torch.autograd.grad(value.sum(), X, retain_graph=True)
+            assert bool(gradient.isfinite().all()) and bool(gradient.any())

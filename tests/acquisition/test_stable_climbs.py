@@ -1,0 +1,216 @@
+"""StableUCB by Newton steps and climbs along ridges: as low as descents, as high as grids, and of
+the function as it is now."""
+
+import pytest
+import torch
+from botorch.acquisition.objective import ScalarizedPosteriorTransform
+from botorch.optim import optimize_acqf, optimize_acqf_mixed
+from gpytorch.kernels import MaternKernel
+from torch.testing import assert_close
+
+from botorch_ext import KernelGP
+from botorch_ext.acquisition import OptimisticModelUCB, StableUCB
+from botorch_ext.acquisition.closed_bounds import ClosedBounds
+from botorch_ext.robust.perturbations import Perturbations
+from botorch_ext.search.objectives import FunctionObjective
+from tests.acquisition.places import BOUNDS, draw, kernel_gp, single_task_gp
+from tests.helpers import tolerance
+
+NORMS = ("l2", "linf")
+TOL = tolerance(torch.float64)
+ALL = {"batched": (0.5, 0.8, 1.2), "single": (0.8,)}
+
+
+def models(name):
+    if name == "mixed":
+        matern = KernelGP(MaternKernel().double(), 0.02)
+        matern.add(*draw(8, 0))
+        return [kernel_gp(), kernel_gp(lengthscales=(0.5, 1.2)), matern]
+    return kernel_gp(lengthscales=ALL[name])
+
+
+def stable(models, norm="l2", radius=0.3, width=1.5, **more):
+    return StableUCB(models, width, radius, norm, bounds=BOUNDS, **more)
+
+
+@pytest.mark.parametrize("name", [*ALL, "mixed"])
+@pytest.mark.parametrize("maximize", [True, False])
+def test_closed_bounds_are_those_of_autograd(name, maximize):
+    acqf = stable(models(name), maximize=maximize)
+    count = acqf.num_models
+    if name == "mixed":
+        acqf = stable(models(name), width=[1.0, 2.0, 0.5, 3.0], maximize=maximize)
+    closed, X = ClosedBounds.of(acqf), draw(5 * count, 1)[0].view(5, count, 2)
+    expected = FunctionObjective(acqf._upper_bounds)
+    assert_close(closed.value(X), expected.value(X), **TOL)
+    for got, same in zip(closed.value_and_gradient(X), expected.value_and_gradient(X), strict=True):
+        assert_close(got, same, **TOL)
+
+
+def test_where_there_is_no_closed_form():
+    transform = ScalarizedPosteriorTransform(torch.tensor([-1.0], dtype=torch.float64))
+    empty = KernelGP(MaternKernel().double(), 0.02)
+    for acqf in (
+        stable(single_task_gp()),
+        stable(kernel_gp(), posterior_transform=transform),
+        stable([kernel_gp(), empty]),
+    ):
+        assert ClosedBounds.of(acqf) is None
+        assert bool(acqf(draw(3, 1)[0][:, None]).isfinite().all())
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("radius", [0.3, (0.5, 0.0), 1.5])
+def test_gradients_of_worst_points_are_those_of_autograd(norm, radius):
+    acqf = stable(kernel_gp(), norm, radius)
+    X = torch.cat([draw(20, 2)[0], BOUNDS, BOUNDS[0] + torch.tensor([[0.1, 0.05]]).double()])
+    balls = Perturbations(radius, norm).on(acqf.box)
+    _, Z = balls.quick_worst_case(ClosedBounds.of(acqf), X.unsqueeze(1))
+    G = torch.randn(X.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    moving = X.clone().requires_grad_()
+    (expected,) = torch.autograd.grad((balls.follow(moving, Z.squeeze(1)) * G).sum(), moving)
+    assert_close(balls.pulled_back(X, Z.squeeze(1), G), expected, **TOL)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_as_low_as_descents(norm):
+    acqf = stable(models("batched"), norm)
+    balls = Perturbations(0.3, norm).on(acqf.box)
+    X = draw(60, 4)[0].unsqueeze(1).expand(-1, 3, -1)
+    bounds = ClosedBounds.of(acqf)
+    least, _ = balls.worst_case(bounds, X)
+    quick, W = balls.quick_worst_case(bounds, X)
+    assert_close(bounds.value(W), quick, **TOL)
+    assert (quick - least).max() < 1e-2 and ((quick - least) < 1e-9).double().mean() >= 0.98
+
+
+# --- nothing is kept from one evaluation to the next ---------------------------------------------
+
+
+def changed_width(acqf):
+    acqf.width.fill_(0.3)
+    return {"width": 0.3}
+
+
+def changed_direction(acqf):
+    acqf.maximize = False
+    return {"maximize": False}
+
+
+def changed_transform(acqf):
+    weights = torch.tensor([-2.0], dtype=torch.float64)
+    acqf.posterior_transform = ScalarizedPosteriorTransform(weights)
+    return {"posterior_transform": acqf.posterior_transform}
+
+
+def changed_pending(acqf):
+    acqf.set_X_pending(draw(3, 9)[0])
+    return {"X_pending": draw(3, 9)[0]}
+
+
+def changed_data(acqf):
+    for model in acqf.model.models:
+        model.add(*draw(4, 11))
+    return {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [changed_width, changed_direction, changed_transform, changed_pending, changed_data],
+)
+def test_what_changes_between_evaluations_counts(change):
+    model, X = kernel_gp(), draw(6, 3)[0][:, None]
+    acqf = stable(model)
+    before = acqf(X)
+    acqf.gen_candidates(X[:2], acqf)
+    options = change(acqf)
+    fresh = stable(model, **options)
+    after = acqf(X)
+    assert_close(after, fresh(X), **TOL)
+    assert (after - before).abs().max() > 1e-3
+    for mine, same in zip(
+        acqf.gen_candidates(X[:2], acqf), fresh.gen_candidates(X[:2], fresh), strict=True
+    ):
+        assert_close(mine, same, **TOL)
+
+
+# --- climbs --------------------------------------------------------------------------------------
+
+
+def found(acqf, **more):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return optimize_acqf(
+            acqf,
+            BOUNDS,
+            num_restarts=4,
+            raw_samples=64,
+            gen_candidates=acqf.gen_candidates,
+            **{"q": 1} | more,
+        )
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("name", ["batched", "single"])
+def test_a_climb_finds_what_a_fine_grid_finds(norm, name):
+    acqf = stable(models(name), norm)
+    axes = [torch.linspace(*BOUNDS[:, j].tolist(), 41, dtype=torch.float64) for j in range(2)]
+    x, value = found(acqf)
+    assert bool(((x >= BOUNDS[0]) & (x <= BOUNDS[1])).all())
+    with torch.no_grad():
+        assert_close(acqf(x), value.view(1), **TOL)
+        assert value >= acqf(torch.cartesian_prod(*axes).unsqueeze(-2)).max() - 1e-6
+
+
+def test_climbs_of_other_models():
+    acqf = stable(single_task_gp(), "linf")
+    _, value = found(acqf)
+    with torch.no_grad():
+        assert value >= acqf(draw(300, 5)[0][:, None]).max() - 1e-9
+
+
+def test_climbs_in_batches_and_with_fixed_columns():
+    acqf = stable(kernel_gp())
+    X, values = found(acqf, q=3, sequential=True)
+    assert X.shape == (3, 2) and torch.pdist(X).min() > 1e-2 and values.shape == (3,)
+    X, _ = found(acqf, fixed_features={0: 3.0})
+    assert X[0, 0] == 3.0
+    line = torch.linspace(-3, -1, 200, dtype=torch.float64)
+    line = torch.stack([torch.full_like(line, 3.0), line], dim=-1).unsqueeze(-2)
+    with torch.no_grad():
+        assert acqf(X) >= acqf(line).max() - 1e-6
+    X, _ = optimize_acqf_mixed(
+        acqf,
+        BOUNDS,
+        q=2,
+        num_restarts=2,
+        raw_samples=16,
+        fixed_features_list=[{0: 2.0}, {0: 4.0}],
+        gen_candidates=acqf.gen_candidates,
+    )
+    assert set(X[:, 0].tolist()) <= {2.0, 4.0}
+    start = draw(2, 1)[0][:, None]
+    ends, _ = acqf.gen_candidates(start, acqf, fixed_features={0: 3.0, 1: -2.0})
+    assert ends.flatten(1).tolist() == [[3.0, -2.0]] * 2
+
+
+def test_no_candidate_is_below_its_start():
+    acqf, X = stable(models("mixed"), "linf"), draw(6, 8)[0][:, None]
+    ends, values = acqf.gen_candidates(X, acqf, BOUNDS[0] + 0.3, BOUNDS[1] - 0.3)
+    inside = torch.minimum(torch.maximum(X, BOUNDS[0] + 0.3), BOUNDS[1] - 0.3)
+    with torch.no_grad():
+        assert bool((values >= acqf(inside) - 1e-12).all())
+        assert_close(acqf(ends), values, **TOL)
+    assert bool(((ends >= BOUNDS[0] + 0.3) & (ends <= BOUNDS[1] - 0.3)).all())
+    none = acqf.gen_candidates(X, acqf, options={"maxiter": 0})[0]
+    assert_close(none, X)
+
+
+def test_climbs_that_cannot_be_are_refused():
+    acqf, X = stable(kernel_gp()), draw(2, 8)[0]
+    with pytest.raises(ValueError, match="inequality_constraints must be None"):
+        acqf.gen_candidates(X[:, None], acqf, inequality_constraints=[1])
+    with pytest.raises(ValueError, match="acquisition_function must be the one"):
+        acqf.gen_candidates(X[:, None], OptimisticModelUCB(kernel_gp(), 1.0))
+    with pytest.raises(ValueError, match=r"initial_conditions must have shape \(n, 1, d\)"):
+        acqf.gen_candidates(X[None], acqf)
