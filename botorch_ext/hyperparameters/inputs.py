@@ -42,7 +42,8 @@ class Inputs(Immutable):
             return cls(actions, known)
         seen = joint[:, domain.dim :] if known is None else known.like
         if not len(seen):
-            seen = joint.new_zeros(1, max(joint.shape[-1] - domain.dim, 1))
+            dim = joint.shape[-1] - domain.dim if space.dim is None else space.dim
+            seen = joint.new_zeros(1, max(dim, 1))
         return cls(actions, _around(seen, tasks))
 
     @property

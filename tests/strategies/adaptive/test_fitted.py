@@ -445,6 +445,14 @@ def test_numbers_that_come_from_the_fit_are_refused_by_name(name):
         method(BOX, RBFKernel(), **more)
 
 
+def test_contexts_may_be_known_by_their_number_alone():
+    strategy = bx.algorithms.cgp_ucb(BOX, bx.Fitted(), width=2.0, context_domain=2)
+    for i in range(10):
+        trial = strategy.ask(context=[0.1 * i, 0.5 - 0.2 * (i % 3)])
+        strategy.tell(trial.id, float(trial.point.sin().sum()))
+    assert len(strategy.report()["fit"]["lengthscales"]) == BOX.dim + 2
+
+
 def test_contexts_of_unknown_size_are_refused():
     with pytest.raises(ValueError, match="context_domain must be a domain or the dimension"):
         bx.algorithms.cgp_ucb(BOX, bx.Fitted(), width=2.0)
