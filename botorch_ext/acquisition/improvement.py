@@ -63,6 +63,8 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
         if X_baseline is not None:
             best = self._told_means(X_baseline).amax(dim=-2)
         else:
+            if isinstance(best_f, bool):
+                raise ValueError(f"best_f must be numbers, got {best_f!r}")
             best = checked_tensor(best_f, torch.float64, self._columns.device, "best_f")
             require_finite({"best_f": best})
             if best.shape not in ((), (self.num_models,)):

@@ -214,7 +214,7 @@ def test_bad_numbers_are_named(place, bad):
     if place.can_minimise and bad is not True:
         with pytest.raises(ValueError, match="maximize must be True or False"):
             place(model, maximize=bad)
-    if "best_f" in place.options and (bad == "2" or bad in (NAN, float("inf"))):
+    if "best_f" in place.options and (bad is True or bad in ("2", NAN, float("inf"))):
         with pytest.raises(ValueError, match="best_f must be"):
             place(model, best_f=bad)
     for values in (torch.tensor([1.0, NAN]), np.array([1.0, -1.0]), torch.tensor(True)):

@@ -206,6 +206,21 @@ def test_no_candidate_is_below_its_start():
     assert_close(none, X)
 
 
+def test_climbs_on_devices_and_in_float32(device):
+    kernel = MaternKernel().float()
+    model = KernelGP(kernel, 0.02, dtype=torch.float32, device=device)
+    model.add(*(values.to(device) for values in draw(8, 0, torch.float32)))
+    acqf, X = stable(model, "linf"), draw(3, 8, torch.float32)[0][:, None].to(device)
+    ends, values = acqf.gen_candidates(X, acqf, fixed_features={1: -2.0})
+    assert ends.dtype == torch.float32 and ends.device.type == device.type
+    assert bool((ends[..., 1] == -2.0).all())
+    same = KernelGP(kernel.double(), 0.02)
+    same.add(*draw(8, 0))
+    with torch.no_grad():
+        expected = stable(same, "linf")(ends.cpu().double())
+    assert_close(values.cpu().double(), expected, **tolerance(torch.float32))
+
+
 def test_climbs_that_cannot_be_are_refused():
     acqf, X = stable(kernel_gp()), draw(2, 8)[0]
     with pytest.raises(ValueError, match="inequality_constraints must be None"):
