@@ -51,6 +51,7 @@ ROOMS = (
     "plotting",
     "reports",
     "command_line",
+    "integrations",
     PACKAGE,
     "__main__",
 )

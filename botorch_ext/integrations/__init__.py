@@ -1,0 +1,1 @@
+"""Strategies inside the tools that people already use."""
