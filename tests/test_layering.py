@@ -47,6 +47,7 @@ ROOMS = (
     "strategies.masters",
     "algorithms",
     "studies",
+    "integrations",
     "analysis",
     "plotting",
     "reports",

@@ -1,1 +1,1 @@
-"""Strategies inside the tools that people already use."""
+"""Integrations: strategies inside the tools people already use. Each module imports its tool."""

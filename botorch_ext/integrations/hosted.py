@@ -1,0 +1,215 @@
+"""HostedStrategy: a strategy whose only memory are the trials of another tool."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from botorch_ext.domains.contexts import ContextLike
+from botorch_ext.exceptions import BotorchExtWarning, BrokenStudyError, StudyError
+from botorch_ext.integrations.facts import facts_of, own_records, taken_back
+from botorch_ext.integrations.host_records import Fact, HostTrial, Record
+from botorch_ext.integrations.spaces import NamedSpace
+from botorch_ext.strategies import Strategy
+from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
+from botorch_ext.studies.description import describe
+from botorch_ext.studies.kept_strategy import independent
+from botorch_ext.studies.plain_records import to_json
+from botorch_ext.studies.threads import threads_for
+
+
+class HostedStrategy:
+    """A strategy that follows the trials of another tool, its host, which keeps everything.
+
+    With each question comes a record, a text that the host keeps with the trial. From the records
+    and the present state of the trials the strategy is made anew, bit for bit, in any process;
+    where it only has to learn what is new, it does that.
+
+    - Trials without a record of this strategy that have a value are attached, where the method
+      takes such results and the point is one of its domain; while they run it knows nothing of
+      them.
+    - Failed trials, and those whose value is not finite, are abandoned as failed, so that methods
+      look elsewhere; trials that were given up are abandoned. A value that comes later is attached.
+    - A value that has changed is corrected. Where it was taken back after the next question, by
+      which it was recorded, it stays known, with a warning.
+
+    The caller sees to it that between `follow` and the keeping of the record of the next question
+    nothing else asks.
+
+    Args:
+        strategy: Without events; it is copied.
+        space: The parameters of the host; the domain of the strategy is its box, or points of it.
+        minimize: Whether smaller values are better.
+    """
+
+    def __init__(self, strategy: Strategy, space: NamedSpace, minimize: bool = False) -> None:
+        self.space = space
+        self._fresh = strategy.clone()
+        self._fresh.undoes = False
+        self._fresh.within = threads_for
+        self._sign = self._fresh.history.sign = -1.0 if minimize else 1.0
+        described = to_json([describe(strategy)["strategy"], minimize])
+        self._of = hashlib.sha256(described.encode()).hexdigest()[:8]
+        self._records: dict[str, Record] = {}
+        self._warned: set[str] = set()
+        self._forget()
+
+    @property
+    def strategy(self) -> Strategy:
+        """A copy of the strategy, in the state of the trials it followed last."""
+        return independent(self._strategy)
+
+    def follow(self, trials: Sequence[HostTrial]) -> None:
+        """Learns all that the trials say.
+
+        Args:
+            trials: All of the host, always in the same order.
+
+        Raises:
+            BrokenStudyError: Records that were changed, or are of another version of the library
+                whose strategies ask otherwise.
+
+        Warns:
+            BotorchExtWarning: What the strategy warns of, and values that were taken back; each
+                message once.
+        """
+        records = own_records(trials, self._record_of)
+        facts = facts_of(trials, records, self._takes)
+        if self._is_behind() or facts[: len(self._facts)] != self._facts:
+            self._forget()
+        try:
+            self._learn(facts, trials, records)
+        except ValueError as error:
+            self._forget()
+            raise BrokenStudyError(
+                f"what was asked before does not fit this strategy: {error}"
+            ) from error
+        kept = [
+            (f"trial {key} had a value and has none: what it was stays known", BotorchExtWarning)
+            for key in taken_back(facts, trials)
+        ]
+        for message, category in kept + self._strategy.take_warnings():
+            if message not in self._warned:
+                self._warned.add(message)
+                warnings.warn(message, category, stacklevel=3)
+
+    def ask(self, context: ContextLike | None = None) -> tuple[dict[str, Any], str]:
+        """The next question, given the trials that it followed last.
+
+        Args:
+            context: ``d_z``, where the strategy takes contexts.
+
+        Returns:
+            The values of all parameters, and the record to keep with the trial.
+
+        Raises:
+            WaitingForObservations: The method must be told something first.
+            HorizonReached: The method has no trials left.
+            StudyError: The call before broke off, so that trials must be followed first.
+            ValueError: A context that the strategy cannot take.
+        """
+        if self._is_behind():
+            raise StudyError("the trials must be followed first, as the last question broke off")
+        trial = self._strategy.ask(context=context)
+        record = Record(
+            self._of,
+            self._number,
+            tuple(self._facts[self._num_recorded :]),
+            trial.x.tolist(),
+            None if trial.context is None else trial.context.tolist(),
+            trial.info,
+        )
+        text = record.text()
+        self._records[text] = record
+        self._facts.append(("asked", text, None))
+        self._num_recorded, self._number = len(self._facts), self._number + 1
+        return self.space.to_values(trial.x), text
+
+    # --- the state --------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        """Starts again before the first event."""
+        self._strategy = self._fresh.started()
+        # What it knows, in order; how much of it records say; the number of the next record.
+        self._facts: list[Fact] = []
+        self._num_recorded = self._number = 0
+
+    def _is_behind(self) -> bool:
+        strategy = self._strategy
+        return strategy.is_torn or len(strategy.history.events) != len(self._facts)
+
+    def _learn(
+        self, facts: list[Fact], trials: Sequence[HostTrial], records: Mapping[int | str, Record]
+    ) -> None:
+        """Brings the strategy from the facts it has to these, which begin with them."""
+        strategy, events = self._strategy, []
+        keys: dict[Any, int | str] = {  # by records
+            trial.record: trial.key for trial in reversed(trials) if trial.key in records
+        }
+        by_key = {trial.key: trial for trial in trials}
+        ids: dict[int | str, int] = {}  # of the latest trial of the strategy that has the key
+        num_trials = 0
+        for place, (kind, key, value) in enumerate(facts):
+            if kind in ("asked", "attached"):
+                key = keys[key] if kind == "asked" else key
+                ids[key], num_trials = num_trials, num_trials + 1
+            if place < len(self._facts):
+                continue
+            events.append(self._event(kind, ids[key], value, by_key[key], records.get(key)))
+        strategy.follow(events)
+        self._facts = facts
+        self._num_recorded = 1 + max(
+            (place for place, fact in enumerate(facts) if fact[0] == "asked"), default=-1
+        )
+        self._number = 1 + max((record.number for record in records.values()), default=-1)
+
+    def _event(
+        self, kind: str, id: int, value: float | None, trial: HostTrial, record: Record | None
+    ) -> Event:
+        like = self._fresh.domain.like
+        own = None if value is None else self._sign * value
+        if kind == "asked" and record is not None:
+            context = None if record.context is None else like.new_tensor(record.context)
+            return Asked(Trial(id, like.new_tensor(record.x), context, record.info))
+        if own is None:
+            return Abandoned(id, failed=kind == "failed")
+        if kind == "told":
+            return Told(id, own)
+        if kind == "corrected":
+            return Corrected(id, own)
+        x, context = self._place_of(trial)
+        info = self._fresh._info_of_attached(x.unsqueeze(0), context)
+        return Attached(Trial(id, x, context, info), own)
+
+    def _record_of(self, trial: HostTrial) -> Record | None:
+        """The record of a trial, where it is one of this strategy."""
+        if trial.record is None:
+            return None
+        if trial.record not in self._records:
+            self._records[trial.record] = Record.read(trial.record)
+        record = self._records[trial.record]
+        return record if record.of == self._of else None
+
+    def _takes(self, trial: HostTrial) -> bool:
+        """Whether the value of a trial can be attached."""
+        if self._fresh.refuses_attached is not None:
+            return False
+        try:
+            self._place_of(trial)
+        except ValueError:
+            return False
+        return True
+
+    def _place_of(self, trial: HostTrial) -> tuple[Tensor, Tensor | None]:
+        """The point and the context of a trial, or a ValueError where they are none of the
+        strategy."""
+        strategy, record = self._fresh, self._record_of(trial)
+        like = strategy.domain.like
+        x = self.space.to_point(trial.values) if record is None else like.new_tensor(record.x)
+        x = strategy.domain.require_contains(x.to(like), "x")[0]
+        context = trial.context if record is None else record.context
+        return x, strategy.checked_context(context)

@@ -1,0 +1,123 @@
+"""Algorithms by name: what they are given, what they lack, and which spaces they search."""
+
+import pickle
+
+import pytest
+import torch
+from gpytorch.kernels import MaternKernel, RBFKernel
+
+import botorch_ext as bx
+from botorch_ext.integrations.parameters import Choice, Real, Whole
+from botorch_ext.integrations.recipes import Recipe
+from botorch_ext.integrations.spaces import NamedSpace
+
+PLAIN = NamedSpace({"a": Real(2.0, 5.0), "b": Real(-1.0, 3.0)})
+LOGARITHMIC = NamedSpace({"a": Real(0.5, 5.0, log=True), "b": Real(-1.0, 3.0)})
+FEW = NamedSpace({"a": Whole(2, 9), "b": Choice(("x", "y", "z"))})
+MIXED = NamedSpace({"a": Real(2.0, 5.0), "b": Choice(("x", "y", "z"))})
+CONSTRAINED = NamedSpace({"a": Real(2.0, 5.0), "b": Real(-1.0, 3.0)}, [({"a": 1.0, "b": 1.0}, 5.0)])
+KERNEL = {"kernel": RBFKernel(), "noise_variance": 0.01}
+
+
+def test_a_kernel_is_fitted_where_none_is_given() -> None:
+    strategy = Recipe("gp_bucb").make(MIXED)
+    given = strategy.arguments.given
+    assert strategy.domain is MIXED.box
+    assert isinstance(given["model"], bx.Fitted) and given["width"] == 2.0
+    assert given["num_initial"] == 8
+    strategy = Recipe("gp_bucb", {"width": 1.0, "num_initial": 2, "seed": 4}).make(MIXED)
+    given = strategy.arguments.given
+    assert (given["width"], given["num_initial"], given["seed"]) == (1.0, 2, 4)
+    strategy = Recipe("gp_bucb", KERNEL | {"width": 1.0}).make(PLAIN)
+    assert strategy.arguments.given["num_initial"] == 0
+
+
+def test_particles_are_given_where_none_are() -> None:
+    for name in ("credible_ucb", "integrated_ei"):
+        strategy = Recipe(name).make(MIXED)
+        assert isinstance(strategy.particles, bx.Particles)
+
+
+def test_a_function_is_an_algorithm() -> None:
+    def halves(domain, share=0.5):
+        return bx.algorithms.gp_ucb(domain, RBFKernel(), noise_variance=share, width=1.0)
+
+    recipe = Recipe(halves, {"share": 0.25})
+    assert recipe.name == "halves" and isinstance(recipe.make(PLAIN), bx.Strategy)
+    with pytest.raises(ValueError, match=r"halves takes no argument 'shares' \(did you mean"):
+        Recipe(halves, {"shares": 0.25})
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "arguments", "message"),
+    [
+        ("gp_bcub", {}, r"one of a_gp_ucb, .*, got 'gp_bcub' \(did you mean 'gp_bucb'\?\)"),
+        (3, {}, "algorithm must be a function or one of .*, got 3"),
+        ("gp_bucb", {"with": 2.0}, r"gp_bucb takes no argument 'with' \(did you mean 'width'\?\)"),
+        ("gp_bucb", {"domain": PLAIN.box}, "domain must not be given to Recipe: it is the space"),
+        ("gp_bucb", {"initial": ()}, "initial must not be given to Recipe: add the trials"),
+        ("gp_bucb", {"width": -2.0}, "must be non-negative and finite, got -2.0"),
+        ("gp_bucb", {"num_initial": -1}, "num_initial must be at least 0, got -1"),
+        ("certified_bucb", {}, "kernel must be given for certified_bucb"),
+        ("bpe", {}, "kernel must be given for bpe"),
+        ("bpe", KERNEL, "horizon must be given for bpe"),
+        ("breadthwise_exploration", KERNEL | {"horizon": 9}, "rkhs_bound must be given for"),
+        ("he_gp_ucb", {"noise_std": 0.1}, "models must be given for he_gp_ucb"),
+        ("ec_gp_ucb", {}, "misspecification must be given for ec_gp_ucb"),
+        ("cgp_ucb", {}, "cgp_ucb must have a context at every question, and Recipe has none"),
+        ("cgp_ucb", {"kernel": RBFKernel(), "noise_variance": 0.1}, "a context at every question"),
+        ("gp_bucb", {"context_domain": 2}, "gp_bucb must have a context at every question"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_there_is_a_space(algorithm, arguments, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        Recipe(algorithm, arguments)
+
+
+def test_a_wrong_number_of_points_is_refused() -> None:
+    with pytest.raises(ValueError, match="num_points must be at least 1, got 0"):
+        Recipe("gp_bucb", num_points=0)
+
+
+PHASED = KERNEL | {"horizon": 40, "width": 1.0}
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "certified_bucb"])
+def test_a_method_for_plain_boxes_gets_all_points_where_they_are_few(algorithm: str) -> None:
+    recipe = Recipe(algorithm, PHASED)
+    assert recipe.make(PLAIN).domain is PLAIN.box
+    domain = recipe.make(FEW).domain
+    assert isinstance(domain, bx.FiniteSet) and domain.num_points == 24
+    assert FEW.box.contains(domain.points).all()
+
+
+@pytest.mark.parametrize(
+    ("space", "what"),
+    [
+        (LOGARITHMIC, "logarithmic scales: a"),
+        (MIXED, "steps, whole numbers or choices: b"),
+        (CONSTRAINED, "constraints: of the space"),
+    ],
+)
+def test_a_method_for_plain_boxes_refuses_others_by_name(space: NamedSpace, what: str) -> None:
+    with pytest.raises(ValueError, match=rf"bpe searches .*{what}\. Give num_points=1000"):
+        Recipe("bpe", PHASED).make(space)
+    domain = Recipe("bpe", PHASED, num_points=50).make(space).domain
+    assert isinstance(domain, bx.FiniteSet) and domain.num_points == 50
+    assert space.box.contains(domain.points).all()
+
+
+def test_no_more_points_than_there_are() -> None:
+    assert Recipe("gp_bucb", num_points=1000).make(FEW).domain.num_points == 24
+
+
+def test_an_error_of_the_method_itself_stays() -> None:
+    recipe = Recipe("gp_bucb", {"kernel": MaternKernel(ard_num_dims=5), "noise_variance": 0.1})
+    with pytest.raises(ValueError, match=r"width|rkhs_bound|kernel"):
+        recipe.make(MIXED)
+
+
+def test_a_recipe_can_be_sent_to_another_process() -> None:
+    recipe = Recipe("gp_bucb", KERNEL | {"width": 1.0})
+    again = pickle.loads(pickle.dumps(recipe))
+    assert torch.equal(again.make(PLAIN).ask().x, recipe.make(PLAIN).ask().x)

@@ -1,0 +1,191 @@
+"""Named parameters of every kind, as boxes and back."""
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from botorch_ext.integrations.parameters import Choice, Fixed, Ordered, Real, Whole
+from botorch_ext.integrations.spaces import NamedSpace
+
+PARAMETERS = {
+    "share": Real(-2.5, 4.0),
+    "rate": Real(1e-5, 0.3, log=True),
+    "drop": Real(0.1, 0.75, step=0.1),
+    "depth": Whole(3, 9),
+    "width": Whole(1, 512, log=True),
+    "batch": Whole(10, 95, step=20),
+    "kind": Choice(("rbf", None, True, 1, 2.5, math.nan)),
+    "size": Ordered((1, 2.5, 10)),
+    "one": Choice(("alone",)),
+    "fixed": Fixed(7),
+    "narrow": Real(2.0, 2.0),
+}
+SPACE = NamedSpace(PARAMETERS)
+# Some of the values of each parameter.
+VALUES = {
+    "share": [-2.5, 0.1, 4.0],
+    "rate": [1e-5, 0.3, 0.012345678901234567],
+    "drop": [0.1, 0.1 + 2 * 0.1, 0.1 + 6 * 0.1],
+    "depth": [3, 4, 9],
+    "width": [1, 77, 512],
+    "batch": [10, 30, 90],
+    "kind": ["rbf", None, True, 1, 2.5, math.nan],
+    "size": [1, 2.5, 10],
+    "one": ["alone"],
+    "fixed": [7],
+    "narrow": [2.0],
+}
+
+
+def _identical(a: object, b: object) -> bool:
+    return type(a) is type(b) and (a == b or (a != a and b != b))
+
+
+def test_values_come_back_as_they_were() -> None:
+    longest = max(map(len, VALUES.values()))
+    for i in range(longest):
+        values = {name: some[i % len(some)] for name, some in VALUES.items()}
+        again = SPACE.to_values(SPACE.to_point(values))
+        assert list(again) == list(PARAMETERS)
+        assert all(_identical(again[name], values[name]) for name in values), (values, again)
+        assert SPACE.contains(values)
+
+
+def test_every_point_is_that_of_its_values() -> None:
+    X = SPACE.box.sample(200, seed=3)
+    for x in X:
+        values = SPACE.to_values(x)
+        assert SPACE.contains(values)
+        assert torch.equal(SPACE.to_point(values), x)
+        assert 0.1 <= values["drop"] <= 0.75
+        assert values["batch"] in (10, 30, 50, 70, 90)
+        assert values["one"] == "alone" and values["fixed"] == 7 and values["narrow"] == 2.0
+        assert all(type(value) in (int, float, str, bool, type(None)) for value in values.values())
+
+
+def test_columns_are_in_the_units_of_their_parameters() -> None:
+    names = ["share", "rate", "drop", "depth", "width", "batch", "kind", "size"]
+    assert SPACE.names == names
+    lower = [-2.5, 1e-5, 0, 3, 1, 0, 0, 0]
+    upper = [4.0, 0.3, 6, 9, 512, 4, 5, 2]
+    assert SPACE.box.bounds.tolist() == [lower, upper]
+    assert SPACE.box.integer == (2, 3, 4, 5, 7)
+    assert SPACE.box.log == (1, 4)
+    assert SPACE.box.categories == {6: (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)}
+
+
+def test_numbers_of_another_type_are_the_same_choice() -> None:
+    space = NamedSpace({"a": Choice((1, 2)), "b": Whole(0, 5), "c": Real(0.0, 1.0)})
+    values = space.to_values(space.to_point({"a": 2.0, "b": 3.0, "c": 1}))
+    assert values == {"a": 2, "b": 3, "c": 1.0}
+    assert [type(value) for value in values.values()] == [int, int, float]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("share", 4.1),
+        ("share", math.nan),
+        ("share", "1"),
+        ("share", True),
+        ("rate", 0.0),
+        ("drop", 0.15),
+        ("drop", 0.8),
+        ("depth", 3.5),
+        ("depth", 10),
+        ("depth", True),
+        ("batch", 20),
+        ("kind", "linear"),
+        ("kind", False),
+        ("size", 2),
+        ("one", "other"),
+        ("fixed", 8),
+        ("narrow", 2.1),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name(name: str, value: object) -> None:
+    values = {each: some[0] for each, some in VALUES.items()} | {name: value}
+    with pytest.raises(ValueError, match=rf"^{name} must be .*, got "):
+        SPACE.to_point(values)
+    assert not SPACE.contains(values)
+
+
+def test_missing_and_unknown_values_are_refused_by_name() -> None:
+    values = {name: some[0] for name, some in VALUES.items()}
+    with pytest.raises(ValueError, match=r"values must be of \['share'.*, got 'other'"):
+        SPACE.to_point(values | {"other": 1})
+    del values["one"], values["fixed"]  # there is one value
+    assert SPACE.contains(values)
+    del values["depth"]
+    with pytest.raises(ValueError, match="depth must be given"):
+        SPACE.to_point(values)
+
+
+def test_constraints_hold_for_values() -> None:
+    parameters = {
+        "a": Real(0.5, 2.0, step=0.25),
+        "b": Whole(2, 20, step=3),
+        "c": Real(0.1, 5.0, log=True),
+        "d": Fixed(1.5),
+        "e": Choice(("x", "y")),
+    }
+    weights, bound = {"a": 2.0, "b": -0.5, "c": 1.0, "d": 1.0}, 1.2
+    space = NamedSpace(parameters, [(weights, bound), ({"a": 1.0, "b": 1.0}, 18.0)])
+
+    def holds(values: dict) -> bool:
+        first = sum(weight * values[name] for name, weight in weights.items()) <= bound
+        return first and values["a"] + values["b"] <= 18.0
+
+    grid = [0.5 + 0.25 * k for k in range(7)], range(2, 21, 3), [0.1, 1.0, 3.3], [1.5], ["x"]
+    held = 0
+    for each in itertools.product(*grid):
+        values = dict(zip(parameters, each, strict=True))
+        assert space.contains(values) == holds(values)
+        held += holds(values)
+    assert 0 < held < 7 * 7 * 3
+    assert all(holds(space.to_values(x)) for x in space.box.sample(100, seed=1))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "constraints", "message"),
+    [
+        ({}, [], "parameters must have one with two values or more, got"),
+        ({"a": Fixed(1)}, [], "parameters must have one with two values or more, got"),
+        ({"a": Real(0, 1)}, [({"b": 1.0}, 1.0)], r"constraints must be of \['a'\], got 'b'"),
+        ({"a": Choice((1, 2))}, [({"a": 1.0}, 1.0)], "a must be a range of numbers to be in a"),
+        ({"a": Ordered((1, 2))}, [({"a": 1.0}, 1.0)], "a must be a range of numbers to be in a"),
+        ({"a": Real(0, 1)}, [({"a": 1.0}, -1.0)], "constraints must leave a feasible point"),
+        (
+            {"a": Real(0, 1), "b": Fixed(3)},
+            [({"b": 1.0}, 2.0)],
+            "constraints must leave a point, got",
+        ),
+    ],
+)
+def test_an_impossible_space_is_refused(parameters, constraints, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        NamedSpace(parameters, constraints)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Real(1.0, 0.0), "low must be at most high, both finite, got 1.0 and 0.0"),
+        (lambda: Real(0.0, math.inf), "low must be at most high, both finite"),
+        (lambda: Real(0.0, 1.0, log=True), "low must be above 0 on a logarithmic scale"),
+        (lambda: Real(1.0, 2.0, log=True, step=0.1), "step must not be given on a logarithmic"),
+        (lambda: Real(1.0, 2.0, step=0.0), "step must be positive and finite, got 0.0"),
+        (lambda: Whole(1.5, 3), r"low must be a whole number up to 2\^53, got 1.5"),
+        (lambda: Whole(0, 2**54), r"high must be a whole number up to 2\^53"),
+        (lambda: Whole(1, 8, log=True, step=2), "step must not be given on a logarithmic"),
+        (lambda: Choice(()), "values must have an entry, got none"),
+        (lambda: Choice(("a", "b", "a")), "values must differ from each other, got 'a' twice"),
+        (lambda: Ordered((1, 3, 2)), "values must be in ascending order"),
+        (lambda: Ordered((1, "a")), "values must be one number, got 'a'"),
+    ],
+)
+def test_an_impossible_parameter_is_refused(make, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
