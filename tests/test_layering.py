@@ -52,7 +52,6 @@ ROOMS = (
     "plotting",
     "reports",
     "command_line",
-    "integrations",
     PACKAGE,
     "__main__",
 )
