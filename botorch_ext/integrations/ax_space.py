@@ -160,7 +160,8 @@ def _choice(given: ChoiceParameter, is_constrained: bool) -> Parameter:
 def _as_ax(parameter: AxParameter, value: Any) -> Any:
     """A value as Ax writes it: of its type, with its digits, one of its choices."""
     if isinstance(parameter, ChoiceParameter) and parameter.is_numeric:
-        return min(parameter.values, key=lambda each: abs(float(each) - float(value)))
+        values: Any = parameter.values
+        return min(values, key=lambda each: abs(each - value))
     if isinstance(parameter, RangeParameter) and not parameter.log_scale:
         return parameter.cast(value)
     return value
