@@ -62,6 +62,10 @@ class NoTritonWarning(BotorchExtWarning):
     """Triton is there and cannot compile: steps on a finite set take more launches."""
 
 
+class IndependentSamplingWarning(BotorchExtWarning):
+    """A sampler chose at random what its strategy was meant to choose, or asked without a lock."""
+
+
 class VersionWarning(BotorchExtWarning):
     """A study was begun with another version of a library, or with other code of a function: its
     next question may be another one."""

@@ -1,0 +1,255 @@
+"""Optuna: its studies ask the strategies of this library."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.search_space import intersection_search_space
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from botorch_ext.checks import whole_number
+from botorch_ext.exceptions import (
+    HorizonReached,
+    IndependentSamplingWarning,
+    WaitingForObservations,
+)
+from botorch_ext.integrations.host_records import HostTrial, Record, Status
+from botorch_ext.integrations.hosted import HostedStrategy
+from botorch_ext.integrations.optuna_locks import lock_of
+from botorch_ext.integrations.parameters import Choice, Parameter, Real, Whole
+from botorch_ext.integrations.recipes import Recipe
+from botorch_ext.integrations.spaces import NamedSpace
+from botorch_ext.strategies import Strategy
+
+#: The attribute of a trial that has its number and the record of its question.
+ATTRIBUTE = "botorch_ext:asked"
+
+_STATUS: dict[TrialState, Status] = {
+    TrialState.COMPLETE: "told",
+    TrialState.FAIL: "failed",
+    TrialState.PRUNED: "abandoned",
+}
+
+
+class StrategySampler(BaseSampler):
+    """An Optuna sampler that asks a strategy.
+
+    The study's storage is its only memory: each trial has the record of its question among its
+    system attributes, and with the same arguments another process, or this one after a crash, asks
+    next what this one would have asked. Trials that run are pending. Several processes on one
+    storage ask one after the other, under a lock: a file beside that of SQLite or of a journal,
+    ending in ``.asking``, or an advisory lock of PostgreSQL; on other storages two that ask at
+    once may ask the same. All of them have to be given the same arguments, the seed among them.
+
+    The space is the one that all completed trials had in common, so that the first trial, and all
+    parameters that not all trials have, are sampled independently, at random; unless
+    ``search_space`` says it beforehand. So are trials of which some parameters are given, as by
+    ``enqueue_trial``, studies of several objectives, and trials for which the method cannot ask, as
+    it waits for observations or has reached its horizon. Their results, and those of other
+    samplers, are attached, where the method takes such results; while they run the strategy knows
+    nothing of them.
+
+    Failed trials count as pending for ever, so that the strategy looks elsewhere. Pruned ones are
+    forgotten: what they reported last is no result. Constraints of Optuna are not looked at. A
+    trial whose process died stays running, and pending, until somebody fails it, as the heartbeat
+    of Optuna's storages does.
+
+    Args:
+        algorithm: A name in `botorch_ext.algorithms`, or a function of a domain and arguments.
+        search_space: Distributions by name, where they are known beforehand.
+        num_points: Where given, the method chooses among so many points of the space: some search
+            no logarithmic scales, whole numbers or choices.
+        arguments: Of the algorithm, all but the domain. Without a kernel one is fitted, wherever
+            the algorithm takes a `Fitted` one, after 8 first points (``num_initial``). Values such
+            as ``minimum`` are of what is maximised.
+
+    Raises:
+        ValueError: An unknown algorithm, an argument that is missing, unknown or impossible.
+
+    Warns:
+        IndependentSamplingWarning: Something was sampled at random that the strategy was meant to
+            choose; once for each reason.
+    """
+
+    def __init__(
+        self,
+        algorithm: str | Callable[..., Strategy],
+        *,
+        search_space: Mapping[str, BaseDistribution] | None = None,
+        num_points: int | None = None,
+        **arguments: Any,
+    ) -> None:
+        self._recipe = Recipe(algorithm, arguments, type(self).__name__, num_points)
+        self._seed = whole_number(arguments.get("seed", 0), "seed")
+        self._search_space = None if search_space is None else _free(search_space)
+        if self._search_space is not None:
+            _space_of(self._search_space)
+        self._warned: set[str] = set()
+        self._forget()
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = dict(vars(self))
+        del kept["_lock"], kept["_hosted"]
+        return kept
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._forget()
+
+    def _forget(self) -> None:
+        # Several threads may optimise one study.
+        self._lock = threading.RLock()
+        # The strategy of the study that asked last, which study and space that was, and its trials
+        # that will not change any more, by their numbers.
+        self._hosted: tuple[Any, HostedStrategy, dict[int, list[HostTrial]]] | None = None
+
+    def reseed_rng(self) -> None:
+        """Does nothing: all that is random follows from the seed and the trial."""
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """The distributions of what the strategy chooses."""
+        if len(study.directions) > 1:
+            return {}
+        if self._search_space is not None:
+            return dict(self._search_space)
+        return _free(intersection_search_space(_trials_of(study)))
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """What the strategy asks, or nothing where it cannot."""
+        given = {*trial.params, *trial.system_attrs.get("fixed_params", {})}
+        if not search_space or given & search_space.keys():
+            return {}
+        lock = lock_of(study._storage)
+        if lock is None:
+            self._warn_once(
+                "two processes that ask at once may ask the same: no lock is known for a "
+                f"{type(study._storage).__name__}"
+            )
+        # The lock of the storage last: it is the one that others wait for.
+        with self._lock, lock or nullcontext():
+            hosted, known = self._hosted_for(study, search_space)
+            trials: list[HostTrial] = []
+            for other in _trials_of(study):
+                if other.number not in known and other.number != trial.number:
+                    parts = _parts(other, hosted.space)
+                    if other.state.is_finished():
+                        known[other.number] = parts
+                    trials += parts
+                else:
+                    trials += known.get(other.number, [])
+            hosted.follow(trials)
+            try:
+                values, record = hosted.ask()
+            except (WaitingForObservations, HorizonReached) as error:
+                self._warn_once(f"trials are sampled at random as the method cannot ask: {error}")
+                return {}
+            study._storage.set_trial_system_attr(
+                trial._trial_id, ATTRIBUTE, {"number": trial.number, "record": record}
+            )
+        return values
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """A random value, which follows from the seed, the trial and the name."""
+        if len(study.directions) > 1:
+            self._warn_once("trials are sampled at random: the study has several objectives")
+        elif ATTRIBUTE in trial.system_attrs:
+            self._warn_once(
+                f"{param_name} is sampled at random: not all trials have it, or not the same one"
+            )
+        seed = hashlib.sha256(f"{self._seed}/{trial.number}/{param_name}".encode()).digest()[:4]
+        sampler = RandomSampler(seed=int.from_bytes(seed, "big"))
+        return sampler.sample_independent(study, trial, param_name, param_distribution)
+
+    def _hosted_for(
+        self, study: Study, search_space: Mapping[str, BaseDistribution]
+    ) -> tuple[HostedStrategy, dict[int, list[HostTrial]]]:
+        minimize = study.directions[0] == StudyDirection.MINIMIZE
+        key = study.study_name, minimize, sorted(search_space.items(), key=lambda item: item[0])
+        if self._hosted is None or self._hosted[0] != key:
+            space = _space_of(dict(key[2]))
+            strategy = self._recipe.make(space)
+            self._hosted = key, HostedStrategy(strategy, space, minimize), {}
+        return self._hosted[1:]
+
+    def _warn_once(self, message: str) -> None:
+        reason = message.partition(":")[0]
+        if reason not in self._warned:
+            self._warned.add(reason)
+            warnings.warn(message, IndependentSamplingWarning, stacklevel=2)
+
+
+def _trials_of(study: Study) -> list[FrozenTrial]:
+    """All trials, also where a pruner shows some alone."""
+    return study._storage.get_all_trials(study._study_id, deepcopy=False)
+
+
+def _free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
+    is_free = {name: not getattr(each, "single", bool)() for name, each in search_space.items()}
+    return {name: each for name, each in search_space.items() if is_free[name]}
+
+
+def _space_of(search_space: Mapping[str, BaseDistribution]) -> NamedSpace:
+    return NamedSpace({name: _parameter(name, each) for name, each in search_space.items()})
+
+
+def _parameter(name: str, distribution: BaseDistribution) -> Parameter:
+    try:
+        match distribution:
+            case FloatDistribution(low=low, high=high, log=log, step=step):
+                return Real(low, high, log, step)
+            case IntDistribution(low=low, high=high, log=log, step=step):
+                return Whole(low, high, log, step)
+            case CategoricalDistribution(choices=choices):
+                return Choice(tuple(choices))
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be searched: {error}") from error
+    raise ValueError(f"{name} must have a distribution of Optuna, got {distribution!r}")
+
+
+def _parts(trial: FrozenTrial, space: NamedSpace) -> list[HostTrial]:
+    """A trial as the strategy sees it; two where another point was evaluated than was asked."""
+    status = _STATUS.get(trial.state, "running")
+    value = trial.value if status == "told" else None
+    values = {name: trial.params[name] for name in space.parameters if name in trial.params}
+    asked = trial.system_attrs.get(ATTRIBUTE)
+    # A retry has the attributes of the trial that failed.
+    if asked is None or asked["number"] != trial.number:
+        return [HostTrial(trial.number, values, status, value)]
+    record = asked["record"]
+    if status == "told" and not _is_at(values, record, space):
+        alone = HostTrial(f"{trial.number} where it was evaluated", values, status, value)
+        return [HostTrial(trial.number, {}, "abandoned", record=record), alone]
+    return [HostTrial(trial.number, values, status, value, record=record)]
+
+
+def _is_at(values: Mapping[str, Any], record: str, space: NamedSpace) -> bool:
+    """Whether the values of a trial, as far as it has any, are those of its record."""
+    try:
+        x = torch.tensor(Record.read(record).x, dtype=torch.float64)
+        return torch.equal(space.to_point(space.to_values(x) | dict(values)), x)
+    except ValueError:  # of another space
+        return True

@@ -1,0 +1,126 @@
+"""Locks of Optuna's storages: one holder at a time, none after its end."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from benchmarks.studies import postgresql
+
+pytest.importorskip("optuna")
+
+from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage, get_storage
+from optuna.storages.journal import JournalFileBackend
+
+from botorch_ext.integrations.optuna_locks import lock_of
+
+CONTEXT: Any = multiprocessing.get_context("fork")
+
+
+def _sqlite(folder: Any) -> Any:
+    return RDBStorage(f"sqlite:///{folder}/study.db")
+
+
+def _cached(folder: Any) -> Any:
+    return get_storage(f"sqlite:///{folder}/study.db")
+
+
+def _journal(folder: Any) -> Any:
+    return JournalStorage(JournalFileBackend(f"{folder}/study.log"))
+
+
+def _hold(make: Any, place: Any, pipe: Any) -> None:
+    with lock_of(make(place)):
+        pipe.send("held")
+        time.sleep(60)
+
+
+@contextmanager
+def _held_by_another_process(make: Any, place: Any) -> Any:
+    ours, theirs = CONTEXT.Pipe()
+    child = CONTEXT.Process(target=_hold, args=(make, place, theirs), daemon=True)
+    child.start()
+    assert ours.poll(30) and ours.recv() == "held"
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.join()
+
+
+def _takes(lock: Any, taken: threading.Event) -> threading.Thread:
+    def take() -> None:
+        with lock:
+            taken.set()
+
+    thread = threading.Thread(target=take, daemon=True)
+    thread.start()
+    return thread
+
+
+def _excludes_and_ends_with_its_process(make: Any, place: Any, storage: Any) -> None:
+    taken = threading.Event()
+    with _held_by_another_process(make, place) as child:
+        thread = _takes(lock_of(storage), taken)
+        assert not taken.wait(0.2)
+        os.kill(child.pid, signal.SIGKILL)
+        assert taken.wait(10)
+    thread.join()
+
+
+@pytest.mark.parametrize("make", [_sqlite, _cached, _journal])
+def test_a_file_excludes_other_processes(make: Any, tmp_path: Any) -> None:
+    _excludes_and_ends_with_its_process(make, tmp_path, make(tmp_path))
+
+
+def _server(url: str) -> Any:
+    return RDBStorage(url)
+
+
+@pytest.mark.skipif(not postgresql.is_installed(), reason="no PostgreSQL server here")
+def test_a_server_excludes_other_processes() -> None:
+    with postgresql.served() as server:
+        url = server.new_database()
+        storage = _server(url)
+        _excludes_and_ends_with_its_process(_server, url, storage)
+        with lock_of(storage):
+            assert storage.get_all_studies() == []
+        assert storage.engine.pool.checkedout() == 0
+        storage.remove_session()
+        storage.engine.dispose()
+
+
+@pytest.mark.parametrize("make", [lambda: InMemoryStorage(), lambda: RDBStorage("sqlite://")])
+def test_threads_exclude_one_another_in_memory(make: Any) -> None:
+    storage, taken = make(), threading.Event()
+    with lock_of(storage):
+        thread = _takes(lock_of(storage), taken)
+        assert not taken.wait(0.1)
+        with lock_of(make()):  # of another storage
+            pass
+    assert taken.wait(10)
+    thread.join()
+
+
+def test_threads_exclude_one_another_by_files(tmp_path: Any) -> None:
+    taken = threading.Event()
+    with lock_of(_journal(tmp_path)):
+        thread = _takes(lock_of(_journal(tmp_path)), taken)
+        assert not taken.wait(0.1)
+    assert taken.wait(10)
+    thread.join()
+
+
+def test_other_storages_have_none() -> None:
+    class Remote(JournalStorage):
+        def __init__(self) -> None:
+            self._backend = object()
+
+    assert lock_of(Remote()) is None
