@@ -24,7 +24,12 @@ from ax.storage.json_store.registry import CORE_DECODER_REGISTRY, CORE_ENCODER_R
 from ax.utils.common.serialization import SerializationMixin
 
 from botorch_ext import algorithms
-from botorch_ext.exceptions import HorizonReached, HostWarning, WaitingForObservations
+from botorch_ext.exceptions import (
+    HorizonReached,
+    HostWarning,
+    NoObservationsError,
+    WaitingForObservations,
+)
 from botorch_ext.integrations.ax_space import AxSpace
 from botorch_ext.integrations.ax_trials import RECORD, AxObjective, AxTrials
 from botorch_ext.integrations.hosted import HostedStrategy
@@ -96,6 +101,7 @@ class StrategyNode(ExternalGenerationNode):
         self._hosted: HostedStrategy | None = None
         self._space: AxSpace | None = None
         self._made_for: str | None = None
+        self._minimize = False
         self._warned: set[str] = set()
         self.fit_time_since_gen = time.monotonic() - started
 
@@ -104,6 +110,29 @@ class StrategyNode(ExternalGenerationNode):
         """A copy of the strategy, in the state of the last ask: for `report`, `best` and pictures.
         None before the first one."""
         return None if self._hosted is None else self._hosted.strategy
+
+    def best(
+        self, fixed_parameters: Mapping[str, Any] | None = None
+    ) -> tuple[TParameterization, float]:
+        """The evaluated trial with the best posterior mean, by all that was known at the last ask.
+
+        Args:
+            fixed_parameters: Contexts that count in place of those of each trial.
+
+        Returns:
+            The parameters, without contexts unless they are given, and the mean in the units of
+            what is optimised.
+
+        Raises:
+            NoObservationsError: Nothing was evaluated, or nothing was asked yet.
+            UserInputError: A context that is missing, or that there is not.
+        """
+        if self._hosted is None or self._space is None:
+            raise NoObservationsError("best needs a node that was asked, got a new one")
+        context = None if fixed_parameters is None else self._space.context_of(fixed_parameters)
+        x, mean = self._hosted.strategy.best(context=context)
+        parameters = self._space.arm_of(self._space.chosen.to_values(x), context)
+        return parameters, -mean if self._minimize else mean
 
     # --- what Ax calls ----------------------------------------------------------------------------
 
@@ -116,7 +145,7 @@ class StrategyNode(ExternalGenerationNode):
             domain = None if self._space.contexts is None else self._space.contexts.box
             strategy = self._recipe.make(self._space.chosen, domain)
             self._hosted = HostedStrategy(strategy, self._space.chosen, objective.minimize)
-            self._made_for = made_for
+            self._made_for, self._minimize = made_for, objective.minimize
         found = AxTrials.of(experiment, data, self._space, objective)
         self._warn(found, objective)
         self._hosted.follow(found.trials)

@@ -104,7 +104,7 @@ class AxSpace:
     def arm_of(
         self, values: Mapping[str, Any], context: Sequence[float] | None
     ) -> TParameterization:
-        """All parameters of an arm.
+        """All parameters of an arm, but for contexts that are not given.
 
         Args:
             values: Those that were chosen, as `chosen` gives them.
@@ -116,9 +116,12 @@ class AxSpace:
         parameters = self._parameters
         arm = {name: _as_ax(parameters[name], value) for name, value in given.items()}
         for name, each in parameters.items():
-            if isinstance(each, DerivedParameter):
+            if (
+                isinstance(each, DerivedParameter)
+                and each.parameter_names_to_weights.keys() <= arm.keys()
+            ):
                 arm[name] = each.compute(arm)
-        return {name: arm[name] for name in parameters}
+        return {name: arm[name] for name in parameters if name in arm}
 
 
 def _parameter(given: AxParameter, is_constrained: bool) -> Parameter:

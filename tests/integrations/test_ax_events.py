@@ -24,7 +24,7 @@ from ax.generation_strategy.generation_strategy import GenerationStrategy
 from ax.generation_strategy.generator_spec import GeneratorSpec
 from ax.generation_strategy.transition_criterion import MinTrials
 
-from botorch_ext.exceptions import HostWarning
+from botorch_ext.exceptions import HostWarning, NoObservationsError
 from botorch_ext.integrations.ax import StrategyNode, generation_strategy
 from botorch_ext.integrations.ax_space import AxSpace
 from tests.integrations.in_ax import (
@@ -155,6 +155,21 @@ def test_a_question_that_became_no_trial_is_asked_again():
     ((dropped,),) = strategy.gen(study)
     (point,) = ours.get_next_trials(1).values()
     assert dropped.arms[0].parameters == point
+
+
+def test_the_best_trial_by_the_model():
+    ours = client(PLAIN, num_initial=3)
+    (node,) = ours._generation_strategy._nodes
+    with pytest.raises(NoObservationsError, match="best needs a node that was asked"):
+        node.best()
+    points = ours.get_next_trials(4)
+    for index, point in points.items():
+        ours.complete_trial(index, {"cost": cost(point)})
+    ours.get_next_trials(1)
+    parameters, mean = node.best()
+    x, negative = node.strategy.best()
+    assert parameters in points.values() and list(parameters.values()) == x.tolist()
+    assert mean == -negative and min(map(cost, points.values())) - 0.5 < mean
 
 
 # --- what is refused ------------------------------------------------------------------------------
