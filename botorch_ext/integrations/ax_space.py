@@ -64,8 +64,9 @@ class AxSpace:
             raise UnsupportedError(f"the search space is none of a strategy: {error}") from error
 
     def point_of(self, parameters: TParameterization) -> dict[str, Any]:
-        """Of an arm, the values that are chosen."""
-        return {name: parameters[name] for name in self.chosen.parameters if name in parameters}
+        """Of an arm, the values that are chosen, with as many digits as Ax says they have."""
+        known = self.chosen.parameters.keys() & parameters.keys()
+        return {name: _in_digits(self._parameters[name], parameters[name]) for name in known}
 
     def context_of(self, parameters: Mapping[str, Any]) -> list[float] | None:
         """Of an arm, or of fixed features, the context, ``d_z`` numbers; None where there are no
@@ -165,7 +166,11 @@ def _as_ax(parameter: AxParameter, value: Any) -> Any:
     if isinstance(parameter, ChoiceParameter) and parameter.is_numeric:
         values: Any = parameter.values
         return min(values, key=lambda each: abs(each - value))
-    if isinstance(parameter, RangeParameter) and not parameter.log_scale:
+    return _in_digits(parameter, value)
+
+
+def _in_digits(parameter: AxParameter, value: Any) -> Any:
+    if isinstance(parameter, RangeParameter) and parameter.digits and not parameter.log_scale:
         return parameter.cast(value)
     return value
 

@@ -165,7 +165,7 @@ class Forms:
             parts[key] = part
         try:
             return form.make(**parts)
-        except (TypeError, ValueError, RuntimeError, AttributeError, ArithmeticError) as error:
+        except Exception as error:
             raise ValueError(f"{name} cannot be made: {error}") from error
 
 

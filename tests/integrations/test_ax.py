@@ -117,6 +117,8 @@ def test_digits_fixed_and_computed_parameters():
             assert point["b"] == 0.3 and point["c"] == pytest.approx(2 * point["a"] + 1)
             assert list(point) == ["a", "b", "c"]
     assert len({trial.arm.parameters["a"] for trial in study.trials.values()}) == 4
+    taken = AxSpace(space).point_of({"a": 0.123, "b": 0.3, "c": 1.24})
+    assert taken == {"a": 0.12, "b": 0.3}
 
 
 def test_batches_of_arms():
