@@ -24,6 +24,7 @@ from ax.storage.json_store.registry import CORE_DECODER_REGISTRY, CORE_ENCODER_R
 from ax.utils.common.serialization import SerializationMixin
 
 from botorch_ext import algorithms
+from botorch_ext.domains import Box
 from botorch_ext.exceptions import (
     HorizonReached,
     HostWarning,
@@ -37,6 +38,7 @@ from botorch_ext.integrations.recipes import Recipe
 from botorch_ext.integrations.saved_arguments import as_text, from_text
 from botorch_ext.strategies import Strategy
 
+_TRIED_ON = Box([[0.0, 0.0], [1.0, 1.0]])
 # A method that can ask for so many trials at once is not asked how many it can.
 _MANY = 64
 
@@ -301,4 +303,20 @@ def _checked_recipe(
     function = algorithm if callable(algorithm) else getattr(algorithms, algorithm)
     if contexts and "context_domain" not in inspect.signature(function).parameters:
         raise ValueError(f"contexts must not be given for {recipe.name}, got {list(contexts)}")
+    _require_whole(function, recipe.arguments, contexts)
     return recipe
+
+
+def _require_whole(
+    function: Callable[..., Strategy], arguments: Mapping[str, Any], contexts: tuple[str, ...]
+) -> None:
+    """A ValueError where an argument is missing that a method needs beside those that it was given:
+    it is called once, on a space of its own, which other errors may come of."""
+    more = {"context_domain": 1} if contexts else {}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            function(_TRIED_ON, **arguments, **more)
+    except Exception as error:
+        if "must be given" in str(error) or "() missing " in str(error):
+            raise ValueError(str(error)) from error

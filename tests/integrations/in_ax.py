@@ -86,7 +86,7 @@ def cost(parameters: Parameters) -> float:
 
 def client(
     parameters: Iterable[Any] = PLAIN,
-    algorithm: str = "gp_bucb",
+    algorithm: Any = "gp_bucb",
     storage: Any = None,
     constraints: list[str] | None = None,
     objective: str = "-cost",

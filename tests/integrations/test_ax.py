@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from gpytorch.kernels import MaternKernel
 
 import botorch_ext as bx
 
@@ -119,6 +120,14 @@ def test_digits_fixed_and_computed_parameters():
     assert len({trial.arm.parameters["a"] for trial in study.trials.values()}) == 4
     taken = AxSpace(space).point_of({"a": 0.123, "b": 0.3, "c": 1.24})
     assert taken == {"a": 0.12, "b": 0.3}
+
+
+def test_kernels_of_more_columns():
+    space = [in_range(name, 0.0, 1.0) for name in "abc"]
+    made = MaternKernel(ard_num_dims=3)
+    ours = client(space, kernel=made, noise_variance=0.1, width=2.0, num_initial=1)
+    hand = ByHand.of(ours, "gp_bucb", kernel=made, noise_variance=0.1, width=2.0, num_initial=1)
+    assert parameters_of(ours.get_next_trials(3)) == hand.ask(3)
 
 
 def test_batches_of_arms():

@@ -182,6 +182,12 @@ def test_the_best_trial_by_the_model():
         ("gp_bucb", {"widht": 2.0}, "no argument 'widht' .*did you mean 'width'"),
         ("gp_bucb", {"width": -2.0}, "width|value"),
         ("certified_bucb", {}, "kernel must be given for certified_bucb"),
+        ("gp_bucb", {"kernel": kernel(), "width": 2.0}, "missing .* 'noise_variance'"),
+        (
+            "gp_bucb",
+            {"kernel": kernel(), "noise_variance": 0.1},
+            "rkhs_bound and noise_std must be given",
+        ),
         ("gp_bucb", {"num_points": 0}, "num_points must be at least 1"),
         ("gp_bucb", {"domain": bx.Box([[0.0], [1.0]])}, "domain must not be given"),
         ("gp_bucb", {"context_domain": 1}, "context_domain must not be given.*contexts="),

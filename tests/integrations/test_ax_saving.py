@@ -24,7 +24,7 @@ from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.exceptions import BrokenStudyError
 from botorch_ext.integrations.ax import StrategyNode, allow_argument, generation_strategy
 from botorch_ext.integrations.ax_trials import RECORD
-from tests.integrations.in_ax import METHODS, MIXED, PLAIN, client, cost, kernel
+from tests.integrations.in_ax import METHODS, MIXED, PLAIN, client, cost, in_range, kernel
 
 pytestmark = pytest.mark.filterwarnings("ignore", "error::botorch_ext.exceptions.BotorchExtWarning")
 
@@ -103,6 +103,35 @@ def test_killed_with_eight_running(method, space, kind, tmp_path):
     for index in whole._experiment.trials:
         assert parameters(again, index) == parameters(whole, index)
     assert on(again) == on(whole)
+
+
+def test_contexts_are_loaded(tmp_path):
+    ours = client(
+        [*PLAIN, in_range("heat", 10.0, 90.0)], "cgp_ucb", contexts=["heat"], num_initial=2
+    )
+    for heat in (20.0, 40.0, 80.0):
+        ((index, point),) = ours.get_next_trials(1, fixed_parameters={"heat": heat}).items()
+        ours.complete_trial(index, {"cost": cost(point) + heat / 90})
+    ours.get_next_trials(1, fixed_parameters={"heat": 30.0})
+    ours.save_to_json_file(str(tmp_path / "lab.json"))
+    seen = {"heat": 55.0}
+    asked = loaded("JSON", tmp_path).get_next_trials(2, fixed_parameters=seen)
+    assert asked == ours.get_next_trials(2, fixed_parameters=seen)
+
+
+def halves(domain, share=0.5):
+    """A method of the user."""
+    return bx.algorithms.gp_bucb(domain, bx.Fitted(), width=1 / share, num_initial=3)
+
+
+def test_a_method_of_the_user_is_loaded(tmp_path):
+    with pytest.raises(ValueError, match=r"algorithm cannot be saved.*allow_argument\(halves\)"):
+        StrategyNode(halves)
+    allow_argument(halves)
+    ours = client(PLAIN, halves, share=0.25)
+    ours.get_next_trials(4)
+    ours.save_to_json_file(str(tmp_path / "lab.json"))
+    assert loaded("JSON", tmp_path).get_next_trials(1) == ours.get_next_trials(1)
 
 
 def test_records_are_small():

@@ -85,6 +85,7 @@ VALUES = {
     "zero mean": means.ZeroMean(),
     "models": bx.CandidateModels.lengthscales(RBF(), [0.1, 1 / 3, 0.5], 0.01).with_nugget(0.1),
     "trees": bx.CandidateModels.additive(RBF(), "trees", 0.01, dim=4, num=3),
+    "growing": bx.CandidateModels.growing(Matern(2.5), 4.0, 0.01, dim=2),
     "means": bx.CandidateModels.prior_means(RBF(), [0.5, None, means.LinearMean(1)], 0.01),
 }
 
