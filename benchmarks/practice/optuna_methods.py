@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import optuna
 import torch
 from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.exceptions import ExperimentalWarning
+from optuna.samplers import BaseSampler
 from optuna.trial import Trial, TrialState
 from torch import Tensor
 
@@ -20,7 +22,7 @@ class OptunaLoop:
         box: ``2 x d`` bounds.
         initial: ``m x d`` points that are asked first; ``n_startup_trials`` of the sampler.
         seed: Of the sampler.
-        sampler: Its class.
+        sampler: Its class, or what makes one of the same arguments.
         options: Of the sampler.
     """
 
@@ -29,7 +31,7 @@ class OptunaLoop:
         box: Tensor,
         initial: Tensor,
         seed: int,
-        sampler: type[Any],
+        sampler: Callable[..., BaseSampler],
         **options: Any,
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)

@@ -1,0 +1,1 @@
+"""Samplers of Optuna compared, ours among them."""
