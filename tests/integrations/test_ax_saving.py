@@ -80,9 +80,8 @@ def on(ours):
     ("method", "space", "kind"),
     [
         *((method, PLAIN, "JSON") for method in METHODS),
-        ("gp_bucb", PLAIN, "SQLite"),
         ("certified_bucb", PLAIN, "SQLite"),
-        ("gp_bucb", SOME, "JSON"),
+        ("gp_bucb", SOME, "SQLite"),
     ],
     ids=lambda given: given if isinstance(given, str) else f"{len(given)} parameters",
 )
