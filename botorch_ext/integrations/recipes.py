@@ -62,7 +62,8 @@ class Recipe:
             whole_number(self.num_points, "num_points", least=1)
         object.__setattr__(self, "arguments", self._checked())
         self._require_contexts(self.is_contextual)
-        if not self.is_contextual and all(isinstance(_, _PLAIN) for _ in self.arguments.values()):
+        are_plain = all(isinstance(each, _PLAIN) for each in self.arguments.values())
+        if isinstance(self.algorithm, str) and are_plain and not self.is_contextual:
             # Nothing depends on the space: what is wrong is wrong anywhere.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

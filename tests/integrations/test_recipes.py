@@ -53,6 +53,17 @@ def test_a_function_is_an_algorithm() -> None:
         Recipe(halves, {"shares": 0.25})
 
 
+def test_a_function_of_one_space_alone_is_not_tried_on_another() -> None:
+    def of_three_columns(domain):
+        return bx.algorithms.gp_ucb(
+            domain, RBFKernel(ard_num_dims=3), noise_variance=0.1, width=1.0
+        )
+
+    recipe = Recipe(of_three_columns)
+    space = NamedSpace({name: Real(0.5, 2.0) for name in "abc"})
+    assert recipe.make(space).domain.dim == 3
+
+
 @pytest.mark.parametrize(
     ("algorithm", "arguments", "message"),
     [
