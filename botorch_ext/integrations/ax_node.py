@@ -309,7 +309,8 @@ def _checked_recipe(
     function = algorithm if callable(algorithm) else getattr(algorithms, algorithm)
     if contexts and "context_domain" not in inspect.signature(function).parameters:
         raise ValueError(f"contexts must not be given for {recipe.name}, got {list(contexts)}")
-    _require_whole(function, recipe.arguments, contexts)
+    if isinstance(algorithm, str):
+        _require_whole(function, recipe.arguments, contexts)
     return recipe
 
 
