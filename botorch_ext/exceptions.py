@@ -79,6 +79,10 @@ class NetworkFileSystemWarning(BotorchExtWarning):
     """The file of a study lies on a network file system: only one machine may use it at a time."""
 
 
+class HostWarning(BotorchExtWarning):
+    """Another tool keeps something else of a trial than its strategy needs."""
+
+
 class OutsideDomainError(ValueError):
     """A point lies outside the domain."""
 

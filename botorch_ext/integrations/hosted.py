@@ -10,11 +10,18 @@ from typing import Any
 from torch import Tensor
 
 from botorch_ext.domains.contexts import ContextLike
-from botorch_ext.exceptions import BotorchExtWarning, BrokenStudyError, StudyError
+from botorch_ext.exceptions import (
+    BotorchExtWarning,
+    BrokenStudyError,
+    HorizonReached,
+    StudyError,
+    WaitingForObservations,
+)
 from botorch_ext.integrations.facts import facts_of, own_records, taken_back
 from botorch_ext.integrations.host_records import Fact, HostTrial, Record
 from botorch_ext.integrations.spaces import NamedSpace
 from botorch_ext.strategies import Strategy
+from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
 from botorch_ext.studies.description import describe
 from botorch_ext.studies.kept_strategy import independent
@@ -130,6 +137,27 @@ class HostedStrategy:
         self._facts.append(("asked", text, None))
         self._num_recorded, self._number = len(self._facts), self._number + 1
         return self.space.to_values(trial.x), text
+
+    def num_askable(self, most: int) -> int:
+        """How many trials without a context can be asked, given those that it followed last.
+
+        Args:
+            most: Where it is so many or more, this is the answer.
+        """
+        if self._is_behind():
+            return most
+        for number in (most, *range(1, most)):
+            try:
+                self._strategy.require_askable(number, Choices(None))
+            except WaitingForObservations as waits:
+                return waits.available
+            except HorizonReached:
+                if number < most:
+                    return number - 1
+            else:
+                if number == most:
+                    return most
+        return most - 1
 
     # --- the state --------------------------------------------------------------------------------
 

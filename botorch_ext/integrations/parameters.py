@@ -169,19 +169,21 @@ class Choice:
 
 @dataclass(frozen=True)
 class Ordered(Choice):
-    """Numbers in ascending order of which neighbours are alike; the column has their places.
+    """Values of which neighbours are alike; the column has their places.
 
     Args:
-        values: Those that there are.
+        values: Those that there are, in their order, which of numbers is the ascending one.
 
     Raises:
-        ValueError: As `Choice`, or values that are no numbers in ascending order.
+        ValueError: As `Choice`, or numbers that do not ascend.
     """
 
     is_whole = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not any(isinstance(value, int | float) for value in self.values):
+            return
         numbers = [one_number(value, "values") for value in self.values]
         if any(not a < b for a, b in pairwise(numbers)):
             raise ValueError(f"values must be in ascending order, got {list(self.values)}")

@@ -189,3 +189,9 @@ def test_an_impossible_space_is_refused(parameters, constraints, message) -> Non
 def test_an_impossible_parameter_is_refused(make, message) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_names_may_have_an_order() -> None:
+    space = NamedSpace({"grade": Ordered(("low", "middle", "high"))})
+    assert space.box.integer == (0,) and not space.box.categories
+    assert space.to_values(space.to_point({"grade": "middle"})) == {"grade": "middle"}

@@ -1,0 +1,329 @@
+"""StrategyNode: a strategy of the library as a node of Ax's generation strategies."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ax.core.arm import Arm
+from ax.core.data import Data
+from ax.core.experiment import Experiment
+from ax.core.experiment_status import ExperimentStatus
+from ax.core.generator_run import GeneratorRun
+from ax.core.observation import ObservationFeatures
+from ax.core.types import TParameterization
+from ax.exceptions.core import DataRequiredError, UserInputError
+from ax.exceptions.generation_strategy import GenerationStrategyCompleted
+from ax.generation_strategy.external_generation_node import ExternalGenerationNode
+from ax.generation_strategy.transition_criterion import PausingCriterion, TransitionCriterion
+from ax.storage.json_store.decoder import object_from_json
+from ax.storage.json_store.registry import CORE_DECODER_REGISTRY, CORE_ENCODER_REGISTRY
+from ax.utils.common.serialization import SerializationMixin
+
+from botorch_ext import algorithms
+from botorch_ext.domains import Box
+from botorch_ext.exceptions import (
+    HorizonReached,
+    HostWarning,
+    NoObservationsError,
+    WaitingForObservations,
+)
+from botorch_ext.integrations.ax_space import AxSpace
+from botorch_ext.integrations.ax_trials import RECORD, AxObjective, AxTrials
+from botorch_ext.integrations.hosted import HostedStrategy
+from botorch_ext.integrations.recipes import Recipe
+from botorch_ext.integrations.saved_arguments import as_text, from_text
+from botorch_ext.strategies import Strategy
+
+_TRIED_ON = Box([[0.0, 0.0], [1.0, 1.0]])
+# A method that can ask for so many trials at once is not asked how many it can.
+_MANY = 64
+
+
+class StrategyNode(ExternalGenerationNode):
+    """A strategy of the library that chooses the trials of an Ax experiment.
+
+    Trials of the experiment are all it remembers: with each one it keeps a short record in the
+    metadata of its candidate, which Ax saves to JSON and to databases. So in another process, or
+    after this one was killed, it asks what it would have asked.
+
+    Values are those of the one metric of the objective in its own units, or of a weighted sum. As
+    Ax saves values with ten decimals, the strategy learns them with ten decimals at once. What
+    other nodes asked, or was attached, is data where the method can use it. A trial that was
+    stopped early counts as abandoned; one that is complete and has no value counts as running.
+
+    Args:
+        algorithm: A name in `botorch_ext.algorithms`, or a function of a domain and arguments that
+            `allow_argument` has allowed.
+        contexts: Names of parameters that are seen and not chosen: each ask is then given their
+            values as fixed features.
+        num_points: Where given, the method chooses among so many points of the space: for methods
+            that search nothing but boxes with bounds, or finite sets.
+        name: Of the node; None: that of the algorithm.
+        should_deduplicate: As in Ax. A method that asks for a point again does it for a reason.
+        transition_criteria: As in Ax.
+        pausing_criteria: As in Ax.
+        suggested_experiment_status: As in Ax.
+        arguments: Of the algorithm. Where it takes a `Fitted` kernel and none is given, it has one.
+            Two nodes with the same method on one space need different seeds.
+
+    Raises:
+        ValueError: An argument that is missing, unknown or impossible, or one that cannot be saved;
+            the message names it.
+    """
+
+    def __init__(
+        self,
+        algorithm: str | Callable[..., Strategy],
+        *,
+        contexts: Sequence[str] = (),
+        num_points: int | None = None,
+        name: str | None = None,
+        should_deduplicate: bool = False,
+        transition_criteria: Sequence[TransitionCriterion] | None = None,
+        pausing_criteria: Sequence[PausingCriterion] | None = None,
+        suggested_experiment_status: ExperimentStatus | None = None,
+        **arguments: Any,
+    ) -> None:
+        started = time.monotonic()
+        self._contexts = _checked_contexts(contexts)
+        self._recipe = _checked_recipe(algorithm, arguments, num_points, self._contexts)
+        # Looked at now, or the experiment could not be saved when it is under way.
+        self._saved = as_text({"algorithm": algorithm, **self._recipe.arguments})
+        super().__init__(
+            name=self._recipe.name if name is None else name,
+            should_deduplicate=should_deduplicate,
+            transition_criteria=transition_criteria,
+            suggested_experiment_status=suggested_experiment_status,
+        )
+        self._pausing_criteria = pausing_criteria or []
+        self._hosted: HostedStrategy | None = None
+        self._space: AxSpace | None = None
+        self._made_for: str | None = None
+        self._minimize = False
+        self._warned: set[str] = set()
+        self.fit_time_since_gen = time.monotonic() - started
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """A copy of the strategy, in the state of the last ask: for `report`, `best` and pictures.
+        None before the first one."""
+        return None if self._hosted is None else self._hosted.strategy
+
+    def best(
+        self, fixed_parameters: Mapping[str, Any] | None = None
+    ) -> tuple[TParameterization, float]:
+        """The evaluated trial with the best posterior mean, by all that was known at the last ask.
+
+        Args:
+            fixed_parameters: Contexts that count in place of those of each trial.
+
+        Returns:
+            The parameters, without contexts unless they are given, and the mean in the units of
+            what is optimised.
+
+        Raises:
+            NoObservationsError: Nothing was evaluated, or nothing was asked yet.
+            UserInputError: A context that is missing, or that there is not.
+        """
+        if self._hosted is None or self._space is None:
+            raise NoObservationsError("best needs a node that was asked, got a new one")
+        context = None if fixed_parameters is None else self._space.context_of(fixed_parameters)
+        x, mean = self._hosted.strategy.best(context=context)
+        parameters = self._space.arm_of(self._space.chosen.to_values(x), context)
+        return parameters, -mean if self._minimize else mean
+
+    # --- what Ax calls ----------------------------------------------------------------------------
+
+    def update_generator_state(self, experiment: Experiment, data: Data) -> None:
+        """Learns what the trials of the experiment say."""
+        objective = AxObjective.of(experiment)
+        made_for = f"{experiment.search_space} {objective}"
+        if self._hosted is None or self._space is None or made_for != self._made_for:
+            space = AxSpace(experiment.search_space, self._contexts)
+            domain = None if space.contexts is None else space.contexts.box
+            strategy = self._recipe.make(space.chosen, domain)
+            self._hosted = HostedStrategy(strategy, space.chosen, objective.minimize)
+            self._space, self._made_for = space, made_for
+            self._minimize = objective.minimize
+        found = AxTrials.of(experiment, data, self._space, objective)
+        self._warn(found, objective)
+        self._hosted.follow(found.trials)
+
+    def get_next_candidate(self, pending_parameters: list[TParameterization]) -> TParameterization:
+        """The parameters of the next trial, whose record is then not kept: `gen` keeps it."""
+        return self._asked({})[0]
+
+    def new_trial_limit(self, raise_generation_errors: bool = False) -> int:
+        """How many trials can be asked for now; -1 for many."""
+        limit = super().new_trial_limit(raise_generation_errors)
+        if self._contexts:
+            return limit
+        self._fit(experiment=self.experiment)
+        askable = _MANY if self._hosted is None else self._hosted.num_askable(_MANY)
+        if askable == _MANY:
+            return limit
+        return askable if limit == -1 else min(limit, askable)
+
+    def _gen(
+        self,
+        experiment: Experiment,
+        data: Data | None = None,
+        n: int | None = None,
+        pending_observations: dict[str, list[ObservationFeatures]] | None = None,
+        **generator_gen_kwargs: Any,
+    ) -> GeneratorRun:
+        if self._generator_spec_to_gen_from is not None:  # Ax falls back to another generator
+            return super()._gen(experiment, data, n, pending_observations, **generator_gen_kwargs)
+        started = time.monotonic()
+        features = generator_gen_kwargs.get("fixed_features")
+        fixed = {} if features is None else features.parameters
+        arms, metadata = [], {}
+        for _ in range(1 if n is None else n):
+            try:
+                parameters, record = self._asked(fixed)
+            except (DataRequiredError, GenerationStrategyCompleted):
+                if arms:  # a batch may have fewer arms than it was to have
+                    break
+                raise
+            arms.append(Arm(parameters))
+            metadata[arms[-1].signature] = {RECORD: record}
+        run = GeneratorRun(
+            arms=arms,
+            fit_time=self.fit_time_since_gen,
+            gen_time=time.monotonic() - started,
+            generator_key=self.name,
+            candidate_metadata_by_arm_signature=metadata,
+        )
+        self.fit_time_since_gen = 0.0
+        return run
+
+    def _asked(self, fixed: Mapping[str, Any]) -> tuple[TParameterization, str]:
+        if self._hosted is None or self._space is None:
+            raise UserInputError("the node must be fitted to an experiment before it generates")
+        self._space.require_contexts_alone(fixed)
+        context = self._space.context_of(fixed)
+        try:
+            values, record = self._hosted.ask(context)
+        except WaitingForObservations as error:
+            raise DataRequiredError(
+                f"{self.name} asks nothing until {len(error.ids)} of its trials are completed, "
+                "failed or abandoned"
+            ) from error
+        except HorizonReached as error:
+            raise GenerationStrategyCompleted(
+                f"{self.name} has ended: the horizon of {error.horizon} trials is used up"
+            ) from error
+        return self._space.arm_of(values, context), record
+
+    def _warn(self, found: AxTrials, objective: AxObjective) -> None:
+        metrics = ", ".join(objective.weights)
+        if found.without_value:
+            self._warn_once(
+                f"trials {found.without_value} are completed and have no value of {metrics}: they "
+                "count as running until they have one"
+            )
+        if found.changed and "decimals" not in self._warned:
+            self._warned.add("decimals")
+            index, (before, kept) = next(iter(found.changed.items()))
+            self._warn_once(
+                f"Ax saves values with ten decimals: {before:.10g} of trial {index} counts as "
+                f"{kept:.10g}; scale {metrics}, so that its values are around 1"
+            )
+
+    def _warn_once(self, message: str) -> None:
+        if message not in self._warned:
+            self._warned.add(message)
+            warnings.warn(message, HostWarning, stacklevel=2)
+
+    # --- saving -----------------------------------------------------------------------------------
+
+    @classmethod
+    def serialize_init_args(cls, obj: SerializationMixin) -> dict[str, Any]:
+        """What the node is made with, for Ax's JSON."""
+        if not isinstance(obj, cls):
+            raise UserInputError(f"obj must be a {cls.__name__}, got a {type(obj).__name__}")
+        return {
+            "arguments": obj._saved,
+            "contexts": list(obj._contexts),
+            "num_points": obj._recipe.num_points,
+            "name": obj.name,
+            "should_deduplicate": obj.should_deduplicate,
+            "transition_criteria": list(obj.transition_criteria),
+            "pausing_criteria": list(obj.pausing_criteria),
+            "suggested_experiment_status": obj.suggested_experiment_status,
+        }
+
+    @classmethod
+    def deserialize_init_args(
+        cls,
+        args: dict[str, Any],
+        decoder_registry: Any = None,
+        class_decoder_registry: Any = None,
+    ) -> dict[str, Any]:
+        """What `serialize_init_args` gave."""
+        registries = {
+            "decoder_registry": decoder_registry,
+            "class_decoder_registry": class_decoder_registry,
+        }
+        given = {key: object_from_json(part, **registries) for key, part in args.items()}
+        return given | from_text(given.pop("arguments"))
+
+
+def _to_json(node: StrategyNode) -> dict[str, Any]:
+    return {"__type": StrategyNode.__name__} | StrategyNode.serialize_init_args(node)
+
+
+CORE_ENCODER_REGISTRY[StrategyNode] = _to_json
+CORE_DECODER_REGISTRY[StrategyNode.__name__] = StrategyNode
+
+
+def _checked_contexts(contexts: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(contexts, str) or not all(isinstance(name, str) for name in contexts):
+        raise ValueError(f"contexts must be a list of names of parameters, got {contexts!r}")
+    return tuple(contexts)
+
+
+def _checked_recipe(
+    algorithm: str | Callable[..., Strategy],
+    arguments: Mapping[str, Any],
+    num_points: int | None,
+    contexts: tuple[str, ...],
+) -> Recipe:
+    if "context_domain" in arguments:
+        raise ValueError(
+            "context_domain must not be given to StrategyNode: name the parameters that are "
+            "contexts in contexts="
+        )
+    recipe = Recipe(
+        algorithm, arguments, "StrategyNode", num_points=num_points, takes_contexts=True
+    )
+    if recipe.is_contextual and not contexts:
+        raise ValueError(
+            f"contexts must be given for {recipe.name}: the names of the parameters that are seen "
+            "and not chosen"
+        )
+    function = algorithm if callable(algorithm) else getattr(algorithms, algorithm)
+    if contexts and "context_domain" not in inspect.signature(function).parameters:
+        raise ValueError(f"contexts must not be given for {recipe.name}, got {list(contexts)}")
+    if isinstance(algorithm, str):
+        _require_whole(function, recipe.arguments, contexts)
+    return recipe
+
+
+def _require_whole(
+    function: Callable[..., Strategy], arguments: Mapping[str, Any], contexts: tuple[str, ...]
+) -> None:
+    """A ValueError where an argument is missing that a method needs beside those that it was given:
+    it is called once, on a space of its own, which other errors may come of."""
+    more = {"context_domain": 1} if contexts else {}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            function(_TRIED_ON, **arguments, **more)
+    except Exception as error:
+        if "must be given" in str(error) or "() missing " in str(error):
+            raise ValueError(str(error)) from error

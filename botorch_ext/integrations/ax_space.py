@@ -1,0 +1,188 @@
+"""Search spaces of Ax as named parameters: those that are chosen, contexts, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ax.core.parameter import (
+    ChoiceParameter,
+    DerivedParameter,
+    FixedParameter,
+    ParameterType,
+    RangeParameter,
+)
+from ax.core.parameter import Parameter as AxParameter
+from ax.core.search_space import SearchSpace
+from ax.core.types import TParameterization
+from ax.exceptions.core import UnsupportedError, UserInputError
+
+from botorch_ext.integrations.parameters import Choice, Fixed, Ordered, Parameter, Real, Whole
+from botorch_ext.integrations.spaces import LinearConstraint, NamedSpace
+
+# How far from even steps, in steps, numbers may lie.
+_TOLERANCE = 1e-9
+
+
+class AxSpace:
+    """A search space, taken apart.
+
+    Args:
+        search_space: Of an experiment.
+        contexts: The names of parameters that are seen and not chosen.
+
+    Raises:
+        UserInputError: A context that is no parameter, or one with a single value.
+        UnsupportedError: A kind of parameter or of constraint that strategies cannot have.
+    """
+
+    def __init__(self, search_space: SearchSpace, contexts: Sequence[str] = ()) -> None:
+        self._parameters = search_space.parameters
+        constraints, constrained = _constraints_of(search_space)
+        made = {
+            name: _parameter(each, name in constrained)
+            for name, each in self._parameters.items()
+            if not isinstance(each, DerivedParameter)
+        }
+        unknown = [name for name in contexts if name not in made]
+        if unknown:
+            raise UserInputError(
+                f"contexts must be parameters of the search space that are not computed, "
+                f"{list(made)}, got {unknown[0]!r}"
+            )
+        for name in contexts:
+            if name in constrained:
+                raise UnsupportedError(f"contexts must be in no constraint, got {name!r}")
+        try:
+            chosen = {name: each for name, each in made.items() if name not in contexts}
+            #: Parameters that are chosen, and those that are fixed.
+            self.chosen = NamedSpace(chosen, constraints)
+            seen = {name: made[name] for name in contexts}
+            #: Parameters that are contexts; None where there are none.
+            self.contexts = NamedSpace(seen) if seen else None
+        except ValueError as error:
+            raise UnsupportedError(f"the search space is none of a strategy: {error}") from error
+
+    def point_of(self, parameters: TParameterization) -> dict[str, Any]:
+        """Of an arm, the values that are chosen, with as many digits as Ax says they have."""
+        known = self.chosen.parameters.keys() & parameters.keys()
+        return {name: _in_digits(self._parameters[name], parameters[name]) for name in known}
+
+    def context_of(self, parameters: Mapping[str, Any]) -> list[float] | None:
+        """Of an arm, or of fixed features, the context, ``d_z`` numbers; None where there are no
+        contexts.
+
+        Raises:
+            UserInputError: A context that is missing, or a value that it cannot take.
+        """
+        if self.contexts is None:
+            return None
+        missing = [name for name in self.contexts.names if name not in parameters]
+        if missing:
+            raise UserInputError(
+                f"fixed_parameters (fixed_features) must have the contexts {self.contexts.names}, "
+                f"got no {missing[0]!r}"
+            )
+        given = {name: parameters[name] for name in self.contexts.parameters if name in parameters}
+        try:
+            return self.contexts.to_point(given).tolist()
+        except ValueError as error:
+            raise UserInputError(f"a context is none of the search space: {error}") from error
+
+    def require_contexts_alone(self, fixed: Mapping[str, Any]) -> None:
+        """An error where other parameters than contexts are fixed, but to the value they have."""
+        for name, value in fixed.items():
+            if self.contexts is not None and name in self.contexts.parameters:
+                continue
+            known = self.chosen.parameters.get(name)
+            if isinstance(known, Fixed) and known.value == value:
+                continue
+            raise UnsupportedError(
+                f"only contexts can be fixed, got {name!r}: name it in contexts= where the "
+                "strategy is made"
+            )
+
+    def arm_of(
+        self, values: Mapping[str, Any], context: Sequence[float] | None
+    ) -> TParameterization:
+        """All parameters of an arm, but for contexts that are not given.
+
+        Args:
+            values: Those that were chosen, as `chosen` gives them.
+            context: ``d_z`` numbers, or None.
+        """
+        given = dict(values)
+        if self.contexts is not None and context is not None:
+            given |= self.contexts.to_values(context)
+        parameters = self._parameters
+        arm = {name: _as_ax(parameters[name], value) for name, value in given.items()}
+        for name, each in parameters.items():
+            if (
+                isinstance(each, DerivedParameter)
+                and each.parameter_names_to_weights.keys() <= arm.keys()
+            ):
+                arm[name] = each.compute(arm)
+        return {name: arm[name] for name in parameters if name in arm}
+
+
+def _parameter(given: AxParameter, is_constrained: bool) -> Parameter:
+    if given.is_disabled:
+        return Fixed(given.default_value)
+    if given.is_fidelity or given.is_hierarchical:
+        kind = "a fidelity" if given.is_fidelity else "one that others depend on"
+        raise UnsupportedError(f"parameter {given.name!r} must not be {kind}")
+    if isinstance(given, FixedParameter):
+        return Fixed(given.value)
+    if isinstance(given, ChoiceParameter):
+        return _choice(given, is_constrained)
+    if not isinstance(given, RangeParameter) or given.logit_scale:
+        kind = "logit_scale" if isinstance(given, RangeParameter) else type(given).__name__
+        raise UnsupportedError(f"parameter {given.name!r} must not be of the kind {kind}")
+    if given.parameter_type is ParameterType.INT:
+        return Whole(int(given.lower), int(given.upper), log=given.log_scale)
+    step = None if given.digits is None or given.log_scale else 10.0**-given.digits
+    return Real(float(given.lower), float(given.upper), log=given.log_scale, step=step)
+
+
+def _choice(given: ChoiceParameter, is_constrained: bool) -> Parameter:
+    values: Any = tuple(given.values)
+    if not given.is_ordered or (len(values) == 2 and not given.is_numeric):
+        return Choice(values)
+    if is_constrained and given.is_numeric:
+        low, high = float(values[0]), float(values[-1])
+        step = (high - low) / (len(values) - 1)
+        places = [abs((value - low) / step - i) for i, value in enumerate(values)]
+        if max(places) > _TOLERANCE * len(values):
+            raise UnsupportedError(
+                f"parameter {given.name!r} must have values at even steps to be in a constraint, "
+                f"got {list(values)}"
+            )
+        return Real(low, high, step=step)
+    return Ordered(values)
+
+
+def _as_ax(parameter: AxParameter, value: Any) -> Any:
+    """A value as Ax writes it: of its type, with its digits, one of its choices."""
+    if isinstance(parameter, ChoiceParameter) and parameter.is_numeric:
+        values: Any = parameter.values
+        return min(values, key=lambda each: abs(each - value))
+    return _in_digits(parameter, value)
+
+
+def _in_digits(parameter: AxParameter, value: Any) -> Any:
+    if isinstance(parameter, RangeParameter) and parameter.digits and not parameter.log_scale:
+        return parameter.cast(value)
+    return value
+
+
+def _constraints_of(search_space: SearchSpace) -> tuple[list[LinearConstraint], set[str]]:
+    """The constraints, and the names that are in them."""
+    constraints: list[LinearConstraint] = []
+    names: set[str] = set()
+    for each in search_space.parameter_constraints:
+        if each.is_equality:
+            raise UnsupportedError(f"constraints must be inequalities, got {each}")
+        weights = {name: float(weight) for name, weight in each.constraint_dict.items()}
+        constraints.append((weights, float(each.bound)))
+        names |= weights.keys()
+    return constraints, names
