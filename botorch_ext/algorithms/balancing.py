@@ -156,7 +156,8 @@ def regret_balancing(
 
 def _checked_levels(misspecifications: Sequence[float]) -> list[float]:
     """The largest first, so that it plays where bounds are equal."""
-    if isinstance(misspecifications, str) or not isinstance(misspecifications, Sequence | Tensor):
+    is_array = bool(getattr(misspecifications, "ndim", 0))
+    if not (is_array or isinstance(misspecifications, list | tuple)):
         raise ValueError(f"misspecifications must be a sequence, got {misspecifications!r}")
     levels = [one_number(level, "misspecifications") for level in misspecifications]
     if not levels:

@@ -80,7 +80,7 @@ class FixedAllowance(Allowance):
     steps: float
 
     def __post_init__(self) -> None:
-        require("delay", self.steps, self.steps >= 0, "at least 0")
+        require("delay", self.steps, "at least 0")
 
     def __call__(self, length: int, horizon: int, delta: float, seen: SeenDelays) -> float:
         return self.steps
@@ -111,9 +111,9 @@ class SubExponential(Allowance):
     printed: bool = False
 
     def __post_init__(self) -> None:
-        require("mean", self.mean, self.mean >= 0, "at least 0")
-        require("xi", self.xi, self.xi > 0, "positive")
-        require("b", self.b, self.b > 0, "positive")
+        require("mean", self.mean, "at least 0")
+        require("xi", self.xi, "positive")
+        require("b", self.b, "positive")
 
     def __call__(self, length: int, horizon: int, delta: float, seen: SeenDelays) -> float:
         log = math.log(3 * horizon / delta)  # l of psi_T(delta/2)

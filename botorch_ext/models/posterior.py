@@ -15,6 +15,7 @@ from botorch_ext.exceptions import JitterWarning
 from botorch_ext.kernel_functions import KernelFunction
 from botorch_ext.kernel_functions.freezing import composed
 from botorch_ext.kernels.batching import members_of, selected_kernel
+from botorch_ext.models.checks import PriorMean, checked_row_numbers, prior_mean_at
 from botorch_ext.models.cholesky import GrowingCholesky
 
 
@@ -90,7 +91,7 @@ class GrowingPosterior:
         Raises:
             ValueError: A row that does not exist.
         """
-        self._check_rows([row])
+        (row,) = self._checked_rows([row])
         later = list(range(row + 1, self.num_observations))
         X, y = self.train_inputs[0][later], self.factor.y[..., later]
         known = [r - row - 1 for r in later if r not in self.factor.pending]
@@ -134,9 +135,14 @@ class GrowingPosterior:
             )
             warnings.warn(message, JitterWarning, stacklevel=4)
 
-    def _check_rows(self, rows: Sequence[int]) -> None:
-        if not all(0 <= row < self.num_observations for row in rows):
-            raise ValueError(f"rows must lie in [0, {self.num_observations}), got {list(rows)}")
+    def _checked_rows(self, rows: Sequence[int]) -> list[int]:
+        return checked_row_numbers(rows, self.num_observations)
+
+    def _mean_at(self, mean: PriorMean | None, X: Tensor) -> Tensor:
+        """A prior mean, ``... x n x d`` to what broadcasts to ``*batch x n``; or a ValueError."""
+        if mean is None:
+            return X.new_zeros(())
+        return prior_mean_at(mean, X, max(X.ndim - 1, len(self.batch_shape) + 1))
 
     def _cross(self, X: Tensor) -> Tensor:
         """L^-1 K(data, X): ``*batch x n x m``."""

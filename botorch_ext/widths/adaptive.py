@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import flag
 from botorch_ext.widths.base import (
     ConfidenceModel,
     Width,
@@ -41,9 +42,11 @@ class SelfNormalized(Width):
     delta: float
 
     def __post_init__(self) -> None:
-        check_rkhs_bound(self.rkhs_bound)
-        check_noise_std(self.noise_std)
-        check_delta(self.delta)
+        self._keep(
+            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
+            noise_std=check_noise_std(self.noise_std),
+            delta=check_delta(self.delta),
+        )
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         gain = model.information_gain()
@@ -75,9 +78,12 @@ class ChowdhuryGopalan(Width):
     max_information_gain: InformationGainBound | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_rkhs_bound(self.rkhs_bound)
-        check_noise_std(self.noise_std)
-        check_delta(self.delta)
+        self._keep(
+            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
+            noise_std=check_noise_std(self.noise_std),
+            delta=check_delta(self.delta),
+            printed=flag(self.printed, "printed"),
+        )
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         if self.max_information_gain is None:
@@ -110,8 +116,7 @@ class SrinivasRKHS(Width):
     max_information_gain: InformationGainBound | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_rkhs_bound(self.rkhs_bound)
-        check_delta(self.delta)
+        self._keep(rkhs_bound=check_rkhs_bound(self.rkhs_bound), delta=check_delta(self.delta))
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         if self.max_information_gain is None:

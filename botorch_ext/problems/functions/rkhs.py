@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 
 import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.domains import Domain, as_points
+from botorch_ext.domains.points import PointsLike, checked_tensor
+from botorch_ext.domains.reading import as_domain
 from botorch_ext.kernel_functions import KernelFunction, freeze, require_unbatched
 from botorch_ext.problems.base import KnownFunction
 
@@ -31,17 +32,18 @@ class RKHSFunction(KnownFunction):
     def __init__(
         self,
         kernel: Kernel,
-        centers: Tensor | Sequence[Sequence[float]],
-        weights: Tensor | Sequence[float],
+        centers: PointsLike,
+        weights: PointsLike,
         domain: Domain,
         noise_std: float = 0.0,
     ) -> None:
+        domain = as_domain(domain)
         like = domain.like
         super().__init__(domain, noise_std)
         self._kernel_function = _unbatched(kernel, like)
         self.kernel: Kernel = copy.deepcopy(kernel).to(like).requires_grad_(False)
         self.centers: Tensor = as_points(centers, domain.dim, like, "centers").detach().clone()
-        weights = torch.as_tensor(weights, dtype=like.dtype, device=like.device).detach().clone()
+        weights = checked_tensor(weights, like.dtype, like.device, "weights").detach().clone()
         if weights.shape != (len(self.centers),) or not bool(torch.isfinite(weights).all()):
             raise ValueError(
                 f"weights must be {len(self.centers)} finite numbers, one for each center, "

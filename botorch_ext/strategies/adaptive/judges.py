@@ -101,8 +101,7 @@ class Credible(Judge):
     advises = True
 
     def __init__(self, delta: float = 0.1, credibility: float | None = None) -> None:
-        self.delta = one_number(delta, "delta")
-        check_delta(self.delta)
+        self.delta = check_delta(delta)
         if credibility is not None:
             credibility = one_number(credibility, "credibility")
             require(0 <= credibility < math.inf, "credibility", credibility, ">= 0 and finite")
