@@ -11,11 +11,22 @@ import pytest
 
 from tests.wrong_calls.calls import Call, Scene, outcome, state
 from tests.wrong_calls.domain_calls import CALLS as DOMAIN_CALLS
+from tests.wrong_calls.kernel_calls import CALLS as KERNEL_CALLS
 from tests.wrong_calls.model_calls import CALLS as MODEL_CALLS
 from tests.wrong_calls.number_calls import CALLS as NUMBER_CALLS
+from tests.wrong_calls.plan_calls import CALLS as PLAN_CALLS
+from tests.wrong_calls.run_calls import CALLS as RUN_CALLS
 from tests.wrong_calls.strategy_calls import CALLS as STRATEGY_CALLS
 
-CALLS = [*DOMAIN_CALLS, *NUMBER_CALLS, *MODEL_CALLS, *STRATEGY_CALLS]
+CALLS = [
+    *DOMAIN_CALLS,
+    *NUMBER_CALLS,
+    *KERNEL_CALLS,
+    *MODEL_CALLS,
+    *PLAN_CALLS,
+    *STRATEGY_CALLS,
+    *RUN_CALLS,
+]
 
 
 @cache

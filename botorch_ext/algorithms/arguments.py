@@ -125,7 +125,7 @@ def published_width(
 
 
 def make_model(
-    domain: Domain, kernel: Kernel, noise_variance: float, mean: PriorMean | None
+    domain: Domain, kernel: Kernel, noise_variance: float, mean: PriorMean | float | None
 ) -> KernelGP:
     """The prior on the dtype and device of the domain.
 
@@ -141,8 +141,8 @@ def model_or_fitted(
     domain: Domain,
     kernel: Kernel | Fitted,
     noise_variance: float | None,
-    mean: PriorMean | None,
-    make: Callable[[Domain, Kernel, float, PriorMean | None], Any] = make_model,
+    mean: PriorMean | float | None,
+    make: Callable[[Domain, Kernel, float, PriorMean | float | None], Any] = make_model,
 ) -> Any:
     """The prior of a method that plays adaptively, or what says that it is fitted.
 

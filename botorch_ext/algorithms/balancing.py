@@ -46,7 +46,7 @@ def regret_balancing(
     max_information_gain: float | None = None,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | None = None,
+    mean: PriorMean | float | None = None,
     pending: Pending = "hallucinate",
     inflate: bool = False,
     minimum: float | None = None,
@@ -66,7 +66,7 @@ def regret_balancing(
     balances. Source: Bogunovic and Krause 2021, algorithm 3.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
             the action first.
         noise_variance: lambda > 0, the ridge of the model, in squared units of f.
@@ -84,8 +84,8 @@ def regret_balancing(
             selection finds (see `max_information_gain`), on a box among points that fill it.
         delta: Failure probability, in (0, 1), of the elimination and of each base.
         width: A width, or a number, for the bases to enlarge in place of `SelfNormalized`.
-        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
-            None: zero.
+        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
+            a number. None: zero.
         pending: What trials that are asked and not told count for: "ignore", nothing;
             "hallucinate", the standard deviation and the width; "censor", these and, as
             ``minimum``, the mean.

@@ -76,6 +76,24 @@ def checked_noise_variance(
     return noise
 
 
+def checked_noise_of(observation_noise: Any, like: Tensor) -> Tensor:
+    """The noise variance of what is predicted, or a ValueError."""
+    if isinstance(observation_noise, bool | int | float | str):
+        raise ValueError(
+            "observation_noise must be True, False or variances that broadcast to (..., q, 1), got "
+            f"{observation_noise!r}"
+        )
+    return checked_like(observation_noise, like, "observation_noise")
+
+
+def require_transform(transform: Any, name: str, kind: type) -> None:
+    """A ValueError unless this is a BoTorch transform of a kind, or None."""
+    if not isinstance(transform, kind | None):
+        raise ValueError(
+            f"{name} must be a BoTorch {kind.__name__} or None, got {short(transform)}"
+        )
+
+
 def checked_values(
     Y: Any, num_points: int, like: Tensor, name: str = "Y", look: bool = True
 ) -> Tensor:

@@ -18,15 +18,16 @@ from gpytorch.kernels import Kernel
 from gpytorch.likelihoods import GaussianLikelihood
 from torch import Tensor
 
-from botorch_ext.checks import short
 from botorch_ext.domains.points import PointsLike, checked_like, require_finite
 from botorch_ext.kernel_functions import KernelFunction, freeze
 from botorch_ext.models.checks import (
     PriorMean,
     checked_inputs,
+    checked_noise_of,
     checked_noise_variance,
     checked_values,
     frozen_mean,
+    require_transform,
 )
 from botorch_ext.models.cholesky import GrowingCholesky
 from botorch_ext.models.freezing import frozen_parts
@@ -86,14 +87,8 @@ class KernelGP(Predictions, Model, FantasizeMixin):
         batch = torch.broadcast_shapes(self.kernel_function.batch_shape, noise.shape)
         self.register_buffer("noise_variance", noise.expand(batch).clone())
         self.mean = frozen_mean(mean, noise)
-        for name, given, kind in (
-            ("input_transform", input_transform, InputTransform),
-            ("outcome_transform", outcome_transform, OutcomeTransform),
-        ):
-            if not isinstance(given, kind | None):
-                raise ValueError(
-                    f"{name} must be a BoTorch {kind.__name__} or None, got {short(given)}"
-                )
+        require_transform(input_transform, "input_transform", InputTransform)
+        require_transform(outcome_transform, "outcome_transform", OutcomeTransform)
         if input_transform is not None:
             self.input_transform = input_transform
         if outcome_transform is not None:
@@ -348,7 +343,7 @@ class KernelGP(Predictions, Model, FantasizeMixin):
         if observation_noise is True:
             noise = self.noise_variance.unsqueeze(-1)
         elif observation_noise is not False:
-            noise = _checked_noise(observation_noise, self.noise_variance).squeeze(-1)
+            noise = checked_noise_of(observation_noise, self.noise_variance).squeeze(-1)
         distribution = joint_distribution(self, Z, noise)
         posterior = GPyTorchPosterior(distribution)
         if hasattr(self, "outcome_transform"):
@@ -364,12 +359,3 @@ class KernelGP(Predictions, Model, FantasizeMixin):
         if idcs != [0]:
             raise ValueError(f"idcs must be [0], got {idcs}")
         return self
-
-
-def _checked_noise(noise: Any, like: Tensor) -> Tensor:
-    if isinstance(noise, bool | int | float | str):
-        raise ValueError(
-            "observation_noise must be True, False or variances that broadcast to (..., q, 1), got "
-            f"{noise!r}"
-        )
-    return checked_like(noise, like, "observation_noise")

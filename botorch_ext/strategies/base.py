@@ -30,7 +30,7 @@ class Strategy(Findings):
     seed and the step alone. Attributes are state, and copied with it, unless they are `Immutable`.
 
     Args:
-        domain: Where actions live.
+        domain: Where actions live: a `Box`, its bounds or a `FiniteSet`.
         seed: Seeds every random choice.
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``; it counts as
             steps. With contexts ``X`` is ``n x (d + d_z)``, actions first.

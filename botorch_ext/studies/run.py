@@ -197,7 +197,6 @@ def _streams(
     actions: Source | None,
 ) -> tuple[Stream | None, Stream | None]:
     space, domain = strategy.context_space, strategy.domain
-    require_taken(objective, 1 if space is None else 2)
     if contexts is None and space is not None:
         raise ValueError("contexts must be given for a strategy with contexts, got None")
     if contexts is not None and space is None:
@@ -212,6 +211,7 @@ def _streams(
     if actions is not None:
         offered = action_stream(actions, domain)
         offered.require_length(num_trials, exact=False)
+    require_taken(objective, 1 if space is None else 2)
     return seen, offered
 
 

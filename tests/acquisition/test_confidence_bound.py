@@ -314,7 +314,7 @@ def test_input_constructor_takes_what_ax_sends():
         ("misspecification", {"misspecification": -0.1}),
         ("noise_variance", {"misspecification": 0.1, "noise_variance": 0.0}),
         ("num_observations", {"misspecification": 0.1, "num_observations": -1}),
-        ("value", {"width": -1.0}),
+        ("width", {"width": -1.0}),
     ],
 )
 def test_bad_options_are_named(name, options):
