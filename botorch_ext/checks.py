@@ -54,6 +54,14 @@ def one_number(value: Any, name: str, whose: str = "") -> float:
     raise ValueError(f"{name} must be one number, got {short(value)}{whose}")
 
 
+def seed_number(value: Any, name: str = "seed") -> int:
+    """A whole number that generators of torch take as their seed, or a ValueError."""
+    seed = whole_number(value, name)
+    if not -(2**63) <= seed < 2**63:
+        raise ValueError(f"{name} must be less than 2^63 either way, got {short(value)}")
+    return seed
+
+
 def amount(value: Any, name: str, allowed: Allowed) -> float:
     """`one_number` that is as it is allowed to be."""
     number = one_number(value, name)

@@ -62,6 +62,9 @@ class ContextSpace(Immutable):
             if self.dim not in (None, self.domain.dim):
                 raise ValueError(f"dim must be {self.domain.dim}, the domain's, got {self.dim}")
             object.__setattr__(self, "dim", self.domain.dim)
+        pairs = self.tasks if isinstance(self.tasks, list | tuple) else [None]
+        if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+            raise ValueError(f"tasks must be pairs (column, number of tasks), got {self.tasks!r}")
         for column, number in self.tasks:
             whole_number(column, "column of a task", least=0)
             whole_number(number, "number of tasks", least=1)

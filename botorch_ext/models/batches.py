@@ -11,6 +11,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext.checks import whole_number
 from botorch_ext.kernels.batching import members_of, stacked_kernel
 from botorch_ext.models.checks import PriorMean, checked_row_numbers, checked_values
 from botorch_ext.models.downdate import log_evidence
@@ -190,7 +191,7 @@ class ModelParts(ABC, Generic[Model]):
         Raises:
             ValueError: No position, one that does not exist or one that occurs twice.
         """
-        positions = [int(position) for position in positions]
+        positions = [whole_number(position, "each of positions") for position in positions]
         allowed = set(self._places)
         if (
             not positions
@@ -354,7 +355,7 @@ class ModelParts(ABC, Generic[Model]):
 
     def _place(self, position: int) -> tuple[Part[Model], int]:
         """The part of a model and its place there."""
-        if position not in self._places:
+        if whole_number(position, "position") not in self._places:
             raise ValueError(f"position must lie in [0, {len(self)}), got {position}")
         return self._places[position]
 

@@ -82,6 +82,7 @@ class FinitePosterior(GrowingPosterior):
             candidates = candidates[shard.start : shard.stop]
         self._own_candidates = candidates.contiguous()
         self.noise_variance = noise.expand(batch).clone()
+        capacity = whole_number(capacity, "capacity", least=1)
         self.factor = GrowingCholesky(self.noise_variance, capacity)
         shape = (*batch, len(candidates))
         prior = self.kernel_function.diagonal(candidates).expand(shape)

@@ -11,6 +11,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext.domains.points import PointsLike, as_points
 from botorch_ext.exceptions import JitterWarning
 from botorch_ext.kernel_functions import KernelFunction
 from botorch_ext.kernel_functions.freezing import composed
@@ -74,8 +75,9 @@ class GrowingPosterior:
         return self.factor.y[..., : self.num_observations] + self._prior_mean(X)
 
     @torch.no_grad()
-    def prior(self, X: Tensor) -> tuple[Tensor, Tensor]:
+    def prior(self, X: PointsLike) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation before any data at ``n x d`` points, ``*batch x n`` each."""
+        X = as_points(X, self.dim or None, self.noise_variance, look=False)
         shape = (*self.batch_shape, len(X))
         mean = self.noise_variance.new_zeros(()) + self._prior_mean(X)
         return mean.expand(shape), self.kernel_function.diagonal(X).sqrt().expand(shape)

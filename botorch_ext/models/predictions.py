@@ -37,12 +37,13 @@ class Predictions(GrowingPosterior):
         return hasattr(self, "input_transform") or hasattr(self, "outcome_transform")
 
     @torch.no_grad()
-    def largest_variance(self, X: Tensor) -> Tensor:
+    def largest_variance(self, X: PointsLike) -> Tensor:
         """The largest prior variance k(x, x) at ``n x d`` points, ``*batch``.
 
         Raises:
             ValueError: Points that the kernel has no value at.
         """
+        X = self._checked_batches(X)
         prior = self.kernel_function.diagonal(self.transform_inputs(X))
         largest = prior.expand(*self.batch_shape, len(X)).amax(dim=-1)
         require_finite({"kernel at X": largest})
@@ -142,8 +143,9 @@ class Predictions(GrowingPosterior):
         return mean, std, gain
 
     @torch.no_grad()
-    def mean_at(self, X: Tensor) -> Tensor:
+    def mean_at(self, X: PointsLike) -> Tensor:
         """Posterior means alone, O(n) each: ``n x d`` points to ``*batch x n``."""
+        X = self._checked_batches(X)
         outcome = getattr(self, "outcome_transform", None)
         if not isinstance(outcome, Standardize | None):  # the mean depends on the variance
             return self.mean_and_std(X)[0]

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from botorch_ext.checks import amount, one_number, whole_number
 from botorch_ext.domains import Box
+from botorch_ext.domains.reading import as_box
 from botorch_ext.kernel_functions.smoothness import holder_constants
 from botorch_ext.widths.base import (
     ConfidenceModel,
@@ -209,6 +210,7 @@ class FixedDesignNet(Width):
         Raises:
             ValueError: A kernel whose smoothness is not known, or a parameter out of its range.
         """
+        box = as_box(box)
         holder = holder_constants(kernel, box.dim)
         sides = zip((box.upper - box.lower).tolist(), holder.lengthscales, strict=True)
         return cls(

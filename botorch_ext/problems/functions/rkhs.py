@@ -8,6 +8,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext.checks import amount, seed_number, whole_number
 from botorch_ext.domains import Domain, as_points
 from botorch_ext.domains.points import PointsLike, checked_tensor
 from botorch_ext.domains.reading import as_domain
@@ -78,11 +79,10 @@ class RKHSFunction(KnownFunction):
         Raises:
             ValueError: A norm that is not positive and finite, or no center.
         """
-        if not 0.0 < norm < float("inf"):
-            raise ValueError(f"norm must be positive and finite, got {norm}")
-        if num_centers < 1:
-            raise ValueError(f"num_centers must be at least 1, got {num_centers}")
-        generator = torch.Generator().manual_seed(seed)
+        domain = as_domain(domain)
+        norm = amount(norm, "norm", "positive and finite")
+        num_centers = whole_number(num_centers, "num_centers", least=1)
+        generator = torch.Generator().manual_seed(seed_number(seed))
         center_seed = int(torch.randint(2**31, (), generator=generator))
         centers = domain.sample(num_centers, center_seed)
         weights = torch.randn(num_centers, dtype=torch.float64, generator=generator).to(centers)

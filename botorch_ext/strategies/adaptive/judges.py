@@ -149,7 +149,7 @@ class Schedule(Judge):
 
 def require_lengthscales(models: Models) -> Tensor:
     """The lengthscales of models, or a ValueError where they are not told apart by one."""
-    scales = models.lengthscales_of
+    scales = getattr(models, "lengthscales_of", None)
     if scales is None:
         raise ValueError(
             "models must be told apart by one lengthscale each, such as "
