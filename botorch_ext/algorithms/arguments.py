@@ -14,6 +14,7 @@ from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.reading import domain_read
 from botorch_ext.hyperparameters.fitted import Fitted
+from botorch_ext.kernels.checks import require_kernel
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.strategies import Strategy
@@ -166,6 +167,7 @@ def model_or_fitted(
                     f"from the data, got {given!r}"
                 )
         return kernel
+    require_kernel(kernel)
     if noise_variance is None:
         raise _NoNoiseVariance("noise_variance must be one number, got None")
     return make(domain, kernel, one_number(noise_variance, "noise_variance"), mean)

@@ -12,7 +12,6 @@ from botorch_ext.algorithms.unknown_hyperparameters import Setting, elimination_
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.hyperparameters.fitted import Fitted
-from botorch_ext.kernels.checks import require_kernel
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.robust.box_balls import Norm
@@ -199,7 +198,6 @@ def he_stable_opt(
 def _one_candidate(
     domain: Domain, kernel: Kernel, noise_variance: float, mean: PriorMean | float | None
 ) -> CandidateModels:
-    require_kernel(kernel)
     return CandidateModels(
         kernel, noise_variance, means=mean, dtype=domain.dtype, device=domain.device
     )

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from botorch_ext.checks import amount, flag
 from botorch_ext.delays.distributions import Delay, as_delay, is_frozen_scipy, require
 
 
@@ -114,6 +115,7 @@ class SubExponential(Allowance):
         require("mean", self.mean, "at least 0")
         require("xi", self.xi, "positive")
         require("b", self.b, "positive")
+        flag(self.printed, "printed")
 
     def __call__(self, length: int, horizon: int, delta: float, seen: SeenDelays) -> float:
         log = math.log(3 * horizon / delta)  # l of psi_T(delta/2)
@@ -182,8 +184,8 @@ class Observed(Allowance):
     learns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.level is not None and not 0 < self.level < 1:
-            raise ValueError(f"level must be in (0, 1), got {self.level}")
+        if self.level is not None:
+            amount(self.level, "level", "in (0, 1)")
 
     def __call__(self, length: int, horizon: int, delta: float, seen: SeenDelays) -> float:
         largest = float(max(np.max(seen.delays, initial=0), np.max(seen.ages, initial=0)))

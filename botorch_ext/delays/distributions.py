@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from botorch_ext.checks import one_number
+from botorch_ext.checks import one_number, whole_number
 
 if TYPE_CHECKING:
     from scipy.stats.distributions import rv_frozen
@@ -121,6 +121,7 @@ class Fixed:
 
     def __post_init__(self) -> None:
         require("steps", self.steps, "at least 0")
+        whole_number(self.steps, "steps")
 
     @cached_property
     def distribution(self) -> rv_frozen:

@@ -51,7 +51,10 @@ def as_bounds(
     try:
         numbers = as_floating(bounds, dtype, device, name)
     except ValueError as error:
-        raise ValueError(f"{error}: {FORMS}") from error
+        is_of_bounds = str(error).startswith((name, f"the dtype of {name}"))
+        if is_of_bounds or not isinstance(dtype, torch.dtype | str | type | None):
+            raise ValueError(f"{error}: {FORMS}") from error  # also of Box(lower, upper)
+        raise
     shape = tuple(numbers.shape)
     if are_pairs:
         if len(shape) != 2 or shape[1] != 2:

@@ -15,9 +15,7 @@ def require_kernel(kernel: Any, name: str = "kernel") -> None:
         return
     got = short(kernel)
     if isinstance(kernel, type):
-        got = f"the class {kernel.__name__}"
-        if issubclass(kernel, Kernel):
-            got += f": write {kernel.__name__}()"
+        got = f"the class {kernel.__name__}: write {kernel.__name__}()"
     elif type(kernel).__module__.startswith("sklearn."):
         got += " of scikit-learn: write the one of gpytorch.kernels, such as RBFKernel() for RBF()"
     raise ValueError(

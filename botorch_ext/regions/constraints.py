@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import amount
+from botorch_ext.checks import amount, short
 from botorch_ext.chunks import points_at_once
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.box import ConfidenceBound
@@ -43,6 +43,8 @@ class Constraint:
             object.__setattr__(self, name, amount(getattr(self, name), name, "finite"))
         if self.width < 0:
             raise ValueError(f"width must be non-negative, got {self.width}")
+        if not isinstance(self.model, KernelGP):
+            raise ValueError(f"model must be a KernelGP, got {short(self.model)}")
         if self.model.batch_shape:
             raise ValueError(
                 f"model must have no batch dimensions, got {tuple(self.model.batch_shape)}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import short
+from botorch_ext.checks import seed_number, short, whole_number
 from botorch_ext.domains import Box, as_points
 from botorch_ext.domains.points import PointsLike
 from botorch_ext.domains.reading import as_box
@@ -255,9 +255,8 @@ class Region:
         Raises:
             ValueError: Too few points, or no member and no other point of the region was found.
         """
-        if num_points < 4:
-            raise ValueError(f"num_points must be at least 4, got {num_points}")
-        generator = torch.Generator().manual_seed(seed)
+        num_points = whole_number(num_points, "num_points", least=4)
+        generator = torch.Generator().manual_seed(seed_number(seed))
         wanted = num_points // 4
         order = torch.randperm(max(0, len(self.members) - 1), generator=generator)
         known = torch.cat([self.members[:1], self.members[1:][order.to(self.like.device)]])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import flag
+from botorch_ext.checks import flag, short
 from botorch_ext.widths.base import (
     ConfidenceModel,
     Width,
@@ -21,6 +21,14 @@ from botorch_ext.widths.base import (
 
 # gamma_t as a function of t: what a width uses in place of the realised information gain.
 InformationGainBound = Callable[[int], float]
+
+
+def _require_function(max_information_gain: InformationGainBound | None) -> None:
+    if not (max_information_gain is None or callable(max_information_gain)):
+        raise ValueError(
+            f"max_information_gain must be a function of t or None, got "
+            f"{short(max_information_gain)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,7 @@ class ChowdhuryGopalan(Width):
             delta=check_delta(self.delta),
             printed=flag(self.printed, "printed"),
         )
+        _require_function(self.max_information_gain)
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         if self.max_information_gain is None:
@@ -117,6 +126,7 @@ class SrinivasRKHS(Width):
 
     def __post_init__(self) -> None:
         self._keep(rkhs_bound=check_rkhs_bound(self.rkhs_bound), delta=check_delta(self.delta))
+        _require_function(self.max_information_gain)
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         if self.max_information_gain is None:

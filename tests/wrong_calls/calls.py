@@ -15,6 +15,7 @@ from gpytorch.kernels import RBFKernel
 from torch import Tensor
 
 import botorch_ext as bx
+from botorch_ext.exceptions import BotorchExtWarning
 from botorch_ext.strategies import Strategy
 
 LAMBDA = 0.02
@@ -165,7 +166,7 @@ def outcome(call: Call, scene: Scene, before: Any) -> str:
     """What becomes of a call: "refused", "works", or what is wrong."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", bx_warning())
+        warnings.simplefilter("ignore", BotorchExtWarning)
         try:
             if call.proper is not None:
                 got = shown(call.make(deepcopy(scene)))
@@ -179,9 +180,3 @@ def outcome(call: Call, scene: Scene, before: Any) -> str:
                 return f"changed: {error!r:.300}"
             return "refused" if by_name(error, call.argument) else f"accident: {error!r:.300}"
     return "changed: silently" if state(scene) != before else "silent: accepted"
-
-
-def bx_warning() -> type[Warning]:
-    from botorch_ext.exceptions import BotorchExtWarning
-
-    return BotorchExtWarning

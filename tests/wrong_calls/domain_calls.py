@@ -12,6 +12,7 @@ from tests.wrong_calls.calls import (
     LAMBDA,
     PAIRS,
     ROWS,
+    kernel,
     refused,
     refused_values,
     working_values,
@@ -70,8 +71,6 @@ CONTEXT_BOUNDS = {
 
 
 def seeing(s, contexts):
-    from tests.wrong_calls.calls import kernel
-
     model = bx.KernelGP(kernel(3), LAMBDA)
     return bx.OptimisticStrategy(s.box, model, 2.0, context_domain=contexts)
 

@@ -6,10 +6,11 @@ from botorch.models.transforms import Normalize
 
 import botorch_ext as bx
 from botorch_ext import algorithms, delays, estimates, widths
+from botorch_ext.problems import RKHSFunction
 from botorch_ext.strategies import BoundsStrategy
 from botorch_ext.strategies.adaptive.pending import PendingPolicy
 from botorch_ext.strategies.masters.regret_bounds import CandidateBound
-from tests.wrong_calls.calls import LAMBDA, Call, refused, refused_values, working_values, works
+from tests.wrong_calls.calls import LAMBDA, refused, refused_values, working_values, works
 from tests.wrong_calls.kinds import FEW_NOT_NUMBERS, HALF, NOT_A_COUNT, NOT_A_NUMBER, ONE
 
 NUMBERS = {"noise_variance": LAMBDA, "rkhs_bound": 1.5, "noise_std": 0.1, "delta": 0.1}
@@ -330,11 +331,6 @@ CALLS = [
 
 
 def simulated(s, **more):
-    from botorch_ext.problems import RKHSFunction
-
     problem = RKHSFunction(s.kernel, s.X, s.Y, s.box, noise_std=0.1)
     fresh = bx.OptimisticStrategy(s.box, bx.KernelGP(s.kernel, LAMBDA), 2.0)
     return bx.simulate(fresh, problem, 2, **more)
-
-
-assert all(isinstance(call, Call) for call in CALLS)

@@ -4,9 +4,11 @@ import torch
 
 import botorch_ext as bx
 from botorch_ext import algorithms, analysis, estimates
+from botorch_ext.delays import Fixed, SubExponential
 from botorch_ext.problems import RKHSFunction, global_maximum
 from botorch_ext.regions import Region
 from botorch_ext.rounds import Doubling
+from botorch_ext.widths import ChowdhuryGopalan
 from tests.wrong_calls.calls import LAMBDA, PAIRS, ROWS, kernel, refused, refused_values, works
 from tests.wrong_calls.kinds import no_points
 from tests.wrong_calls.model_calls import POINTS, SOME_POINTS, WRONG_VALUES
@@ -183,6 +185,24 @@ CALLS = [
             s.box, s.kernel, noise_std=0.1, width=2.0
         ),
     ),
+    *refused(
+        "kernel",
+        Fitted_as_a_class=lambda s: algorithms.gp_ucb(s.box, bx.Fitted, width=2.0),
+        a_class_and_no_noise_variance=lambda s: algorithms.gp_ucb(s.box, "rbf", width=2.0),
+    ),
+    *refused("printed", printed_1=lambda s: SubExponential(1.0, 1.0, 1.0, printed=1)),
+    *refused("steps", half_a_step=lambda s: Fixed(0.5)),
+    *refused(
+        "max_information_gain",
+        a_gain_that_is_no_function=lambda s: ChowdhuryGopalan(
+            1.0, 0.1, 0.1, max_information_gain=3.0
+        ),
+    ),
+    *refused(
+        "model",
+        restricted_by_a_word=lambda s: Region(s.box).restricted("gp", 1.0, 0.0, 0.0, s.rows),
+    ),
+    *refused("num_points", a_population_of_a_word=lambda s: Region(s.box).population("x", 0)),
     *refused(
         "growth",
         growth_by_number=lambda s: algorithms.a_gp_ucb(
