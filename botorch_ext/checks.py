@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import reprlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 _SHORT = reprlib.Repr()
 _SHORT.maxother = _SHORT.maxstring = _SHORT.maxlong = 80
+
+Allowed = Literal["finite", "non-negative and finite", "positive and finite", "in (0, 1)"]
+_HOLDS: dict[Allowed, Callable[[float], bool]] = {
+    "finite": math.isfinite,
+    "non-negative and finite": lambda number: 0 <= number < math.inf,
+    "positive and finite": lambda number: 0 < number < math.inf,
+    "in (0, 1)": lambda number: 0 < number < 1,
+}
+
+
+def short(value: Any) -> str:
+    """How a value that was given looks, in one line that is not long."""
+    return " ".join(_SHORT.repr(value).split())
 
 
 def whole_number(
@@ -18,8 +33,8 @@ def whole_number(
         number = operator.index(value)
     except TypeError:
         number = None
-    if number is None or isinstance(value, bool):
-        raise error(f"{name} must be a whole number, got {_SHORT.repr(value)}")
+    if number is None or isinstance(value, bool) or _is_no_number(value):
+        raise error(f"{name} must be a whole number, got {short(value)}")
     if least is not None and number < least:
         raise error(f"{name} must be at least {least}, got {value}")
     return number
@@ -27,10 +42,46 @@ def whole_number(
 
 def one_number(value: Any, name: str, whose: str = "") -> float:
     """A number of any library as a float, or a ValueError that names the argument (and, after the
-    value, ``whose`` it is)."""
+    value, ``whose`` it is). Bools, dates and numbers that may be missing are none."""
+    if type(value) is float:
+        return value
     try:
-        if not isinstance(value, str | bytes):
-            return float(value)
+        if not (isinstance(value, bool | str | bytes | bytearray) or _is_no_number(value)):
+            # Of arrays and tensors `item` takes one entry, whatever their shape.
+            return float(value.item() if hasattr(value, "item") else value)
     except (TypeError, ValueError, RuntimeError, OverflowError):  # RuntimeError: of torch
         pass
-    raise ValueError(f"{name} must be one number, got {_SHORT.repr(value)}{whose}")
+    raise ValueError(f"{name} must be one number, got {short(value)}{whose}")
+
+
+def seed_number(value: Any, name: str = "seed") -> int:
+    """A whole number that generators of torch take as their seed, or a ValueError."""
+    seed = whole_number(value, name)
+    if not -(2**63) <= seed < 2**63:
+        raise ValueError(f"{name} must be less than 2^63 either way, got {short(value)}")
+    return seed
+
+
+def amount(value: Any, name: str, allowed: Allowed) -> float:
+    """`one_number` that is as it is allowed to be."""
+    number = one_number(value, name)
+    if not _HOLDS[allowed](number):
+        raise ValueError(f"{name} must be {allowed}, got {value}")
+    return number
+
+
+def flag(value: Any, name: str) -> bool:
+    """True or False itself, or a ValueError that names the argument."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False, got {short(value)}")
+    return value
+
+
+def _is_no_number(value: Any) -> bool:
+    """Whether what another library made is masked, or of a dtype other than real numbers."""
+    dtype = getattr(value, "dtype", None)
+    if dtype is None:
+        return False
+    kind = getattr(dtype, "kind", None)  # of numpy and pandas
+    no_real = str(dtype) == "torch.bool" if kind is None else kind not in "iuf"
+    return no_real or not callable(getattr(value, "mask", len))

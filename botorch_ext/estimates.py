@@ -8,7 +8,9 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext.checks import one_number, short
 from botorch_ext.domains import as_points
+from botorch_ext.domains.points import PointsLike, as_floating
 from botorch_ext.kernel_functions import freeze, require_unbatched
 from botorch_ext.models.checks import checked_values
 from botorch_ext.models.kernel_gp import KernelGP
@@ -31,12 +33,14 @@ def rkhs_norm_lower_estimate(model: KernelGP) -> Tensor:
     Raises:
         ValueError: The model has no observations.
     """
+    if not isinstance(model, KernelGP):
+        raise ValueError(f"model must be a KernelGP, got {short(model)}")
     if model.num_observations == 0:
         raise ValueError("model must have observations, got none")
     return model.factor.z[..., : model.num_observations].norm(dim=-1)
 
 
-def noise_std_from_repeats(X: Tensor, Y: Tensor) -> float:
+def noise_std_from_repeats(X: PointsLike, Y: PointsLike) -> float:
     """The standard deviation of the noise from points that were evaluated more than once.
 
     Args:
@@ -49,7 +53,8 @@ def noise_std_from_repeats(X: Tensor, Y: Tensor) -> float:
     Raises:
         ValueError: No point is repeated, or the shapes do not match.
     """
-    X = as_points(X, X.shape[-1], X)
+    X = as_floating(X, None, None, "X")
+    X = as_points(X, None, X)
     Y = checked_values(Y, len(X), X)
     points, group = X.unique(dim=0, return_inverse=True)
     degrees_of_freedom = len(X) - len(points)
@@ -62,7 +67,7 @@ def noise_std_from_repeats(X: Tensor, Y: Tensor) -> float:
 
 
 def noise_variance_by_likelihood(
-    kernel: Kernel, X: Tensor, Y: Tensor, lower: float = 1e-6, upper: float = 1.0
+    kernel: Kernel, X: PointsLike, Y: PointsLike, lower: float = 1e-6, upper: float = 1.0
 ) -> float:
     """The noise variance with the highest marginal likelihood for a fixed kernel and zero prior
     mean.
@@ -85,10 +90,12 @@ def noise_variance_by_likelihood(
     """
     from scipy.optimize import minimize_scalar  # slow to import, and needed here only
 
+    lower, upper = one_number(lower, "lower"), one_number(upper, "upper")
     if not 0 < lower < upper < math.inf:
         raise ValueError(f"lower and upper must satisfy 0 < lower < upper, got {lower} and {upper}")
     require_unbatched(kernel)
-    X = as_points(X, X.shape[-1], X)
+    X = as_floating(X, None, None, "X")
+    X = as_points(X, None, X)
     Y = checked_values(Y, len(X), X)
     K = freeze(kernel, X.dtype, X.device)(X, X)
     eigenvalues, vectors = torch.linalg.eigh(K)

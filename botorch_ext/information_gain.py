@@ -11,7 +11,9 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext.checks import amount, one_number, seed_number, whole_number
 from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains.reading import as_domain
 from botorch_ext.kernel_functions import require_unbatched
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.planning import POPULATION_SIZE, plan, plan_on_set
@@ -41,9 +43,11 @@ def greedy_information_gain(
     Raises:
         ValueError: A count less than 1, a noise variance that is not positive, or a batched kernel.
     """
-    if num_points < 1:
-        raise ValueError(f"num_points must be at least 1, got {num_points}")
+    num_points = whole_number(num_points, "num_points", least=1)
+    seed = seed_number(seed)
     require_unbatched(kernel)
+    domain = as_domain(domain)
+    noise_variance = one_number(noise_variance, "noise_variance")
     model = KernelGP(kernel, noise_variance, dtype=domain.dtype, device=domain.device)
     if isinstance(domain, FiniteSet):
         batch = plan_on_set(domain, model, num_points, None)
@@ -100,8 +104,7 @@ def product_kernel_bound(action_gain: float, context_rank: int, horizon: int) ->
         ValueError: A negative gain, or a rank or horizon less than 1.
     """
     _check_bound_arguments(horizon, action_gain=action_gain)
-    if context_rank < 1:
-        raise ValueError(f"context_rank must be at least 1, got {context_rank}")
+    context_rank = whole_number(context_rank, "context_rank", least=1)
     return context_rank * (action_gain + math.log(horizon))
 
 
@@ -125,7 +128,5 @@ def additive_kernel_bound(action_gain: float, context_gain: float, horizon: int)
 
 def _check_bound_arguments(horizon: int, **gains: float) -> None:
     for name, gain in gains.items():
-        if not 0 <= gain < math.inf:
-            raise ValueError(f"{name} must be non-negative and finite, got {gain}")
-    if horizon < 1:
-        raise ValueError(f"horizon must be at least 1, got {horizon}")
+        amount(gain, name, "non-negative and finite")
+    whole_number(horizon, "horizon", least=1)

@@ -7,7 +7,6 @@ asks. The last round of a horizon is cut by the strategy.
 from __future__ import annotations
 
 import math
-import operator
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -175,8 +174,8 @@ class DelayAware(Rounds):
 
 def _require_count(name: str, value: int) -> None:
     try:
-        possible = operator.index(value) >= 1
-    except TypeError:
+        possible = whole_number(value, name) >= 1
+    except ValueError:
         possible = False
     if not possible:
         raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")

@@ -11,9 +11,10 @@ from botorch.models.model import Model, ModelList
 from botorch.utils.transforms import is_ensemble
 from torch import Tensor
 
-from botorch_ext.acquisition.arguments import checked_flag, columns_of, kind_of
+from botorch_ext.acquisition.arguments import columns_of, kind_of
 from botorch_ext.acquisition.confidence_bound import evaluated_width
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
+from botorch_ext.checks import flag
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.widths import Width
 
@@ -83,7 +84,7 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
         parts, positions = _parts(models)
         model = Alternatives(*parts)
         super().__init__(model, posterior_transform)
-        self.maximize = checked_flag(maximize, "maximize")
+        self.maximize = flag(maximize, "maximize")
         columns = list(range(sum(model.counts)))
         if positions is not None:  # which column of the parts is which model
             columns = sorted(columns, key=positions.__getitem__)

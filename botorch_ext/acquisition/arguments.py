@@ -3,7 +3,6 @@ them."""
 
 from __future__ import annotations
 
-import math
 from itertools import chain
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 from botorch.models.model import Model, ModelList
 from torch import Tensor
 
-from botorch_ext.checks import one_number
+from botorch_ext.checks import amount
 from botorch_ext.domains import require_same_kind
 from botorch_ext.domains.points import checked_tensor, require_finite
 
@@ -77,29 +76,14 @@ def as_rows(X: Any, model: Model, name: str) -> Tensor | None:
     return X
 
 
-def checked_amount(value: Any, name: str) -> float:
-    """A number that is non-negative and finite, as a float; else a ValueError."""
-    number = math.nan if isinstance(value, bool) else one_number(value, name)
-    if not 0 <= number < math.inf:
-        raise ValueError(f"{name} must be a number that is non-negative and finite, got {value!r}")
-    return number
-
-
 def checked_amounts(value: Any, name: str) -> float | Tensor:
     """Numbers that are non-negative and finite: a float, or a tensor of those that are a tensor, an
     array or a list; else a ValueError."""
     if not isinstance(value, Tensor):
         if not getattr(value, "shape", isinstance(value, list | tuple)):
-            return checked_amount(value, name)
+            return amount(value, name, "non-negative and finite")
         value = checked_tensor(value, torch.float64, None, name)
     values: Tensor = value
     if values.dtype == torch.bool or not bool((values.isfinite() & (values >= 0)).all()):
         raise ValueError(f"{name} must be non-negative and finite, got {value!r}")
     return values
-
-
-def checked_flag(value: Any, name: str) -> bool:
-    """True or False; else a ValueError."""
-    if not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
-    return value

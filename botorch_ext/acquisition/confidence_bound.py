@@ -11,9 +11,9 @@ from botorch.models.model import Model, ModelList
 from botorch.utils.transforms import average_over_ensemble_models
 from torch import Tensor
 
-from botorch_ext.acquisition.arguments import checked_amount, checked_amounts, checked_flag
+from botorch_ext.acquisition.arguments import checked_amounts
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
-from botorch_ext.checks import whole_number
+from botorch_ext.checks import amount, flag, whole_number
 from botorch_ext.exceptions import EnlargementWarning
 from botorch_ext.models.checks import checked_noise_variance
 from botorch_ext.models.kernel_gp import KernelGP
@@ -69,7 +69,7 @@ class _ConfidenceBound(HallucinatingAcquisitionFunction):
         X_pending: Tensor | None = None,
     ) -> None:
         super().__init__(model, posterior_transform)
-        self.maximize = checked_flag(maximize, "maximize")
+        self.maximize = flag(maximize, "maximize")
         self._set_width(width)  # of the model before any point is hallucinated
         self.set_X_pending(X_pending)
 
@@ -136,7 +136,7 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
         maximize: bool = True,
         X_pending: Tensor | None = None,
     ) -> None:
-        misspecification = checked_amount(misspecification, "misspecification")
+        misspecification = amount(misspecification, "misspecification", "non-negative and finite")
         if num_observations is not None:
             num_observations = whole_number(num_observations, "num_observations", least=0)
         super().__init__(model, width, posterior_transform, maximize, X_pending)

@@ -6,13 +6,15 @@ import inspect
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from gpytorch.kernels import Kernel
 
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
+from botorch_ext.domains.reading import domain_read
 from botorch_ext.hyperparameters.fitted import Fitted
+from botorch_ext.kernels.checks import require_kernel
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.strategies import Strategy
@@ -51,7 +53,8 @@ def checked_names(
     function: Callable[_Parameters, _Strategy],
 ) -> Callable[_Parameters, _Strategy]:
     """The function, which now says of an argument that it does not take what may have been meant,
-    and of a `Fitted` kernel that it cannot do with why. Its name is noted with the arguments of the
+    and of a `Fitted` kernel that it cannot do with why. A ``domain`` may be the bounds of a box.
+    Its name is noted with the arguments of the
     strategy, over that of another function which it calls.
 
     Raises:
@@ -68,6 +71,7 @@ def checked_names(
             if given not in parameters:
                 hint = _hint(given, name, parameters)
                 raise TypeError(f"{name}() got an unexpected keyword argument {given!r}{hint}")
+        args, kwargs = cast(Any, domain_read(parameters, args, kwargs))
         if name in _WHY_NOT_FITTED and isinstance(
             kwargs.get("kernel", args[1] if len(args) > 1 else None), Fitted
         ):
@@ -122,7 +126,7 @@ def published_width(
 
 
 def make_model(
-    domain: Domain, kernel: Kernel, noise_variance: float, mean: PriorMean | None
+    domain: Domain, kernel: Kernel, noise_variance: float, mean: PriorMean | float | None
 ) -> KernelGP:
     """The prior on the dtype and device of the domain.
 
@@ -138,8 +142,8 @@ def model_or_fitted(
     domain: Domain,
     kernel: Kernel | Fitted,
     noise_variance: float | None,
-    mean: PriorMean | None,
-    make: Callable[[Domain, Kernel, float, PriorMean | None], Any] = make_model,
+    mean: PriorMean | float | None,
+    make: Callable[[Domain, Kernel, float, PriorMean | float | None], Any] = make_model,
 ) -> Any:
     """The prior of a method that plays adaptively, or what says that it is fitted.
 
@@ -163,6 +167,7 @@ def model_or_fitted(
                     f"from the data, got {given!r}"
                 )
         return kernel
+    require_kernel(kernel)
     if noise_variance is None:
         raise _NoNoiseVariance("noise_variance must be one number, got None")
     return make(domain, kernel, one_number(noise_variance, "noise_variance"), mean)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from botorch_ext.algorithms.arguments import checked_names
 from botorch_ext.algorithms.optimistic import ec_gp_ucb
-from botorch_ext.checks import one_number, whole_number
+from botorch_ext.checks import one_number, seed_number, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace, as_context_space
 from botorch_ext.exceptions import EnlargementWarning
@@ -46,7 +46,7 @@ def regret_balancing(
     max_information_gain: float | None = None,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | None = None,
+    mean: PriorMean | float | None = None,
     pending: Pending = "hallucinate",
     inflate: bool = False,
     minimum: float | None = None,
@@ -66,7 +66,7 @@ def regret_balancing(
     balances. Source: Bogunovic and Krause 2021, algorithm 3.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
             the action first.
         noise_variance: lambda > 0, the ridge of the model, in squared units of f.
@@ -84,8 +84,8 @@ def regret_balancing(
             selection finds (see `max_information_gain`), on a box among points that fill it.
         delta: Failure probability, in (0, 1), of the elimination and of each base.
         width: A width, or a number, for the bases to enlarge in place of `SelfNormalized`.
-        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
-            None: zero.
+        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
+            a number. None: zero.
         pending: What trials that are asked and not told count for: "ignore", nothing;
             "hallucinate", the standard deviation and the width; "censor", these and, as
             ``minimum``, the mean.
@@ -126,7 +126,7 @@ def regret_balancing(
         levels = [(high - low) * 2.0**-i / math.sqrt(gamma) for i in range(count)]
     else:
         levels = _checked_levels(misspecifications)
-    seed = whole_number(seed, "seed")
+    seed = seed_number(seed)
     bases, bounds = [], []
     for i, level in enumerate(levels):
         base = ec_gp_ucb(
@@ -156,7 +156,8 @@ def regret_balancing(
 
 def _checked_levels(misspecifications: Sequence[float]) -> list[float]:
     """The largest first, so that it plays where bounds are equal."""
-    if isinstance(misspecifications, str) or not isinstance(misspecifications, Sequence | Tensor):
+    is_array = bool(getattr(misspecifications, "ndim", 0))
+    if not (is_array or isinstance(misspecifications, list | tuple)):
         raise ValueError(f"misspecifications must be a sequence, got {misspecifications!r}")
     levels = [one_number(level, "misspecifications") for level in misspecifications]
     if not levels:

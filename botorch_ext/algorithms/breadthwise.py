@@ -23,7 +23,7 @@ def breadthwise_exploration(
     noise_std: float | None = None,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | None = None,
+    mean: PriorMean | float | None = None,
     holder: HolderConstants | tuple[float, float] | None = None,
     max_cells: int = 2**13,
     seed: int = 0,
@@ -34,7 +34,7 @@ def breadthwise_exploration(
     The width is `AnytimeFixedDesign`. Source: Shekhar and Javidi 2022, algorithm 1, corrected.
 
     Args:
-        domain: Where to maximise: a `Box`, of d dimensions.
+        domain: Where to maximise: a `Box` or its bounds, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1.
         noise_variance: lambda > 0, the ridge of the model, in squared units of f.
         horizon: T, the number of trials.

@@ -47,7 +47,7 @@ def certified_bucb(
     the region.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1.
         noise_variance: lambda > 0, the ridge of the model, in squared units of f.
         horizon: T, the number of trials.

@@ -34,7 +34,7 @@ def cgp_ucb(
     noise_std: float | None = None,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | None = None,
+    mean: PriorMean | float | None = None,
     pending: Pending = "hallucinate",
     inflate: bool = False,
     minimum: float | None = None,
@@ -68,8 +68,8 @@ def cgp_ucb(
         delta: Failure probability, in (0, 1).
         width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
             and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
-            None: zero.
+        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
+            a number. None: zero.
         pending: What trials that are asked and not told count for: "ignore", nothing;
             "hallucinate", the standard deviation and the width; "censor", these and, as
             ``minimum``, the mean.

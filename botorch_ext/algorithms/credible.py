@@ -59,7 +59,7 @@ def credible_ucb(
     Source: this library; line 12 of algorithm 1 of Ziomek et al. 2024 with another test.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         models: The candidates; with contexts on joint rows, the d columns of the action first.
             Their noise variances are part of what is compared. Or `Particles`: with the defaults of
             ``pending`` and ``inflate``, without ``rkhs_bound`` and ``noise_std``, and with some

@@ -28,7 +28,7 @@ def insured_ucb(
     rkhs_bound: float,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | None = None,
+    mean: PriorMean | float | None = None,
     terms: Terms | None = None,
     pending: Literal["hallucinate"] = "hallucinate",
     seed: int = 0,
@@ -50,7 +50,7 @@ def insured_ucb(
     costs. Source: no paper, the page on theory.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
             the action first.
         noise_variance: lambda > 0, the ridge of the model, in squared units of f.
@@ -60,8 +60,8 @@ def insured_ucb(
             each.
         width: Of the index alone, a number or a width; None takes `SelfNormalized`. The tests
             always use that one: narrower ones refute a model that is right.
-        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
-            None: zero.
+        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
+            a number. None: zero.
         terms: What the insurance may cost; None takes those that were measured.
         pending: The policy: pending evaluations count in the index, told data alone in the tests.
         seed: Seeds the search and the first points. On a finite set ties go to the first one.
@@ -125,7 +125,7 @@ def safe_ucb(
     choice among models nothing is promised where f is misspecified.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         models: The candidates, or one GPyTorch kernel with k(x, x) <= 1, with ``noise_variance``;
             with contexts on joint rows, the d columns of the action first.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.

@@ -27,7 +27,7 @@ def gp_bucb(
     noise_std: float | None = None,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | None = None,
+    mean: PriorMean | float | None = None,
     pending: Literal["hallucinate"] = "hallucinate",
     inflate: bool = False,
     seed: int = 0,
@@ -41,7 +41,7 @@ def gp_bucb(
     Source: Desautels et al. 2014, algorithm 1.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
             the action first. Or `Fitted`: hyperparameters from the data, and no guarantee.
         noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
@@ -52,8 +52,8 @@ def gp_bucb(
         delta: Failure probability, in (0, 1).
         width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
             and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
-            None: zero.
+        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
+            a number. None: zero.
         pending: The policy that makes the method, and no other.
         inflate: Whether the width is multiplied by exp(information gain of the pending points given
             the told ones). The bound is valid with it; practice does without.
@@ -98,7 +98,7 @@ def gp_ucb_sdf(
     noise_std: float | None = None,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | None = None,
+    mean: PriorMean | float | None = None,
     pending: Literal["censor"] = "censor",
     timeout: int | None = None,
     seed: int = 0,
@@ -112,7 +112,7 @@ def gp_ucb_sdf(
     Source: Verma et al. 2022.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
             the action first. Or `Fitted`: hyperparameters from the data, and no guarantee.
         noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
@@ -124,8 +124,8 @@ def gp_ucb_sdf(
         delta: Failure probability, in (0, 1).
         width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
             and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
-            None: zero.
+        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
+            a number. None: zero.
         pending: The policy that makes the method, and no other.
         timeout: m, in steps: a trial asked at step s and not told before the ask of step s + m + 1
             stays censored for ever. None: no trial does.

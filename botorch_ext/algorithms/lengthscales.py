@@ -45,7 +45,7 @@ def a_gp_ucb(
     play. Source: Berkenkamp et al. 2019, eq. 18.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         models: Candidates told apart by one lengthscale each.
         lengthscale_0: The first lengthscale. None: the longest of the candidates.
         growth: g, of the step t, in lengthscale_0 / g(t); t^0.9 unless given.
@@ -130,7 +130,7 @@ def lb_gp_ucb(
     2024, arXiv 2410.10384.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         models: Candidates told apart by one lengthscale each, such as `CandidateModels.growing`.
         noise_std: R, the sub-Gaussian constant of the noise, in units of f; the tests need it,
             whatever the width.

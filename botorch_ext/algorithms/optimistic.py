@@ -26,7 +26,7 @@ def gp_ucb(
     noise_std: float | None = None,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | None = None,
+    mean: PriorMean | float | None = None,
     pending: Pending = "hallucinate",
     inflate: bool = False,
     minimum: float | None = None,
@@ -41,7 +41,7 @@ def gp_ucb(
     Source: Srinivas et al. 2010; the width of Bogunovic and Krause 2021, lemma 1.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
             the action first. Or `Fitted`: hyperparameters from the data, and no guarantee.
         noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
@@ -52,8 +52,8 @@ def gp_ucb(
         delta: Failure probability, in (0, 1).
         width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
             and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
-            None: zero.
+        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
+            a number. None: zero.
         pending: What trials that are asked and not told count for: "ignore", nothing;
             "hallucinate", the standard deviation and the width; "censor", these and, as
             ``minimum``, the mean.
@@ -103,7 +103,7 @@ def igp_ucb(
     noise_std: float | None = None,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | None = None,
+    mean: PriorMean | float | None = None,
     pending: Pending = "hallucinate",
     inflate: bool = False,
     minimum: float | None = None,
@@ -118,7 +118,7 @@ def igp_ucb(
     Source: Chowdhury and Gopalan 2017, algorithm 1.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
             the action first. Or `Fitted`: hyperparameters from the data, and no guarantee.
         noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
@@ -129,8 +129,8 @@ def igp_ucb(
         delta: Failure probability, in (0, 1).
         width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
             and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
-            None: zero.
+        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
+            a number. None: zero.
         pending: What trials that are asked and not told count for: "ignore", nothing;
             "hallucinate", the standard deviation and the width; "censor", these and, as
             ``minimum``, the mean.
@@ -181,7 +181,7 @@ def ec_gp_ucb(
     noise_std: float | None = None,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | None = None,
+    mean: PriorMean | float | None = None,
     pending: Pending = "hallucinate",
     inflate: bool = False,
     minimum: float | None = None,
@@ -197,7 +197,7 @@ def ec_gp_ucb(
     Source: Bogunovic and Krause 2021, algorithm 1.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
             the action first. Or `Fitted`: hyperparameters from the data, and no guarantee.
         noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
@@ -209,8 +209,8 @@ def ec_gp_ucb(
         delta: Failure probability, in (0, 1).
         width: A width, or a number, to enlarge in place of the published one; ``rkhs_bound``,
             ``noise_std`` and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
-            None: zero.
+        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
+            a number. None: zero.
         pending: What trials that are asked and not told count for: "ignore", nothing;
             "hallucinate", the standard deviation and the width; "censor", these and, as
             ``minimum``, the mean.

@@ -26,7 +26,7 @@ def phased_uncertainty_sampling(
     noise_std: float | None = None,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | None = None,
+    mean: PriorMean | float | None = None,
     seed: int = 0,
 ) -> PhasedElimination:
     """Phased GP Uncertainty Sampling: max-variance episodes of 1, 2, 4, ... points, for a
@@ -37,7 +37,7 @@ def phased_uncertainty_sampling(
     algorithm 2.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1.
         noise_variance: lambda > 0, the ridge of the model, in squared units of f.
         horizon: T, the number of trials.
@@ -47,8 +47,8 @@ def phased_uncertainty_sampling(
         delta: Failure probability, in (0, 1).
         width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
             and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
-            None: zero.
+        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
+            a number. None: zero.
         seed: Seeds every random choice.
 
     Returns:
@@ -82,7 +82,7 @@ def bpe(
     noise_std: float | None = None,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | None = None,
+    mean: PriorMean | float | None = None,
     seed: int = 0,
 ) -> PhasedElimination:
     """BPE, batched pure exploration: about ln ln T rounds, each waiting for all its observations.
@@ -91,7 +91,7 @@ def bpe(
     Scarlett 2022, algorithm 1.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1.
         noise_variance: lambda > 0, the ridge of the model, in squared units of f.
         horizon: T, the number of trials.
@@ -101,8 +101,8 @@ def bpe(
         delta: Failure probability, in (0, 1).
         width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
             and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
-            None: zero.
+        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
+            a number. None: zero.
         seed: Seeds every random choice.
 
     Returns:
@@ -134,7 +134,7 @@ def bpe_delay(
     noise_std: float | None = None,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | None = None,
+    mean: PriorMean | float | None = None,
     seed: int = 0,
 ) -> PhasedElimination:
     """BPE-Delay: BPE whose rounds are longer by a delay allowance and never wait for observations.
@@ -143,7 +143,7 @@ def bpe_delay(
     observations that have arrived. Source: Vakili et al. 2023, algorithm 1.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1.
         noise_variance: lambda > 0, the ridge of the model, in squared units of f.
         horizon: T, the number of trials.
@@ -162,8 +162,8 @@ def bpe_delay(
         delta: Failure probability, in (0, 1), of the width and of the allowance.
         width: A width, or a number, in place of the published one; ``rkhs_bound`` and ``noise_std``
             then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
-            None: zero.
+        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
+            a number. None: zero.
         seed: Seeds every random choice.
 
     Returns:

@@ -30,7 +30,7 @@ def integrated_ei(
     observations are noisy); Ament et al. 2023 (its logarithm).
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         particles: How hyperparameters are drawn; ``Particles()`` if None.
         seed: Seeds particles, search and first points.
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``.

@@ -34,7 +34,7 @@ def stable_opt(
     noise_std: float | None = None,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | None = None,
+    mean: PriorMean | float | None = None,
     pending: Pending = "hallucinate",
     inflate: bool = False,
     minimum: float | None = None,
@@ -48,8 +48,8 @@ def stable_opt(
     Source: Bogunovic et al. 2018, algorithm 1.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions; perturbed points stay
-            inside.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions; perturbed
+            points stay inside.
         kernel: A GPyTorch kernel with k(x, x) <= 1. Or `Fitted`: hyperparameters from the data, and
             no guarantee.
         noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
@@ -63,8 +63,8 @@ def stable_opt(
         delta: Failure probability, in (0, 1).
         width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
             and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, or a callable from ``... x n x d`` to ``... x n``.
-            None: zero.
+        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
+            a number. None: zero.
         pending: What trials that are asked and not told count for: "ignore", nothing;
             "hallucinate", the standard deviation and the width; "censor", these and, as
             ``minimum``, the mean.
@@ -132,8 +132,8 @@ def he_stable_opt(
     The width is that of `he_gp_ucb`. Source: Ziomek et al. 2024, algorithm 2.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions; perturbed points stay
-            inside.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions; perturbed
+            points stay inside.
         models: The candidates.
         noise_std: R, the sub-Gaussian constant of the noise, in units of f; the tests need it,
             whatever the width.
@@ -196,7 +196,7 @@ def he_stable_opt(
 
 
 def _one_candidate(
-    domain: Domain, kernel: Kernel, noise_variance: float, mean: PriorMean | None
+    domain: Domain, kernel: Kernel, noise_variance: float, mean: PriorMean | float | None
 ) -> CandidateModels:
     return CandidateModels(
         kernel, noise_variance, means=mean, dtype=domain.dtype, device=domain.device

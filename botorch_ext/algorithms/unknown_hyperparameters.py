@@ -51,7 +51,7 @@ def he_gp_ucb(
     Ziomek et al. 2024, algorithm 1.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         models: The candidates; with contexts on joint rows, the d columns of the action first.
         noise_std: R, the sub-Gaussian constant of the noise, in units of f; the tests need it,
             whatever the width.
@@ -135,7 +135,7 @@ def mle_ucb(
     Source: the baseline of Ziomek et al. 2024, section 7.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         models: The candidates; with contexts on joint rows, the d columns of the action first.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
@@ -206,7 +206,7 @@ def expected_ucb(
     Source: the baseline of Ziomek et al. 2024, section 7.
 
     Args:
-        domain: Where to maximise: a `Box` or a `FiniteSet`, of d dimensions.
+        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
         models: The candidates; with contexts on joint rows, the d columns of the action first.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless

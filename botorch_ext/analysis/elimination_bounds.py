@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 from botorch_ext.analysis.regret_bounds import OFF_GRID, AtEnd
-from botorch_ext.checks import whole_number
+from botorch_ext.checks import amount, whole_number
 from botorch_ext.strategies.adaptive.prediction_tests import noise_scale
 from botorch_ext.widths import BayesContinuous, BayesFinite, ChowdhuryGopalan, Width
-from botorch_ext.widths.base import check_delta, require
+from botorch_ext.widths.base import check_delta
 
 
 def he_gp_ucb_bound(
@@ -183,6 +183,4 @@ def _checked(num_models: int, delta: float) -> int:
 
 
 def _checked_mean(largest_mean: float) -> float:
-    possible = 0 <= largest_mean < math.inf
-    require(possible, "largest_mean", largest_mean, "non-negative and finite")
-    return largest_mean
+    return amount(largest_mean, "largest_mean", "non-negative and finite")

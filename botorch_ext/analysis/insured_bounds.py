@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from botorch_ext.analysis.regret_bounds import AtEnd, ec_gp_ucb_bound
-from botorch_ext.checks import whole_number
+from botorch_ext.checks import amount, one_number, whole_number
 from botorch_ext.rounds import SquareRoot
 from botorch_ext.widths import FixedDesign
 from botorch_ext.widths.base import check_delta, require
@@ -56,7 +56,7 @@ def insured_ucb_bound(
         horizon, information_gain, rkhs_bound, noise_std, noise_variance, delta
     )
     for name, share in (("alpha", alpha), ("beta", beta), ("purse", purse)):
-        require(0 <= share < math.inf, name, share, "non-negative and finite")
+        amount(share, name, "non-negative and finite")
     most = whole_number(max_follow_ups, "max_follow_ups", least=0)
     budget = max(alpha * exploited, beta * rkhs_bound * math.sqrt(horizon))
     return exploited + (1 + most * purse) * budget + most * 2 * rkhs_bound
@@ -101,6 +101,7 @@ def certified_bucb_bound(
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     check_delta(delta)
     delay = whole_number(delay, "delay", least=0)
+    share, kappa = one_number(share, "share"), one_number(kappa, "kappa")
     require(0 < share <= 1, "share", share, "in (0, 1]")
     require(1 <= kappa < math.inf, "kappa", kappa, "at least 1 and finite")
     rounds = SquareRoot(horizon)
@@ -136,8 +137,7 @@ def information_gain_bound(gram: Tensor, horizon: int, noise_variance: float) ->
             matrix.
     """
     horizon = whole_number(horizon, "horizon", least=1)
-    possible = 0 < noise_variance < math.inf
-    require(possible, "noise_variance", noise_variance, "positive and finite")
+    noise_variance = amount(noise_variance, "noise_variance", "positive and finite")
     K = gram.detach().cpu().numpy().astype(float)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or not np.allclose(K, K.T):
         raise ValueError(f"gram must be a symmetric matrix, got shape {K.shape}")

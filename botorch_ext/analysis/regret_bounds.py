@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import whole_number
+from botorch_ext.checks import amount, whole_number
 from botorch_ext.widths import (
     BayesContinuous,
     BayesFinite,
@@ -25,7 +25,6 @@ from botorch_ext.widths import (
     SrinivasRKHS,
     Width,
 )
-from botorch_ext.widths.base import require
 
 # Between the maximum and its neighbour in the grid of step t: the sum of 1/t^2.
 OFF_GRID = math.pi**2 / 6
@@ -51,11 +50,9 @@ class AtEnd:
     def of(cls, horizon: int, information_gain: float, noise_variance: float) -> AtEnd:
         """Checks the three numbers that every bound takes."""
         horizon = whole_number(horizon, "horizon", least=1)
-        possible = 0 <= information_gain < math.inf
-        require(possible, "information_gain", information_gain, "non-negative and finite")
-        possible = 0 < noise_variance < math.inf
-        require(possible, "noise_variance", noise_variance, "positive and finite")
-        return cls(horizon, information_gain, torch.tensor(noise_variance, dtype=torch.float64))
+        gain = amount(information_gain, "information_gain", "non-negative and finite")
+        ridge = amount(noise_variance, "noise_variance", "positive and finite")
+        return cls(horizon, gain, torch.tensor(ridge, dtype=torch.float64))
 
     def information_gain(self) -> Tensor:
         return torch.tensor(self.gain, dtype=torch.float64)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from botorch_ext.checks import amount, flag
 from botorch_ext.delays.distributions import Delay, as_delay, is_frozen_scipy, require
 
 
@@ -80,7 +81,7 @@ class FixedAllowance(Allowance):
     steps: float
 
     def __post_init__(self) -> None:
-        require("delay", self.steps, self.steps >= 0, "at least 0")
+        require("delay", self.steps, "at least 0")
 
     def __call__(self, length: int, horizon: int, delta: float, seen: SeenDelays) -> float:
         return self.steps
@@ -111,9 +112,10 @@ class SubExponential(Allowance):
     printed: bool = False
 
     def __post_init__(self) -> None:
-        require("mean", self.mean, self.mean >= 0, "at least 0")
-        require("xi", self.xi, self.xi > 0, "positive")
-        require("b", self.b, self.b > 0, "positive")
+        require("mean", self.mean, "at least 0")
+        require("xi", self.xi, "positive")
+        require("b", self.b, "positive")
+        flag(self.printed, "printed")
 
     def __call__(self, length: int, horizon: int, delta: float, seen: SeenDelays) -> float:
         log = math.log(3 * horizon / delta)  # l of psi_T(delta/2)
@@ -182,8 +184,8 @@ class Observed(Allowance):
     learns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.level is not None and not 0 < self.level < 1:
-            raise ValueError(f"level must be in (0, 1), got {self.level}")
+        if self.level is not None:
+            amount(self.level, "level", "in (0, 1)")
 
     def __call__(self, length: int, horizon: int, delta: float, seen: SeenDelays) -> float:
         largest = float(max(np.max(seen.delays, initial=0), np.max(seen.ages, initial=0)))

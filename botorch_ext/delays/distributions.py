@@ -6,9 +6,11 @@ import math
 import operator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+from botorch_ext.checks import one_number, whole_number
 
 if TYPE_CHECKING:
     from scipy.stats.distributions import rv_frozen
@@ -30,7 +32,7 @@ class Poisson:
     mean: float
 
     def __post_init__(self) -> None:
-        require("mean", self.mean, self.mean >= 0, "at least 0")
+        require("mean", self.mean, "at least 0")
 
     @cached_property
     def distribution(self) -> rv_frozen:
@@ -58,7 +60,7 @@ class Geometric:
     mean: float
 
     def __post_init__(self) -> None:
-        require("mean", self.mean, self.mean >= 0, "at least 0")
+        require("mean", self.mean, "at least 0")
 
     @cached_property
     def distribution(self) -> rv_frozen:
@@ -89,8 +91,8 @@ class LogNormal:
     sigma: float
 
     def __post_init__(self) -> None:
-        require("median", self.median, self.median > 0, "positive")
-        require("sigma", self.sigma, self.sigma > 0, "positive")
+        require("median", self.median, "positive")
+        require("sigma", self.sigma, "positive")
 
     @cached_property
     def distribution(self) -> rv_frozen:
@@ -118,7 +120,8 @@ class Fixed:
     steps: int
 
     def __post_init__(self) -> None:
-        require("steps", self.steps, self.steps >= 0, "at least 0")
+        require("steps", self.steps, "at least 0")
+        whole_number(self.steps, "steps")
 
     @cached_property
     def distribution(self) -> rv_frozen:
@@ -222,10 +225,12 @@ def _draw(distribution: rv_frozen, num_delays: int, rng: np.random.Generator) ->
     return np.minimum(draws, 2.0**53).astype(np.int64)
 
 
-def require(name: str, value: float, allowed: bool, description: str) -> None:
-    """A ValueError unless the parameter is finite and ``allowed``."""
-    if not (allowed and math.isfinite(value)):
-        raise ValueError(f"{name} must be finite and {description}, got {value}")
+def require(name: str, value: float, allowed: Literal["at least 0", "positive"]) -> None:
+    """A ValueError unless the parameter is one finite number that is ``allowed``."""
+    number = one_number(value, name)
+    least = math.ulp(0.0) if allowed == "positive" else 0.0
+    if not least <= number < math.inf:
+        raise ValueError(f"{name} must be finite and {allowed}, got {value}")
 
 
 def _describe(distribution: rv_frozen) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from botorch_ext.domains.points import as_floating
 
 #: Two lists, an array or a tensor: rows; a list of tuples: pairs.
-BoundsLike = Tensor | Sequence[Sequence[float]]
+BoundsLike = Tensor | np.ndarray | Sequence[Sequence[float]]
 
-_FORMS = (
+#: What is read, for error messages.
+FORMS = (
     "write two rows, lower then upper, as in [[0, 1], [20, 80]], or a pair for each column, as in "
     "[(0, 20), (1, 80)]"
 )
@@ -22,6 +24,7 @@ def as_bounds(
     bounds: BoundsLike,
     dtype: torch.dtype | None = None,
     device: torch.device | str | None = None,
+    name: str = "bounds",
 ) -> Tensor:
     """The lower and the upper corner of a box.
 
@@ -30,6 +33,7 @@ def as_bounds(
             the pair (lower, upper) of each column, also where there are two.
         dtype: float64 unless given here or by a floating-point tensor.
         device: Of the result.
+        name: Of the argument, for the error message.
 
     Returns:
         ``2 x d``, a copy.
@@ -42,27 +46,28 @@ def as_bounds(
     if isinstance(bounds, list | tuple):
         kinds = {isinstance(entry, tuple) for entry in bounds}
         if len(kinds) > 1:
-            raise ValueError(f"bounds must not mix lists and tuples, got {bounds!r}: {_FORMS}")
+            raise ValueError(f"{name} must not mix lists and tuples, got {bounds!r}: {FORMS}")
         are_pairs = kinds == {True}
     try:
-        numbers = as_floating(bounds, dtype, device, "bounds")
+        numbers = as_floating(bounds, dtype, device, name)
     except ValueError as error:
-        if "bounds" not in str(error):  # about the dtype
-            raise
-        raise ValueError(f"{error}: {_FORMS}") from error
+        is_of_bounds = str(error).startswith((name, f"the dtype of {name}"))
+        if is_of_bounds or not isinstance(dtype, torch.dtype | str | type | None):
+            raise ValueError(f"{error}: {FORMS}") from error  # also of Box(lower, upper)
+        raise
     shape = tuple(numbers.shape)
     if are_pairs:
         if len(shape) != 2 or shape[1] != 2:
             raise ValueError(
-                f"bounds must have shape (d, 2) as a list of tuples, got {shape}: {_FORMS}"
+                f"{name} must have shape (d, 2) as a list of tuples, got {shape}: {FORMS}"
             )
         numbers = numbers.T.contiguous()
     elif len(shape) != 2 or shape[0] != 2 or shape[1] == 0:
-        raise ValueError(f"bounds must have shape (2, d), lower then upper, got {shape}: {_FORMS}")
+        raise ValueError(f"{name} must have shape (2, d), lower then upper, got {shape}: {FORMS}")
     if not bool(torch.isfinite(numbers).all()):
-        raise ValueError(f"bounds must be finite, got {numbers.tolist()}: {_FORMS}")
+        raise ValueError(f"{name} must be finite, got {numbers.tolist()}: {FORMS}")
     if not bool((numbers[0] < numbers[1]).all()):
         raise ValueError(
-            f"bounds must have lower < upper in every column, got {numbers.tolist()}: {_FORMS}"
+            f"{name} must have lower < upper in every column, got {numbers.tolist()}: {FORMS}"
         )
     return numbers

@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
+from botorch_ext.checks import seed_number, whole_number
 from botorch_ext.domains.bounds import BoundsLike, as_bounds
 from botorch_ext.domains.feasible_points import FeasiblePoints
 from botorch_ext.domains.linear_constraints import LinearConstraints
-from botorch_ext.domains.points import as_points
+from botorch_ext.domains.points import PointsLike, as_points, checked_rows
 from botorch_ext.domains.scales import Scales
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.immutable import Immutable
@@ -160,7 +161,7 @@ class Box(Immutable):
                 "that searches such boxes, as gp_bucb does"
             )
 
-    def contains(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
+    def contains(self, X: PointsLike) -> Tensor:
         """Which points lie in the box, its faces included: whole numbers and codes exactly,
         constraints with a small tolerance.
 
@@ -178,9 +179,7 @@ class Box(Immutable):
             inside &= self._linear.hold(X)
         return inside
 
-    def require_contains(
-        self, X: Tensor | Sequence[float] | Sequence[Sequence[float]], name: str = "X"
-    ) -> Tensor:
+    def require_contains(self, X: PointsLike, name: str = "X") -> Tensor:
         """``X`` as ``n x d`` points, or an `OutsideDomainError` naming the first one outside."""
         X = as_points(X, self.dim, self.bounds, name)
         outside = (~self.contains(X)).nonzero()
@@ -217,6 +216,8 @@ class Box(Immutable):
         Returns:
             A ``num_points x d``-dim tensor.
         """
+        num_points = whole_number(num_points, "num_points", least=0)
+        seed = seed_number(seed)
         if num_points == 0:  # which a SobolEngine refuses
             return self.bounds.new_empty(0, self.dim)
         if self._points is not None:
@@ -224,22 +225,24 @@ class Box(Immutable):
         engine = SobolEngine(self.dim, scramble=True, seed=seed)
         return self.from_unit(engine.draw(num_points, dtype=torch.float64).to(self.bounds))
 
-    def from_unit(self, U: Tensor) -> Tensor:
+    def from_unit(self, U: PointsLike) -> Tensor:
         """Points of the unit cube, ``... x d``, as points of the box, but for its constraints:
         whole numbers and codes have equal parts of the unit interval."""
+        U = checked_rows(U, self.dim, self.bounds, "U")
         if self._scales is not None:
             return self._scales.from_unit(U)
         # Rounding can carry the sum past the upper corner.
         return torch.minimum(self.lower + (self.upper - self.lower) * U, self.upper)
 
-    def to_unit(self, X: Tensor) -> Tensor:
+    def to_unit(self, X: PointsLike) -> Tensor:
         """Points of the box, ``... x d``, as points of the unit cube: whole numbers and codes as
         the middles of their parts."""
+        X = checked_rows(X, self.dim, self.bounds)
         if self._scales is not None:
             return self._scales.to_unit(X)
         return (X - self.lower) / (self.upper - self.lower)
 
-    def to_distances(self, X: Tensor) -> Tensor:
+    def to_distances(self, X: PointsLike) -> Tensor:
         """As `to_unit`, but any two codes are 1 apart or more."""
         U = self.to_unit(X)
         for j, codes in self.categories.items():

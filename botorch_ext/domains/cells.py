@@ -10,7 +10,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import whole_number
+from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains.box import Box
 from botorch_ext.immutable import Immutable
 
@@ -38,7 +38,11 @@ class CellTree(Immutable):
     """
 
     def __init__(self, box: Box, lengthscales: Sequence[float] | None = None) -> None:
-        scales = [1.0] * box.dim if lengthscales is None else [float(each) for each in lengthscales]
+        scales = (
+            [1.0] * box.dim
+            if lengthscales is None
+            else [one_number(each, "lengthscales") for each in lengthscales]
+        )
         if len(scales) != box.dim or not all(each > 0 for each in scales):
             raise ValueError(
                 f"lengthscales must be {box.dim} positive numbers, one for each column, "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -11,11 +11,12 @@ from torch import Tensor
 from botorch_ext.checks import whole_number
 from botorch_ext.domains.box import Box
 from botorch_ext.domains.finite_set import Domain, FiniteSet
-from botorch_ext.domains.points import as_points, checked_like
+from botorch_ext.domains.points import PointsLike, as_points, checked_like
+from botorch_ext.domains.reading import DomainLike, as_domain
 from botorch_ext.immutable import Immutable
 
 # A context, or what becomes one: d_z numbers, or one number where d_z is 1.
-ContextLike = Tensor | Sequence[float] | float
+ContextLike = PointsLike
 
 
 def with_context(X: Tensor, context: Tensor | None) -> Tensor:
@@ -53,14 +54,17 @@ class ContextSpace(Immutable):
     tasks: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.domain is not None and not isinstance(self.domain, Box | FiniteSet):
-            raise ValueError(f"domain must be a Box, a FiniteSet or None, got {self.domain!r}")
+        if self.domain is not None:
+            object.__setattr__(self, "domain", as_domain(self.domain))
         if self.dim is not None:
             whole_number(self.dim, "dim of the contexts", least=1)
         if self.domain is not None:
             if self.dim not in (None, self.domain.dim):
                 raise ValueError(f"dim must be {self.domain.dim}, the domain's, got {self.dim}")
             object.__setattr__(self, "dim", self.domain.dim)
+        pairs = self.tasks if isinstance(self.tasks, list | tuple) else [None]
+        if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+            raise ValueError(f"tasks must be pairs (column, number of tasks), got {self.tasks!r}")
         for column, number in self.tasks:
             whole_number(column, "column of a task", least=0)
             whole_number(number, "number of tasks", least=1)
@@ -131,14 +135,15 @@ class ContextSpace(Immutable):
         return rows
 
 
-def as_context_space(value: Domain | int | ContextSpace | None) -> ContextSpace | None:
-    """A `ContextSpace` from a domain or the number of dimensions; None stays None: no contexts.
+def as_context_space(value: DomainLike | int | ContextSpace | None) -> ContextSpace | None:
+    """A `ContextSpace` from a domain, bounds or the number of dimensions; None stays None: no
+    contexts.
 
     Raises:
         ValueError: Something else, or a dimension less than 1.
     """
     if value is None or isinstance(value, ContextSpace):
         return value
-    if isinstance(value, Box | FiniteSet):
-        return ContextSpace(value)
+    if isinstance(value, Box | FiniteSet | list | tuple) or getattr(value, "ndim", 0):
+        return ContextSpace(as_domain(cast(DomainLike, value), "context_domain"))
     return ContextSpace(dim=whole_number(value, "context_domain", least=1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -10,8 +9,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import seed_number, whole_number
 from botorch_ext.domains.box import Box
-from botorch_ext.domains.points import as_floating, as_points, require_finite
+from botorch_ext.domains.points import PointsLike, as_floating, as_points, require_finite
 from botorch_ext.domains.shards import Shard
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.immutable import Immutable
@@ -39,7 +39,7 @@ class FiniteSet(Immutable):
 
     def __init__(
         self,
-        points: Tensor | Sequence[Sequence[float]],
+        points: PointsLike,
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
     ) -> None:
@@ -78,7 +78,7 @@ class FiniteSet(Immutable):
         """The same points in another dtype or on another device."""
         return FiniteSet(self.points, dtype=dtype, device=device)
 
-    def index(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
+    def index(self, X: PointsLike) -> Tensor:
         """The row of each point, -1 where it is none of the set.
 
         Args:
@@ -107,7 +107,7 @@ class FiniteSet(Immutable):
         keys = _row_keys(self.points).sort(stable=True)
         return keys.values, keys.indices
 
-    def contains(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
+    def contains(self, X: PointsLike) -> Tensor:
         """Which points are members, compared exactly.
 
         Args:
@@ -118,15 +118,11 @@ class FiniteSet(Immutable):
         """
         return self.index(X) >= 0
 
-    def require_contains(
-        self, X: Tensor | Sequence[float] | Sequence[Sequence[float]], name: str = "X"
-    ) -> Tensor:
+    def require_contains(self, X: PointsLike, name: str = "X") -> Tensor:
         """``X`` as ``n x d`` points, or an `OutsideDomainError` naming the first non-member."""
         return self.require_rows(X, name)[0]
 
-    def require_rows(
-        self, X: Tensor | Sequence[float] | Sequence[Sequence[float]], name: str = "X"
-    ) -> tuple[Tensor, Tensor]:
+    def require_rows(self, X: PointsLike, name: str = "X") -> tuple[Tensor, Tensor]:
         """What `require_contains` gives, and the row of each point as in `index`."""
         X = as_points(X, self.dim, self.points, name)
         rows = self._rows(X)
@@ -140,7 +136,8 @@ class FiniteSet(Immutable):
 
     def sample_indices(self, num_points: int, seed: int) -> Tensor:
         """Distinct random rows (all of them, then again, where more are wanted than there are)."""
-        generator = torch.Generator().manual_seed(seed)
+        num_points = whole_number(num_points, "num_points", least=0)
+        generator = torch.Generator().manual_seed(seed_number(seed))
         rounds = -(-num_points // self.num_points)
         rows = [torch.randperm(self.num_points, generator=generator) for _ in range(rounds)]
         return (

@@ -26,12 +26,14 @@ from botorch_ext.kernel_functions.stationary import StationaryKernel
 from botorch_ext.kernel_functions.tasks import TaskKernel as FrozenTaskKernel
 from botorch_ext.kernels import ActionContextKernel, GroupAdditiveKernel, NuggetKernel
 from botorch_ext.kernels.batching import without_repeats
+from botorch_ext.kernels.checks import require_kernel
 from botorch_ext.kernels.structure import composition
 from botorch_ext.kernels.tasks import task_covariance
 
 
 def require_unbatched(kernel: Kernel) -> None:
-    """Raises a ValueError if the kernel is a batch of kernels."""
+    """Raises a ValueError if the kernel is a batch of kernels, or none."""
+    require_kernel(kernel)
     if len(kernel.batch_shape) > 0:
         raise ValueError(
             f"kernel must have no batch dimensions, got batch_shape {tuple(kernel.batch_shape)}"
@@ -48,7 +50,11 @@ def freeze(kernel: Kernel, dtype: torch.dtype, device: torch.device) -> KernelFu
 
     Returns:
         A `KernelFunction` with the values of ``kernel``.
+
+    Raises:
+        ValueError: No GPyTorch kernel.
     """
+    require_kernel(kernel)
     copy = deepcopy(kernel).to(dtype=dtype, device=device).requires_grad_(False)
     return composed(copy).to(device=device)
 

@@ -10,6 +10,7 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.checks import whole_number
+from botorch_ext.kernels.checks import require_kernel
 from botorch_ext.kernels.columns import Selection, checked_columns, require_columns, selection
 from botorch_ext.kernels.tasks import task_covariance, task_values
 
@@ -52,8 +53,7 @@ class ActionContextKernel(Kernel):
         if combination not in ("product", "sum"):
             raise ValueError(f'combination must be "product" or "sum", got {combination!r}')
         for name, kernel in (("action_kernel", action_kernel), ("context_kernel", context_kernel)):
-            if not isinstance(kernel, Kernel):
-                raise ValueError(f"{name} must be a GPyTorch kernel, got {kernel!r}")
+            require_kernel(kernel, name)
         actions = _action_columns(action_columns)
         contexts = _context_columns(context_columns, actions)
         super().__init__()

@@ -10,6 +10,7 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.checks import whole_number
+from botorch_ext.kernels.checks import require_kernel
 
 
 class GroupAdditiveKernel(Kernel):
@@ -41,6 +42,7 @@ class GroupAdditiveKernel(Kernel):
     masks: Tensor
 
     def __init__(self, base_kernel: Kernel, groups: Iterable[Iterable[int]], dim: int) -> None:
+        require_kernel(base_kernel, "base_kernel")
         dim = whole_number(dim, "dim", least=1)
         checked = _checked_groups(groups, dim)
         _require_stationary(base_kernel, dim)

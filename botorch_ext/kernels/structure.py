@@ -10,6 +10,7 @@ from gpytorch.kernels import AdditiveKernel, Kernel, PeriodicKernel, ProductKern
 from torch import Tensor, nn
 
 from botorch_ext.kernels.action_context import ActionContextKernel
+from botorch_ext.kernels.checks import require_kernel
 
 # Columns of the joint inputs, or the first one, where it is all from there on.
 Columns = Sequence[int] | int
@@ -90,8 +91,10 @@ def _contexts(columns: Columns, kernel: ActionContextKernel) -> Columns:
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def plain_kernel(kernel: Kernel, like: Tensor) -> Kernel:
-    """A copy without gradients and priors, of the dtype and on the device of ``like``."""
+def plain_kernel(kernel: Kernel, like: Tensor, name: str = "kernel") -> Kernel:
+    """A copy without gradients and priors, of the dtype and on the device of ``like``; or a
+    ValueError that names the argument."""
+    require_kernel(kernel, name)
     copy = deepcopy(kernel)
     for module in copy.modules():
         for name in getattr(module, "_priors", {}):

@@ -11,8 +11,9 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext.checks import whole_number
 from botorch_ext.kernels.batching import members_of, stacked_kernel
-from botorch_ext.models.checks import PriorMean, checked_values
+from botorch_ext.models.checks import PriorMean, checked_row_numbers, checked_values
 from botorch_ext.models.downdate import log_evidence
 from botorch_ext.models.kernel_variants import GrowingFamily
 from botorch_ext.models.parts import Model, Part, grouped
@@ -150,8 +151,14 @@ class ModelParts(ABC, Generic[Model]):
         Raises:
             ValueError: Wrong shape, dtype or device, or an entry that is not finite.
         """
-        for part in self.parts:
-            part.model.add(X, Y)
+        n = self.num_observations
+        for place, part in enumerate(self.parts):
+            try:
+                part.model.add(X, Y)
+            except ValueError:  # of its kernel or its prior mean: no model keeps the rows
+                for other in self.parts[:place]:
+                    other.model._truncate(n)
+                raise
 
     def set_targets(self, rows: list[int], Y: Tensor) -> None:
         """Gives rows new values in all models: pending rows become known, known ones are replaced.
@@ -163,7 +170,7 @@ class ModelParts(ABC, Generic[Model]):
         Raises:
             ValueError: A row that does not exist, or a value that is not finite.
         """
-        self._check_rows(rows)
+        rows = self._checked_rows(rows)
         Y = checked_values(Y, len(rows), self.parts[0].model.noise_variance)
         for part in self.parts:
             part.model.set_targets(rows, Y)
@@ -174,7 +181,7 @@ class ModelParts(ABC, Generic[Model]):
         Raises:
             ValueError: A row that does not exist.
         """
-        self._check_rows([row])
+        (row,) = self._checked_rows([row])
         for part in self.parts:
             part.model.remove(row)
 
@@ -184,7 +191,7 @@ class ModelParts(ABC, Generic[Model]):
         Raises:
             ValueError: No position, one that does not exist or one that occurs twice.
         """
-        positions = [int(position) for position in positions]
+        positions = [whole_number(position, "each of positions") for position in positions]
         allowed = set(self._places)
         if (
             not positions
@@ -296,8 +303,8 @@ class ModelParts(ABC, Generic[Model]):
         Raises:
             ValueError: A row that does not exist.
         """
-        self._check_rows(without)
-        return self._gather(lambda model: log_evidence(model.factor, without))
+        rows = self._checked_rows(without)
+        return self._gather(lambda model: log_evidence(model.factor, rows))
 
     def width(self, width: ModelWidth | Sequence[ModelWidth], t: int) -> Tensor:
         """The width of each model before choosing the t-th point, ``(m,)``.
@@ -348,13 +355,12 @@ class ModelParts(ABC, Generic[Model]):
 
     def _place(self, position: int) -> tuple[Part[Model], int]:
         """The part of a model and its place there."""
-        if position not in self._places:
+        if whole_number(position, "position") not in self._places:
             raise ValueError(f"position must lie in [0, {len(self)}), got {position}")
         return self._places[position]
 
-    def _check_rows(self, rows: Sequence[int]) -> None:
-        if not all(0 <= row < self.num_observations for row in rows):
-            raise ValueError(f"rows must lie in [0, {self.num_observations}), got {list(rows)}")
+    def _checked_rows(self, rows: Sequence[int]) -> list[int]:
+        return checked_row_numbers(rows, self.num_observations)
 
     def _gather(self, function: Callable[[Model], Tensor]) -> Tensor:
         """What the model of each part answers as ``m x ...``, in the order of the models."""

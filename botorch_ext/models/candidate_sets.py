@@ -25,7 +25,6 @@ from botorch_ext.models.kernel_variants import (
 from botorch_ext.models.posterior_samples import hyperparameter_draws
 from botorch_ext.models.specification import (
     Candidate,
-    as_mean,
     candidate_list,
     group_name,
     mean_names,
@@ -118,8 +117,7 @@ class NamedSets(ABC):
             noise_variance: As for `CandidateModels`, and so are ``kwargs``.
         """
         kwargs.setdefault("names", mean_names(means))
-        constants = [as_mean(mean) for mean in means]
-        return cls._of(candidate_list(kernel, noise_variance, constants, **kwargs))
+        return cls._of(candidate_list(kernel, noise_variance, list(means), **kwargs))
 
     @classmethod
     def additive(
@@ -203,7 +201,7 @@ class NamedSets(ABC):
         candidates = candidate_list(
             list(kernels),
             torch.stack(noise),
-            [as_mean(float(constant)) for constant in constants],
+            [float(constant) for constant in constants],
             names=[f"draw {i}" for i in range(len(draws))],
             dtype=noise[0].dtype,
             device=noise[0].device,

@@ -39,8 +39,8 @@ class CandidateModels(NamedSets, ModelParts[KernelGP]):
         kernels: GPyTorch kernels; they are copied and frozen. A kernel of batch shape ``(b,)``
             counts as b kernels.
         noise_variance: The ridge lambda > 0 of each model.
-        means: Prior means: GPyTorch `Mean` without batch dimensions, or callables ``... x n x d``
-            to ``... x n``; None is zero.
+        means: Prior means: GPyTorch `Mean` without batch dimensions, callables ``... x n x d`` to
+            ``... x n``, or numbers; None is zero.
         names: One for each model; made up if None.
         dtype: float64 unless asked otherwise.
         device: The device of everything.
@@ -64,7 +64,7 @@ class CandidateModels(NamedSets, ModelParts[KernelGP]):
         self,
         kernels: Kernel | Sequence[Kernel],
         noise_variance: float | Tensor | Sequence[float],
-        means: PriorMean | Sequence[PriorMean | None] | None = None,
+        means: PriorMean | float | Sequence[PriorMean | float | None] | None = None,
         names: Sequence[str] | None = None,
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
@@ -185,9 +185,9 @@ class CandidateModels(NamedSets, ModelParts[KernelGP]):
         Raises:
             ValueError: A position or a row that does not exist, or a wrong shape of ``x``.
         """
-        self._check_rows(rows)
+        rows = self._checked_rows(rows)
         model = self.single(position)
-        x = as_points(x, x.shape[-1], model.noise_variance, "x")[:1]
+        x = as_points(x, None, model.noise_variance, "x")[:1]
         return model.moments_without(rows, x)
 
     @torch.no_grad()
@@ -226,15 +226,10 @@ class CandidateModels(NamedSets, ModelParts[KernelGP]):
                     self.single(position).require_takes(like)
                 except ValueError as error:
                     raise ValueError(f"of model {self.names[position]!r}, {error}") from error
-                if mean is not None and not bool(torch.isfinite(mean(like)).all()):
-                    raise ValueError(
-                        f"of model {self.names[position]!r}, mean must be finite on the domain, "
-                        "got NaN or infinite values"
-                    )
 
     def add(self, X: Tensor, Y: Tensor | None) -> None:
         """As for one `KernelGP`, in all models: see `ModelParts.add`."""
         if not self.dim:
             # Before any state changes: one part may take points that another does not.
-            self.require_takes(as_points(X, X.shape[-1], self.parts[0].model.noise_variance))
+            self.require_takes(as_points(X, None, self.parts[0].model.noise_variance))
         super().add(X, Y)

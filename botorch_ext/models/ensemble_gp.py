@@ -8,6 +8,7 @@ from botorch.exceptions import UnsupportedError
 from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from torch import Tensor
 
+from botorch_ext.domains.points import PointsLike
 from botorch_ext.models.kernel_gp import KernelGP
 
 
@@ -36,6 +37,7 @@ class EnsembleGP(KernelGP):
         """
         raise UnsupportedError("an EnsembleGP has no fantasies: use one of its models")
 
-    def mean_and_std(self, X: Tensor) -> tuple[Tensor, Tensor]:
+    def mean_and_std(self, X: PointsLike) -> tuple[Tensor, Tensor]:
+        X = self._checked_batches(X)
         posterior = self.posterior(X.unsqueeze(-2))  # n x m x 1 x 1
         return posterior.mean[..., 0, 0].mT, posterior.variance[..., 0, 0].sqrt().mT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from types import ModuleType
 from typing import Any
@@ -10,7 +11,10 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext.checks import amount, whole_number
 from botorch_ext.domains import as_points
+from botorch_ext.domains.kinds import checked_dtype
+from botorch_ext.domains.points import PointsLike, as_floating, require_finite
 from botorch_ext.domains.shards import Shard
 from botorch_ext.kernel_functions import freeze
 from botorch_ext.kernels.batching import members_of
@@ -44,8 +48,8 @@ class FinitePosterior(GrowingPosterior):
             once.
         candidates: ``N x d``; their dtype and device are those of the posterior.
         noise_variance: The ridge lambda > 0: a float, or a ``*batch``-dim tensor.
-        mean: The prior mean: a GPyTorch `Mean`, or a callable ``N x d`` to ``*batch x N``; zero if
-            None.
+        mean: The prior mean: a GPyTorch `Mean`, a callable ``N x d`` to ``*batch x N``, or a
+            number; zero if None.
         capacity: Observations to make room for at first.
         shard: Which of the candidates this process keeps, if not all: what is said of candidates is
             said of them.
@@ -58,12 +62,16 @@ class FinitePosterior(GrowingPosterior):
     def __init__(
         self,
         kernel: Kernel,
-        candidates: Tensor,
+        candidates: PointsLike,
         noise_variance: float | Tensor,
-        mean: PriorMean | None = None,
+        mean: PriorMean | float | None = None,
         capacity: int = 64,
         shard: Shard | None = None,
     ) -> None:
+        if not (isinstance(candidates, Tensor) and candidates.is_floating_point()):
+            candidates = as_floating(candidates, None, None, "candidates")
+        checked_dtype(candidates.dtype, "the dtype of candidates")
+        candidates = as_points(candidates, None, candidates, "candidates")
         noise = checked_noise_variance(noise_variance, candidates.dtype, candidates.device)
         self.kernel = plain_kernel(kernel, candidates)
         self.kernel_function = freeze(self.kernel, candidates.dtype, candidates.device)
@@ -74,11 +82,15 @@ class FinitePosterior(GrowingPosterior):
             candidates = candidates[shard.start : shard.stop]
         self._own_candidates = candidates.contiguous()
         self.noise_variance = noise.expand(batch).clone()
+        capacity = whole_number(capacity, "capacity", least=1)
         self.factor = GrowingCholesky(self.noise_variance, capacity)
         shape = (*batch, len(candidates))
         prior = self.kernel_function.diagonal(candidates).expand(shape)
         self.variance = prior.clone()
-        self.mean = self._prior_mean(candidates).expand(shape).clone()
+        prior_mean = self._prior_mean(candidates)
+        if mean is not None:
+            require_finite({"mean at the candidates": prior_mean})
+        self.mean = prior_mean.expand(shape).clone()
         self._V = RowBlocks(candidates, (*batch, capacity, len(candidates)))
         self._inputs = GrowingRows(candidates.new_empty(capacity, candidates.shape[-1]), 1.5)
 
@@ -144,7 +156,14 @@ class FinitePosterior(GrowingPosterior):
             index: The row of the candidate.
             y: The observation; None while it is pending (it then counts in the standard deviation
                 and leaves the mean alone).
+
+        Raises:
+            ValueError: A row that does not exist, or no number.
         """
+        index = whole_number(index, "index", least=0)
+        if index >= len(self.candidates):
+            raise ValueError(f"index must be less than {len(self.candidates)}, got {index}")
+        y = None if y is None else amount(y, "y", "finite")
         cross = self.cross_factor(index)
         step = self._fused_step(y)
         if step is not None:
@@ -196,7 +215,7 @@ class FinitePosterior(GrowingPosterior):
         return column if self.shard is None else self.shard.from_owners(column, index)
 
     @torch.no_grad()
-    def add(self, X: Tensor, Y: Tensor | None) -> None:
+    def add(self, X: PointsLike, Y: PointsLike | None) -> None:
         """Adds observations anywhere, such as data from before the study.
 
         Args:
@@ -209,16 +228,23 @@ class FinitePosterior(GrowingPosterior):
         X = as_points(X, self.dim, self.candidates)
         if Y is not None:
             Y = checked_values(Y, len(X), self.candidates)
+            if self.prior_mean is not None:
+                require_finite({"mean at X": self._prior_mean(X)})
         self._append(X, Y)
 
     @torch.no_grad()
-    def set_targets(self, rows: list[int], Y: Tensor) -> None:
+    def set_targets(self, rows: Sequence[int], Y: PointsLike) -> None:
         """Gives rows new values: pending rows become known, known ones are replaced.
 
         Args:
             rows: Positions in the order of addition.
-            Y: One value for each row.
+            Y: ``n x 1`` or ``n``, one for each row.
+
+        Raises:
+            ValueError: A row that does not exist, or a value that is not finite.
         """
+        rows = self._checked_rows(rows)
+        Y = checked_values(Y, len(rows), self.candidates)
         self._set_residuals(rows, Y - self._prior_mean(self._inputs.values[rows]))
 
     def _truncate(self, num_points: int) -> None:
@@ -237,7 +263,7 @@ class FinitePosterior(GrowingPosterior):
         self.mean += self._V.combined(change.unsqueeze(-2), start).squeeze(-2)
 
     def _prior_mean(self, X: Tensor) -> Tensor:
-        return X.new_zeros(()) if self.prior_mean is None else self.prior_mean(X)
+        return self._mean_at(self.prior_mean, X)
 
     def _append(self, X: Tensor, Y: Tensor | None, cross: Tensor | None = None) -> None:
         at_once = max(self._V.most_rows // 4, 1)  # what is computed of them takes a block
@@ -250,7 +276,7 @@ class FinitePosterior(GrowingPosterior):
         n, m = self.num_observations, len(X)
         y = Y
         if Y is not None and self.prior_mean is not None:
-            y = Y - self.prior_mean(X)
+            y = Y - self._prior_mean(X)
         if m == 1:
             covariance = self.kernel_function.diagonal(X).unsqueeze(-1)
         else:

@@ -93,7 +93,7 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
         Raises:
             ValueError: A row that does not exist.
         """
-        self._check_rows(rows)
+        rows = self._checked_rows(rows)
         part, member = self._place(position)
         model = part.model
         mean, variance, cross = (

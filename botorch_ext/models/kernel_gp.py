@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any, Self
 
@@ -18,14 +18,16 @@ from gpytorch.kernels import Kernel
 from gpytorch.likelihoods import GaussianLikelihood
 from torch import Tensor
 
-from botorch_ext.domains.points import require_finite
+from botorch_ext.domains.points import PointsLike, checked_like, require_finite
 from botorch_ext.kernel_functions import KernelFunction, freeze
 from botorch_ext.models.checks import (
     PriorMean,
     checked_inputs,
+    checked_noise_of,
     checked_noise_variance,
     checked_values,
     frozen_mean,
+    require_transform,
 )
 from botorch_ext.models.cholesky import GrowingCholesky
 from botorch_ext.models.freezing import frozen_parts
@@ -48,8 +50,8 @@ class KernelGP(Predictions, Model, FantasizeMixin):
         kernel: Any GPyTorch kernel; it is copied and frozen. Or one that is frozen already, of this
             dtype and on this device.
         noise_variance: The ridge lambda > 0: a float, or a ``*batch``-dim tensor.
-        mean: The prior mean: a GPyTorch `Mean`, or a callable ``... x n x d`` to ``... x n``; zero
-            if None.
+        mean: The prior mean: a GPyTorch `Mean`, a callable ``... x n x d`` to ``... x n``, or a
+            number; zero if None.
         input_transform: A fitted BoTorch input transform, applied to all inputs.
         outcome_transform: A fitted BoTorch outcome transform, applied to observations and undone in
             the posterior. ``noise_variance``, ``mean`` and the kernel live in the transformed
@@ -58,7 +60,8 @@ class KernelGP(Predictions, Model, FantasizeMixin):
         device: The device of all buffers.
 
     Raises:
-        ValueError: A noise variance that is not positive and finite.
+        ValueError: A noise variance that is not positive and finite, or another argument that is
+            not what it should be.
     """
 
     noise_variance: Tensor
@@ -68,7 +71,7 @@ class KernelGP(Predictions, Model, FantasizeMixin):
         self,
         kernel: Kernel | KernelFunction,
         noise_variance: float | Tensor,
-        mean: PriorMean | None = None,
+        mean: PriorMean | float | None = None,
         input_transform: InputTransform | None = None,
         outcome_transform: OutcomeTransform | None = None,
         dtype: torch.dtype = torch.float64,
@@ -79,11 +82,13 @@ class KernelGP(Predictions, Model, FantasizeMixin):
         if isinstance(kernel, KernelFunction):
             self.kernel = self.kernel_function = kernel
         else:
+            self.kernel_function = freeze(kernel, dtype, noise.device)
             self.kernel = deepcopy(kernel).to(dtype=dtype, device=device).requires_grad_(False)
-            self.kernel_function = freeze(self.kernel, dtype, noise.device)
         batch = torch.broadcast_shapes(self.kernel_function.batch_shape, noise.shape)
         self.register_buffer("noise_variance", noise.expand(batch).clone())
         self.mean = frozen_mean(mean, noise)
+        require_transform(input_transform, "input_transform", InputTransform)
+        require_transform(outcome_transform, "outcome_transform", OutcomeTransform)
         if input_transform is not None:
             self.input_transform = input_transform
         if outcome_transform is not None:
@@ -182,7 +187,7 @@ class KernelGP(Predictions, Model, FantasizeMixin):
 
     # --- data -----------------------------------------------------------------------------------
 
-    def add(self, X: Tensor, Y: Tensor | None) -> None:
+    def add(self, X: PointsLike, Y: PointsLike | None) -> None:
         """Adds observations in place, O(n^2) each.
 
         Args:
@@ -200,16 +205,19 @@ class KernelGP(Predictions, Model, FantasizeMixin):
             X, Z = checked_inputs(X, self.dim, self.noise_variance, transform)
             K = self.kernel_function(Z, Z)
             given = {"X": X, "kernel at X": K.diagonal(dim1=-2, dim2=-1)}
+            prior = None
             if Y is not None:
                 Y = checked_values(Y, len(X), self.noise_variance, look=False)
                 given["Y"] = Y
+                if self.mean is not None:
+                    given["mean at X"] = prior = self._prior_mean(Z)
             require_finite(given)
         if Y is not None:
             Y = self._transform_values(Y, X)
         with torch.no_grad():
-            self._append(Z, Y, K)
+            self._append(Z, Y, K, prior)
 
-    def set_targets(self, rows: list[int], Y: Tensor) -> None:
+    def set_targets(self, rows: Sequence[int], Y: PointsLike) -> None:
         """Gives rows new values: pending rows become known, known ones are replaced.
 
         Args:
@@ -219,7 +227,7 @@ class KernelGP(Predictions, Model, FantasizeMixin):
         Raises:
             ValueError: A row that does not exist, or a value that is not finite.
         """
-        self._check_rows(rows)
+        rows = self._checked_rows(rows)
         X = self._inputs[rows]
         # Outcome transforms that look at X look at a task, which input transforms leave alone: that
         # these inputs are transformed makes no difference.
@@ -227,7 +235,7 @@ class KernelGP(Predictions, Model, FantasizeMixin):
         with torch.no_grad():
             self._set_residuals(rows, y - self._prior_mean(X))
 
-    def condition_on_observations(self, X: Tensor, Y: Tensor, **kwargs: Any) -> Self:
+    def condition_on_observations(self, X: PointsLike, Y: PointsLike, **kwargs: Any) -> Self:
         """A new model with more observations; this one stays as it is. Differentiable.
 
         Args:
@@ -243,6 +251,8 @@ class KernelGP(Predictions, Model, FantasizeMixin):
         """
         if kwargs.get("noise") is not None:
             raise ValueError("noise must not be given: a KernelGP has a fixed noise variance")
+        X = self._checked_batches(X)
+        Y = checked_like(Y, self.noise_variance, "Y")
         if Y.shape[-2:] != (X.shape[-2], 1):
             raise ValueError(f"Y must have shape (..., {X.shape[-2]}, 1), got {tuple(Y.shape)}")
         Y = self._transform_values(Y.squeeze(-1), X)
@@ -266,9 +276,17 @@ class KernelGP(Predictions, Model, FantasizeMixin):
             vars(new)[name] = dict(vars(self)[name])
         return new
 
-    def _append(self, X: Tensor, Y: Tensor | None, K: Tensor | None = None) -> None:
+    def _append(
+        self,
+        X: Tensor,
+        Y: Tensor | None,
+        K: Tensor | None = None,
+        prior: Tensor | None = None,
+    ) -> None:
         n = self.num_observations
-        y = None if Y is None else Y - self._prior_mean(X)
+        y = None
+        if Y is not None:
+            y = Y - (self._prior_mean(X) if prior is None else prior)
         covariance = self.kernel_function(X, X) if K is None else K
         self.factor.append(self._cross(X), covariance, y)
         if self.factor.capacity > self._inputs.shape[-2]:
@@ -290,13 +308,13 @@ class KernelGP(Predictions, Model, FantasizeMixin):
         return Y if transform is None else transform(Y.unsqueeze(-1), X=X)[0].squeeze(-1)
 
     def _prior_mean(self, X: Tensor) -> Tensor:
-        return X.new_zeros(()) if self.mean is None else self.mean(X)
+        return self._mean_at(self.mean, X)
 
     # --- answers --------------------------------------------------------------------------------
 
     def posterior(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
-        X: Tensor,
+        X: PointsLike,
         output_indices: list[int] | None = None,
         observation_noise: bool | Tensor = False,
         posterior_transform: PosteriorTransform | None = None,
@@ -315,14 +333,17 @@ class KernelGP(Predictions, Model, FantasizeMixin):
             in ``X``; other posteriors where an outcome transform or ``posterior_transform`` makes
             them.
         """
+        X = self._checked_batches(X)
+        if not X.numel():
+            raise ValueError(f"X must have at least one point, got shape {tuple(X.shape)}")
         if output_indices not in (None, [0]):
             raise ValueError(f"output_indices must be None or [0], got {output_indices}")
         Z = self.transform_inputs(X)
         noise = None
         if observation_noise is True:
             noise = self.noise_variance.unsqueeze(-1)
-        elif isinstance(observation_noise, Tensor):
-            noise = observation_noise.squeeze(-1)
+        elif observation_noise is not False:
+            noise = checked_noise_of(observation_noise, self.noise_variance).squeeze(-1)
         distribution = joint_distribution(self, Z, noise)
         posterior = GPyTorchPosterior(distribution)
         if hasattr(self, "outcome_transform"):

@@ -11,7 +11,7 @@ import torch
 from gpytorch.kernels import Kernel, MaternKernel, RBFKernel
 from torch import Tensor
 
-from botorch_ext.checks import one_number, whole_number
+from botorch_ext.checks import one_number, short, whole_number
 from botorch_ext.domains import checked_tensor
 from botorch_ext.kernels.structure import part_with_lengthscale, with_lengthscale
 from botorch_ext.models.checks import PriorMean
@@ -56,6 +56,8 @@ def default_growth(t: int) -> float:
 def shrunk_lengthscale(lengthscale_0: float, growth: Callable[[int], float], t: int) -> float:
     """lengthscale_0 / g(t), or a ValueError where g(t) is not positive and finite."""
     name = f"growth({t})"
+    if not callable(growth):
+        raise ValueError(f"growth must be a function of the step, got {short(growth)}")
     grown = one_number(growth(t), name)
     if not 0 < grown < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {grown}")

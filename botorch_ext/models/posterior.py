@@ -11,10 +11,12 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext.domains.points import PointsLike, as_points
 from botorch_ext.exceptions import JitterWarning
 from botorch_ext.kernel_functions import KernelFunction
 from botorch_ext.kernel_functions.freezing import composed
 from botorch_ext.kernels.batching import members_of, selected_kernel
+from botorch_ext.models.checks import PriorMean, checked_row_numbers, prior_mean_at
 from botorch_ext.models.cholesky import GrowingCholesky
 
 
@@ -73,8 +75,9 @@ class GrowingPosterior:
         return self.factor.y[..., : self.num_observations] + self._prior_mean(X)
 
     @torch.no_grad()
-    def prior(self, X: Tensor) -> tuple[Tensor, Tensor]:
+    def prior(self, X: PointsLike) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation before any data at ``n x d`` points, ``*batch x n`` each."""
+        X = as_points(X, self.dim or None, self.noise_variance, look=False)
         shape = (*self.batch_shape, len(X))
         mean = self.noise_variance.new_zeros(()) + self._prior_mean(X)
         return mean.expand(shape), self.kernel_function.diagonal(X).sqrt().expand(shape)
@@ -90,7 +93,7 @@ class GrowingPosterior:
         Raises:
             ValueError: A row that does not exist.
         """
-        self._check_rows([row])
+        (row,) = self._checked_rows([row])
         later = list(range(row + 1, self.num_observations))
         X, y = self.train_inputs[0][later], self.factor.y[..., later]
         known = [r - row - 1 for r in later if r not in self.factor.pending]
@@ -134,9 +137,14 @@ class GrowingPosterior:
             )
             warnings.warn(message, JitterWarning, stacklevel=4)
 
-    def _check_rows(self, rows: Sequence[int]) -> None:
-        if not all(0 <= row < self.num_observations for row in rows):
-            raise ValueError(f"rows must lie in [0, {self.num_observations}), got {list(rows)}")
+    def _checked_rows(self, rows: Sequence[int]) -> list[int]:
+        return checked_row_numbers(rows, self.num_observations)
+
+    def _mean_at(self, mean: PriorMean | None, X: Tensor) -> Tensor:
+        """A prior mean, ``... x n x d`` to what broadcasts to ``*batch x n``; or a ValueError."""
+        if mean is None:
+            return X.new_zeros(())
+        return prior_mean_at(mean, X, max(X.ndim - 1, len(self.batch_shape) + 1))
 
     def _cross(self, X: Tensor) -> Tensor:
         """L^-1 K(data, X): ``*batch x n x m``."""

@@ -14,7 +14,7 @@ from linear_operator.operators import DiagLinearOperator
 from torch import Tensor
 
 from botorch_ext.domains import require_same_kind
-from botorch_ext.domains.points import require_finite
+from botorch_ext.domains.points import PointsLike, checked_like, require_finite
 from botorch_ext.models.checks import PriorMean, transformed
 from botorch_ext.models.downdate import moments_without
 from botorch_ext.models.posterior import GrowingPosterior
@@ -37,12 +37,13 @@ class Predictions(GrowingPosterior):
         return hasattr(self, "input_transform") or hasattr(self, "outcome_transform")
 
     @torch.no_grad()
-    def largest_variance(self, X: Tensor) -> Tensor:
+    def largest_variance(self, X: PointsLike) -> Tensor:
         """The largest prior variance k(x, x) at ``n x d`` points, ``*batch``.
 
         Raises:
             ValueError: Points that the kernel has no value at.
         """
+        X = self._checked_batches(X)
         prior = self.kernel_function.diagonal(self.transform_inputs(X))
         largest = prior.expand(*self.batch_shape, len(X)).amax(dim=-1)
         require_finite({"kernel at X": largest})
@@ -50,7 +51,8 @@ class Predictions(GrowingPosterior):
 
     @torch.no_grad()
     def require_takes(self, like: Tensor) -> None:
-        """A ValueError unless this is a single model that takes points like these, ``n x d``."""
+        """A ValueError unless this is a single model that takes points like these, ``n x d``, and
+        has a finite prior mean at all of them."""
         require_same_kind(self.noise_variance, like, "model")
         if self.batch_shape:
             raise ValueError(
@@ -76,6 +78,18 @@ class Predictions(GrowingPosterior):
             )
             if got != shape:
                 raise ValueError(f"{name} must return shape {shape} at 2 points, got {got}")
+        if self.mean is not None:
+            everywhere = transformed(like, self.transform_inputs)
+            if not bool(torch.isfinite(self._prior_mean(everywhere)).all()):
+                raise ValueError("mean must be finite on the domain, got NaN or infinite values")
+
+    def _checked_batches(self, X: Any) -> Tensor:
+        """Points ``... x n x d``, or a ValueError; their entries are not looked at."""
+        X = checked_like(X, self.noise_variance, "X")
+        d = X.shape[-1] if hasattr(self, "input_transform") else self.dim  # 0 before any data
+        if X.ndim < 2 or (d and X.shape[-1] != d):
+            raise ValueError(f"X must have shape (..., q, {d or 'd'}), got {tuple(X.shape)}")
+        return X
 
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Mean and variance at ``*b x p x d`` (each ``*batch x p``), and the cross factor."""
@@ -88,7 +102,7 @@ class Predictions(GrowingPosterior):
         mean = self._prior_mean(X) + self.factor.predicted(V)
         return mean, prior - V.square().sum(dim=-2), V
 
-    def mean_and_std(self, X: Tensor) -> tuple[Tensor, Tensor]:
+    def mean_and_std(self, X: PointsLike) -> tuple[Tensor, Tensor]:
         """Pointwise posterior mean and standard deviation of every model in the batch.
 
         Args:
@@ -97,6 +111,7 @@ class Predictions(GrowingPosterior):
         Returns:
             Two ``*batch x n``-dim tensors, differentiable in ``X``.
         """
+        X = self._checked_batches(X)
         if self.has_transforms:
             nb = len(self.batch_shape)
             posterior: Any = self.posterior(X.unsqueeze(-2)[(slice(None),) + (None,) * nb])
@@ -128,8 +143,9 @@ class Predictions(GrowingPosterior):
         return mean, std, gain
 
     @torch.no_grad()
-    def mean_at(self, X: Tensor) -> Tensor:
+    def mean_at(self, X: PointsLike) -> Tensor:
         """Posterior means alone, O(n) each: ``n x d`` points to ``*batch x n``."""
+        X = self._checked_batches(X)
         outcome = getattr(self, "outcome_transform", None)
         if not isinstance(outcome, Standardize | None):  # the mean depends on the variance
             return self.mean_and_std(X)[0]

@@ -40,7 +40,7 @@ class Candidate:
 def candidate_list(
     kernels: Kernel | Sequence[Kernel],
     noise_variance: float | Tensor | Sequence[float],
-    means: PriorMean | Sequence[PriorMean | None] | None = None,
+    means: PriorMean | float | Sequence[PriorMean | float | None] | None = None,
     names: Sequence[str] | None = None,
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
@@ -48,12 +48,11 @@ def candidate_list(
     """The models that the arguments of `CandidateModels` describe, or a ValueError."""
     noise = checked_noise_variance(noise_variance, dtype, device).reshape(-1)
     like = noise.new_zeros(())
-    kernels = [kernels] if isinstance(kernels, Kernel) else list(kernels)
-    for kernel in kernels:
-        if not isinstance(kernel, Kernel):
-            raise ValueError(f"kernels must be GPyTorch kernels, got {kernel!r}")
-    plain = [single for kernel in kernels for single in _singles(plain_kernel(kernel, like))]
-    means = list(means) if isinstance(means, Sequence) else [means]
+    given = kernels if isinstance(kernels, list | tuple) else [kernels]
+    kernels = [plain_kernel(kernel, like, "kernels") for kernel in given]
+    plain = [single for kernel in kernels for single in _singles(kernel)]
+    if not isinstance(means, list | tuple):
+        means = list(means) if getattr(means, "ndim", 0) else [means]  # pyright: ignore
     frozen = _frozen_means(means, like)
     counts = {"kernels": len(plain), "noise_variance": len(noise), "means": len(frozen)}
     num_models = max(counts.values())
@@ -85,12 +84,14 @@ def _singles(kernel: Kernel) -> list[Kernel]:
     return [selected_kernel(kernel, i) for i in range(kernel.batch_shape[0])]
 
 
-def _frozen_means(means: Sequence[PriorMean | None], like: Tensor) -> list[PriorMean | None]:
+def _frozen_means(
+    means: Sequence[PriorMean | float | None], like: Tensor
+) -> list[PriorMean | None]:
     """Frozen copies, one of each object; means that are zero as None."""
     frozen: dict[int, PriorMean | None] = {}
     for mean in means:
         if id(mean) not in frozen:
-            frozen[id(mean)] = None if type(mean) is ZeroMean else frozen_mean(mean, like)
+            frozen[id(mean)] = None if type(mean) is ZeroMean else frozen_mean(mean, like, "means")
     return [frozen[id(mean)] for mean in means]
 
 
@@ -115,15 +116,6 @@ def _descriptions(
         seen[name] += 1
         names.append(f"{name} {seen[name]}" if counts[name] > 1 else name)
     return names
-
-
-def as_mean(mean: PriorMean | float | None) -> PriorMean | None:
-    """A number as a constant mean; anything else as it is."""
-    if not isinstance(mean, int | float):
-        return mean
-    constant = ConstantMean().double()
-    constant.constant = torch.tensor(mean, dtype=torch.float64)
-    return constant
 
 
 def mean_names(means: Sequence[PriorMean | float | None]) -> list[str]:
@@ -156,10 +148,14 @@ def _structure(kernel: Kernel) -> str:
     return type(kernel).__name__.removesuffix("Kernel")
 
 
-def _checked_names(names: Sequence[str], num_models: int) -> list[str]:
-    names = list(names)
-    if len(names) != num_models or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"names must be {num_models} strings, one for each model, got {names}")
+def _checked_names(given: Sequence[str], num_models: int) -> list[str]:
+    names = list(given) if isinstance(given, list | tuple) else [str(given)]
+    if (
+        not isinstance(given, list | tuple | str)
+        or len(names) != num_models
+        or not all(isinstance(name, str) for name in names)
+    ):
+        raise ValueError(f"names must be {num_models} strings, one for each model, got {given}")
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ValueError(f"names must be different from each other, got {twice[0]!r} twice")

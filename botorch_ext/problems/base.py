@@ -10,7 +10,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import amount, seed_number, short, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, as_points
+from botorch_ext.domains.reading import as_box, as_domain
 from botorch_ext.search.box import maximize_on_box
 from botorch_ext.search.objectives import FunctionObjective
 
@@ -91,7 +93,7 @@ class KnownFunction(ABC):
     """
 
     def __init__(self, domain: Domain, noise_std: float = 0.0) -> None:
-        self.domain: Domain = domain
+        self.domain: Domain = as_domain(domain)
         self.noise_std: float = require_noise_std(noise_std)
 
     @abstractmethod
@@ -135,9 +137,7 @@ class KnownFunction(ABC):
 
 def require_noise_std(noise_std: float) -> float:
     """``noise_std`` as a float, or a ValueError unless it is finite and at least 0."""
-    if not 0.0 <= noise_std < float("inf"):
-        raise ValueError(f"noise_std must be finite and at least 0, got {noise_std}")
-    return float(noise_std)
+    return amount(noise_std, "noise_std", "non-negative and finite")
 
 
 def global_maximum(
@@ -167,10 +167,11 @@ def global_maximum(
     Raises:
         ValueError: No point to start from, or the function is not finite on the box.
     """
-    if num_raw < 0 or num_starts < 1:
-        raise ValueError(
-            f"num_raw must be at least 0 and num_starts at least 1, got {num_raw} and {num_starts}"
-        )
+    if not callable(function):
+        raise ValueError(f"function must be callable, got {short(function)}")
+    box, seed = as_box(box), seed_number(seed)
+    num_raw = whole_number(num_raw, "num_raw", least=0)
+    num_starts = whole_number(num_starts, "num_starts", least=1)
     given = box.bounds[:0] if extra is None else box.require_contains(extra, "extra")
     if num_raw == 0 and len(given) == 0:
         raise ValueError("num_raw must be positive where extra holds no point, got 0")

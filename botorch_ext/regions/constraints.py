@@ -9,6 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import amount, short
 from botorch_ext.chunks import points_at_once
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.box import ConfidenceBound
@@ -39,12 +40,11 @@ class Constraint:
 
     def __post_init__(self) -> None:
         for name in ("width", "offset", "threshold"):
-            value = float(getattr(self, name))
-            if not math.isfinite(value):
-                raise ValueError(f"{name} must be finite, got {value}")
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, amount(getattr(self, name), name, "finite"))
         if self.width < 0:
             raise ValueError(f"width must be non-negative, got {self.width}")
+        if not isinstance(self.model, KernelGP):
+            raise ValueError(f"model must be a KernelGP, got {short(self.model)}")
         if self.model.batch_shape:
             raise ValueError(
                 f"model must have no batch dimensions, got {tuple(self.model.batch_shape)}"

@@ -14,8 +14,10 @@ import torch
 from botorch.models.gpytorch import GPyTorchModel
 from torch import Tensor
 
-from botorch_ext.checks import whole_number
+from botorch_ext.checks import seed_number, whole_number
 from botorch_ext.domains import Box, FiniteSet, as_points
+from botorch_ext.domains.points import PointsLike
+from botorch_ext.domains.reading import DomainLike, as_domain
 from botorch_ext.domains.shards import Shard
 from botorch_ext.models.cholesky import least_pivot
 from botorch_ext.models.conditioning import condition
@@ -68,13 +70,13 @@ class Plan:
 
 @torch.no_grad()
 def plan(
-    domain: FiniteSet | Box | Region,
+    domain: DomainLike | Region,
     model: KernelGP | GPyTorchModel,
     q: int,
     *,
-    X_pending: Tensor | None = None,
-    population: Tensor | None = None,
-    seed: int = 0,
+    X_pending: PointsLike | None = None,
+    population: PointsLike | None = None,
+    seed: int | None = 0,
 ) -> Plan:
     """Plans a batch: each point is the argmax of the posterior standard deviation given the data of
     the model and the points chosen before it. Batch active learning, and the rounds of phased
@@ -86,13 +88,14 @@ def plan(
     steps: the points are others than on the CPU, and as good.
 
     Args:
-        domain: Where to choose.
+        domain: Where to choose; bounds are those of a `Box`.
         model: A `KernelGP`, or a fitted BoTorch GP that `KernelGP.from_botorch` accepts.
         q: The size of the batch.
         X_pending: ``n x d`` points that are asked and not yet told; they count as chosen.
         population: ``m x d`` points of the box or region to screen; None draws them. A finite set
             is screened as a whole.
-        seed: Of the ties, and of the screening points.
+        seed: Of the ties, and of the screening points. None, on a finite set: of equal points the
+            first.
 
     Returns:
         A `Plan`.
@@ -104,6 +107,8 @@ def plan(
         OutsideDomainError: A point of the population outside the box or region.
     """
     q = whole_number(q, "q", least=1)
+    if not isinstance(domain, Region):
+        domain = as_domain(domain)
     if population is not None and isinstance(domain, FiniteSet):
         raise ValueError("population must be None on a finite set: all its points are screened")
     if not isinstance(model, KernelGP):
@@ -114,7 +119,8 @@ def plan(
         model = deepcopy(model)
         model.add(as_points(X_pending, like.shape[-1], like, "X_pending"), None)
     if isinstance(domain, FiniteSet):
-        return plan_on_set(domain, model, q, seed)
+        return plan_on_set(domain, model, q, None if seed is None else seed_number(seed))
+    seed = seed_number(seed)
     if isinstance(domain, Box):
         domain.require_plain("plan")
     region = Region(domain) if isinstance(domain, Box) else domain

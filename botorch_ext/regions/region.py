@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import seed_number, short, whole_number
 from botorch_ext.domains import Box, as_points
+from botorch_ext.domains.points import PointsLike
+from botorch_ext.domains.reading import as_box
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.constraints import Constraint
@@ -88,8 +90,14 @@ class Region:
     members: Tensor = None  # pyright: ignore[reportAssignmentType]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "box", as_box(self.box))
         self.box.require_plain("a Region or a plan", "box")
-        object.__setattr__(self, "constraints", tuple(self.constraints))
+        given = self.constraints if isinstance(self.constraints, list | tuple) else [None]
+        if not all(isinstance(constraint, Constraint) for constraint in given):
+            raise ValueError(
+                f"constraints must be a sequence of Constraint, got {short(self.constraints)}"
+            )
+        object.__setattr__(self, "constraints", tuple(given))
         for constraint in self.constraints:
             constraint.model.require_takes(self.box.like)
         if self.members is None:
@@ -124,7 +132,7 @@ class Region:
 
     def margin(
         self,
-        X: Tensor | Sequence[float] | Sequence[Sequence[float]],
+        X: PointsLike,
         level: Tensor | float = -math.inf,
     ) -> Tensor:
         """The smallest slack of the constraints; the box plays no part.
@@ -140,7 +148,7 @@ class Region:
         """
         return self._margin(as_points(X, self.dim, self.like), level)
 
-    def contains(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
+    def contains(self, X: PointsLike) -> Tensor:
         """Which points lie in the box and have a margin of at least minus `tolerance`.
 
         Args:
@@ -155,9 +163,7 @@ class Region:
         inside[inside.clone()] = self._margin(X[inside], level) >= level
         return inside
 
-    def require_contains(
-        self, X: Tensor | Sequence[float] | Sequence[Sequence[float]], name: str = "X"
-    ) -> Tensor:
+    def require_contains(self, X: PointsLike, name: str = "X") -> Tensor:
         """``X`` as ``m x d`` points, or an `OutsideDomainError` naming the first one outside."""
         X = self.box.require_contains(X, name)
         outside = (~self.contains(X)).nonzero()
@@ -175,7 +181,7 @@ class Region:
         width: float,
         offset: float,
         threshold: float,
-        points: Tensor | Sequence[float] | Sequence[Sequence[float]],
+        points: PointsLike,
     ) -> Region:
         """The region with one constraint more; this one stays as it is.
 
@@ -249,9 +255,8 @@ class Region:
         Raises:
             ValueError: Too few points, or no member and no other point of the region was found.
         """
-        if num_points < 4:
-            raise ValueError(f"num_points must be at least 4, got {num_points}")
-        generator = torch.Generator().manual_seed(seed)
+        num_points = whole_number(num_points, "num_points", least=4)
+        generator = torch.Generator().manual_seed(seed_number(seed))
         wanted = num_points // 4
         order = torch.randperm(max(0, len(self.members) - 1), generator=generator)
         known = torch.cat([self.members[:1], self.members[1:][order.to(self.like.device)]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, overload
@@ -10,6 +9,7 @@ from typing import Any, overload
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import amount
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.immutable import Immutable
 from botorch_ext.robust.box_balls import BoxBalls, Norm
@@ -38,19 +38,14 @@ class Perturbations(Immutable):
 
     def __post_init__(self) -> None:
         radius: Any = self.radius
-        radius = radius.tolist() if hasattr(radius, "tolist") else radius  # a tensor or an array
-        radius = tuple(radius) if isinstance(radius, list) else radius
-        object.__setattr__(self, "radius", radius)
-        radii = radius if isinstance(radius, tuple) else (radius,)
-        try:
-            fine = bool(radii) and all(
-                0 <= each < math.inf and not isinstance(each, bool) for each in radii
-            )
-        except TypeError:
-            fine = False
-        if not fine:
-            raise ValueError(f"radius must be non-negative and finite, got {self.radius!r}")
-        if self.norm not in ("l2", "linf"):
+        if isinstance(radius, list | tuple) or getattr(radius, "ndim", 0):
+            checked = tuple(amount(each, "radius", "non-negative and finite") for each in radius)
+            if not checked:
+                raise ValueError(f"radius must be non-negative and finite, got {radius!r}")
+        else:
+            checked = amount(radius, "radius", "non-negative and finite")
+        object.__setattr__(self, "radius", checked)
+        if not isinstance(self.norm, str) or self.norm not in ("l2", "linf"):
             raise ValueError(f'norm must be "l2" or "linf", got {self.norm!r}')
 
     def radii(self, like: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.domains import Box, Domain, FiniteSet, checked_like, checked_tensor
+from botorch_ext.domains import Box, Domain, FiniteSet, checked_like
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.models.checks import checked_values
 
@@ -54,8 +54,6 @@ def checked_data(
         X = domain.require_contains(X, "initial X")
     else:
         X = _checked_joint(domain, X, space)
-    if not isinstance(Y, Tensor):
-        Y = checked_tensor(Y, X.dtype, X.device, "initial Y")
     Y = checked_values(Y, len(X), X, "initial Y")
     return (X.detach().clone(), Y.detach().clone()) if len(X) else None
 

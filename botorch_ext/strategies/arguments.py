@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from botorch_ext.domains.reading import domain_read
 from botorch_ext.immutable import Immutable
 
 _PLAIN = bool | int | float | str | None
@@ -46,10 +47,14 @@ class Arguments(Immutable):
 
 
 def recorded(init: Callable[..., None]) -> Callable[..., None]:
-    """An ``__init__`` that keeps what it is called with as ``arguments``."""
+    """An ``__init__`` that keeps what it is called with as ``arguments``. Where it takes a
+    ``domain``, that may be the bounds of a box."""
+
+    names = list(inspect.signature(init).parameters)[1:]
 
     @wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        args, kwargs = domain_read(names, args, kwargs)
         arguments = Arguments.of(init, (self, *args), kwargs)
         if "arguments" in vars(self):
             self.arguments.fill(arguments)

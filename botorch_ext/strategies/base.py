@@ -9,7 +9,7 @@ from typing import Any, overload
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number, whole_number
+from botorch_ext.checks import one_number, seed_number, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.exceptions import KernelBoundWarning
@@ -30,7 +30,7 @@ class Strategy(Findings):
     seed and the step alone. Attributes are state, and copied with it, unless they are `Immutable`.
 
     Args:
-        domain: Where actions live.
+        domain: Where actions live: a `Box`, its bounds or a `FiniteSet`.
         seed: Seeds every random choice.
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``; it counts as
             steps. With contexts ``X`` is ``n x (d + d_z)``, actions first.
@@ -72,7 +72,7 @@ class Strategy(Findings):
         if isinstance(domain, Box) and not self.takes_spaces:
             domain.require_plain(type(self).__name__)
         self.domain = domain
-        self.seed = whole_number(seed, "seed")
+        self.seed = seed_number(seed)
         space = as_context_space(context_domain)
         if space is not None and space.domain is not None:
             require_same_kind(space.domain.like, domain.like, "context_domain")

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from itertools import islice
 from typing import Any, Generic, Self, TypeVar
 
-from botorch_ext.checks import one_number
+from botorch_ext.checks import one_number, short
 from botorch_ext.domains import Domain
 from botorch_ext.immutable import Immutable
 from botorch_ext.strategies.events import (
@@ -75,6 +75,8 @@ class EventFold(Notes, ABC):
                 belong to the domain or that the method would not have asked. Whatever is raised,
                 none of the events is then applied.
         """
+        if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
+            raise ValueError(f"events must be those of a strategy, got {short(events)}")
         events = [copied(event) for event in self.checked(list(events))]
         after = self.clone()
         after.follow(events)

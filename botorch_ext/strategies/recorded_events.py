@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number, whole_number
+from botorch_ext.checks import flag, one_number, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
@@ -28,8 +28,7 @@ def corrected(id: Any, value: Any) -> Corrected:
 
 def abandoned(id: Any, failed: Any) -> Abandoned:
     """As `told`."""
-    if not isinstance(failed, bool):
-        raise ValueError(f"failed must be True or False, got {failed!r}")
+    failed = flag(failed, "failed")
     return Abandoned(_plain_id(id), failed)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-import reprlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
 
-from botorch_ext.checks import one_number
+from botorch_ext.checks import one_number, short
 from botorch_ext.exceptions import ObjectiveError, RepeatedFailures
 from botorch_ext.strategies import Trial
 
@@ -46,6 +47,22 @@ class Failure:
         return f"{self.x.tolist()}{context}"
 
 
+def require_taken(objective: Callable[..., Any], num_arguments: int) -> None:
+    """An `ObjectiveError` where a function does not take a point, or with two arguments a point
+    and its context; of some nobody knows before they are called."""
+    try:
+        signature = inspect.signature(objective)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*range(num_arguments))
+    except TypeError:
+        given = "a point" if num_arguments == 1 else "a point and its context"
+        raise ObjectiveError(
+            f"objective must be a function of {given} alone, got {short(objective)} of {signature}"
+        ) from None
+
+
 def checked_value(returned: Any) -> float:
     """What an objective returned, as a number.
 
@@ -56,9 +73,7 @@ def checked_value(returned: Any) -> float:
     try:
         value = one_number(returned, "objective")
     except ValueError:
-        raise ObjectiveError(
-            f"objective must return one number, got {reprlib.repr(returned)}"
-        ) from None
+        raise ObjectiveError(f"objective must return one number, got {short(returned)}") from None
     if not math.isfinite(value):
         raise ValueError(f"objective must return a finite value, got {value}")
     return value

@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 from torch import Tensor
 
 from botorch_ext.algorithms.practical import integrated_ei
-from botorch_ext.domains import Box, Domain, FiniteSet
-from botorch_ext.domains.bounds import BoundsLike
+from botorch_ext.checks import flag
+from botorch_ext.domains.reading import DomainLike, as_domain
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.strategies.adaptive.improvement import ImprovementStrategy
 from botorch_ext.strategies.admission import checked_data
@@ -36,7 +36,7 @@ class OptimizeResult(RunResult):
 
 def optimize(
     objective: Objective,
-    domain: Domain | BoundsLike,
+    domain: DomainLike,
     num_trials: int,
     *,
     minimize: bool = False,
@@ -86,8 +86,7 @@ def optimize(
     Warns:
         TrialFailedWarning: A trial was given up.
     """
-    if not isinstance(domain, Box | FiniteSet):
-        domain = Box(domain)
+    domain, minimize = as_domain(domain), flag(minimize, "minimize")
     sign = -1.0 if minimize else 1.0
     if initial is not None and minimize:
         checked = checked_data(domain, initial)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -11,10 +10,10 @@ from functools import partial
 from torch import Tensor
 from tqdm import tqdm
 
-from botorch_ext.checks import whole_number
+from botorch_ext.checks import amount, flag, short, whole_number
 from botorch_ext.exceptions import ObjectiveError
 from botorch_ext.strategies import Strategy
-from botorch_ext.studies.failures import Failure, Failures
+from botorch_ext.studies.failures import Failure, Failures, require_taken
 from botorch_ext.studies.kept_strategy import independent
 from botorch_ext.studies.questions import Questions
 from botorch_ext.studies.running_study import Objective, RunningStudy
@@ -154,15 +153,17 @@ def run(
         if value is not None or name != "max_consecutive_failures":
             whole_number(value, name, least)
     if not callable(objective):
-        raise ObjectiveError(f"objective must be a function, got {objective!r}")
+        raise ObjectiveError(f"objective must be a function, got {short(objective)}")
+    flag(minimize, "minimize")
+    flag(progress, "progress")
     if not (executor is None or isinstance(executor, Executor) or callable(executor)):
         raise ValueError(
             f"executor must be an Executor, a function that makes one, or None, got {executor!r}"
         )
     if executor is None and max_pending > 1:
         raise ValueError(f"max_pending must be 1 without an executor, got {max_pending}")
-    if failure_value is not None and not math.isfinite(failure_value):
-        raise ValueError(f"failure_value must be finite, got {failure_value}")
+    if failure_value is not None:
+        failure_value = amount(failure_value, "failure_value", "finite")
     if isinstance(strategy, Study):
         if minimize and not strategy.minimize:
             raise ValueError("minimize must be that of the study, False, got True")
@@ -170,7 +171,7 @@ def run(
     target = Target(strategy, -1.0 if minimize else 1.0)
     streams, done = target.read(
         lambda now: (
-            _streams(now, num_trials, contexts, actions),
+            _streams(now, objective, num_trials, contexts, actions),
             now.history.num_asked - len(now.pending),
         )
     )
@@ -189,7 +190,11 @@ def run(
 
 
 def _streams(
-    strategy: Strategy, num_trials: int, contexts: Source | None, actions: Source | None
+    strategy: Strategy,
+    objective: Objective,
+    num_trials: int,
+    contexts: Source | None,
+    actions: Source | None,
 ) -> tuple[Stream | None, Stream | None]:
     space, domain = strategy.context_space, strategy.domain
     if contexts is None and space is not None:
@@ -206,6 +211,7 @@ def _streams(
     if actions is not None:
         offered = action_stream(actions, domain)
         offered.require_length(num_trials, exact=False)
+    require_taken(objective, 1 if space is None else 2)
     return seen, offered
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +12,9 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from botorch_ext.checks import whole_number
+from botorch_ext.checks import amount, short, whole_number
 from botorch_ext.delays import as_delay
-from botorch_ext.domains import FiniteSet, require_same_kind
+from botorch_ext.domains import Box, FiniteSet, require_same_kind
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.exceptions import WaitingForObservations
 from botorch_ext.problems import ContextualProblem, Problem
@@ -108,7 +107,12 @@ def simulate(
         WaitingForObservations: The strategy waits and no observation is on its way.
         HorizonReached: The strategy has a horizon, and it is shorter.
     """
+    if not isinstance(strategy, Strategy):
+        raise ValueError(f"strategy must be a Strategy, got {short(strategy)}")
+    if not (callable(problem) and isinstance(getattr(problem, "domain", None), Box | FiniteSet)):
+        raise ValueError(f"problem must be a Problem with a domain, got {short(problem)}")
     horizon = whole_number(horizon, "horizon", least=1)
+    seed = whole_number(seed, "seed", least=0)
     if problem.domain.dim != strategy.domain.dim:
         raise ValueError(
             f"problem must have a domain of dimension {strategy.domain.dim}, "
@@ -116,8 +120,7 @@ def simulate(
         )
     require_same_kind(problem.domain.like, strategy.domain.like, "problem")
     noise_std = problem.noise_std if noise_std is None else noise_std
-    if not 0 <= noise_std < math.inf:
-        raise ValueError(f"noise_std must be non-negative and finite, got {noise_std}")
+    noise_std = amount(noise_std, "noise_std", "non-negative and finite")
     given = _Given.of(strategy, problem, horizon, contexts, actions)
     noise_stream, delay_stream = np.random.SeedSequence(seed).spawn(2)
     noise = noise_std * np.random.default_rng(noise_stream).standard_normal(horizon)

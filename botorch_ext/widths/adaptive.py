@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import flag, short
 from botorch_ext.widths.base import (
     ConfidenceModel,
     Width,
@@ -20,6 +21,14 @@ from botorch_ext.widths.base import (
 
 # gamma_t as a function of t: what a width uses in place of the realised information gain.
 InformationGainBound = Callable[[int], float]
+
+
+def _require_function(max_information_gain: InformationGainBound | None) -> None:
+    if not (max_information_gain is None or callable(max_information_gain)):
+        raise ValueError(
+            f"max_information_gain must be a function of t or None, got "
+            f"{short(max_information_gain)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -41,9 +50,11 @@ class SelfNormalized(Width):
     delta: float
 
     def __post_init__(self) -> None:
-        check_rkhs_bound(self.rkhs_bound)
-        check_noise_std(self.noise_std)
-        check_delta(self.delta)
+        self._keep(
+            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
+            noise_std=check_noise_std(self.noise_std),
+            delta=check_delta(self.delta),
+        )
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         gain = model.information_gain()
@@ -75,9 +86,13 @@ class ChowdhuryGopalan(Width):
     max_information_gain: InformationGainBound | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_rkhs_bound(self.rkhs_bound)
-        check_noise_std(self.noise_std)
-        check_delta(self.delta)
+        self._keep(
+            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
+            noise_std=check_noise_std(self.noise_std),
+            delta=check_delta(self.delta),
+            printed=flag(self.printed, "printed"),
+        )
+        _require_function(self.max_information_gain)
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         if self.max_information_gain is None:
@@ -110,8 +125,8 @@ class SrinivasRKHS(Width):
     max_information_gain: InformationGainBound | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_rkhs_bound(self.rkhs_bound)
-        check_delta(self.delta)
+        self._keep(rkhs_bound=check_rkhs_bound(self.rkhs_bound), delta=check_delta(self.delta))
+        _require_function(self.max_information_gain)
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         if self.max_information_gain is None:

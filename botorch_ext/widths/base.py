@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number
+from botorch_ext.checks import amount
 from botorch_ext.immutable import Immutable
 
 
@@ -40,6 +40,11 @@ class Width(Immutable, ABC):
         """What is added to the upper and taken from the lower bound besides ``width * std``."""
         return 0.0
 
+    def _keep(self, **numbers: Any) -> None:
+        """Keeps numbers as they were checked, in place of what was given."""
+        for name, number in numbers.items():
+            object.__setattr__(self, name, number)
+
 
 @dataclass(frozen=True)
 class Constant(Width):
@@ -52,11 +57,14 @@ class Constant(Width):
     value: float
 
     def __post_init__(self) -> None:
-        require(0 <= self.value < math.inf, "value", self.value, "non-negative and finite")
+        self._keep(value=amount(self.value, "value", "non-negative and finite"))
 
     def __call__(self, t: int, model: ConfidenceModel) -> float:
         return self.value
 
+
+#: A width, or the number of a `Constant`.
+WidthLike = Width | float
 
 # An enlargement for misspecification that is so many times the rest of a width drowns it.
 SEVERAL_TIMES = 3.0
@@ -64,7 +72,16 @@ SEVERAL_TIMES = 3.0
 
 def as_width(width: Width | float) -> Width:
     """A float becomes a `Constant`; a ValueError for what is neither."""
-    return width if isinstance(width, Width) else Constant(one_number(width, "width"))
+    if isinstance(width, Width):
+        return width
+    return Constant(amount(width, "width", "non-negative and finite"))
+
+
+def as_widths(width: WidthLike | Sequence[WidthLike]) -> Width | list[Width]:
+    """One width, or those of a list or an array; a ValueError for what is neither."""
+    if isinstance(width, list | tuple) or (getattr(width, "ndim", 0) and len(width) > 1):  # pyright: ignore
+        return [as_width(own) for own in width]  # pyright: ignore
+    return as_width(width)  # pyright: ignore
 
 
 def as_tensor_like(value: float | Tensor, like: Tensor) -> Tensor:
@@ -78,26 +95,21 @@ def require(condition: bool, name: str, value: float, allowed: str) -> None:
         raise ValueError(f"{name} must be {allowed}, got {value}")
 
 
-def check_rkhs_bound(value: float) -> None:
-    """A ValueError unless ``rkhs_bound`` is possible."""
-    require(0 <= value < math.inf, "rkhs_bound", value, "non-negative and finite")
+def check_rkhs_bound(value: float) -> float:
+    """``rkhs_bound`` as a float, or a ValueError unless it is possible."""
+    return amount(value, "rkhs_bound", "non-negative and finite")
 
 
-def check_noise_std(value: float) -> None:
-    """A ValueError unless ``noise_std`` is possible."""
-    require(0 < value < math.inf, "noise_std", value, "positive and finite")
+def check_noise_std(value: float) -> float:
+    """``noise_std`` as a float, or a ValueError unless it is possible."""
+    return amount(value, "noise_std", "positive and finite")
 
 
-def check_delta(value: float) -> None:
-    """A ValueError unless ``delta`` is possible."""
-    require(0 < value < 1, "delta", value, "in (0, 1)")
+def check_delta(value: float) -> float:
+    """``delta`` as a float, or a ValueError unless it is possible."""
+    return amount(value, "delta", "in (0, 1)")
 
 
-def check_misspecification(value: float) -> None:
-    """A ValueError unless ``misspecification`` is possible."""
-    require(0 <= value < math.inf, "misspecification", value, "non-negative and finite")
-
-
-def check_count(name: str, value: int) -> None:
-    """A ValueError unless a number of things is possible."""
-    require(value >= 1, name, value, "at least 1")
+def check_misspecification(value: float) -> float:
+    """``misspecification`` as a float, or a ValueError unless it is possible."""
+    return amount(value, "misspecification", "non-negative and finite")

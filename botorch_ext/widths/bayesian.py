@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from botorch_ext.widths.base import ConfidenceModel, Width, check_count, check_delta, require
+from botorch_ext.checks import amount, whole_number
+from botorch_ext.widths.base import ConfidenceModel, Width, check_delta, require
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,10 @@ class BayesFinite(Width):
     delta: float
 
     def __post_init__(self) -> None:
-        check_count("num_points", self.num_points)
-        check_delta(self.delta)
+        self._keep(
+            num_points=whole_number(self.num_points, "num_points", least=1),
+            delta=check_delta(self.delta),
+        )
 
     def __call__(self, t: int, model: ConfidenceModel) -> float:
         return math.sqrt(2 * math.log(self.num_points * math.pi**2 * t**2 / (6 * self.delta)))
@@ -55,10 +58,9 @@ class BayesContinuous(Width):
     delta: float
 
     def __post_init__(self) -> None:
-        check_count("dim", self.dim)
-        check_delta(self.delta)
-        for name, value in (("a", self.a), ("b", self.b), ("r", self.r)):
-            require(0 < value < math.inf, name, value, "positive and finite")
+        self._keep(dim=whole_number(self.dim, "dim", least=1), delta=check_delta(self.delta))
+        for name in ("a", "b", "r"):
+            self._keep(**{name: amount(getattr(self, name), name, "positive and finite")})
         # Otherwise the grid of the proof is empty and the logarithms below have no meaning.
         require(4 * self.dim * self.a > self.delta, "a", self.a, "more than delta / (4 dim)")
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from torch import Tensor
 
+from botorch_ext.checks import amount
 from botorch_ext.widths.base import (
     ConfidenceModel,
     Width,
     as_width,
     check_misspecification,
-    require,
 )
 
 
@@ -30,8 +30,10 @@ class Scaled(Width):
     factor: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "width", as_width(self.width))
-        require(0 < self.factor < math.inf, "factor", self.factor, "positive and finite")
+        self._keep(
+            width=as_width(self.width),
+            factor=amount(self.factor, "factor", "positive and finite"),
+        )
 
     def __call__(self, t: int, model: ConfidenceModel) -> float | Tensor:
         return self.factor * as_width(self.width)(t, model)
@@ -56,8 +58,10 @@ class Enlarged(Width):
     misspecification: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "width", as_width(self.width))
-        check_misspecification(self.misspecification)
+        self._keep(
+            width=as_width(self.width),
+            misspecification=check_misspecification(self.misspecification),
+        )
 
     def __call__(self, t: int, model: ConfidenceModel) -> float | Tensor:
         return as_width(self.width)(t, model) + enlargement(
@@ -83,7 +87,7 @@ def enlarged(width: Width, misspecification: float) -> Width:
     Raises:
         ValueError: A width that is enlarged by another one, or an impossible number.
     """
-    check_misspecification(misspecification)
+    misspecification = check_misspecification(misspecification)
     if not misspecification:
         return width
     inner = width

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext.checks import amount, one_number, whole_number
 from botorch_ext.domains import Box
+from botorch_ext.domains.reading import as_box
 from botorch_ext.kernel_functions.smoothness import holder_constants
 from botorch_ext.widths.base import (
     ConfidenceModel,
     Width,
-    check_count,
     check_delta,
     check_noise_std,
     check_rkhs_bound,
@@ -44,11 +46,15 @@ class FixedDesign(Width):
     num_rounds: int
 
     def __post_init__(self) -> None:
-        check_rkhs_bound(self.rkhs_bound)
-        check_noise_std(self.noise_std)
-        check_delta(self.delta)
-        check_count("num_points", self.num_points)
-        check_count("num_rounds", self.num_rounds)
+        self._keep(
+            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
+            noise_std=check_noise_std(self.noise_std),
+            delta=check_delta(self.delta),
+        )
+        self._keep(
+            num_points=whole_number(self.num_points, "num_points", least=1),
+            num_rounds=whole_number(self.num_rounds, "num_rounds", least=1),
+        )
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         share = self.delta / (4 * self.num_rounds * self.num_points)
@@ -74,9 +80,11 @@ class AnytimeFixedDesign(Width):
     delta: float
 
     def __post_init__(self) -> None:
-        check_rkhs_bound(self.rkhs_bound)
-        check_noise_std(self.noise_std)
-        check_delta(self.delta)
+        self._keep(
+            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
+            noise_std=check_noise_std(self.noise_std),
+            delta=check_delta(self.delta),
+        )
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         candidates = getattr(model, "candidates", None)
@@ -116,14 +124,14 @@ class FixedDesignContinuous(Width):
     max_kernel: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_rkhs_bound(self.rkhs_bound)
-        check_noise_std(self.noise_std)
-        check_delta(self.delta)
-        check_count("num_rounds", self.num_rounds)
-        require(0 < self.c < math.inf, "c", self.c, "positive and finite")
-        require(
-            0 < self.max_kernel < math.inf, "max_kernel", self.max_kernel, "positive and finite"
+        self._keep(
+            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
+            noise_std=check_noise_std(self.noise_std),
+            delta=check_delta(self.delta),
         )
+        self._keep(num_rounds=whole_number(self.num_rounds, "num_rounds", least=1))
+        for name in ("c", "max_kernel"):
+            self._keep(**{name: amount(getattr(self, name), name, "positive and finite")})
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         q = max(model.num_observations, 1)
@@ -171,14 +179,20 @@ class FixedDesignNet(Width):
     exponent: float
 
     def __post_init__(self) -> None:
-        check_rkhs_bound(self.rkhs_bound)
-        check_noise_std(self.noise_std)
-        check_delta(self.delta)
-        check_count("num_rounds", self.num_rounds)
-        possible = len(self.sides) > 0 and all(0 <= side < math.inf for side in self.sides)
-        if not possible:
-            raise ValueError(f"sides must be non-negative and finite, got {self.sides}")
-        require(0 < self.constant < math.inf, "constant", self.constant, "positive and finite")
+        self._keep(
+            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
+            noise_std=check_noise_std(self.noise_std),
+            delta=check_delta(self.delta),
+        )
+        self._keep(num_rounds=whole_number(self.num_rounds, "num_rounds", least=1))
+        if isinstance(self.sides, str) or not isinstance(self.sides, Iterable):
+            raise ValueError(f"sides must be one number for each column, got {self.sides!r}")
+        sides = [amount(side, "sides", "non-negative and finite") for side in self.sides]
+        if not sides:
+            raise ValueError("sides must be at least one, got none")
+        self._keep(sides=tuple(sides))
+        self._keep(constant=amount(self.constant, "constant", "positive and finite"))
+        self._keep(exponent=one_number(self.exponent, "exponent"))
         require(0 < self.exponent <= 1, "exponent", self.exponent, "in (0, 1]")
 
     @classmethod
@@ -196,6 +210,7 @@ class FixedDesignNet(Width):
         Raises:
             ValueError: A kernel whose smoothness is not known, or a parameter out of its range.
         """
+        box = as_box(box)
         holder = holder_constants(kernel, box.dim)
         sides = zip((box.upper - box.lower).tolist(), holder.lengthscales, strict=True)
         return cls(

@@ -367,10 +367,10 @@ def test_bad_models_are_named():
 
 def test_bad_widths_are_named():
     for bad, message in (
-        (-1.0, "width must be a number that is non-negative"),
+        (-1.0, "width must be non-negative"),
         ([1.0, 2.0], "width must have one entry for each model, got 2"),
         (torch.ones(2), r"width must have shape \(\) or \(3,\), got \(2,\)"),
-        ([1.0, 2.0, -3.0], "width must be a number that is non-negative"),
+        ([1.0, 2.0, -3.0], "width must be non-negative"),
     ):
         for models in (batched(), singles()):
             with pytest.raises(ValueError, match=message):

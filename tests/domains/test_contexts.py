@@ -75,7 +75,7 @@ def test_bad_contexts_are_refused(space, context, message):
         (lambda: as_context_space(1.5), "context_domain must be a whole number"),
         (lambda: as_context_space("2"), "context_domain must be a whole number"),
         (lambda: ContextSpace(BOX, dim=3), "dim must be 2"),
-        (lambda: ContextSpace(domain=[[0.0], [1.0]]), "domain must be a Box"),
+        (lambda: ContextSpace(domain="box"), "domain must be a Box"),
         (lambda: ContextSpace(dim=2, tasks=((2, 7),)), "column of a task must be less than 2"),
         (lambda: ContextSpace(dim=2, tasks=((1, 0),)), "number of tasks must be at least 1"),
     ],

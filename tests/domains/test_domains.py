@@ -66,7 +66,7 @@ def test_a_bad_finite_set_is_refused(points, message):
 @pytest.mark.parametrize("kind", [Box, FiniteSet])
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
 def test_a_domain_is_of_floating_point_numbers(kind, dtype):
-    with pytest.raises(ValueError, match=f"dtype must be a floating-point dtype, got {dtype}"):
+    with pytest.raises(ValueError, match=f"dtype must be a floating-point dtype, .*got {dtype}"):
         kind([[0.0], [1.0]], dtype=dtype)
 
 
@@ -88,7 +88,7 @@ def test_a_box_too_thin_for_float32_is_refused_on_the_way_there():
         ([[-INF, -3.0]], "X must be finite"),
         ([[2.0, -3.0], [2.0]], "X must be a tensor or nested numbers of one shape"),
         (torch.tensor([2.0, -3.0]), "X must be torch.float64 on cpu, got torch.float32 on cpu"),
-        (torch.tensor([2, -3]), "X must be torch.float64 on cpu, got torch.int64 on cpu"),
+        (torch.tensor([True, False]), "X must be real numbers, got torch.bool"),
     ],
 )
 def test_bad_points_are_refused(domain, X, message):

@@ -474,7 +474,7 @@ def test_models_without_draws_are_refused():
             r"growth\(1\) must be positive and finite, got inf",
         ),
         (lambda: CandidateModels.noise_variances(RBFKernel(), [[0.1, 0.2]]), "one number each"),
-        (lambda: CandidateModels(["rbf"], 0.1), "kernels must be GPyTorch kernels"),
+        (lambda: CandidateModels(["rbf"], 0.1), "kernels must be a GPyTorch kernel"),
         (lambda: CandidateModels(RBFKernel(), "a"), "noise_variance must be .*got 'a'"),
     ],
 )

@@ -162,7 +162,7 @@ def test_bad_arguments_are_named():
         f.optimal_value_at(torch.ones(1))
     with pytest.raises(ValueError, match="context_dim must be at least 1, got 0"):
         Counted(ACTIONS, 0)
-    with pytest.raises(ValueError, match="noise_std must be finite and at least 0, got -1"):
+    with pytest.raises(ValueError, match="noise_std must be non-negative and finite, got -1"):
         Counted(ACTIONS, 1, -1.0)
     with pytest.raises(ValueError, match=r"centers must have shape \(m, 2 \+ d_z\).*got \(1, 2\)"):
         ContextualRKHSFunction(kernel(), [[3.0, -6.5]], [1.0], ACTIONS)

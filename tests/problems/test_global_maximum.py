@@ -135,7 +135,7 @@ def test_bad_arguments_are_named() -> None:
     sums = lambda X: X.sum(dim=-1)  # noqa: E731
     with pytest.raises(ValueError, match="num_raw must be positive where extra"):
         global_maximum(sums, BOX, seed=0, num_raw=0)
-    with pytest.raises(ValueError, match=r"num_starts at least 1, got 8 and 0"):
+    with pytest.raises(ValueError, match=r"num_starts must be at least 1, got 0"):
         global_maximum(sums, BOX, seed=0, num_raw=8, num_starts=0)
     with pytest.raises(ValueError, match="extra must lie in the box"):
         global_maximum(sums, BOX, seed=0, extra=BOX.bounds + 1.0)

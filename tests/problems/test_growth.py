@@ -185,7 +185,7 @@ def test_copies_are_the_same_function() -> None:
         ({"center": [2.6]}, r"center"),
         ({"center": [[2.6, -6.5], [2.5, -6.5]]}, r"center must be one point, got 2"),
         ({"center": [1.9, -6.5]}, r"center must lie in the box"),
-        ({"noise_std": -0.1}, r"noise_std must be finite and at least 0"),
+        ({"noise_std": -0.1}, r"noise_std must be non-negative and finite"),
         ({"kernel": LinearKernel()}, r"kernel must be RBF or Matern"),
         ({"kernel": RBFKernel(), "exponent": 3.0}, r"exponent must be even"),
         ({"kernel": RBFKernel(), "exponent": 2.0}, r"scale must be above sqrt\(exponent / 2\)"),

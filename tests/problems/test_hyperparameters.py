@@ -81,7 +81,7 @@ def test_a_peak_without_width_is_refused() -> None:
         LengthscalePeak(peak_std=0)
     with pytest.raises(ValueError, match="domain must have dimension 1, got 3"):
         LengthscalePeak(CUBE)
-    with pytest.raises(ValueError, match="noise_std must be finite and at least 0, got -1"):
+    with pytest.raises(ValueError, match="noise_std must be non-negative and finite, got -1"):
         LengthscalePeak(noise_std=-1)
 
 

@@ -172,7 +172,7 @@ def test_bad_arguments_are_named() -> None:
         RKHSFunction(rbf(), [[3.0, -6.5]], [math.nan], BOX)
     with pytest.raises(ValueError, match=r"centers must have shape \(n, 2\)"):
         RKHSFunction(rbf(), [[3.0, -6.5, 1.0]], [1.0], BOX)
-    with pytest.raises(ValueError, match=r"noise_std must be finite and at least 0, got -0.1"):
+    with pytest.raises(ValueError, match=r"noise_std must be non-negative and finite, got -0.1"):
         RKHSFunction(rbf(), [[3.0, -6.5]], [1.0], BOX, noise_std=-0.1)
     with pytest.raises(ValueError, match=r"kernel must have no batch dimensions, got .*\(3,\)"):
         RKHSFunction(RBFKernel(batch_shape=torch.Size([3])), [[3.0, -6.5]], [1.0], BOX)

@@ -115,5 +115,5 @@ def test_what_does_not_fit_is_named() -> None:
         SyntheticProblem(synthetic.AckleyMixed())
     with pytest.raises(ValueError, match="known optimum, got Hartmann"):
         SyntheticProblem(synthetic.Hartmann(4, bounds=[(0.0, 1.0)] * 4))
-    with pytest.raises(ValueError, match="noise_std must be finite and at least 0, got -1"):
+    with pytest.raises(ValueError, match="noise_std must be non-negative and finite, got -1"):
         SyntheticProblem(synthetic.Branin(), noise_std=-1)

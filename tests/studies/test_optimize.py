@@ -94,10 +94,10 @@ def test_nothing_is_recommended_without_a_result():
 @pytest.mark.parametrize(
     ("bounds", "named"),
     [
-        ([[0.0, 20.0], [20.0, 20.0]], "bounds"),
-        ("unit cube", "bounds"),
-        ([(0, 1, 2)], "bounds"),
-        ([[0.0, float("nan")], [1.0, 2.0]], "bounds"),
+        ([[0.0, 20.0], [20.0, 20.0]], "domain"),
+        ("unit cube", "domain"),
+        ([(0, 1, 2)], "domain"),
+        ([[0.0, float("nan")], [1.0, 2.0]], "domain"),
     ],
 )
 def test_wrong_bounds_are_named(bounds, named):

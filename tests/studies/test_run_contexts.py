@@ -337,7 +337,7 @@ def test_minimizing_counts_the_least_value_as_the_best():
 def test_streams_that_do_not_fit_are_refused_before_anything_is_asked(strategy, options, message):
     strategy = strategy()
     with pytest.raises(ValueError, match=message):
-        quiet(strategy, g, 6, **options)
+        quiet(strategy, lambda x, z=None: 0.0, 6, **options)
     assert strategy.events == ()
 
 

@@ -265,7 +265,7 @@ nan, inf = math.nan, math.inf
         ("c must", lambda: widths.FixedDesignContinuous(1.0, 0.1, 0.1, 2, 0.0)),
         ("max_kernel", lambda: widths.FixedDesignContinuous(1.0, 0.1, 0.1, 2, max_kernel=-1.0)),
         ("value", lambda: widths.Constant(-1.0)),
-        ("value", lambda: widths.Scaled(nan, 0.5)),
+        ("width", lambda: widths.Scaled(nan, 0.5)),
         ("factor", lambda: widths.Scaled(1.0, 0.0)),
         ("misspecification", lambda: widths.Enlarged(1.0, -0.1)),
         ("misspecification", lambda: widths.Enlarged(1.0, inf)),

@@ -20,6 +20,7 @@ from botorch_ext.domains import (
     require_same_kind,
 )
 from botorch_ext.domains.contexts import with_context
+from botorch_ext.domains.reading import as_domain
 from botorch_ext.problems.base import best_of, global_maximum, one_or_many, require_noise_std
 from botorch_ext.problems.functions.rkhs import RKHSFunction
 
@@ -67,7 +68,7 @@ class ContextualFunction(ABC):
     """
 
     def __init__(self, domain: Domain, context_dim: int, noise_std: float = 0.0) -> None:
-        self.domain: Domain = domain
+        self.domain: Domain = as_domain(domain)
         self.context_dim: int = whole_number(context_dim, "context_dim", least=1)
         self.noise_std: float = require_noise_std(noise_std)
         self._optima: dict[tuple[float, ...], tuple[Tensor, float]] = {}

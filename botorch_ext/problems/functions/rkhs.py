@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 
 import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext.checks import amount, seed_number, whole_number
 from botorch_ext.domains import Domain, as_points
+from botorch_ext.domains.points import PointsLike, checked_tensor
+from botorch_ext.domains.reading import as_domain
 from botorch_ext.kernel_functions import KernelFunction, freeze, require_unbatched
 from botorch_ext.problems.base import KnownFunction
 
@@ -31,17 +33,18 @@ class RKHSFunction(KnownFunction):
     def __init__(
         self,
         kernel: Kernel,
-        centers: Tensor | Sequence[Sequence[float]],
-        weights: Tensor | Sequence[float],
+        centers: PointsLike,
+        weights: PointsLike,
         domain: Domain,
         noise_std: float = 0.0,
     ) -> None:
+        domain = as_domain(domain)
         like = domain.like
         super().__init__(domain, noise_std)
         self._kernel_function = _unbatched(kernel, like)
         self.kernel: Kernel = copy.deepcopy(kernel).to(like).requires_grad_(False)
         self.centers: Tensor = as_points(centers, domain.dim, like, "centers").detach().clone()
-        weights = torch.as_tensor(weights, dtype=like.dtype, device=like.device).detach().clone()
+        weights = checked_tensor(weights, like.dtype, like.device, "weights").detach().clone()
         if weights.shape != (len(self.centers),) or not bool(torch.isfinite(weights).all()):
             raise ValueError(
                 f"weights must be {len(self.centers)} finite numbers, one for each center, "
@@ -76,11 +79,10 @@ class RKHSFunction(KnownFunction):
         Raises:
             ValueError: A norm that is not positive and finite, or no center.
         """
-        if not 0.0 < norm < float("inf"):
-            raise ValueError(f"norm must be positive and finite, got {norm}")
-        if num_centers < 1:
-            raise ValueError(f"num_centers must be at least 1, got {num_centers}")
-        generator = torch.Generator().manual_seed(seed)
+        domain = as_domain(domain)
+        norm = amount(norm, "norm", "positive and finite")
+        num_centers = whole_number(num_centers, "num_centers", least=1)
+        generator = torch.Generator().manual_seed(seed_number(seed))
         center_seed = int(torch.randint(2**31, (), generator=generator))
         centers = domain.sample(num_centers, center_seed)
         weights = torch.randn(num_centers, dtype=torch.float64, generator=generator).to(centers)

@@ -10,7 +10,7 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number
+from botorch_ext.checks import amount
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.models.candidates import CandidateModels
@@ -32,7 +32,6 @@ from botorch_ext.widths import (
     check_delta,
     check_noise_std,
     check_rkhs_bound,
-    require,
 )
 
 
@@ -122,12 +121,9 @@ class SuspectedRegret(Judge):
     def __init__(
         self, noise_std: float, delta: float, rkhs_bound: float, constant: float, dim: int
     ) -> None:
-        self.noise_std, self.delta = one_number(noise_std, "noise_std"), one_number(delta, "delta")
-        check_rkhs_bound(rkhs_bound)
-        check_noise_std(self.noise_std)
-        check_delta(self.delta)
-        require(0 < constant < math.inf, "constant", constant, "positive and finite")
-        self.rkhs_bound, self.constant, self.dim = rkhs_bound, constant, dim
+        self.rkhs_bound = check_rkhs_bound(rkhs_bound)
+        self.noise_std, self.delta = check_noise_std(noise_std), check_delta(delta)
+        self.constant, self.dim = amount(constant, "constant", "positive and finite"), dim
         # Of each model: told plays, the sum of their observations and that of their half-widths.
         self._sums: dict[int, tuple[int, float, float]] = {}
 
@@ -273,6 +269,5 @@ def _refuse_contexts(strategy: BoundsStrategy, options: BoundsOptions) -> None:
 
 def checked_lengthscale_0(value: float) -> float:
     """The first lengthscale, or a ValueError where it is not positive and finite."""
-    value = one_number(value, "lengthscale_0")
-    require(0 < value < math.inf, "lengthscale_0", value, "positive and finite")
+    value = amount(value, "lengthscale_0", "positive and finite")
     return value

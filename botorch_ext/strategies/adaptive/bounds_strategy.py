@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 from torch import Tensor
 
+from botorch_ext.checks import short
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.exceptions import (
@@ -31,8 +32,8 @@ from botorch_ext.strategies.adaptive.searches import Highest, Search, Turn
 from botorch_ext.strategies.admission import probes_of
 from botorch_ext.strategies.cautions import LOOKS, odd_lengthscales, odd_scale
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
-from botorch_ext.widths import Width, as_width
-from botorch_ext.widths.base import SEVERAL_TIMES
+from botorch_ext.widths import Width
+from botorch_ext.widths.base import SEVERAL_TIMES, as_widths
 from botorch_ext.widths.composed import share_of_enlargement
 
 
@@ -130,6 +131,9 @@ class BoundsStrategy(BoundsFindings):
         num_initial: int = 0,
         context_domain: Domain | int | ContextSpace | None = None,
     ) -> None:
+        for name, part, kind in (("search", search, Search), ("judge", judge, Judge)):
+            if not isinstance(part, kind | None):
+                raise ValueError(f"{name} must be a {kind.__name__} or None, got {short(part)}")
         self.search = Highest() if search is None else search
         self.takes_actions, self.takes_shards = self.search.takes_actions, self.search.takes_shards
         self.takes_spaces = self.search.takes_spaces
@@ -392,11 +396,12 @@ def _checked_models(model: KernelGP | CandidateModels, probes: Tensor) -> Candid
 def _checked_widths(
     width: Width | float | Sequence[Width | float], models: CandidateModels
 ) -> Width | list[Width]:
-    if not isinstance(width, Sequence):
-        return as_width(width)
+    widths = as_widths(width)
+    if isinstance(widths, Width):
+        return widths
     if models.grows:
-        raise ValueError(f"width must be one for all models of a set that grows, got {len(width)}")
+        raise ValueError(f"width must be one for all models of a set that grows, got {len(widths)}")
     num_models = models.num_models
-    if len(width) != num_models:
-        raise ValueError(f"width must be one, or one for each of {num_models}, got {len(width)}")
-    return [as_width(own) for own in width]
+    if len(widths) != num_models:
+        raise ValueError(f"width must be one, or one for each of {num_models}, got {len(widths)}")
+    return widths

@@ -12,7 +12,8 @@ from botorch_ext.strategies.adaptive.judges import Judge, Standing
 from botorch_ext.strategies.adaptive.prediction_tests import RunningTest, RunningTests, Side
 from botorch_ext.strategies.adaptive.predictions import Prediction
 from botorch_ext.strategies.events import Trial
-from botorch_ext.widths import Width, as_width, enlarged, with_delta
+from botorch_ext.widths import Width, enlarged, with_delta
+from botorch_ext.widths.base import as_widths
 
 
 class PredictionTests(Judge):
@@ -125,11 +126,12 @@ def tested_width(
     Raises:
         ValueError: A width that is enlarged by another misspecification.
     """
-    if isinstance(width, Sequence):
-        return [_tested(own, misspecification, delta) for own in width]
-    return _tested(width, misspecification, delta)
+    widths = as_widths(width)
+    if isinstance(widths, Width):
+        return _tested(widths, misspecification, delta)
+    return [_tested(own, misspecification, delta) for own in widths]
 
 
-def _tested(width: Width | float, misspecification: float, delta: float | None) -> Width:
-    width = as_width(width) if delta is None else with_delta(as_width(width), delta / 2)
+def _tested(width: Width, misspecification: float, delta: float | None) -> Width:
+    width = width if delta is None else with_delta(width, delta / 2)
     return enlarged(width, misspecification)

@@ -101,8 +101,7 @@ class Credible(Judge):
     advises = True
 
     def __init__(self, delta: float = 0.1, credibility: float | None = None) -> None:
-        self.delta = one_number(delta, "delta")
-        check_delta(self.delta)
+        self.delta = check_delta(delta)
         if credibility is not None:
             credibility = one_number(credibility, "credibility")
             require(0 <= credibility < math.inf, "credibility", credibility, ">= 0 and finite")
@@ -150,7 +149,7 @@ class Schedule(Judge):
 
 def require_lengthscales(models: Models) -> Tensor:
     """The lengthscales of models, or a ValueError where they are not told apart by one."""
-    scales = models.lengthscales_of
+    scales = getattr(models, "lengthscales_of", None)
     if scales is None:
         raise ValueError(
             "models must be told apart by one lengthscale each, such as "

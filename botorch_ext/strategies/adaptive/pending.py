@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 from torch import Tensor
 
-from botorch_ext.checks import one_number, whole_number
+from botorch_ext.checks import amount, flag, whole_number
 from botorch_ext.strategies.events import (
     Abandoned,
     Asked,
@@ -48,13 +47,11 @@ class PendingPolicy:
 
     def __post_init__(self) -> None:
         pending, minimum, timeout = self.pending, self.minimum, self.timeout
-        if pending not in ("ignore", "hallucinate", "censor"):
+        if not isinstance(pending, str) or pending not in ("ignore", "hallucinate", "censor"):
             raise ValueError(
                 f'pending must be "ignore", "hallucinate" or "censor", got {pending!r}'
             )
-        if not isinstance(self.inflate, bool):
-            raise ValueError(f"inflate must be True or False, got {self.inflate!r}")
-        if self.inflate and pending != "hallucinate":
+        if flag(self.inflate, "inflate") and pending != "hallucinate":
             raise ValueError(
                 f'inflate must be False unless pending is "hallucinate", got {pending!r}'
             )
@@ -62,8 +59,8 @@ class PendingPolicy:
             raise ValueError(
                 f'minimum must be given exactly when pending is "censor", got {minimum}'
             )
-        if minimum is not None and not math.isfinite(one_number(minimum, "minimum")):
-            raise ValueError(f"minimum must be finite, got {minimum}")
+        if minimum is not None:
+            object.__setattr__(self, "minimum", amount(minimum, "minimum", "finite"))
         if timeout is not None and (pending != "censor" or whole_number(timeout, "timeout") < 0):
             raise ValueError(
                 f'timeout must be a non-negative count, with pending "censor", got {timeout}'

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from botorch_ext.checks import one_number
 from botorch_ext.widths import check_delta, check_misspecification, check_noise_std
 
 Side = Literal["optimistic", "pessimistic"]
@@ -96,12 +95,9 @@ class RunningTests:
         misspecification: float = 0.0,
         sides: Sequence[Side] = ("optimistic",),
     ) -> None:
-        noise_std, delta = one_number(noise_std, "noise_std"), one_number(delta, "delta")
-        check_noise_std(noise_std)
-        check_delta(delta)
-        check_misspecification(misspecification)
-        self.noise_std = noise_std
-        self.delta = delta
+        self.noise_std = check_noise_std(noise_std)
+        self.delta = check_delta(delta)
+        misspecification = check_misspecification(misspecification)
         self.misspecification = misspecification
         self.sides = tuple(sides)
         self.log: list[RunningTest] = []

@@ -18,7 +18,6 @@ from botorch_ext.hyperparameters.fitted import (
 )
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.models.specification import as_mean
 
 
 class Refits:
@@ -87,9 +86,12 @@ class Refits:
         kernel = ScaleKernel(FeatureKernel(matern, inputs) if inputs.sides is None else matern)
         kernel = kernel.to(like)
         kernel.outputscale = numbers.outputscale
-        mean = as_mean(numbers.mean)
         return KernelGP(
-            kernel, numbers.noise_variance, mean=mean, dtype=like.dtype, device=like.device
+            kernel,
+            numbers.noise_variance,
+            mean=numbers.mean,
+            dtype=like.dtype,
+            device=like.device,
         )
 
     def checked(

@@ -104,7 +104,7 @@ class BreadthwiseExploration(Strategy):
         super().__init__(domain, seed)
         self.horizon = whole_number(horizon, "horizon", least=1)
         max_cells = whole_number(max_cells, "max_cells", least=1)
-        check_rkhs_bound(rkhs_bound)
+        rkhs_bound = check_rkhs_bound(rkhs_bound)
         require_prior(model, domain)
         if not isinstance(model.mean, ConstantMean | ZeroMean | None):
             raise ValueError(
@@ -121,7 +121,7 @@ class BreadthwiseExploration(Strategy):
         self.width = as_width(width)
         self.tree = CellTree(domain, self.holder.lengthscales)
         self._rule = RefinementRule(
-            self.tree, model, self.width, self.horizon, float(rkhs_bound), self.holder, max_cells
+            self.tree, model, self.width, self.horizon, rkhs_bound, self.holder, max_cells
         )
         root = self._rule.root()
         if self._rule.is_fine(root):

@@ -116,8 +116,7 @@ class CertifiedElimination(Strategy):
         if free != "gp_bucb" and not callable(free):
             raise ValueError(f'free must be "gp_bucb" or a function, got {free!r}')
         if rkhs_bound is not None:
-            rkhs_bound = one_number(rkhs_bound, "rkhs_bound")
-            check_rkhs_bound(rkhs_bound)
+            rkhs_bound = check_rkhs_bound(rkhs_bound)
         require_prior(model, domain)
         if model.mean is not None:
             raise ValueError("model must have no prior mean")

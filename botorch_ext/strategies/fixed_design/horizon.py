@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from botorch_ext.checks import short
 from botorch_ext.domains import Domain
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.immutable import Immutable
@@ -14,6 +15,8 @@ from botorch_ext.models.replicates import means_with_repeats
 def require_prior(model: KernelGP, domain: Domain) -> None:
     """A ValueError unless this is a model without data and transforms that takes points of the
     domain."""
+    if not isinstance(model, KernelGP):
+        raise ValueError(f"model must be a KernelGP, got {short(model)}")
     model.require_takes(domain.like)
     if model.num_observations:
         raise ValueError(

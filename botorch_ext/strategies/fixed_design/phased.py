@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number
+from botorch_ext.checks import flag, one_number
 from botorch_ext.delays import SeenDelays
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.exceptions import HorizonWarning
@@ -108,12 +108,11 @@ class PhasedElimination(Strategy):
         seed: int = 0,
     ) -> None:
         super().__init__(domain, seed)
-        check_delta(delta)
+        delta = check_delta(delta)
         if not isinstance(rounds, Rounds):
             raise ValueError(f"rounds must be Rounds, such as Doubling(), got {rounds!r}")
         horizon = rounds.agreed_horizon(horizon)
-        if not isinstance(waits, bool):
-            raise ValueError(f"waits must be True or False, got {waits!r}")
+        waits = flag(waits, "waits")
         if closing not in ("allowance", "arrival"):
             raise ValueError(f'closing must be "allowance" or "arrival", got {closing!r}')
         if closing == "arrival" and (waits or isinstance(rounds, DelayAware)):

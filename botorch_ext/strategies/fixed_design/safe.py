@@ -9,7 +9,7 @@ from typing import Any, Unpack, cast
 
 from torch import Tensor
 
-from botorch_ext.checks import one_number, whole_number
+from botorch_ext.checks import flag, one_number, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite import FinitePosterior
@@ -98,7 +98,7 @@ class SafeStrategy(InsuredStrategy):
             **options,
         )
         self._schedule: Schedule | None = None
-        if not certificates:
+        if not flag(certificates, "certificates"):
             return
         if not isinstance(domain, FiniteSet) or self.context_space is not None:
             raise ValueError("certificates need a FiniteSet, without a context_domain")

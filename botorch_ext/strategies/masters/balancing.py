@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from botorch_ext.checks import one_number
+from botorch_ext.checks import amount, one_number
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Corrected, Event, Told, Trial
 from botorch_ext.strategies.masters.master import MasterStrategy
 from botorch_ext.strategies.masters.regret_bounds import RegretBound, RescaledBound
 from botorch_ext.widths import check_delta
-from botorch_ext.widths.base import require
 
 # Candidate bounds are looked at up to here when a strategy is made, and further on as they are
 # reached.
@@ -103,9 +102,7 @@ class RegretBalancing(MasterStrategy):
     ) -> None:
         super().__init__(bases)
         self.reward_range = low, high = checked_range(reward_range)
-        self.delta, self.c = one_number(delta, "delta"), one_number(c, "c")
-        check_delta(self.delta)
-        require(0 <= self.c < math.inf, "c", self.c, "non-negative and finite")
+        self.delta, self.c = check_delta(delta), amount(c, "c", "non-negative and finite")
         if not isinstance(bounds, Sequence) or len(bounds) != len(bases):
             raise ValueError(f"bounds must be one for each of {len(bases)} bases, got {bounds!r}")
         self._bounds = [

@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from botorch_ext.checks import one_number
+from botorch_ext.checks import amount, one_number
 from botorch_ext.immutable import Immutable
-from botorch_ext.widths import check_misspecification, check_rkhs_bound
 from botorch_ext.widths.base import require
 
 # R(n): what a strategy loses in n trials at most, in units of the rewards.
@@ -43,14 +42,13 @@ class CandidateBound:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        check_rkhs_bound(self.rkhs_bound)
-        check_misspecification(self.misspecification)
+        for name in ("rkhs_bound", "misspecification", "c1", "c2"):
+            self._keep(name, amount(getattr(self, name), name, "non-negative and finite"))
         for name in ("max_information_gain", "scale"):
-            value = getattr(self, name)
-            require(0 < value < math.inf, name, value, "positive and finite")
-        for name in ("c1", "c2"):
-            value = getattr(self, name)
-            require(0 <= value < math.inf, name, value, "non-negative and finite")
+            self._keep(name, amount(getattr(self, name), name, "positive and finite"))
+
+    def _keep(self, name: str, number: float) -> None:
+        object.__setattr__(self, name, number)
 
     def __call__(self, num_trials: int) -> float:
         """R(n)."""

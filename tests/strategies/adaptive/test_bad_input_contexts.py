@@ -92,8 +92,8 @@ CONTEXTS = {
             "context must be torch.float64 on cpu, got torch.float32 on cpu",
         ),
         "whole numbers": (
-            torch.tensor([0, 5]),
-            "context must be torch.float64 on cpu, got torch.int64 on cpu",
+            torch.tensor([False, True]),
+            "context must be real numbers, got torch.bool",
         ),
         "elsewhere": (
             torch.tensor([0.1, 5.0]).double().to("meta"),
@@ -323,7 +323,7 @@ def parts():
         (1.5, "context_domain must be a whole number, got 1.5"),
         (True, "context_domain must be a whole number, got True"),
         ("2", "context_domain must be a whole number, got '2'"),
-        ([[0.0], [1.0]], "context_domain must be a whole number"),
+        ([[0.0], [1.0], [2.0]], "context_domain must have shape"),
         (
             Box(CONTEXT_BOX, dtype=torch.float32),
             "context_domain must be torch.float64 on cpu, got torch.float32 on cpu",

@@ -184,7 +184,7 @@ def test_refused_models_stay_as_they_are():
         ("seed", None, "a whole number, got None"),
         ("pending", "wait", "got 'wait'"),
         ("width", -1.0, "non-negative and finite, got -1.0"),
-        ("width", torch.ones(6), r"one number, got tensor\(\[1"),
+        ("width", torch.ones(6, 2), r"one number, got tensor\(\[1"),
         ("timeout", 3, "got 3"),
         ("minimum", 0.5, "got 0.5"),
     ],
