@@ -85,7 +85,7 @@ class Refits:
         matern.lengthscale = lengthscales
         kernel = ScaleKernel(FeatureKernel(matern, inputs) if inputs.sides is None else matern)
         kernel = kernel.to(like)
-        kernel.outputscale = numbers.outputscale
+        kernel.outputscale = like.new_tensor(numbers.outputscale)  # a float would pass by float32
         return KernelGP(
             kernel,
             numbers.noise_variance,

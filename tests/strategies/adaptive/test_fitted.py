@@ -313,6 +313,16 @@ def test_large_values_and_duplicates(domain):
     assert bool(domain.contains(again.ask(5)[-1].x).all())
 
 
+@pytest.mark.parametrize("penalty", [1e20, 1e100])
+def test_a_penalty_does_not_end_the_study(penalty):
+    strategy = make(BOX)
+    for step in range(8):
+        trial = strategy.ask()
+        strategy.tell(trial.id, -penalty if step == 3 else f(trial.x))
+    assert strategy.report()["fit"]["outputscale"] > penalty
+    assert bool(BOX.contains(strategy.ask().x))
+
+
 def test_fewer_data_than_columns():
     box = bx.Box([[0.0] * 12, [3.0] * 12])
     strategy = bx.algorithms.gp_ucb(box, bx.Fitted(), width=2.0, num_initial=2)
