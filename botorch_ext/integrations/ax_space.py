@@ -38,18 +38,18 @@ class AxSpace:
 
     def __init__(self, search_space: SearchSpace, contexts: Sequence[str] = ()) -> None:
         self._parameters = search_space.parameters
-        unknown = [name for name in contexts if name not in self._parameters]
-        if unknown:
-            raise UserInputError(
-                f"contexts must be parameters of the search space, {list(self._parameters)}, got "
-                f"{unknown[0]!r}"
-            )
         constraints, constrained = _constraints_of(search_space)
         made = {
             name: _parameter(each, name in constrained)
             for name, each in self._parameters.items()
             if not isinstance(each, DerivedParameter)
         }
+        unknown = [name for name in contexts if name not in made]
+        if unknown:
+            raise UserInputError(
+                f"contexts must be parameters of the search space that are not computed, "
+                f"{list(made)}, got {unknown[0]!r}"
+            )
         for name in contexts:
             if name in constrained:
                 raise UnsupportedError(f"contexts must be in no constraint, got {name!r}")

@@ -102,7 +102,7 @@ class AxTrials:
         for index, trial in experiment.trials.items():
             for each in _of_trial(trial, means, space, objective):
                 if each.status == "told" and each.value is None:
-                    without.append(index)
+                    without += [index] if index not in without[-1:] else []
                     each = replace(each, status="running")
                 trials.append(each)
         return cls(trials, without, changed)

@@ -12,6 +12,7 @@ from ax.api.client import Client
 from ax.core.observation import ObservationFeatures
 from ax.core.parameter import (
     ChoiceParameter,
+    DerivedParameter,
     FixedParameter,
     ParameterType,
 )
@@ -231,6 +232,9 @@ def test_constraints_that_no_strategy_has():
     c = ChoiceParameter("c", ParameterType.FLOAT, [0.1, 0.2, 0.7], is_ordered=True)
     with pytest.raises(UnsupportedError, match="'c' must have values at even steps"):
         AxSpace(search_space(a, c, constraints=["a + c <= 1"]))
+    d = DerivedParameter("d", ParameterType.FLOAT, "2.0 * a")
+    with pytest.raises(UserInputError, match=r"contexts must be parameters .* not computed.*'d'"):
+        AxSpace(search_space(a, d), ["d"])
     with pytest.raises(UnsupportedError, match="contexts must be in no constraint, got 'b'"):
         AxSpace(search_space(a, b, constraints=["a + b <= 1"]), ["b"])
 
