@@ -36,9 +36,23 @@ from botorch_ext.integrations.ax_trials import RECORD, AxObjective, AxTrials
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.recipes import Recipe
 from botorch_ext.integrations.saved_arguments import as_text, from_text
+from botorch_ext.integrations.saved_forms import is_of, require_bounded, shown
 from botorch_ext.strategies import Strategy
 
 _TRIED_ON = Box([[0.0, 0.0], [1.0, 1.0]])
+# What Ax's JSON has of a node, each with its type; the last ones as Ax saves them.
+_SAVED = {
+    "arguments": str,
+    "contexts": list[str],
+    "num_points": int | None,
+    "name": str,
+    "should_deduplicate": bool,
+}
+_SAVED_BY_AX = {
+    "transition_criteria": list[TransitionCriterion],
+    "pausing_criteria": list[PausingCriterion],
+    "suggested_experiment_status": ExperimentStatus | None,
+}
 # A method that can ask for so many trials at once is not asked how many it can.
 _MANY = 64
 
@@ -86,6 +100,7 @@ class StrategyNode(ExternalGenerationNode):
         transition_criteria: Sequence[TransitionCriterion] | None = None,
         pausing_criteria: Sequence[PausingCriterion] | None = None,
         suggested_experiment_status: ExperimentStatus | None = None,
+        _is_loaded: bool = False,
         **arguments: Any,
     ) -> None:
         started = time.monotonic()
@@ -93,6 +108,8 @@ class StrategyNode(ExternalGenerationNode):
         self._recipe = _checked_recipe(algorithm, arguments, num_points, self._contexts)
         # Looked at now, or the experiment could not be saved when it is under way.
         self._saved = as_text({"algorithm": algorithm, **self._recipe.arguments})
+        if not _is_loaded:  # what comes from a file is not called, and was where it was made
+            _require_possible(self._recipe, self._contexts)
         super().__init__(
             name=self._recipe.name if name is None else name,
             should_deduplicate=should_deduplicate,
@@ -258,13 +275,29 @@ class StrategyNode(ExternalGenerationNode):
         decoder_registry: Any = None,
         class_decoder_registry: Any = None,
     ) -> dict[str, Any]:
-        """What `serialize_init_args` gave."""
+        """What `serialize_init_args` gave; a ValueError for anything else."""
         registries = {
             "decoder_registry": decoder_registry,
             "class_decoder_registry": class_decoder_registry,
         }
-        given = {key: object_from_json(part, **registries) for key, part in args.items()}
-        return given | from_text(given.pop("arguments"))
+        hints = _SAVED | _SAVED_BY_AX
+        if args.keys() != hints.keys():
+            raise ValueError(f"a saved node must have {sorted(hints)}, got {shown(sorted(args))}")
+        given = {
+            key: object_from_json(part, **registries) if key in _SAVED_BY_AX else part
+            for key, part in args.items()
+        }
+        for key, part in given.items():
+            if not is_of(part, hints[key]):
+                raise ValueError(f"{key} of a saved node must be {hints[key]}, got {shown(part)}")
+        arguments = from_text(given.pop("arguments"))
+        known = inspect.signature(cls.__init__).parameters.keys() - {"algorithm"}
+        if "algorithm" not in arguments or not known.isdisjoint(arguments):
+            raise ValueError(
+                "arguments of a saved node must be an algorithm and its arguments, got "
+                f"{shown(sorted(arguments))}"
+            )
+        return given | arguments | {"_is_loaded": True}
 
 
 def _to_json(node: StrategyNode) -> dict[str, Any]:
@@ -292,9 +325,8 @@ def _checked_recipe(
             "context_domain must not be given to StrategyNode: name the parameters that are "
             "contexts in contexts="
         )
-    recipe = Recipe(
-        algorithm, arguments, "StrategyNode", num_points=num_points, takes_contexts=True
-    )
+    require_bounded("num_points", num_points)
+    recipe = Recipe(algorithm, arguments, "StrategyNode", num_points, True, is_tried=False)
     if recipe.is_contextual and not contexts:
         raise ValueError(
             f"contexts must be given for {recipe.name}: the names of the parameters that are seen "
@@ -303,20 +335,21 @@ def _checked_recipe(
     function = algorithm if callable(algorithm) else getattr(algorithms, algorithm)
     if contexts and "context_domain" not in inspect.signature(function).parameters:
         raise ValueError(f"contexts must not be given for {recipe.name}, got {list(contexts)}")
-    _require_whole(function, recipe.arguments, contexts)
     return recipe
 
 
-def _require_whole(
-    function: Callable[..., Strategy], arguments: Mapping[str, Any], contexts: tuple[str, ...]
-) -> None:
-    """A ValueError where an argument is missing that a method needs beside those that it was given:
-    it is called once, on a space of its own, which other errors may come of."""
+def _require_possible(recipe: Recipe, contexts: tuple[str, ...]) -> None:
+    """A ValueError for arguments that are impossible, or where one is missing that a method needs
+    beside those that it was given: it is called once, on a space of its own, which other errors may
+    come of."""
+    recipe.require_possible()
+    algorithm = recipe.algorithm
+    function = algorithm if callable(algorithm) else getattr(algorithms, algorithm)
     more = {"context_domain": 1} if contexts else {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            function(_TRIED_ON, **arguments, **more)
+            function(_TRIED_ON, **recipe.arguments, **more)
     except Exception as error:
         if "must be given" in str(error) or "() missing " in str(error):
             raise ValueError(str(error)) from error

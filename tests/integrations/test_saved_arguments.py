@@ -16,6 +16,7 @@ from botorch_ext.integrations import saved_modules
 from botorch_ext.integrations.saved_arguments import allow_argument, as_text, from_text
 from botorch_ext.kernel_functions.smoothness import HolderConstants
 from botorch_ext.kernels import ActionContextKernel, GroupAdditiveKernel, NuggetKernel, TaskKernel
+from botorch_ext.kernels.structure import plain_kernel
 from botorch_ext.strategies import Terms
 from botorch_ext.studies.plain_arguments import plain
 
@@ -107,6 +108,7 @@ def test_a_kernel_comes_back_bit_by_bit(name):
     X = torch.cat([X, torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(3, 1)], dim=-1)
     X = X if name in ("index", "tasks", "cosine") else X[:, :3]
     assert torch.equal(again(X).to_dense(), kernel(X).to_dense())
+    kernel = plain_kernel(kernel, X)  # no method looks at its priors
     named = dict(kernel.named_parameters()) | dict(kernel.named_buffers())
     kept = dict(again.named_parameters()) | dict(again.named_buffers())
     assert kept.keys() == named.keys()
@@ -140,6 +142,13 @@ def double(X):
     return 2 * X[..., 0]
 
 
+class Scale:
+    """An object of the user."""
+
+    def __init__(self, size):
+        self.size = size
+
+
 class Stretched(kernels.RBFKernel):
     """A kernel of the user."""
 
@@ -165,8 +174,10 @@ def test_what_is_not_allowed_is_refused_by_name():
     assert torch.equal(again["kernel"](X).to_dense(), kernel(X).to_dense())
     with pytest.raises(ValueError, match="name must be given"):
         allow_argument(lambda X: X)
-    with pytest.raises(ValueError, match="name must be one that is not taken, got 'Box'"):
+    with pytest.raises(ValueError, match=r"name must be 'Stretched', as .* got 'Box'"):
         allow_argument(Stretched, "Box")
+    with pytest.raises(ValueError, match="name must be one that is not taken, got 'Box'"):
+        allow_argument(Scale, "Box")
 
 
 def test_what_is_not_all_in_its_parts_is_refused():
