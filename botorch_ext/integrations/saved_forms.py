@@ -25,7 +25,7 @@ from botorch_ext.studies.plain_records import to_json
 # these ask again: each level takes twice the time.
 _DEEPEST, _MOST_KERNELS = 40, 8
 # What takes memory and time in proportion: of arguments, of a node, of parts.
-_MOST = {"num_initial": 10**6, "horizon": 10**9, "num_points": 10**6}
+_MOST = {"num_initial": 10**6, "horizon": 10**6, "num_points": 10**6}
 _MOST_OF_PARTS = {"num_particles": 10**4, "dim": 10**4}
 _MOST_WHOLE = 2**64
 # What a tree calls a function of the table, and where functions are called with all arguments.
