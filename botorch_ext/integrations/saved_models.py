@@ -100,7 +100,7 @@ def _made(
     return CandidateModels._of([Candidate(*row) for row in rows], family)
 
 
-def _require_plain(noise_variances: list[Tensor], modules: list[nn.Module]) -> None:
+def _require_plain(noise_variances: list[Tensor], modules: list[Any]) -> None:
     """A ValueError unless numbers are those of models without batch dimensions, of one dtype."""
     dtype = noise_variances[0].dtype
     for value in noise_variances:
