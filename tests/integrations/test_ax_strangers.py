@@ -1,6 +1,7 @@
 """Nodes in Ax's JSON that come from strangers: nothing of them is called, or they are refused."""
 
 import json
+from functools import wraps
 
 import pytest
 
@@ -11,7 +12,6 @@ from ax.storage.json_store.encoder import object_to_json
 
 import botorch_ext as bx
 from botorch_ext.integrations.ax import StrategyNode, allow_argument
-from botorch_ext.integrations.saved_arguments import as_text
 
 pytestmark = pytest.mark.filterwarnings("ignore", "error::botorch_ext.exceptions.BotorchExtWarning")
 
@@ -71,18 +71,28 @@ def test_a_node_without_one_of_its_parts_is_refused():
             object_from_json(node)
 
 
-def test_nothing_is_called_when_a_node_is_loaded():
-    calls = []
+def test_nothing_is_called_when_a_node_is_loaded(monkeypatch):
+    calls, method = [], bx.algorithms.gp_bucb
 
-    def counted(domain, width=2.0):
-        calls.append(width)
-        return bx.algorithms.gp_bucb(domain, bx.Fitted(), width=width, num_initial=3)
+    @wraps(method)
+    def counted(*args, **kwargs):
+        calls.append(kwargs)
+        return method(*args, **kwargs)
 
-    allow_argument(counted, is_algorithm=True)
-    node = StrategyNode(counted)
-    assert calls
+    monkeypatch.setattr(bx.algorithms, "gp_bucb", counted)
+    node = StrategyNode("gp_bucb", num_initial=3)
     made = len(calls)
+    assert made
     object_from_json(json.loads(json.dumps(object_to_json(node))))
-    stranger = {"arguments": as_text({"algorithm": counted, "width": 7.0})}
-    object_from_json(saved() | stranger)
     assert len(calls) == made
+
+
+def double(X):
+    return 2 * X[..., 0]
+
+
+def test_a_mean_that_is_allowed_is_no_algorithm():
+    allow_argument(double)
+    named = {"class": "function", "state": {"name": "double"}}
+    with pytest.raises(ValueError, match="algorithm must be a function that is allowed"):
+        object_from_json(saved() | text(algorithm=named))
