@@ -147,11 +147,12 @@ class StrategyNode(ExternalGenerationNode):
         objective = AxObjective.of(experiment)
         made_for = f"{experiment.search_space} {objective}"
         if self._hosted is None or self._space is None or made_for != self._made_for:
-            self._space = AxSpace(experiment.search_space, self._contexts)
-            domain = None if self._space.contexts is None else self._space.contexts.box
-            strategy = self._recipe.make(self._space.chosen, domain)
-            self._hosted = HostedStrategy(strategy, self._space.chosen, objective.minimize)
-            self._made_for, self._minimize = made_for, objective.minimize
+            space = AxSpace(experiment.search_space, self._contexts)
+            domain = None if space.contexts is None else space.contexts.box
+            strategy = self._recipe.make(space.chosen, domain)
+            self._hosted = HostedStrategy(strategy, space.chosen, objective.minimize)
+            self._space, self._made_for = space, made_for
+            self._minimize = objective.minimize
         found = AxTrials.of(experiment, data, self._space, objective)
         self._warn(found, objective)
         self._hosted.follow(found.trials)
@@ -186,7 +187,12 @@ class StrategyNode(ExternalGenerationNode):
         fixed = {} if features is None else features.parameters
         arms, metadata = [], {}
         for _ in range(1 if n is None else n):
-            parameters, record = self._asked(fixed)
+            try:
+                parameters, record = self._asked(fixed)
+            except (DataRequiredError, GenerationStrategyCompleted):
+                if arms:  # a batch may have fewer arms than it was to have
+                    break
+                raise
             arms.append(Arm(parameters))
             metadata[arms[-1].signature] = {RECORD: record}
         run = GeneratorRun(
@@ -312,8 +318,9 @@ def _require_possible(recipe: Recipe, contexts: tuple[str, ...]) -> None:
     beside those that it was given: it is called once, on a space of its own, which other errors may
     come of."""
     recipe.require_possible()
-    algorithm = recipe.algorithm
-    function = algorithm if callable(algorithm) else getattr(algorithms, algorithm)
+    if not isinstance(recipe.algorithm, str):
+        return
+    function = getattr(algorithms, recipe.algorithm)
     more = {"context_domain": 1} if contexts else {}
     try:
         with warnings.catch_warnings():

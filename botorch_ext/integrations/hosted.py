@@ -25,6 +25,7 @@ from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
 from botorch_ext.studies.description import describe
 from botorch_ext.studies.kept_strategy import independent
+from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_records import to_json
 from botorch_ext.studies.threads import threads_for
 
@@ -59,7 +60,8 @@ class HostedStrategy:
         self._fresh.undoes = False
         self._fresh.within = threads_for
         self._sign = self._fresh.history.sign = -1.0 if minimize else 1.0
-        described = to_json([describe(strategy)["strategy"], minimize])
+        # Other parameters can be the same box.
+        described = to_json([describe(strategy)["strategy"], plain(space.parameters), minimize])
         self._of = hashlib.sha256(described.encode()).hexdigest()[:8]
         self._records: dict[str, Record] = {}
         self._warned: set[str] = set()

@@ -95,9 +95,10 @@ class StrategySampler(BaseSampler):
     ) -> None:
         self._recipe = Recipe(algorithm, arguments, type(self).__name__, num_points)
         self._seed = whole_number(arguments.get("seed", 0), "seed")
-        self._search_space = None if search_space is None else _free(search_space)
-        if self._search_space is not None:
-            _space_of(self._search_space)
+        self._search_space: dict[str, BaseDistribution] | None = None
+        if search_space is not None:
+            _space_of(search_space)
+            self._search_space = _free(search_space)
         self._warned: set[str] = set()
         self._forget()
 
@@ -208,8 +209,7 @@ def _trials_of(study: Study) -> list[FrozenTrial]:
 
 
 def _free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
-    is_free = {name: not getattr(each, "single", bool)() for name, each in search_space.items()}
-    return {name: each for name, each in search_space.items() if is_free[name]}
+    return {name: each for name, each in search_space.items() if not each.single()}
 
 
 def _space_of(search_space: Mapping[str, BaseDistribution]) -> NamedSpace:

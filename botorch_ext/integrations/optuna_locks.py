@@ -48,7 +48,7 @@ def lock_of(storage: BaseStorage) -> AbstractContextManager[Any] | None:
             if url.database in (None, "", ":memory:"):
                 return _lock_in_memory(storage)
             path = url.database
-    return None if path is None or fcntl is None else _locked_file(os.path.abspath(path) + _SUFFIX)
+    return None if path is None or fcntl is None else _locked_file(os.path.realpath(path) + _SUFFIX)
 
 
 def _is_cached(storage: BaseStorage) -> bool:
@@ -63,7 +63,7 @@ def _lock_in_memory(storage: BaseStorage) -> Any:
 @contextmanager
 def _locked_file(path: str) -> Iterator[None]:
     locks: Any = fcntl
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         # Threads have one another's too, as each opens the file for itself.
         locks.flock(file, locks.LOCK_EX)

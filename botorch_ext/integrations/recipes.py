@@ -70,7 +70,8 @@ class Recipe:
 
     def require_possible(self) -> None:
         """A ValueError for arguments that are impossible in any space."""
-        if not self.is_contextual and all(isinstance(_, _PLAIN) for _ in self.arguments.values()):
+        are_plain = all(isinstance(each, _PLAIN) for each in self.arguments.values())
+        if isinstance(self.algorithm, str) and are_plain and not self.is_contextual:
             # Nothing depends on the space: what is wrong is wrong anywhere.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -100,7 +101,8 @@ class Recipe:
         Raises:
             ValueError: A space that the method cannot search, or an argument that does not fit it.
         """
-        more = {} if context_domain is None else {"context_domain": context_domain}
+        is_given = context_domain is None or self.arguments.get("context_domain") is not None
+        more = {} if is_given else {"context_domain": context_domain}
         strategy = self._made(space, more)
         self._require_contexts(strategy.context_space is not None)
         return strategy
@@ -190,5 +192,5 @@ def _fill(arguments: dict[str, Any], parameters: Mapping[str, inspect.Parameter]
             arguments[key] = made()
             if "width" in parameters and arguments.get("rkhs_bound") is None:
                 arguments.setdefault("width", _WIDTH)
-            if parameters["num_initial"].default == 0:
+            if "num_initial" in parameters and parameters["num_initial"].default == 0:
                 arguments.setdefault("num_initial", _NUM_INITIAL)

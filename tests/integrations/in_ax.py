@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
+from ax.adapter.registry import Generators
 from ax.api.client import Client
-from ax.api.configs import ChoiceParameterConfig, RangeParameterConfig
+from ax.api.configs import ChoiceParameterConfig, RangeParameterConfig, StorageConfig
 from ax.core.experiment import Experiment
 from ax.core.metric import Metric
 from ax.core.objective import Objective
@@ -17,9 +19,14 @@ from ax.core.optimization_config import OptimizationConfig
 from ax.core.parameter import ParameterType, RangeParameter
 from ax.core.parameter_constraint import ParameterConstraint
 from ax.core.search_space import SearchSpace
+from ax.generation_strategy.generation_node import GenerationNode
+from ax.generation_strategy.generation_strategy import GenerationStrategy
+from ax.generation_strategy.generator_spec import GeneratorSpec
+from ax.storage.sqa_store.db import create_all_tables, get_engine, init_engine_and_session_factory
 from gpytorch.kernels import MaternKernel
 
 import botorch_ext as bx
+from botorch_ext import acquisition
 from botorch_ext.integrations.ax import generation_strategy
 from botorch_ext.integrations.ax_space import AxSpace
 from botorch_ext.integrations.spaces import NamedSpace
@@ -98,6 +105,36 @@ def client(
     made.configure_optimization(objective=objective)
     made.set_generation_strategy(generation_strategy(algorithm, **arguments))
     return made
+
+
+def store_of(kind: str, folder: Path) -> StorageConfig | None:
+    """Of the database in a folder, opened by this process; None for JSON."""
+    if kind == "JSON":
+        return None
+    url = f"sqlite:///{folder / 'lab.db'}"
+    # Ax has one engine at a time, and connections are none of a forked process.
+    init_engine_and_session_factory(url=url, force_init=True)
+    create_all_tables(get_engine())
+    return StorageConfig(url=url)
+
+
+def loaded(kind: str, folder: Path) -> Client:
+    """The experiment in a folder, as ``lab.json`` or as a database."""
+    if kind == "JSON":
+        return Client.load_from_json_file(str(folder / "lab.json"))
+    return Client.load_from_database("lab", storage_config=store_of(kind, folder))
+
+
+def with_acquisition(name: str, **options: Any) -> GenerationStrategy:
+    """Ax's own model, with an acquisition function of the library."""
+    spec = GeneratorSpec(
+        generator_enum=Generators.BOTORCH_MODULAR,
+        generator_kwargs={
+            "botorch_acqf_class": getattr(acquisition, name),
+            "botorch_acqf_options": options,
+        },
+    )
+    return GenerationStrategy(nodes=[GenerationNode(name=name, generator_specs=[spec])])
 
 
 def kept(value: float) -> float:

@@ -9,16 +9,10 @@ from botorch_ext import acquisition
 
 pytest.importorskip("ax")
 
-from ax.adapter.registry import Generators
-from ax.api.client import Client
-from ax.api.configs import RangeParameterConfig
-from ax.generation_strategy.generation_node import GenerationNode
-from ax.generation_strategy.generation_strategy import GenerationStrategy
-from ax.generation_strategy.generator_spec import GeneratorSpec
 from ax.storage.json_store.decoder import object_from_json
 from ax.storage.json_store.encoder import object_to_json
 
-import botorch_ext.integrations.ax  # noqa: F401  registers them
+from tests.integrations.in_ax import PLAIN, client, cost, loaded, store_of, with_acquisition
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore",
@@ -36,24 +30,13 @@ OPTIONS = {
 }
 
 
-def strategy_of(name):
-    spec = GeneratorSpec(
-        generator_enum=Generators.BOTORCH_MODULAR,
-        generator_kwargs={
-            "botorch_acqf_class": getattr(acquisition, name),
-            "botorch_acqf_options": OPTIONS[name],
-        },
-    )
-    return GenerationStrategy(nodes=[GenerationNode(name=name, generator_specs=[spec])])
-
-
 def test_the_options_of_all_are_tried():
     assert OPTIONS.keys() == set(acquisition.__all__)
 
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_class_and_options_come_back(name):
-    text = json.dumps(object_to_json(strategy_of(name)))
+    text = json.dumps(object_to_json(with_acquisition(name, **OPTIONS[name])))
     (node,) = object_from_json(json.loads(text))._nodes
     given = node.generator_specs[0].generator_kwargs
     assert given["botorch_acqf_class"] is getattr(acquisition, name)
@@ -64,24 +47,20 @@ def test_class_and_options_come_back(name):
         assert torch.equal(kept[key], option) if is_tensor else kept[key] == option
 
 
-def test_an_experiment_goes_on_after_it_was_loaded(tmp_path):
-    client = Client(random_seed=0)
-    client.configure_experiment(
-        [
-            RangeParameterConfig(name=name, parameter_type="float", bounds=(2.0, 5.0))
-            for name in ("x", "y")
-        ]
-    )
-    client.configure_optimization(objective="-cost")
-    client.set_generation_strategy(strategy_of("EnlargedUpperConfidenceBound"))
-    for x, y in [(2.5, 3.0), (4.0, 4.5), (3.0, 2.2)]:
-        index = client.attach_trial({"x": x, "y": y})
-        client.complete_trial(index, raw_data={"cost": (x - 3) ** 2 + (y - 4) ** 2})
-    client.get_next_trials(1)
-    path = str(tmp_path / "experiment.json")
-    client.save_to_json_file(path)
-    again = Client.load_from_json_file(path)
+@pytest.mark.parametrize("kind", ["JSON", "SQLite"])
+def test_an_experiment_goes_on_after_it_was_loaded(kind, tmp_path):
+    name = "EnlargedUpperConfidenceBound"
+    ours = client(PLAIN, storage=store_of(kind, tmp_path))
+    # The one before is not saved yet.
+    ours.set_generation_strategy(with_acquisition(name, **OPTIONS[name]))
+    for x, y in [(2.5, -20.0), (4.0, -12.0), (3.0, -28.0)]:
+        index = ours.attach_trial({"x": x, "y": y})
+        ours.complete_trial(index, raw_data={"cost": cost({"x": x, "y": y})})
+    ours.get_next_trials(1)
+    ours.save_to_json_file(str(tmp_path / "lab.json"))
+    again = loaded(kind, tmp_path)
     (parameters,) = again.get_next_trials(1).values()
     assert parameters.keys() == {"x", "y"}
-    run = again._experiment.trials[3].generator_run
-    assert run._generator_kwargs["botorch_acqf_class"] is (acquisition.EnlargedUpperConfidenceBound)
+    for index in (3, 4):
+        run = again._experiment.trials[index].generator_run
+        assert run._generator_kwargs["botorch_acqf_class"] is getattr(acquisition, name)

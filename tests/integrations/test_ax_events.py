@@ -66,6 +66,17 @@ def test_methods_that_wait_and_end():
         rounds.get_next_trials(1)
 
 
+def test_a_batch_has_as_many_arms_as_a_method_gives():
+    rounds = {"kernel": kernel(), "noise_variance": 0.01, "horizon": 6, "width": 2.0}
+    study = experiment(search_space(ranged("x", 2.0, 5.0), ranged("y", -30.0, -10.0)))
+    strategy = generation_strategy("bpe", num_points=50, **rounds)
+    ((run,),) = strategy.gen(study, n=20)
+    assert 0 < len(run.arms) < 6
+    study.new_batch_trial(run).mark_running(no_runner_required=True)
+    with pytest.raises(DataRequiredError, match="bpe asks nothing until"):
+        strategy.gen(study, n=20)
+
+
 def test_what_others_asked_is_data():
     spec = GeneratorSpec(Generators.SOBOL, generator_kwargs={"seed": 3})
     first = MinTrials(3, transition_to="gp_bucb")

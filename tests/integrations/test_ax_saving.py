@@ -14,32 +14,31 @@ import botorch_ext as bx
 pytest.importorskip("ax")
 
 from ax.api.client import Client
-from ax.api.configs import StorageConfig
 from ax.generation_strategy.generation_strategy import GenerationStrategy
+from ax.generation_strategy.transition_criterion import MaxGenerationParallelism, MinTrials
 from ax.storage.json_store.decoder import object_from_json
 from ax.storage.json_store.encoder import object_to_json
-from ax.storage.sqa_store.db import create_all_tables, get_engine, init_engine_and_session_factory
 
 from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.exceptions import BrokenStudyError
 from botorch_ext.integrations.ax import StrategyNode, allow_argument, generation_strategy
 from botorch_ext.integrations.ax_trials import RECORD
-from tests.integrations.in_ax import METHODS, MIXED, PLAIN, client, cost, in_range, kernel
+from tests.integrations.in_ax import (
+    METHODS,
+    MIXED,
+    PLAIN,
+    client,
+    cost,
+    in_range,
+    kernel,
+    loaded,
+    store_of,
+    with_acquisition,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore", "error::botorch_ext.exceptions.BotorchExtWarning")
 
 SOME = tuple(MIXED[i] for i in (0, 2, 4, 7))
-
-
-def store_of(kind, folder):
-    """Of a database, which is empty at first."""
-    if kind == "JSON":
-        return None
-    url = f"sqlite:///{folder / 'lab.db'}"
-    # Ax has one engine at a time, and connections are none of a forked process.
-    init_engine_and_session_factory(url=url, force_init=True)
-    create_all_tables(get_engine())
-    return StorageConfig(url=url)
 
 
 def week(ours):
@@ -63,12 +62,6 @@ def parameters(ours, index):
     return ours._experiment.trials[index].arm.parameters
 
 
-def loaded(kind, folder):
-    if kind == "JSON":
-        return Client.load_from_json_file(str(folder / "lab.json"))
-    return Client.load_from_database("lab", storage_config=store_of(kind, folder))
-
-
 def on(ours):
     """What is asked next, and after a value more."""
     first = ours.get_next_trials(1)
@@ -80,9 +73,8 @@ def on(ours):
     ("method", "space", "kind"),
     [
         *((method, PLAIN, "JSON") for method in METHODS),
-        ("gp_bucb", PLAIN, "SQLite"),
         ("certified_bucb", PLAIN, "SQLite"),
-        ("gp_bucb", SOME, "JSON"),
+        ("gp_bucb", SOME, "SQLite"),
     ],
     ids=lambda given: given if isinstance(given, str) else f"{len(given)} parameters",
 )
@@ -103,6 +95,29 @@ def test_killed_with_eight_running(method, space, kind, tmp_path):
     for index in whole._experiment.trials:
         assert parameters(again, index) == parameters(whole, index)
     assert on(again) == on(whole)
+
+
+def test_two_nodes_are_loaded(tmp_path):
+    def made():
+        ours, more = client(PLAIN), METHODS["integrated_ei"]
+        last = MinTrials(5, transition_to="last")
+        first = StrategyNode(
+            "integrated_ei", name="first", seed=1, transition_criteria=[last], **more
+        )
+        nodes = [first, StrategyNode("gp_bucb", name="last", num_initial=0, seed=2)]
+        ours.set_generation_strategy(GenerationStrategy(nodes=nodes))
+        return ours
+
+    whole, again = made(), made()
+    for node in ("first", "first", "first", "last", "last"):
+        trials = whole.get_next_trials(2)
+        assert again.get_next_trials(2) == trials
+        assert again._generation_strategy.current_node_name == node
+        for index, point in trials.items():
+            for each in (whole, again):
+                each.complete_trial(index, {"cost": cost(point)})
+        again.save_to_json_file(str(tmp_path / "lab.json"))
+        again = loaded("JSON", tmp_path)
 
 
 def test_contexts_are_loaded(tmp_path):
@@ -155,24 +170,30 @@ torch.set_num_threads(1)
 import botorch_ext.integrations.ax
 from ax.api.client import Client
 asked = Client.load_from_json_file(sys.argv[1]).get_next_trials(2)
+(node,) = Client.load_from_json_file(sys.argv[2])._generation_strategy._nodes
+made_with = node.generator_specs[0].generator_kwargs
 import json
-print(json.dumps(list(asked.values())))
+print(json.dumps([*asked.values(), made_with["botorch_acqf_class"].__name__]))
 """
 
 
 def test_a_process_that_knows_nothing_of_it(tmp_path):
     ours = client(PLAIN, "certified_bucb", **METHODS["certified_bucb"])
     week(ours)
-    path = tmp_path / "lab.json"
+    path, other = tmp_path / "lab.json", tmp_path / "other.json"
     ours.save_to_json_file(str(path))
+    drop_in = client(PLAIN)
+    drop_in.set_generation_strategy(with_acquisition("EnlargedUpperConfidenceBound", width=2.0))
+    drop_in.save_to_json_file(str(other))
     done = subprocess.run(
-        [sys.executable, "-c", LOAD, path],
+        [sys.executable, "-c", LOAD, path, other],
         cwd=Path(bx.__file__).parents[1],
         capture_output=True,
         text=True,
         check=True,
     )
-    asked = json.loads(done.stdout.splitlines()[-1])
+    *asked, name = json.loads(done.stdout.splitlines()[-1])
+    assert name == "EnlargedUpperConfidenceBound"
     assert asked == list(ours.get_next_trials(2).values())
 
 
@@ -195,8 +216,6 @@ def through_json(strategy):
 
 
 def test_all_of_a_node_comes_back():
-    from ax.generation_strategy.transition_criterion import MaxGenerationParallelism, MinTrials
-
     first = StrategyNode(
         "gp_bucb",
         contexts=["heat"],

@@ -87,12 +87,12 @@ def test_nothing_is_called_when_a_node_is_loaded(monkeypatch):
     assert len(calls) == made
 
 
-def double(X):
+def twice(X):
     return 2 * X[..., 0]
 
 
 def test_a_mean_that_is_allowed_is_no_algorithm():
-    allow_argument(double)
-    named = {"class": "function", "state": {"name": "double"}}
+    allow_argument(twice)
+    named = {"class": "function", "state": {"name": "twice"}}
     with pytest.raises(ValueError, match="algorithm must be a function that is allowed"):
         object_from_json(saved() | text(algorithm=named))

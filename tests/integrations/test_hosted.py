@@ -98,7 +98,7 @@ def test_it_asks_what_a_strategy_asks_by_hand(name: str, minimize: bool) -> None
     assert _next(again, host) == _next(hosted, host)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ["gp_bucb", "integrated_ei"])
 def test_what_is_new_is_learnt_as_if_all_were_new(name: str) -> None:
     hosted, host = HostedStrategy(METHODS[name].make(SPACE), SPACE), Host()
     for step in range(7):
@@ -262,6 +262,24 @@ def test_records_of_another_strategy_are_trials_of_others() -> None:
     minimizing = HostedStrategy(METHODS["gp_bucb"].make(SPACE), SPACE, minimize=True)
     minimizing.follow(host.trials)
     assert minimizing.strategy.history.attached == [0, 1, 2]
+
+
+def test_records_of_another_space_are_trials_of_others() -> None:
+    spaces = [NamedSpace({"a": Choice(names)}) for names in (("x", "y", "z"), ("y", "z", "w"))]
+    hosted, another = (
+        HostedStrategy(METHODS["gp_bucb"].make(space), space) for space in spaces
+    )  # of the same box
+    host = Host()
+    for key in range(4):
+        host.ask(hosted)
+        host.tell(key, float(key))
+    another.follow(host.trials)
+    known = [trial for trial in host.trials if trial.values["a"] != "x"]
+    history = another.strategy.history
+    assert 0 < len(known) < 4 and history.num_asked == 0
+    assert list(history.values.values()) == [trial.value for trial in known]
+    asked = [spaces[1].to_values(trial.x) for trial in history.trials]
+    assert asked == [trial.values for trial in known]
 
 
 def test_a_copy_of_a_record_is_a_trial_of_others() -> None:

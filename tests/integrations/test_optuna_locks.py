@@ -118,6 +118,16 @@ def test_threads_exclude_one_another_by_files(tmp_path: Any) -> None:
     thread.join()
 
 
+def test_a_file_has_one_lock_by_all_its_names(tmp_path: Any) -> None:
+    taken, other = threading.Event(), tmp_path / "other"
+    other.symlink_to(tmp_path, target_is_directory=True)
+    with lock_of(_sqlite(tmp_path)):
+        thread = _takes(lock_of(_sqlite(other)), taken)
+        assert not taken.wait(0.1)
+    assert taken.wait(10)
+    thread.join()
+
+
 def test_other_storages_have_none() -> None:
     class Remote(JournalStorage):
         def __init__(self) -> None:

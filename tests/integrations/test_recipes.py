@@ -44,8 +44,24 @@ def test_a_function_is_an_algorithm() -> None:
 
     recipe = Recipe(halves, {"share": 0.25})
     assert recipe.name == "halves" and isinstance(recipe.make(PLAIN), bx.Strategy)
+
+    def fitting(domain, kernel: bx.Fitted):
+        return bx.algorithms.gp_ucb(domain, kernel, width=1.0)
+
+    assert isinstance(Recipe(fitting).make(PLAIN).arguments.given["model"], bx.Fitted)
     with pytest.raises(ValueError, match=r"halves takes no argument 'shares' \(did you mean"):
         Recipe(halves, {"shares": 0.25})
+
+
+def test_a_function_of_one_space_alone_is_not_tried_on_another() -> None:
+    def of_three_columns(domain):
+        return bx.algorithms.gp_ucb(
+            domain, RBFKernel(ard_num_dims=3), noise_variance=0.1, width=1.0
+        )
+
+    recipe = Recipe(of_three_columns)
+    space = NamedSpace({name: Real(0.5, 2.0) for name in "abc"})
+    assert recipe.make(space).domain.dim == 3
 
 
 @pytest.mark.parametrize(
@@ -115,6 +131,15 @@ def test_an_error_of_the_method_itself_stays() -> None:
     recipe = Recipe("gp_bucb", {"kernel": MaternKernel(ard_num_dims=5), "noise_variance": 0.1})
     with pytest.raises(ValueError, match=r"width|rkhs_bound|kernel"):
         recipe.make(MIXED)
+
+
+def test_contexts_are_those_of_the_arguments_or_of_the_host() -> None:
+    days = bx.Box([[0.0], [7.0]])
+    recipe = Recipe("cgp_ucb", {"context_domain": days}, takes_contexts=True)
+    assert recipe.make(PLAIN, context_domain=1).context_space.domain is days
+    recipe = Recipe("cgp_ucb", takes_contexts=True)
+    assert recipe.is_contextual and recipe.make(PLAIN, context_domain=1).context_space.dim == 1
+    assert not Recipe("gp_bucb", takes_contexts=True).is_contextual
 
 
 def test_a_recipe_can_be_sent_to_another_process() -> None:
