@@ -19,7 +19,6 @@ from ax.exceptions.core import DataRequiredError, UserInputError
 from ax.exceptions.generation_strategy import GenerationStrategyCompleted
 from ax.generation_strategy.external_generation_node import ExternalGenerationNode
 from ax.generation_strategy.transition_criterion import PausingCriterion, TransitionCriterion
-from ax.storage.json_store.decoder import object_from_json
 from ax.storage.json_store.registry import CORE_DECODER_REGISTRY, CORE_ENCODER_REGISTRY
 from ax.utils.common.serialization import SerializationMixin
 
@@ -31,11 +30,13 @@ from botorch_ext.exceptions import (
     NoObservationsError,
     WaitingForObservations,
 )
+from botorch_ext.integrations.ax_saved import node_arguments
 from botorch_ext.integrations.ax_space import AxSpace
 from botorch_ext.integrations.ax_trials import RECORD, AxObjective, AxTrials
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.recipes import Recipe
-from botorch_ext.integrations.saved_arguments import as_text, from_text
+from botorch_ext.integrations.saved_arguments import as_text
+from botorch_ext.integrations.saved_forms import require_bounded
 from botorch_ext.strategies import Strategy
 
 _TRIED_ON = Box([[0.0, 0.0], [1.0, 1.0]])
@@ -57,7 +58,7 @@ class StrategyNode(ExternalGenerationNode):
 
     Args:
         algorithm: A name in `botorch_ext.algorithms`, or a function of a domain and arguments that
-            `allow_argument` has allowed.
+            `allow_argument` has allowed as one.
         contexts: Names of parameters that are seen and not chosen: each ask is then given their
             values as fixed features.
         num_points: Where given, the method chooses among so many points of the space: for methods
@@ -86,6 +87,7 @@ class StrategyNode(ExternalGenerationNode):
         transition_criteria: Sequence[TransitionCriterion] | None = None,
         pausing_criteria: Sequence[PausingCriterion] | None = None,
         suggested_experiment_status: ExperimentStatus | None = None,
+        _is_loaded: bool = False,
         **arguments: Any,
     ) -> None:
         started = time.monotonic()
@@ -93,6 +95,8 @@ class StrategyNode(ExternalGenerationNode):
         self._recipe = _checked_recipe(algorithm, arguments, num_points, self._contexts)
         # Looked at now, or the experiment could not be saved when it is under way.
         self._saved = as_text({"algorithm": algorithm, **self._recipe.arguments})
+        if not _is_loaded:  # what comes from a file is not called, and was where it was made
+            _require_possible(self._recipe, self._contexts)
         super().__init__(
             name=self._recipe.name if name is None else name,
             should_deduplicate=should_deduplicate,
@@ -264,13 +268,11 @@ class StrategyNode(ExternalGenerationNode):
         decoder_registry: Any = None,
         class_decoder_registry: Any = None,
     ) -> dict[str, Any]:
-        """What `serialize_init_args` gave."""
-        registries = {
-            "decoder_registry": decoder_registry,
-            "class_decoder_registry": class_decoder_registry,
+        """What `serialize_init_args` gave; a ValueError for anything else."""
+        known = inspect.signature(cls.__init__).parameters.keys() - {"algorithm"}
+        return node_arguments(args, known, decoder_registry, class_decoder_registry) | {
+            "_is_loaded": True
         }
-        given = {key: object_from_json(part, **registries) for key, part in args.items()}
-        return given | from_text(given.pop("arguments"))
 
 
 def _to_json(node: StrategyNode) -> dict[str, Any]:
@@ -298,9 +300,8 @@ def _checked_recipe(
             "context_domain must not be given to StrategyNode: name the parameters that are "
             "contexts in contexts="
         )
-    recipe = Recipe(
-        algorithm, arguments, "StrategyNode", num_points=num_points, takes_contexts=True
-    )
+    require_bounded("num_points", num_points)
+    recipe = Recipe(algorithm, arguments, "StrategyNode", num_points, True, is_tried=False)
     if recipe.is_contextual and not contexts:
         raise ValueError(
             f"contexts must be given for {recipe.name}: the names of the parameters that are seen "
@@ -309,21 +310,22 @@ def _checked_recipe(
     function = algorithm if callable(algorithm) else getattr(algorithms, algorithm)
     if contexts and "context_domain" not in inspect.signature(function).parameters:
         raise ValueError(f"contexts must not be given for {recipe.name}, got {list(contexts)}")
-    if isinstance(algorithm, str):
-        _require_whole(function, recipe.arguments, contexts)
     return recipe
 
 
-def _require_whole(
-    function: Callable[..., Strategy], arguments: Mapping[str, Any], contexts: tuple[str, ...]
-) -> None:
-    """A ValueError where an argument is missing that a method needs beside those that it was given:
-    it is called once, on a space of its own, which other errors may come of."""
+def _require_possible(recipe: Recipe, contexts: tuple[str, ...]) -> None:
+    """A ValueError for arguments that are impossible, or where one is missing that a method needs
+    beside those that it was given: it is called once, on a space of its own, which other errors may
+    come of."""
+    recipe.require_possible()
+    if not isinstance(recipe.algorithm, str):
+        return
+    function = getattr(algorithms, recipe.algorithm)
     more = {"context_domain": 1} if contexts else {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            function(_TRIED_ON, **arguments, **more)
+            function(_TRIED_ON, **recipe.arguments, **more)
     except Exception as error:
         if "must be given" in str(error) or "() missing " in str(error):
             raise ValueError(str(error)) from error

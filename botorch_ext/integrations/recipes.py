@@ -46,6 +46,8 @@ class Recipe:
         who: What is made with it, for messages.
         num_points: Where given, the method chooses among so many points of the space.
         takes_contexts: Whether there can be contexts.
+        is_tried: Whether it is called once, on a space of its own, to see that arguments are
+            possible; `require_possible` does it later.
 
     Raises:
         ValueError: An unknown algorithm, an argument that is missing, unknown or impossible.
@@ -56,12 +58,18 @@ class Recipe:
     who: str = "Recipe"
     num_points: int | None = None
     takes_contexts: bool = False
+    is_tried: bool = True
 
     def __post_init__(self) -> None:
         if self.num_points is not None:
             whole_number(self.num_points, "num_points", least=1)
         object.__setattr__(self, "arguments", self._checked())
         self._require_contexts(self.is_contextual)
+        if self.is_tried:
+            self.require_possible()
+
+    def require_possible(self) -> None:
+        """A ValueError for arguments that are impossible in any space."""
         are_plain = all(isinstance(each, _PLAIN) for each in self.arguments.values())
         if isinstance(self.algorithm, str) and are_plain and not self.is_contextual:
             # Nothing depends on the space: what is wrong is wrong anywhere.

@@ -23,7 +23,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from gpytorch.constraints import Interval
 from gpytorch.kernels import Kernel
+from gpytorch.priors import Prior
 from torch import Tensor
 from torch.nn import Module
 
@@ -202,7 +204,8 @@ def _(value: FunctionType) -> Any:
 
 @_plain.register
 def _(value: MethodType) -> Any:
-    return {"function": value.__qualname__, "of": plain(value.__self__)}
+    name = getattr(value, "__qualname__", type(value.__func__).__qualname__)
+    return {"function": name, "of": plain(value.__self__)}
 
 
 @_plain.register(BuiltinFunctionType)
@@ -244,7 +247,7 @@ def _(value: Module) -> Any:
         if name not in _COMPUTED and name not in _OF_KERNELS and _is_argument(name, type(value)):
             described[name] = plain(part)
     for name, child in value.named_children():
-        if not name.endswith(("_constraint", "_prior")) and name not in _COMPUTED:
+        if not isinstance(child, Interval | Prior) and name not in _COMPUTED:
             described[name] = plain(child)
     return described | _code_of_class(type(value))
 

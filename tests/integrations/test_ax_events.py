@@ -213,7 +213,7 @@ def test_the_best_trial_by_the_model():
         (
             "gp_bucb",
             {"kernel": kernel(), "noise_variance": 0.1, "width": 2.0, "mean": torch.sum},
-            "mean cannot be saved.*allow_argument",
+            "mean cannot be saved, as its class builtin",
         ),
     ],
 )

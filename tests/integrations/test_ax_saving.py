@@ -140,9 +140,11 @@ def halves(domain, share=0.5):
 
 
 def test_a_method_of_the_user_is_loaded(tmp_path):
-    with pytest.raises(ValueError, match=r"algorithm cannot be saved.*allow_argument\(halves\)"):
+    with pytest.raises(
+        ValueError, match=r"algorithm cannot be saved.*\(halves, is_algorithm=True\)"
+    ):
         StrategyNode(halves)
-    allow_argument(halves)
+    allow_argument(halves, is_algorithm=True)
     ours = client(PLAIN, halves, share=0.25)
     ours.get_next_trials(4)
     ours.save_to_json_file(str(tmp_path / "lab.json"))
