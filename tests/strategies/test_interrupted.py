@@ -4,6 +4,7 @@ to their end."""
 from unittest.mock import patch
 
 import pytest
+import torch
 
 from botorch_ext.exceptions import WaitingForObservations
 from botorch_ext.strategies import Strategy
@@ -31,6 +32,13 @@ METHODS_TRIED = {
 }
 # Of each call, spread over it.
 NUM_BREAKS = 6
+
+
+@pytest.fixture(autouse=True)
+def gradients():
+    """An interrupt at the end of a ``with torch.no_grad()`` comes before its end is noted."""
+    yield
+    torch.set_grad_enabled(True)
 
 
 def in_the_middle(method):

@@ -226,7 +226,7 @@ NUMBERS = {"noise_variance": LAMBDA, "horizon": 30}
         ({"width": 1.0, "rkhs_bound": -1.0}, "rkhs_bound must be non-negative"),
         ({"width": 1.0, "horizon": 0}, "horizon must be at least 1"),
         ({"width": 1.0, "num_initial": 30}, "horizon must be at least 31, got 30"),
-        ({"width": -1.0}, "value must be non-negative"),
+        ({"width": -1.0}, "width must be non-negative"),
         ({"width": 1.0, "free_width": "wide"}, "width must be one number"),
         ({**PUBLISHED, "delta": 1.5}, "delta must be in"),
     ],

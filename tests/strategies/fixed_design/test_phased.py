@@ -556,7 +556,7 @@ REFUSED = {
         lambda: make("bpe_delay", finite(), 20, delta=0.0, width=1.0, delay=delays.Poisson(2)),
         "delta must be in .*got 0.0",
     ),
-    "width": (lambda: make("bpe", finite(), 20, width=-1.0), "value must be non-negative"),
+    "width": (lambda: make("bpe", finite(), 20, width=-1.0), "width must be non-negative"),
     "rounds": (of_model(prior, rounds=10), "rounds must be Rounds, .*got 10"),
     "no horizon": (
         of_model(prior, horizon=None),
