@@ -162,7 +162,13 @@ def _with_curvature(
 def _next(U: Tensor, g: Tensor, H: Tensor, damping: Tensor, ball: CutBall) -> tuple[Tensor, Tensor]:
     """Where the steps from ``n x *batch x d`` offsets lead, and the largest curvatures, ``n x
     *batch``."""
-    low, high = U <= ball.low, U >= ball.high
+    faces = ball
+    if ball.norm == "l2":  # the ends of the ball itself are on the sphere and on no face
+        faces = ball._replace(
+            low=torch.where(ball.low <= -1, -2, ball.low),
+            high=torch.where(ball.high >= 1, 2, ball.high),
+        )
+    low, high = U <= faces.low, U >= faces.high
     pull, multiplier = g, torch.zeros_like(g[..., :1])
     if ball.norm == "l2":
         inner = torch.where(low | high, 0, U)
@@ -175,10 +181,10 @@ def _next(U: Tensor, g: Tensor, H: Tensor, damping: Tensor, ball: CutBall) -> tu
     held, place = (low & (pull >= 0)) | (high & (pull <= 0)), U
     while True:
         moved, largest = _stepped(U, place, g, H, damping, multiplier, held, ball)
-        limited = ball.clamp(moved)
+        limited = faces.clamp(moved)
         beyond = (limited != moved) & ~held
         if not bool(beyond.any()):
-            return limited, largest
+            return ball.clamp(limited), largest
         # What would go beyond its limit is held there, and the others make up for it.
         held, place = held | beyond, torch.where(beyond, limited, place)
 

@@ -84,6 +84,27 @@ def test_as_low_as_descents(norm):
     assert (quick - least).max() < 1e-2 and ((quick - least) < 1e-9).double().mean() >= 0.98
 
 
+def test_values_and_gradients_where_the_worst_points_are_near_the_poles_of_the_ball():
+    acqf, h = stable(kernel_gp()), 1e-5
+    X = draw(3000, 6)[0]
+    X = X[((X > BOUNDS[0] + 0.31) & (X < BOUNDS[1] - 0.31)).all(dim=-1)].unsqueeze(1)
+    bounds, balls = ClosedBounds.of(acqf), Perturbations(0.3).on(acqf.box)
+    least, worst = balls.worst_case(bounds, X)
+    near = ((worst - X).abs() > 0.29).any(dim=-1).squeeze(1)
+    assert near.sum() > 200
+    X, least = X[near].requires_grad_(), least[near].squeeze(1)
+    values = acqf(X)
+    assert_close(values, least, **TOL)
+    (gradient,) = torch.autograd.grad(values.sum(), X)
+    steps = h * torch.eye(2, dtype=torch.float64).view(2, 1, 1, 2)
+    moved = ((X.detach() + step).flatten(0, 1) for step in (steps, -steps))
+    up, down = (balls.worst_case(bounds, Z)[0].view(2, -1).mT for Z in moved)
+    smooth = ((up + down - 2 * least.unsqueeze(-1)).abs() < 1e-7).all(dim=-1)
+    assert smooth.double().mean() > 0.95
+    numeric = (up - down) / (2 * h)
+    assert_close(gradient.squeeze(1)[smooth], numeric[smooth], rtol=0, atol=1e-6)
+
+
 # --- nothing is kept from one evaluation to the next ---------------------------------------------
 
 
