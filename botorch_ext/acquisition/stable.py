@@ -27,6 +27,9 @@ class StableUCB(AlternativeBounds):
     """min over delta of the upper bound at x + delta, delta in a ball cut off at the bounds; of
     several models the largest such minimum.
 
+    The minimum is searched for, from the best of many perturbations, and not certified: a valley
+    that is narrow for the radius may be missed, and the value is then too high.
+
     Its maximiser is where the function may still be high whatever small perturbation comes.
     Gradients are those of the worst point (envelope theorem); where two points are equally bad,
     which is common at the maximiser, there is a kink: there `gen_candidates` climbs faster and

@@ -5,7 +5,7 @@ import pytest
 import torch
 from botorch.acquisition.objective import ScalarizedPosteriorTransform
 from botorch.optim import optimize_acqf, optimize_acqf_mixed
-from gpytorch.kernels import MaternKernel
+from gpytorch.kernels import MaternKernel, RBFKernel
 from torch.testing import assert_close
 
 from botorch_ext import KernelGP
@@ -103,6 +103,30 @@ def test_values_and_gradients_where_the_worst_points_are_near_the_poles_of_the_b
     assert smooth.double().mean() > 0.95
     numeric = (up - down) / (2 * h)
     assert_close(gradient.squeeze(1)[smooth], numeric[smooth], rtol=0, atol=1e-6)
+
+
+def test_few_starts_are_given_up_that_lead_to_the_worst_of_many_valleys():
+    # Lengthscales far below the radius, and valleys between the data: not every search, nor every
+    # descent, finds the same. One in 50 was missed by giving up what is behind at once.
+    worse, better = [], []
+    for d, norm in ((3, "linf"), (3, "l2"), (4, "linf"), (4, "l2")):
+        for seed in range(2):
+            g = torch.Generator().manual_seed(seed)
+            kernel = RBFKernel().double()
+            kernel.lengthscale = 0.08
+            model = KernelGP(kernel, 0.01)
+            X, y = (torch.rand(10 * d, k, generator=g, dtype=torch.float64) for k in (d, 1))
+            model.add(X, 3 * y.squeeze(-1))
+            box = torch.stack([torch.zeros(d), torch.ones(d)]).double()
+            acqf = StableUCB(model, 0.5, 0.3, norm, bounds=box, maximize=False)
+            centers = torch.rand(200, 1, d, generator=g, dtype=torch.float64)
+            least, _ = (
+                Perturbations(0.3, norm).on(acqf.box).worst_case(ClosedBounds.of(acqf), centers)
+            )
+            gap = acqf(centers) - least.squeeze(1)
+            worse.append(gap > 1e-9)
+            better.append(gap < -1e-9)
+    assert torch.cat(worse).double().mean() <= 0.01
 
 
 # --- nothing is kept from one evaluation to the next ---------------------------------------------
