@@ -14,6 +14,7 @@ from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from torch import Tensor
 
 from botorch_ext.acquisition.arguments import as_batch, as_rows
+from botorch_ext.models.kernel_gp import KernelGP
 
 
 class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
@@ -23,6 +24,8 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
     Its value at a batch of q points is that of a batch chosen one by one: the sum of the values of
     its points, in their order, each with those before it pending as well. A greedy choice adds most
     to it at every step. Where values are logarithms, it is the logarithm of the sum.
+
+    Data that the model is told later count at the next evaluation.
 
     Args:
         model: A fitted single-output model.
@@ -38,6 +41,7 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
     ) -> None:
         super().__init__(model=model, posterior_transform=posterior_transform)
         self._told_model = model
+        self._seen: list[tuple[Any, int, int]] | None = None
         self.set_X_pending(X_pending)
 
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:
@@ -58,6 +62,17 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         # AnalyticAcquisitionFunction refuses pending points; the version above it stores them.
         super(AnalyticAcquisitionFunction, self).set_X_pending(X_pending)
         self.model = model
+        if self._seen is not None and not _are_same(self._seen, _data_of(self._told_model)):
+            self._take_data()
+        self._seen = _data_of(self._told_model)
+
+    def _take_data(self) -> None:
+        """Takes what follows from the data of the model anew: they changed."""
+
+    def _refresh(self) -> None:
+        """Hallucinates pending points again where the data of the model changed."""
+        if not _are_same(self._seen or [], _data_of(self._told_model)):
+            self.set_X_pending(self.X_pending)
 
     def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The values at batches of points.
@@ -73,7 +88,9 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
             ValueError: No points, points of another dtype, device or dimension than the model's, or
                 gradients for q > 1.
         """
-        return self._of_batches(as_batch(X, self._told_model))
+        X = as_batch(X, self._told_model)
+        self._refresh()
+        return self._of_batches(X)
 
     @t_batch_mode_transform()  # pyright: ignore[reportArgumentType]
     def _of_batches(self, X: Tensor) -> Tensor:
@@ -120,6 +137,26 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         if std is None:  # never: it was asked for
             raise RuntimeError("the posterior has no standard deviation")
         return mean.squeeze(-1), std.squeeze(-1)
+
+
+def _data_of(model: Any) -> list[tuple[Any, int, int]]:
+    """What tells whether the data of a model are those of another time: their tensors, how many
+    rows of them are in use, and how often they were written."""
+    if isinstance(model, ModelList):
+        return [entry for part in model.models for entry in _data_of(part)]
+    if isinstance(model, KernelGP):
+        tensors, count = [model.factor.y], model.num_observations
+    else:
+        inputs, targets = (getattr(model, name, None) for name in ("train_inputs", "train_targets"))
+        tensors, count = [*(inputs or ()), targets], 0
+    tensors = [tensor for tensor in tensors if isinstance(tensor, Tensor)]
+    return [(t, count, 0 if t.is_inference() else t._version) for t in tensors]
+
+
+def _are_same(some: list[tuple[Any, int, int]], others: list[tuple[Any, int, int]]) -> bool:
+    return len(some) == len(others) and all(
+        one[0] is other[0] and one[1:] == other[1:] for one, other in zip(some, others, strict=True)
+    )
 
 
 @torch.no_grad()

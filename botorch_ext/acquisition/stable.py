@@ -117,6 +117,7 @@ class StableUCB(AlternativeBounds):
         Raises:
             ValueError: Another acquisition function, several points at once, or constraints.
         """
+        self._refresh()
         given = [name for name, value in constraints.items() if value is not None]
         if given:
             raise ValueError(f"{given[0]} must be None: climbs along ridges are in a box")

@@ -12,6 +12,7 @@ from botorch.optim import (
 )
 from torch.testing import assert_close
 
+from botorch_ext.acquisition import IntegratedLogEI, MaxVariance
 from tests.acquisition.places import BOUNDS, PLACES, draw, kernel_gp, single_task_gp
 from tests.helpers import tolerance
 
@@ -144,6 +145,48 @@ def test_discrete_local_search(place):
         ),
     )
     assert_close(value, one_by_one(acqf, X).view(1), **TOL)
+
+
+# --- data that the model is told later -----------------------------------------------------------
+
+
+def replaced(model):
+    model.set_targets([1, 5], torch.tensor([2.0, -1.0], dtype=torch.float64))
+
+
+def added(model):
+    model.add(draw(3, 11)[0], 1.0 + draw(3, 11)[1])
+
+
+def set_anew(model):
+    X, y = draw(12, 11)
+    model.set_train_data(X, model.outcome_transform(y[:, None])[0].squeeze(-1), strict=False)
+
+
+@pytest.mark.parametrize(
+    ("make", "change"), [(kernel_gp, added), (kernel_gp, replaced), (single_task_gp, set_anew)]
+)
+@pytest.mark.parametrize("pending", [0, 2])
+def test_later_data_count_with_pending_points(place, make, change, pending):
+    options = {"X_pending": draw(pending, 7)[0]} if pending else {}
+    if "misspecification" in place.options:
+        options["misspecification"] = 0.0  # it counts the data that are there at first
+    if place.cls is IntegratedLogEI:
+        options |= {"best_f": None, "X_baseline": draw(4, 0)[0]}
+    model, X = make(), draw(4, 3)[0][:, None]
+    acqf = place(model, **options)
+    before = acqf(X)
+    change(model)
+    after = acqf(X)
+    assert_close(after, place(model, **options)(X), **TOL)
+    if change is not replaced or place.cls is not MaxVariance:
+        assert (after - before).abs().max() > 1e-3
+    acqf = place(model, **options)
+    change(model)
+    if pending:  # the setter takes them, too
+        acqf.set_X_pending(draw(1, 8)[0])
+        options["X_pending"] = draw(1, 8)[0]
+    assert_close(acqf(X), place(model, **options)(X), **TOL)
 
 
 # --- arrays, lists and what is none of them ------------------------------------------------------
