@@ -14,6 +14,8 @@ from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from torch import Tensor
 
 from botorch_ext.acquisition.arguments import as_batch, as_rows
+from botorch_ext.checks import short
+from botorch_ext.domains.points import require_finite
 from botorch_ext.models.kernel_gp import KernelGP
 
 
@@ -39,10 +41,17 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         posterior_transform: PosteriorTransform | None = None,
         X_pending: Tensor | None = None,
     ) -> None:
+        if not isinstance(model, Model):
+            raise ValueError(f"model must be a BoTorch model, got {short(model)}")
         super().__init__(model=model, posterior_transform=posterior_transform)
         self._told_model = model
         self._seen: list[tuple[Any, int, int]] | None = None
         self.set_X_pending(X_pending)
+
+    @property
+    def _dim(self) -> int | None:
+        """d where it is known besides the model."""
+        return None
 
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:
         """Hallucinates pending points: the standard deviation counts them, the mean does not.
@@ -56,7 +65,7 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
                 that is not finite, or a model that cannot be conditioned on more points.
         """
         model = self._told_model
-        X_pending = as_rows(X_pending, model, "X_pending")
+        X_pending = as_rows(X_pending, model, "X_pending", self._dim)
         if X_pending is not None and len(X_pending):
             model = _hallucinated(model, X_pending)
         # AnalyticAcquisitionFunction refuses pending points; the version above it stores them.
@@ -85,10 +94,10 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
             ``(b1 x ... bk)`` values (for q = 1 and models that are batched, their batch shape).
 
         Raises:
-            ValueError: No points, points of another dtype, device or dimension than the model's, or
-                gradients for q > 1.
+            ValueError: No points, NaN among several, points of another dtype, device or dimension
+                than the model's, or gradients for q > 1.
         """
-        X = as_batch(X, self._told_model)
+        X = as_batch(X, self._told_model, dim=self._dim)
         self._refresh()
         return self._of_batches(X)
 
@@ -110,6 +119,7 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
 
     def _joint_value(self, points: Tensor) -> Tensor:
         """The value of ``q x d`` points, each with those before it pending as well."""
+        require_finite({"X": points.detach()})
         pending, values = self.X_pending, []
         try:
             for i, x in enumerate(points):

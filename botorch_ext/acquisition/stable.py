@@ -10,9 +10,16 @@ from botorch.acquisition.objective import PosteriorTransform
 from torch import Tensor
 
 from botorch_ext.acquisition.alternatives import AlternativeBounds, Widths
-from botorch_ext.acquisition.arguments import as_batch
+from botorch_ext.acquisition.arguments import as_batch, columns_of
+from botorch_ext.acquisition.climb_arguments import (
+    checked_fixed,
+    checked_limits,
+    checked_steps,
+    require_within,
+)
 from botorch_ext.acquisition.closed_bounds import ClosedBounds
 from botorch_ext.domains import Box
+from botorch_ext.domains.points import require_finite
 from botorch_ext.robust.box_balls import BoxBalls, Norm
 from botorch_ext.robust.perturbations import Perturbations
 from botorch_ext.robust.ridges import along_ridges
@@ -50,7 +57,8 @@ class StableUCB(AlternativeBounds):
             model.
 
     Raises:
-        ValueError: As for `OptimisticModelUCB`; a radius, a norm or bounds that are none.
+        ValueError: As for `OptimisticModelUCB`; a radius, a norm or bounds that are none; at an
+            evaluation, points outside the bounds.
     """
 
     def __init__(
@@ -68,15 +76,27 @@ class StableUCB(AlternativeBounds):
         self.perturbations = Perturbations(radius, norm)
         box = Box(bounds)
         balls = self.perturbations.on(box)
-        super().__init__(model, width, posterior_transform, maximize, X_pending)
         self.box = box
         self._balls = balls
+        super().__init__(model, width, posterior_transform, maximize)
+        columns = columns_of(self._told_model)
+        if columns not in (None, box.dim):
+            raise ValueError(
+                f"bounds must have {columns} columns, one for each input of the model, "
+                f"got {box.dim}"
+            )
+        self.set_X_pending(X_pending)
+
+    @property
+    def _dim(self) -> int:
+        return self.box.dim
 
     def _values(self, X: Tensor) -> Tensor:
         batch, d = X.shape[:-2], X.shape[-1]
         if self.width.dtype != X.dtype or self.width.device != X.device:
             self.to(X)  # as BoTorch's analytic acquisition functions do
         balls, points = self._balls_like(X), X.reshape(-1, 1, d)
+        require_within(points, self.box, "X")
         bounds = self._own_bounds()
         if isinstance(bounds, ClosedBounds):
             return _WorstCase.apply(points.squeeze(1), bounds, balls).view(batch)
@@ -90,10 +110,10 @@ class StableUCB(AlternativeBounds):
         self,
         initial_conditions: Tensor,
         acquisition_function: Any,
-        lower_bounds: Tensor | None = None,
-        upper_bounds: Tensor | None = None,
-        options: dict[str, Any] | None = None,
-        fixed_features: Mapping[int, float | Tensor] | None = None,
+        lower_bounds: float | Sequence[float] | Tensor | None = None,
+        upper_bounds: float | Sequence[float] | Tensor | None = None,
+        options: Mapping[str, Any] | None = None,
+        fixed_features: Mapping[int, float | Tensor | None] | None = None,
         timeout_sec: float | None = None,
         **constraints: Any,
     ) -> tuple[Tensor, Tensor]:
@@ -104,10 +124,12 @@ class StableUCB(AlternativeBounds):
         Args:
             initial_conditions: ``n x 1 x d``, where climbs start.
             acquisition_function: This one.
-            lower_bounds: ``d``; those of the perturbations if None.
-            upper_bounds: ``d``; those of the perturbations if None.
+            lower_bounds: A number or ``d``; those of the perturbations if None, as where they are
+                further in.
+            upper_bounds: Likewise.
             options: ``maxiter``, the steps of a climb, 30 unless given; others are ignored.
-            fixed_features: A number for each of some columns.
+            fixed_features: For some columns a number, or one for each start; None for that of the
+                start.
             timeout_sec: Not heeded: a climb is short.
             constraints: None of them is taken.
 
@@ -115,7 +137,9 @@ class StableUCB(AlternativeBounds):
             ``n x 1 x d`` candidates and their ``n`` values, none below its start.
 
         Raises:
-            ValueError: Another acquisition function, several points at once, or constraints.
+            ValueError: Another acquisition function, no points or several at once, starts with NaN,
+                limits, fixed features or options that are none, fixed features outside the bounds
+                of the perturbations, or constraints.
         """
         self._refresh()
         given = [name for name, value in constraints.items() if value is not None]
@@ -126,23 +150,25 @@ class StableUCB(AlternativeBounds):
                 "acquisition_function must be the one whose gen_candidates is called, "
                 f"got a {type(acquisition_function).__name__}"
             )
-        starts = as_batch(initial_conditions, self._told_model, "initial_conditions").detach()
+        starts = as_batch(initial_conditions, self._told_model, "initial_conditions", self._dim)
+        starts = starts.detach()
         if starts.ndim != 3 or starts.shape[1] != 1:
             raise ValueError(
                 "initial_conditions must have shape (n, 1, d), one point at a time as with "
                 f"sequential=True, got {tuple(starts.shape)}"
             )
+        if not len(starts):
+            raise ValueError("initial_conditions must have at least one point, got none")
+        require_finite({"initial_conditions": starts})
         box = self._balls_like(starts).box
-        low, high = (
-            box.lower if lower_bounds is None else torch.maximum(lower_bounds, box.lower),
-            box.upper if upper_bounds is None else torch.minimum(upper_bounds, box.upper),
-        )
+        low, high = checked_limits(lower_bounds, upper_bounds, box)
+        num_steps = checked_steps(options, _STEPS)
         X = torch.minimum(torch.maximum(starts.squeeze(1), low), high)
         fixed = low == high
-        for column, value in (fixed_features or {}).items():
+        for column, value in checked_fixed(fixed_features, X, box).items():
             X[:, column] = value
             fixed[column] = True
-        ends = self._climbed(X, low, high, ~fixed, (options or {}).get("maxiter", _STEPS))
+        ends = self._climbed(X, low, high, ~fixed, num_steps)
         with torch.no_grad():
             both = torch.stack([X, ends])
             values = self(both.unsqueeze(-2))

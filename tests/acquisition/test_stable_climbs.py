@@ -18,6 +18,7 @@ from tests.helpers import tolerance
 
 NORMS = ("l2", "linf")
 TOL = tolerance(torch.float64)
+FUNCTION, NAN = "acquisition_function", float("nan")
 ALL = {"batched": (0.5, 0.8, 1.2), "single": (0.8,)}
 
 
@@ -274,3 +275,53 @@ def test_climbs_that_cannot_be_are_refused():
         acqf.gen_candidates(X[:, None], OptimisticModelUCB(kernel_gp(), 1.0))
     with pytest.raises(ValueError, match=r"initial_conditions must have shape \(n, 1, d\)"):
         acqf.gen_candidates(X[None], acqf)
+    for options, message in (
+        ({"fixed_features": {5: 3.0}}, "fixed_features must be columns from -2 to 1, got 5"),
+        ({"fixed_features": {"x": 3.0}}, "fixed_features must be a whole number, got 'x'"),
+        ({"fixed_features": {0: NAN}}, "fixed_features must be finite"),
+        ({"fixed_features": {0: "a"}}, "fixed_features must be a tensor or nested numbers"),
+        ({"fixed_features": {0: [3.0, 3.5, 4.0]}}, "fixed_features must be one number or 2"),
+        ({"fixed_features": {0: 1.5}}, "fixed_features must be within bounds"),
+        ({"fixed_features": 3.0}, "fixed_features must map columns to values"),
+        ({"lower_bounds": [2.0] * 3}, r"lower_bounds must be one number or 2, got shape \(3,\)"),
+        ({"upper_bounds": [NAN, 1.0]}, "upper_bounds must be numbers"),
+        ({"lower_bounds": BOUNDS[1], "upper_bounds": BOUNDS[0]}, "lower_bounds must be at most"),
+        ({"lower_bounds": 7.0}, "lower_bounds must be at most upper_bounds"),
+        ({"lower_bounds": 7.0, "upper_bounds": 8.0}, "lower_bounds must leave a part of bounds"),
+        ({"lower_bounds": -9, "upper_bounds": -8}, "upper_bounds must leave a part of bounds"),
+        ({"options": {"maxiter": "a"}}, "maxiter must be a whole number, got 'a'"),
+        ({"options": {"maxiter": -1}}, "maxiter must be at least 0, got -1"),
+        ({"options": "fast"}, "options must be a dict, got 'fast'"),
+        ({"initial_conditions": X[:0, None]}, "initial_conditions must have at least one point"),
+        ({"initial_conditions": NAN * X[:, None]}, "initial_conditions must be finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            acqf.gen_candidates(**{"initial_conditions": X[:, None]} | options, **{FUNCTION: acqf})
+
+
+def test_climbs_take_limits_and_fixed_columns_as_people_write_them():
+    acqf, X = stable(kernel_gp()), draw(3, 8)[0][:, None]
+    low, high = BOUNDS[0].clone(), BOUNDS[1].clone()
+    expected, values = acqf.gen_candidates(X, acqf, low, high)
+    for low, high in (
+        (BOUNDS[0].tolist(), BOUNDS[1].numpy()),
+        (BOUNDS[0].float(), BOUNDS[1].float()),
+        (-9, 9.0),
+        (torch.tensor(-torch.inf), torch.full((2,), torch.inf)),
+    ):
+        assert_close(acqf.gen_candidates(X, acqf, low, high), (expected, values), **TOL)
+    assert_close(acqf.gen_candidates(X, acqf, options={"maxiter": None}), (expected, values), **TOL)
+    each = torch.tensor([2.5, 3.0, 3.5], dtype=torch.float64)
+    expected = acqf.gen_candidates(X, acqf, fixed_features={0: each})
+    assert torch.equal(expected[0][:, 0, 0], each)
+    for fixed in ({0: each.unsqueeze(-1)}, {-2: each.tolist()}, {0: each.float()}):
+        assert_close(acqf.gen_candidates(X, acqf, fixed_features=fixed), expected, **TOL)
+    same, _ = acqf.gen_candidates(X, acqf, fixed_features={0: None, 1: -2})
+    assert torch.equal(same[..., 0], X[..., 0]) and bool((same[..., 1] == -2).all())
+
+
+def test_points_outside_the_bounds_are_refused():
+    acqf, X = stable(kernel_gp()), BOUNDS[:, None] + torch.tensor([[[1e-9, 0.0]]]).double()
+    assert bool(acqf(X).isfinite().all())
+    with pytest.raises(ValueError, match="X must be within bounds"):
+        acqf(X + 0.1)
