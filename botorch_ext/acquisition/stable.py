@@ -21,13 +21,12 @@ from botorch_ext.acquisition.closed_bounds import ClosedBounds
 from botorch_ext.domains import Box
 from botorch_ext.domains.points import require_finite
 from botorch_ext.robust.box_balls import BoxBalls, Norm
+from botorch_ext.robust.climbs import Climbs
 from botorch_ext.robust.perturbations import Perturbations
-from botorch_ext.robust.ridges import along_ridges
 from botorch_ext.search.objectives import FunctionObjective
 
-# Steps of a climb along a ridge, those of the descents on the way, and what a step must gain
-# relative to the values.
-_STEPS, _HASTY, _TOLERANCE = 30, 8, 1e-6
+# Steps of a climb.
+_STEPS = 30
 
 
 class StableUCB(AlternativeBounds):
@@ -168,38 +167,15 @@ class StableUCB(AlternativeBounds):
         for column, value in checked_fixed(fixed_features, X, box).items():
             X[:, column] = value
             fixed[column] = True
-        ends = self._climbed(X, low, high, ~fixed, num_steps)
+        self.to(X)
+        climbs = Climbs(self._own_bounds(), self._balls_like(X), self.num_models)
+        ends = climbs.ends(X, low, high, ~fixed, num_steps)
         with torch.no_grad():
             both = torch.stack([X, ends])
             values = self(both.unsqueeze(-2))
         better = values[1] > values[0]
         ends = torch.where(better.unsqueeze(-1), ends, X)
         return ends.unsqueeze(-2), torch.where(better, values[1], values[0])
-
-    def _climbed(
-        self, X: Tensor, low: Tensor, high: Tensor, free: Tensor, num_steps: int
-    ) -> Tensor:
-        """Where climbs from ``n x d`` points end that move the free columns, each under the model
-        that counts at its start."""
-        if not bool(free.any()):
-            return X
-        self.to(X)
-        bounds, balls = self._own_bounds(), self._balls_like(X)
-        centers = X.unsqueeze(1).expand(-1, self.num_models, -1)
-        values, which = balls.quick_worst_case(bounds, centers)[0].max(dim=-1)
-        tolerance = _TOLERANCE * float(values.abs().max())
-        box, hasty = Box(torch.stack([low, high])[:, free]), balls.searched(_HASTY)
-        ends = X.clone()
-        # Starts of one model and with the same fixed columns climb together.
-        kinds = torch.cat([which.unsqueeze(-1).to(X), X[:, ~free]], dim=-1)
-        for kind in kinds.unique(dim=0):
-            rows = (kinds == kind).all(dim=-1).nonzero().flatten()
-            cuts = _Cuts(bounds, hasty, int(kind[0]), self.num_models, X[rows[0]], free)
-            _, found = along_ridges(cuts, box, X[rows][:, free].cpu().numpy(), tolerance, num_steps)
-            moved = X[rows]
-            moved[:, free] = torch.from_numpy(found).to(X)
-            ends[rows] = moved
-        return ends
 
     def _own_bounds(self) -> ClosedBounds | FunctionObjective:
         """The upper bounds of the models as they are now, each at points of its own."""
@@ -230,43 +206,3 @@ class _WorstCase(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Any:  # pyright: ignore
         (slopes,) = ctx.saved_tensors
         return gradient.unsqueeze(-1) * slopes, None, None
-
-
-class _Cuts:
-    """Bounds of one model at several perturbed points, and how they change as free columns of the
-    centre move; the least of them is the worst case.
-
-    Args:
-        bounds: Of m models, each at points of its own.
-        balls: What is within reach.
-        model: Which of the models.
-        num_models: m.
-        x: ``d``: the columns that are not free.
-        free: ``d``.
-    """
-
-    def __init__(
-        self,
-        bounds: ClosedBounds | FunctionObjective,
-        balls: BoxBalls,
-        model: int,
-        num_models: int,
-        x: Tensor,
-        free: Tensor,
-    ) -> None:
-        self._bounds, self._balls = bounds, balls
-        self._model, self._num_models = model, num_models
-        self._x, self._free = x, free
-
-    def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """``r x f`` free columns to ``s x r`` values and ``s x r x f`` gradients."""
-        centers = self._x.repeat(len(X), 1)
-        centers[:, self._free] = X
-        num_models = self._num_models
-        values, Z = self._balls.local_worst_cases(
-            self._bounds, centers.unsqueeze(1).expand(-1, num_models, -1)
-        )
-        _, gradients = self._bounds.value_and_gradient(Z.flatten(0, 1))
-        Z, gradients = Z[..., self._model, :], gradients.view(Z.shape)[..., self._model, :]
-        slopes = self._balls.pulled_back(centers.expand_as(Z), Z, gradients)
-        return values[..., self._model], slopes[..., self._free]
