@@ -11,7 +11,7 @@ from botorch.models.model import Model, ModelList
 from botorch.utils.transforms import is_ensemble
 from torch import Tensor
 
-from botorch_ext.acquisition.arguments import columns_of, kind_of
+from botorch_ext.acquisition.arguments import batch_shape_of, columns_of, kind_of
 from botorch_ext.acquisition.confidence_bound import evaluated_width
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
 from botorch_ext.checks import flag
@@ -148,15 +148,8 @@ class AlternativeBounds(AlternativesAcquisitionFunction):
         return mean + self.width * std + self.offset
 
 
-def _batch_shape(model: Model) -> torch.Size:
-    try:
-        return model.batch_shape or torch.Size()  # some deterministic models have None
-    except NotImplementedError:
-        return torch.Size()
-
-
 def _count(model: Model) -> int:
-    batch = _batch_shape(model)
+    batch = batch_shape_of(model)
     if len(batch) > 1 or (is_ensemble(model) and not batch):
         raise ValueError(
             "models must have at most one batch dimension, and ensembles one, "
@@ -171,7 +164,7 @@ def _marginals(
     """Mean and variance of the models that one part holds, ``... x count``, at ``... x 1 x d`` or
     ``n x count x d``."""
     shared, ensemble = X.shape[-2] == 1, is_ensemble(model)
-    if not _batch_shape(model):
+    if not batch_shape_of(model):
         posterior = model.posterior(X, posterior_transform=transform)
         return posterior.mean.squeeze(-1), posterior.variance.squeeze(-1)
     if not ensemble:

@@ -11,8 +11,7 @@ from botorch.models.model import Model, ModelList
 from torch import Tensor
 
 from botorch_ext.checks import amount
-from botorch_ext.domains import require_same_kind
-from botorch_ext.domains.points import checked_tensor, require_finite
+from botorch_ext.domains.points import checked_like, checked_tensor, require_finite
 
 
 def kind_of(model: Model) -> Tensor | None:
@@ -31,36 +30,49 @@ def columns_of(model: Model) -> int | None:
         return known[0] if known else None
     inputs: Any = getattr(model, "train_inputs", None)
     # Models of several tasks take points without their task, too.
-    if not inputs or hasattr(model, "input_transform") or hasattr(model, "num_tasks"):
+    if not inputs or hasattr(model, "num_tasks"):
         return None
-    return inputs[0].shape[-1] or None  # a KernelGP without data has dimension 0
+    inputs = inputs[0]
+    if hasattr(model, "input_transform"):
+        if not getattr(model, "_has_transformed_inputs", False):
+            return None if hasattr(model, "factor") else inputs.shape[-1]
+        inputs = model._original_train_inputs
+    return inputs.shape[-1] or None  # a KernelGP without data has dimension 0
 
 
-def as_batch(X: Any, model: Model, name: str = "X") -> Tensor:
+def batch_shape_of(model: Model) -> torch.Size:
+    """The batch shape of a model; an empty one where it has none."""
+    try:
+        return model.batch_shape or torch.Size()  # some deterministic models have None
+    except NotImplementedError:
+        return torch.Size()
+
+
+def as_batch(X: Any, model: Model, name: str = "X", dim: int | None = None) -> Tensor:
     """Points of any shape as a tensor.
 
     Args:
         X: ``... x d``: a tensor, an array, nested numbers or a list of tensors.
         model: What will be asked about them.
         name: The name of the argument, for the error message.
+        dim: d where the model does not show it.
 
     Raises:
         ValueError: No such numbers, or another dtype, device or dimension than the model's.
     """
-    like, columns = kind_of(model), columns_of(model)
+    like, columns = kind_of(model), dim or columns_of(model)
     if isinstance(X, list | tuple) and all(isinstance(x, Tensor) for x in X):
         X = torch.stack(tuple(X)) if len({x.shape for x in X}) == 1 else X
-    if not isinstance(X, Tensor):
-        dtype, device = (torch.float64, None) if like is None else (like.dtype, like.device)
-        X = checked_tensor(X, dtype, device, name)
-    elif like is not None:
-        require_same_kind(X, like, name)
+    if like is not None:
+        X = checked_like(X, like, name)
+    elif not isinstance(X, Tensor) or not X.is_floating_point():
+        X = checked_tensor(X, torch.float64, None, name)
     if X.ndim and columns is not None and X.shape[-1] != columns:
         raise ValueError(f"{name} must have {columns} columns, got shape {tuple(X.shape)}")
     return X
 
 
-def as_rows(X: Any, model: Model, name: str) -> Tensor | None:
+def as_rows(X: Any, model: Model, name: str, dim: int | None = None) -> Tensor | None:
     """``n x d`` points as a tensor, one point as a row; None where there are none.
 
     Raises:
@@ -68,7 +80,7 @@ def as_rows(X: Any, model: Model, name: str) -> Tensor | None:
     """
     if X is None or (not isinstance(X, Tensor) and hasattr(X, "__len__") and not len(X)):
         return None
-    X = as_batch(X, model, name)
+    X = as_batch(X, model, name, dim)
     X = X.unsqueeze(0) if X.ndim == 1 else X
     if X.ndim != 2:
         raise ValueError(f"{name} must have shape (n, d), got {tuple(X.shape)}")

@@ -11,7 +11,7 @@ from botorch.models.model import Model, ModelList
 from botorch.utils.transforms import average_over_ensemble_models
 from torch import Tensor
 
-from botorch_ext.acquisition.arguments import checked_amounts
+from botorch_ext.acquisition.arguments import batch_shape_of, checked_amounts
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
 from botorch_ext.checks import amount, flag, whole_number
 from botorch_ext.exceptions import EnlargementWarning
@@ -75,10 +75,14 @@ class _ConfidenceBound(HallucinatingAcquisitionFunction):
 
     def _set_width(self, width: float | Tensor | Width) -> None:
         # A Python number stays exact until an evaluation moves all buffers to the dtype of X.
-        for name, value in zip(
-            ("width", "offset"), evaluated_width(self.model, width), strict=True
-        ):
+        numbers, batch = evaluated_width(self.model, width), batch_shape_of(self.model)
+        for name, value in zip(("width", "offset"), numbers, strict=True):
             value = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
+            if value.numel() != 1 and not _is_for(value, batch):
+                raise ValueError(
+                    "width must be one number or broadcast to the batch shape of the model, "
+                    f"{tuple(batch)}, got shape {tuple(value.shape)}"
+                )
             self.register_buffer(name, value)
 
     @average_over_ensemble_models  # pyright: ignore[reportArgumentType]
@@ -176,6 +180,14 @@ class LowerConfidenceBound(_ConfidenceBound):
     """
 
     _sign = -1.0
+
+
+def _is_for(value: Tensor, batch: torch.Size) -> bool:
+    """Whether a value broadcasts to a batch shape."""
+    try:
+        return torch.broadcast_shapes(value.shape, batch) == batch
+    except RuntimeError:
+        return False
 
 
 def _training_inputs(model: Model, argument: str) -> list[Tensor]:

@@ -43,6 +43,7 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
 
     _log = True
     incumbents: Tensor
+    _X_baseline: Tensor | None
 
     def __init__(
         self,
@@ -60,6 +61,7 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
                 "X_baseline or best_f must be given, and not both, got "
                 f"{'none' if best_f is None else 'both'}"
             )
+        self.register_buffer("_X_baseline", X_baseline, persistent=False)
         if X_baseline is not None:
             best = self._told_means(X_baseline).amax(dim=-2)
         else:
@@ -83,6 +85,10 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
             if self.X_pending is not None and len(self.X_pending):
                 best = torch.maximum(best, self._told_means(self.X_pending).amax(dim=-2))
             self.incumbents = best
+
+    def _take_data(self) -> None:
+        if self._X_baseline is not None:
+            self._best = self._told_means(self._X_baseline).amax(dim=-2)
 
     def _values(self, X: Tensor) -> Tensor:
         self.to(X)  # as BoTorch's analytic acquisition functions do

@@ -14,6 +14,9 @@ from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from torch import Tensor
 
 from botorch_ext.acquisition.arguments import as_batch, as_rows
+from botorch_ext.checks import short
+from botorch_ext.domains.points import require_finite
+from botorch_ext.models.kernel_gp import KernelGP
 
 
 class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
@@ -23,6 +26,8 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
     Its value at a batch of q points is that of a batch chosen one by one: the sum of the values of
     its points, in their order, each with those before it pending as well. A greedy choice adds most
     to it at every step. Where values are logarithms, it is the logarithm of the sum.
+
+    Data that the model is told later count at the next evaluation.
 
     Args:
         model: A fitted single-output model.
@@ -36,9 +41,17 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         posterior_transform: PosteriorTransform | None = None,
         X_pending: Tensor | None = None,
     ) -> None:
+        if not isinstance(model, Model):
+            raise ValueError(f"model must be a BoTorch model, got {short(model)}")
         super().__init__(model=model, posterior_transform=posterior_transform)
         self._told_model = model
+        self._seen: list[tuple[Any, int, int]] | None = None
         self.set_X_pending(X_pending)
+
+    @property
+    def _dim(self) -> int | None:
+        """d where it is known besides the model."""
+        return None
 
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:
         """Hallucinates pending points: the standard deviation counts them, the mean does not.
@@ -52,12 +65,23 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
                 that is not finite, or a model that cannot be conditioned on more points.
         """
         model = self._told_model
-        X_pending = as_rows(X_pending, model, "X_pending")
+        X_pending = as_rows(X_pending, model, "X_pending", self._dim)
         if X_pending is not None and len(X_pending):
             model = _hallucinated(model, X_pending)
         # AnalyticAcquisitionFunction refuses pending points; the version above it stores them.
         super(AnalyticAcquisitionFunction, self).set_X_pending(X_pending)
         self.model = model
+        if self._seen is not None and not _are_same(self._seen, _data_of(self._told_model)):
+            self._take_data()
+        self._seen = _data_of(self._told_model)
+
+    def _take_data(self) -> None:
+        """Takes what follows from the data of the model anew: they changed."""
+
+    def _refresh(self) -> None:
+        """Hallucinates pending points again where the data of the model changed."""
+        if not _are_same(self._seen or [], _data_of(self._told_model)):
+            self.set_X_pending(self.X_pending)
 
     def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The values at batches of points.
@@ -70,10 +94,12 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
             ``(b1 x ... bk)`` values (for q = 1 and models that are batched, their batch shape).
 
         Raises:
-            ValueError: No points, points of another dtype, device or dimension than the model's, or
-                gradients for q > 1.
+            ValueError: No points, NaN among several, points of another dtype, device or dimension
+                than the model's, or gradients for q > 1.
         """
-        return self._of_batches(as_batch(X, self._told_model))
+        X = as_batch(X, self._told_model, dim=self._dim)
+        self._refresh()
+        return self._of_batches(X)
 
     @t_batch_mode_transform()  # pyright: ignore[reportArgumentType]
     def _of_batches(self, X: Tensor) -> Tensor:
@@ -93,6 +119,7 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
 
     def _joint_value(self, points: Tensor) -> Tensor:
         """The value of ``q x d`` points, each with those before it pending as well."""
+        require_finite({"X": points.detach()})
         pending, values = self.X_pending, []
         try:
             for i, x in enumerate(points):
@@ -120,6 +147,26 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         if std is None:  # never: it was asked for
             raise RuntimeError("the posterior has no standard deviation")
         return mean.squeeze(-1), std.squeeze(-1)
+
+
+def _data_of(model: Any) -> list[tuple[Any, int, int]]:
+    """What tells whether the data of a model are those of another time: their tensors, how many
+    rows of them are in use, and how often they were written."""
+    if isinstance(model, ModelList):
+        return [entry for part in model.models for entry in _data_of(part)]
+    if isinstance(model, KernelGP):
+        tensors, count = [model.factor.y], model.num_observations
+    else:
+        inputs, targets = (getattr(model, name, None) for name in ("train_inputs", "train_targets"))
+        tensors, count = [*(inputs or ()), targets], 0
+    tensors = [tensor for tensor in tensors if isinstance(tensor, Tensor)]
+    return [(t, count, 0 if t.is_inference() else t._version) for t in tensors]
+
+
+def _are_same(some: list[tuple[Any, int, int]], others: list[tuple[Any, int, int]]) -> bool:
+    return len(some) == len(others) and all(
+        one[0] is other[0] and one[1:] == other[1:] for one, other in zip(some, others, strict=True)
+    )
 
 
 @torch.no_grad()

@@ -10,22 +10,31 @@ from botorch.acquisition.objective import PosteriorTransform
 from torch import Tensor
 
 from botorch_ext.acquisition.alternatives import AlternativeBounds, Widths
-from botorch_ext.acquisition.arguments import as_batch
+from botorch_ext.acquisition.arguments import as_batch, columns_of
+from botorch_ext.acquisition.climb_arguments import (
+    checked_fixed,
+    checked_limits,
+    checked_steps,
+    require_within,
+)
 from botorch_ext.acquisition.closed_bounds import ClosedBounds
 from botorch_ext.domains import Box
+from botorch_ext.domains.points import require_finite
 from botorch_ext.robust.box_balls import BoxBalls, Norm
+from botorch_ext.robust.climbs import Climbs
 from botorch_ext.robust.perturbations import Perturbations
-from botorch_ext.robust.ridges import along_ridges
 from botorch_ext.search.objectives import FunctionObjective
 
-# Steps of a climb along a ridge, those of the descents on the way, and what a step must gain
-# relative to the values.
-_STEPS, _HASTY, _TOLERANCE = 30, 8, 1e-6
+# Steps of a climb.
+_STEPS = 30
 
 
 class StableUCB(AlternativeBounds):
     """min over delta of the upper bound at x + delta, delta in a ball cut off at the bounds; of
     several models the largest such minimum.
+
+    The minimum is searched for, from the best of many perturbations, and not certified: a valley
+    that is narrow for the radius may be missed, and the value is then too high.
 
     Its maximiser is where the function may still be high whatever small perturbation comes.
     Gradients are those of the worst point (envelope theorem); where two points are equally bad,
@@ -47,7 +56,8 @@ class StableUCB(AlternativeBounds):
             model.
 
     Raises:
-        ValueError: As for `OptimisticModelUCB`; a radius, a norm or bounds that are none.
+        ValueError: As for `OptimisticModelUCB`; a radius, a norm or bounds that are none; at an
+            evaluation, points outside the bounds.
     """
 
     def __init__(
@@ -65,15 +75,27 @@ class StableUCB(AlternativeBounds):
         self.perturbations = Perturbations(radius, norm)
         box = Box(bounds)
         balls = self.perturbations.on(box)
-        super().__init__(model, width, posterior_transform, maximize, X_pending)
         self.box = box
         self._balls = balls
+        super().__init__(model, width, posterior_transform, maximize)
+        columns = columns_of(self._told_model)
+        if columns not in (None, box.dim):
+            raise ValueError(
+                f"bounds must have {columns} columns, one for each input of the model, "
+                f"got {box.dim}"
+            )
+        self.set_X_pending(X_pending)
+
+    @property
+    def _dim(self) -> int:
+        return self.box.dim
 
     def _values(self, X: Tensor) -> Tensor:
         batch, d = X.shape[:-2], X.shape[-1]
         if self.width.dtype != X.dtype or self.width.device != X.device:
             self.to(X)  # as BoTorch's analytic acquisition functions do
         balls, points = self._balls_like(X), X.reshape(-1, 1, d)
+        require_within(points, self.box, "X")
         bounds = self._own_bounds()
         if isinstance(bounds, ClosedBounds):
             return _WorstCase.apply(points.squeeze(1), bounds, balls).view(batch)
@@ -87,10 +109,10 @@ class StableUCB(AlternativeBounds):
         self,
         initial_conditions: Tensor,
         acquisition_function: Any,
-        lower_bounds: Tensor | None = None,
-        upper_bounds: Tensor | None = None,
-        options: dict[str, Any] | None = None,
-        fixed_features: Mapping[int, float | Tensor] | None = None,
+        lower_bounds: float | Sequence[float] | Tensor | None = None,
+        upper_bounds: float | Sequence[float] | Tensor | None = None,
+        options: Mapping[str, Any] | None = None,
+        fixed_features: Mapping[int, float | Tensor | None] | None = None,
         timeout_sec: float | None = None,
         **constraints: Any,
     ) -> tuple[Tensor, Tensor]:
@@ -101,10 +123,12 @@ class StableUCB(AlternativeBounds):
         Args:
             initial_conditions: ``n x 1 x d``, where climbs start.
             acquisition_function: This one.
-            lower_bounds: ``d``; those of the perturbations if None.
-            upper_bounds: ``d``; those of the perturbations if None.
+            lower_bounds: A number or ``d``; those of the perturbations if None, as where they are
+                further in.
+            upper_bounds: Likewise.
             options: ``maxiter``, the steps of a climb, 30 unless given; others are ignored.
-            fixed_features: A number for each of some columns.
+            fixed_features: For some columns a number, or one for each start; None for that of the
+                start.
             timeout_sec: Not heeded: a climb is short.
             constraints: None of them is taken.
 
@@ -112,8 +136,11 @@ class StableUCB(AlternativeBounds):
             ``n x 1 x d`` candidates and their ``n`` values, none below its start.
 
         Raises:
-            ValueError: Another acquisition function, several points at once, or constraints.
+            ValueError: Another acquisition function, no points or several at once, starts with NaN,
+                limits, fixed features or options that are none, fixed features outside the bounds
+                of the perturbations, or constraints.
         """
+        self._refresh()
         given = [name for name, value in constraints.items() if value is not None]
         if given:
             raise ValueError(f"{given[0]} must be None: climbs along ridges are in a box")
@@ -122,54 +149,33 @@ class StableUCB(AlternativeBounds):
                 "acquisition_function must be the one whose gen_candidates is called, "
                 f"got a {type(acquisition_function).__name__}"
             )
-        starts = as_batch(initial_conditions, self._told_model, "initial_conditions").detach()
+        starts = as_batch(initial_conditions, self._told_model, "initial_conditions", self._dim)
+        starts = starts.detach()
         if starts.ndim != 3 or starts.shape[1] != 1:
             raise ValueError(
                 "initial_conditions must have shape (n, 1, d), one point at a time as with "
                 f"sequential=True, got {tuple(starts.shape)}"
             )
+        if not len(starts):
+            raise ValueError("initial_conditions must have at least one point, got none")
+        require_finite({"initial_conditions": starts})
         box = self._balls_like(starts).box
-        low, high = (
-            box.lower if lower_bounds is None else torch.maximum(lower_bounds, box.lower),
-            box.upper if upper_bounds is None else torch.minimum(upper_bounds, box.upper),
-        )
+        low, high = checked_limits(lower_bounds, upper_bounds, box)
+        num_steps = checked_steps(options, _STEPS)
         X = torch.minimum(torch.maximum(starts.squeeze(1), low), high)
         fixed = low == high
-        for column, value in (fixed_features or {}).items():
+        for column, value in checked_fixed(fixed_features, X, box).items():
             X[:, column] = value
             fixed[column] = True
-        ends = self._climbed(X, low, high, ~fixed, (options or {}).get("maxiter", _STEPS))
+        self.to(X)
+        climbs = Climbs(self._own_bounds(), self._balls_like(X), self.num_models)
+        ends = climbs.ends(X, low, high, ~fixed, num_steps)
         with torch.no_grad():
             both = torch.stack([X, ends])
             values = self(both.unsqueeze(-2))
         better = values[1] > values[0]
         ends = torch.where(better.unsqueeze(-1), ends, X)
         return ends.unsqueeze(-2), torch.where(better, values[1], values[0])
-
-    def _climbed(
-        self, X: Tensor, low: Tensor, high: Tensor, free: Tensor, num_steps: int
-    ) -> Tensor:
-        """Where climbs from ``n x d`` points end that move the free columns, each under the model
-        that counts at its start."""
-        if not bool(free.any()):
-            return X
-        self.to(X)
-        bounds, balls = self._own_bounds(), self._balls_like(X)
-        centers = X.unsqueeze(1).expand(-1, self.num_models, -1)
-        values, which = balls.quick_worst_case(bounds, centers)[0].max(dim=-1)
-        tolerance = _TOLERANCE * float(values.abs().max())
-        box, hasty = Box(torch.stack([low, high])[:, free]), balls.searched(_HASTY)
-        ends = X.clone()
-        # Starts of one model and with the same fixed columns climb together.
-        kinds = torch.cat([which.unsqueeze(-1).to(X), X[:, ~free]], dim=-1)
-        for kind in kinds.unique(dim=0):
-            rows = (kinds == kind).all(dim=-1).nonzero().flatten()
-            cuts = _Cuts(bounds, hasty, int(kind[0]), self.num_models, X[rows[0]], free)
-            _, found = along_ridges(cuts, box, X[rows][:, free].cpu().numpy(), tolerance, num_steps)
-            moved = X[rows]
-            moved[:, free] = torch.from_numpy(found).to(X)
-            ends[rows] = moved
-        return ends
 
     def _own_bounds(self) -> ClosedBounds | FunctionObjective:
         """The upper bounds of the models as they are now, each at points of its own."""
@@ -200,43 +206,3 @@ class _WorstCase(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Any:  # pyright: ignore
         (slopes,) = ctx.saved_tensors
         return gradient.unsqueeze(-1) * slopes, None, None
-
-
-class _Cuts:
-    """Bounds of one model at several perturbed points, and how they change as free columns of the
-    centre move; the least of them is the worst case.
-
-    Args:
-        bounds: Of m models, each at points of its own.
-        balls: What is within reach.
-        model: Which of the models.
-        num_models: m.
-        x: ``d``: the columns that are not free.
-        free: ``d``.
-    """
-
-    def __init__(
-        self,
-        bounds: ClosedBounds | FunctionObjective,
-        balls: BoxBalls,
-        model: int,
-        num_models: int,
-        x: Tensor,
-        free: Tensor,
-    ) -> None:
-        self._bounds, self._balls = bounds, balls
-        self._model, self._num_models = model, num_models
-        self._x, self._free = x, free
-
-    def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """``r x f`` free columns to ``s x r`` values and ``s x r x f`` gradients."""
-        centers = self._x.repeat(len(X), 1)
-        centers[:, self._free] = X
-        num_models = self._num_models
-        values, Z = self._balls.local_worst_cases(
-            self._bounds, centers.unsqueeze(1).expand(-1, num_models, -1)
-        )
-        _, gradients = self._bounds.value_and_gradient(Z.flatten(0, 1))
-        Z, gradients = Z[..., self._model, :], gradients.view(Z.shape)[..., self._model, :]
-        slopes = self._balls.pulled_back(centers.expand_as(Z), Z, gradients)
-        return values[..., self._model], slopes[..., self._free]

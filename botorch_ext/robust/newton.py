@@ -14,6 +14,9 @@ from botorch_ext.robust.descent import CutBall
 _LONGEST = 0.7
 # Share of the predicted gain above which the model of the function is believed.
 _GOOD = 0.5
+# Steps after which a start may be given up, and by how many times its next gain, as predicted, it
+# is then behind: curvatures change, and a start that falls steeply falls further than they say.
+_NUM_TRIED, _BEHIND = 3, 10
 # How far inside the sphere, by the square of the norm, an offset counts as on it.
 _ON_SPHERE = 1e-9
 
@@ -73,7 +76,8 @@ def polish(
         moving: ``n x *batch``: which of them search; the others stay.
         max_iterations: Steps of each, those that are taken back included.
         num_centers: k, where only the least of the starts ``i, i + k, i + 2 k, ...`` counts for
-            each i: those end that stay behind by more than their next step is predicted to gain.
+            each i: after a few steps those end that are far behind for what their next step is
+            predicted to gain.
 
     Returns:
         ``n x *batch x d`` offsets and their ``n x *batch`` values, none above its start.
@@ -100,7 +104,7 @@ def polish(
     ends = starts, f
     group = now.rows % (num_centers or len(f))
     best = torch.full_like(f[: num_centers or len(f)], torch.inf)
-    for _ in range(max_iterations):
+    for iteration in range(max_iterations):
         kept = now.moving.view(len(now.rows), -1).any(dim=-1)
         if not bool(kept.all()):
             ends = _written(ends, now)
@@ -115,7 +119,7 @@ def polish(
         best = best.scatter_reduce(
             0, group.view(-1, *(1,) * (f.ndim - 1)).expand(f.shape), f, "amin"
         )
-        ahead = f - predicted.clamp_min(0) <= best[group]
+        ahead = f - _BEHIND * predicted.clamp_min(0) <= best[group]
         new_f, new_g, new_H = looked(now.centers, trial, now.high)
         slack = 10 * eps * f.abs()
         taken = now.moving & (new_f <= f + slack)
@@ -134,7 +138,9 @@ def polish(
                 torch.where(now.damping > 0.02 * largest, 0.1 * now.damping, 0),
                 torch.maximum(torch.where(taken, 1, 4) * now.damping, 0.1 * largest),
             ),
-            moving=now.moving & ahead & (length > torch.where(taken, enough, eps**0.5)),
+            moving=now.moving
+            & (ahead | (iteration < _NUM_TRIED))
+            & (length > torch.where(taken, enough, eps**0.5)),
         )
     return _written(ends, now)
 
@@ -162,7 +168,13 @@ def _with_curvature(
 def _next(U: Tensor, g: Tensor, H: Tensor, damping: Tensor, ball: CutBall) -> tuple[Tensor, Tensor]:
     """Where the steps from ``n x *batch x d`` offsets lead, and the largest curvatures, ``n x
     *batch``."""
-    low, high = U <= ball.low, U >= ball.high
+    faces = ball
+    if ball.norm == "l2":  # the ends of the ball itself are on the sphere and on no face
+        faces = ball._replace(
+            low=torch.where(ball.low <= -1, -2, ball.low),
+            high=torch.where(ball.high >= 1, 2, ball.high),
+        )
+    low, high = U <= faces.low, U >= faces.high
     pull, multiplier = g, torch.zeros_like(g[..., :1])
     if ball.norm == "l2":
         inner = torch.where(low | high, 0, U)
@@ -175,10 +187,10 @@ def _next(U: Tensor, g: Tensor, H: Tensor, damping: Tensor, ball: CutBall) -> tu
     held, place = (low & (pull >= 0)) | (high & (pull <= 0)), U
     while True:
         moved, largest = _stepped(U, place, g, H, damping, multiplier, held, ball)
-        limited = ball.clamp(moved)
+        limited = faces.clamp(moved)
         beyond = (limited != moved) & ~held
         if not bool(beyond.any()):
-            return limited, largest
+            return ball.clamp(limited), largest
         # What would go beyond its limit is held there, and the others make up for it.
         held, place = held | beyond, torch.where(beyond, limited, place)
 

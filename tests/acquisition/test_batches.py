@@ -12,6 +12,12 @@ from botorch.optim import (
 )
 from torch.testing import assert_close
 
+from botorch_ext.acquisition import (
+    EnlargedUpperConfidenceBound,
+    IntegratedLogEI,
+    LowerConfidenceBound,
+    MaxVariance,
+)
 from tests.acquisition.places import BOUNDS, PLACES, draw, kernel_gp, single_task_gp
 from tests.helpers import tolerance
 
@@ -146,6 +152,48 @@ def test_discrete_local_search(place):
     assert_close(value, one_by_one(acqf, X).view(1), **TOL)
 
 
+# --- data that the model is told later -----------------------------------------------------------
+
+
+def replaced(model):
+    model.set_targets([1, 5], torch.tensor([2.0, -1.0], dtype=torch.float64))
+
+
+def added(model):
+    model.add(draw(3, 11)[0], 1.0 + draw(3, 11)[1])
+
+
+def set_anew(model):
+    X, y = draw(12, 11)
+    model.set_train_data(X, model.outcome_transform(y[:, None])[0].squeeze(-1), strict=False)
+
+
+@pytest.mark.parametrize(
+    ("make", "change"), [(kernel_gp, added), (kernel_gp, replaced), (single_task_gp, set_anew)]
+)
+@pytest.mark.parametrize("pending", [0, 2])
+def test_later_data_count_with_pending_points(place, make, change, pending):
+    options = {"X_pending": draw(pending, 7)[0]} if pending else {}
+    if "misspecification" in place.options:
+        options["misspecification"] = 0.0  # it counts the data that are there at first
+    if place.cls is IntegratedLogEI:
+        options |= {"best_f": None, "X_baseline": draw(4, 0)[0]}
+    model, X = make(), draw(4, 3)[0][:, None]
+    acqf = place(model, **options)
+    before = acqf(X)
+    change(model)
+    after = acqf(X)
+    assert_close(after, place(model, **options)(X), **TOL)
+    if change is not replaced or place.cls is not MaxVariance:
+        assert (after - before).abs().max() > 1e-3
+    acqf = place(model, **options)
+    change(model)
+    if pending:  # the setter takes them, too
+        acqf.set_X_pending(draw(1, 8)[0])
+        options["X_pending"] = draw(1, 8)[0]
+    assert_close(acqf(X), place(model, **options)(X), **TOL)
+
+
 # --- arrays, lists and what is none of them ------------------------------------------------------
 
 
@@ -192,6 +240,34 @@ def test_bad_pending_points_are_named(place, pending, message):
     assert_close(acqf(X), before, rtol=0, atol=0)
 
 
+def test_whole_numbers_in_tensors_are_taken(place):
+    acqf, X = place(kernel_gp()), [[[3, -2]], [[4, -1]]]
+    assert_close(acqf(torch.tensor(X)), acqf(X), rtol=0, atol=0)
+    acqf.set_X_pending(torch.tensor([[3, -2]]))
+    assert acqf.X_pending.dtype == torch.float64
+
+
+def test_the_columns_of_models_with_an_input_transform_are_known(place):
+    model = single_task_gp()
+    for gp in (model, model.train()):
+        with pytest.raises(ValueError, match=r"X must have 2 columns, got shape \(3, 1, 3\)"):
+            place(gp)(torch.zeros(3, 1, 3).double())
+
+
+def test_nan_in_a_batch_is_that_of_the_points(place):
+    acqf, X = place(kernel_gp(), X_pending=draw(2, 7)[0]), draw(6, 3)[0].view(2, 3, 2)
+    X[1, 0, 1] = NAN
+    with pytest.raises(ValueError, match=r"^X must be finite"):
+        acqf(X)
+    assert len(acqf.X_pending) == 2
+
+
+@pytest.mark.parametrize("model", [None, "a", 2.0])
+def test_what_is_no_model_is_named(place, model):
+    with pytest.raises(ValueError, match=r"models? must be .*BoTorch model"):
+        place(model)
+
+
 def test_bad_points_are_named(place):
     acqf = place(kernel_gp())
     for points, message in (
@@ -221,3 +297,14 @@ def test_bad_numbers_are_named(place, bad):
         if "width" in place.options:
             with pytest.raises(ValueError, match="width must"):
                 place(kernel_gp(lengthscales=(0.5, 1.0)), width=values)
+
+
+@pytest.mark.parametrize("cls", [EnlargedUpperConfidenceBound, LowerConfidenceBound])
+def test_widths_that_do_not_fit_the_batch_shape_and_lists_of_models_are_named(cls):
+    with pytest.raises(ValueError, match=r"width must be one number or broadcast .* \(\), got"):
+        cls(kernel_gp(), [1, 2])
+    with pytest.raises(ValueError, match=r"width must be one number or broadcast .* \(2,\), got"):
+        cls(kernel_gp(lengthscales=(0.5, 1.0)), torch.ones(3))
+    with pytest.raises(ValueError, match="model must be a BoTorch model"):
+        cls([kernel_gp()], 2.0)
+    assert cls(kernel_gp(lengthscales=(0.5, 1.0)), [1, 2]).width.shape == (2,)

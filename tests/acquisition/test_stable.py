@@ -187,6 +187,7 @@ def test_input_constructor_takes_what_ax_sends():
         ({"radius": (0.1, 0.1, 0.1)}, "radius must be one number or one for each of 2"),
         ({"norm": "l1"}, 'norm must be "l2" or "linf"'),
         ({"bounds": BOUNDS.flip(0)}, "bounds must have lower < upper"),
+        ({"bounds": [[0.0] * 3, [1.0] * 3]}, "bounds must have 2 columns, .* got 3"),
         ({"width": -1.0}, "width must be non-negative"),
         ({"model": []}, "models must hold at least one model"),
     ],

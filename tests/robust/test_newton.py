@@ -77,6 +77,28 @@ def test_a_linear_a_flat_and_a_quadratic_function(norm):
     assert_close(U, top.expand(50, 3).clamp(low, high), rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("d", [2, 3])
+def test_starts_at_the_poles_of_a_ball_that_no_face_cuts_move_along_the_sphere(d, dtype):
+    start = torch.cat([torch.eye(d), -torch.eye(d)]).to(dtype)
+    slope = torch.arange(1.0, d + 1, dtype=dtype) - 0.5
+    slope = slope / slope.norm()
+    low = -torch.ones_like(start)
+    moving = torch.ones(2 * d, dtype=torch.bool)
+    arguments = (0 * start, start, low, -low, moving, moving)
+    U, values = polished(30, "l2", lambda X, U: U @ slope)(*arguments)
+    assert_close(values, -torch.ones_like(values), **tolerance(dtype))
+    assert_close(U, -slope.expand_as(U), rtol=0, atol=10 * tolerance(dtype)["atol"])
+    # Where one face cuts it, the poles of the others are none of its corners.
+    low[:, 0] = -0.5
+    expected = CutBall(low, torch.ones_like(low), "l2").nearest(-1e3 * slope.expand_as(start))
+    start = CutBall(low, torch.ones_like(low), "l2").clamp(start)
+    U, values = polished(30, "l2", lambda X, U: U @ slope)(
+        0 * start, start, low, torch.ones_like(low), moving, moving
+    )
+    assert_close(values, expected @ slope, **tolerance(dtype))
+
+
 def test_what_is_no_number_stays_at_its_start():
     def holes(X, U):
         return torch.where(U[..., 0] > 0.2, torch.nan, valleys(X, U))
