@@ -169,7 +169,7 @@ def test_other_bad_arguments_are_refused():
         ActionContextKernel(RBFKernel(), RBFKernel(), 1, combination="mean")
     with pytest.raises(ValueError, match=r"action_kernel must be a GPyTorch kernel, .*got 0\.5"):
         ActionContextKernel(0.5, RBFKernel(), 1)
-    with pytest.raises(ValueError, match="context_kernel must be a GPyTorch kernel, such as .*, got None"):
+    with pytest.raises(ValueError, match=r"context_kernel must be a GPyTorch kernel, .*got None"):
         ActionContextKernel(RBFKernel(), None, 1)
 
 
