@@ -92,10 +92,11 @@ class HostedStrategy:
             self._forget()
         try:
             self._learn(facts, trials, records)
-        except ValueError as error:
+        except (ValueError, LookupError) as error:
             self._forget()
+            what = repr(error) if isinstance(error, LookupError) else error
             raise BrokenStudyError(
-                f"what was asked before does not fit this strategy: {error}"
+                f"what was asked before does not fit this strategy: {what}"
             ) from error
         kept = [
             (f"trial {key} had a value and has none: what it was stays known", BotorchExtWarning)

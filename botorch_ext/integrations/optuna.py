@@ -9,17 +9,11 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
-import torch
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.search_space import intersection_search_space
-from optuna.study import Study, StudyDirection
-from optuna.trial import FrozenTrial, TrialState
+from optuna.study import Study
+from optuna.trial import FrozenTrial
 
 from botorch_ext.checks import whole_number
 from botorch_ext.exceptions import (
@@ -27,22 +21,13 @@ from botorch_ext.exceptions import (
     IndependentSamplingWarning,
     WaitingForObservations,
 )
-from botorch_ext.integrations.host_records import HostTrial, Record, Status
-from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.optuna_locks import lock_of
-from botorch_ext.integrations.parameters import Choice, Parameter, Real, Whole
+from botorch_ext.integrations.optuna_spaces import free, space_of
+from botorch_ext.integrations.optuna_trials import ATTRIBUTE, FollowedStudy, trials_of
 from botorch_ext.integrations.recipes import Recipe
-from botorch_ext.integrations.spaces import NamedSpace
 from botorch_ext.strategies import Strategy
 
-#: The attribute of a trial that has its number and the record of its question.
-ATTRIBUTE = "botorch_ext:asked"
-
-_STATUS: dict[TrialState, Status] = {
-    TrialState.COMPLETE: "told",
-    TrialState.FAIL: "failed",
-    TrialState.PRUNED: "abandoned",
-}
+__all__ = ["ATTRIBUTE", "StrategySampler"]
 
 
 class StrategySampler(BaseSampler):
@@ -97,14 +82,14 @@ class StrategySampler(BaseSampler):
         self._seed = whole_number(arguments.get("seed", 0), "seed")
         self._search_space: dict[str, BaseDistribution] | None = None
         if search_space is not None:
-            _space_of(search_space)
-            self._search_space = _free(search_space)
+            space_of(search_space)
+            self._search_space = free(search_space)
         self._warned: set[str] = set()
         self._forget()
 
     def __getstate__(self) -> dict[str, Any]:
         kept = dict(vars(self))
-        del kept["_lock"], kept["_hosted"]
+        del kept["_lock"], kept["_followed"]
         return kept
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -114,9 +99,7 @@ class StrategySampler(BaseSampler):
     def _forget(self) -> None:
         # Several threads may optimise one study.
         self._lock = threading.RLock()
-        # The strategy of the study that asked last, which study and space that was, and its trials
-        # that will not change any more, by their numbers.
-        self._hosted: tuple[Any, HostedStrategy, dict[int, list[HostTrial]]] | None = None
+        self._followed: FollowedStudy | None = None  # the study that asked last
 
     def reseed_rng(self) -> None:
         """Does nothing: all that is random follows from the seed and the trial."""
@@ -129,7 +112,7 @@ class StrategySampler(BaseSampler):
             return {}
         if self._search_space is not None:
             return dict(self._search_space)
-        return _free(intersection_search_space(_trials_of(study)))
+        return free(intersection_search_space(trials_of(study)))
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -146,19 +129,13 @@ class StrategySampler(BaseSampler):
             )
         # The lock of the storage last: it is the one that others wait for.
         with self._lock, lock or nullcontext():
-            hosted, known = self._hosted_for(study, search_space)
-            trials: list[HostTrial] = []
-            for other in _trials_of(study):
-                if other.number not in known and other.number != trial.number:
-                    parts = _parts(other, hosted.space)
-                    if other.state.is_finished():
-                        known[other.number] = parts
-                    trials += parts
-                else:
-                    trials += known.get(other.number, [])
-            hosted.follow(trials)
+            trials = trials_of(study)
+            if self._followed is None or not self._followed.is_of(study, search_space, trials):
+                self._followed = FollowedStudy(study, search_space, self._recipe)
+            followed = self._followed
+            followed.follow([other for other in trials if other.number != trial.number])
             try:
-                values, record = hosted.ask()
+                values, record = followed.hosted.ask()
             except (WaitingForObservations, HorizonReached) as error:
                 self._warn_once(f"trials are sampled at random as the method cannot ask: {error}")
                 return {}
@@ -185,71 +162,8 @@ class StrategySampler(BaseSampler):
         sampler = RandomSampler(seed=int.from_bytes(seed, "big"))
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
-    def _hosted_for(
-        self, study: Study, search_space: Mapping[str, BaseDistribution]
-    ) -> tuple[HostedStrategy, dict[int, list[HostTrial]]]:
-        minimize = study.directions[0] == StudyDirection.MINIMIZE
-        key = study.study_name, minimize, sorted(search_space.items(), key=lambda item: item[0])
-        if self._hosted is None or self._hosted[0] != key:
-            space = _space_of(dict(key[2]))
-            strategy = self._recipe.make(space)
-            self._hosted = key, HostedStrategy(strategy, space, minimize), {}
-        return self._hosted[1:]
-
     def _warn_once(self, message: str) -> None:
         reason = message.partition(":")[0]
         if reason not in self._warned:
             self._warned.add(reason)
             warnings.warn(message, IndependentSamplingWarning, stacklevel=2)
-
-
-def _trials_of(study: Study) -> list[FrozenTrial]:
-    """All trials, also where a pruner shows some alone."""
-    return study._storage.get_all_trials(study._study_id, deepcopy=False)
-
-
-def _free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
-    return {name: each for name, each in search_space.items() if not each.single()}
-
-
-def _space_of(search_space: Mapping[str, BaseDistribution]) -> NamedSpace:
-    return NamedSpace({name: _parameter(name, each) for name, each in search_space.items()})
-
-
-def _parameter(name: str, distribution: BaseDistribution) -> Parameter:
-    try:
-        match distribution:
-            case FloatDistribution(low=low, high=high, log=log, step=step):
-                return Real(low, high, log, step)
-            case IntDistribution(low=low, high=high, log=log, step=step):
-                return Whole(low, high, log, step)
-            case CategoricalDistribution(choices=choices):
-                return Choice(tuple(choices))
-    except ValueError as error:
-        raise ValueError(f"{name} cannot be searched: {error}") from error
-    raise ValueError(f"{name} must have a distribution of Optuna, got {distribution!r}")
-
-
-def _parts(trial: FrozenTrial, space: NamedSpace) -> list[HostTrial]:
-    """A trial as the strategy sees it; two where another point was evaluated than was asked."""
-    status = _STATUS.get(trial.state, "running")
-    value = trial.value if status == "told" else None
-    values = {name: trial.params[name] for name in space.parameters if name in trial.params}
-    asked = trial.system_attrs.get(ATTRIBUTE)
-    # A retry has the attributes of the trial that failed.
-    if asked is None or asked["number"] != trial.number:
-        return [HostTrial(trial.number, values, status, value)]
-    record = asked["record"]
-    if status == "told" and not _is_at(values, record, space):
-        alone = HostTrial(f"{trial.number} where it was evaluated", values, status, value)
-        return [HostTrial(trial.number, {}, "abandoned", record=record), alone]
-    return [HostTrial(trial.number, values, status, value, record=record)]
-
-
-def _is_at(values: Mapping[str, Any], record: str, space: NamedSpace) -> bool:
-    """Whether the values of a trial, as far as it has any, are those of its record."""
-    try:
-        x = torch.tensor(Record.read(record).x, dtype=torch.float64)
-        return torch.equal(space.to_point(space.to_values(x) | dict(values)), x)
-    except ValueError:  # of another space
-        return True

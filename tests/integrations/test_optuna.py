@@ -171,6 +171,48 @@ def _asked_in_child(storage: Any, algorithm: str, more: dict[str, Any], queue: A
     queue.put([trial.params for trial in trials])
 
 
+# --- studies of one name ---------------------------------------------------------------------------
+
+
+def _shifted(trial: Any) -> float:
+    return bowl(trial) + 0.3 * trial.params["a"]
+
+
+def test_two_studies_of_one_name_are_two() -> None:
+    shared = sampler()
+    studies = [optuna.create_study(study_name="one", sampler=shared) for _ in range(2)]
+    alone = optuna.create_study(study_name="one", sampler=sampler())
+    studies[0].optimize(bowl, n_trials=5)
+    for study in (studies[1], alone):
+        study.optimize(_shifted, n_trials=5)
+    assert [t.params for t in studies[1].trials] == [t.params for t in alone.trials]
+    assert _numbers(studies[1].trials) == list(range(5))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "journal", "memory"])
+def test_a_study_that_is_deleted_and_made_again_begins_anew(tmp_path: Any, kind: str) -> None:
+    made = _storages(tmp_path) | {"memory": optuna.storages.InMemoryStorage}
+    storage, shared = made[kind](), sampler()
+    first = optuna.create_study(study_name="one", storage=storage, sampler=shared)
+    # A result of the same number and value at another place.
+    for study, b in ((first, 0.5), (None, 2.5)):
+        if study is None:
+            optuna.delete_study(study_name="one", storage=storage)
+            study = optuna.create_study(study_name="one", storage=storage, sampler=shared)
+            if kind == "sqlite":  # it uses numbers again
+                assert study._study_id == first._study_id
+        values = {"a": 3.0, "b": b}
+        study.add_trial(optuna.create_trial(params=values, distributions=SPACE, value=0.25))
+        study.optimize(bowl if b == 0.5 else _shifted, n_trials=6)
+    again = optuna.load_study(study_name="one", storage=storage, sampler=sampler())
+    history, known = study.sampler._followed.hosted.strategy.history, study.trials[:-1]
+    assert list(history.values.values()) == [-trial.value for trial in known]
+    assert history.trials[0].x.tolist() == [3.0, 2.5]
+    asked = [again.ask(), study.ask()]
+    assert [bowl(trial) is not None for trial in asked]
+    assert sorted(_numbers(study.trials[1:])) == list(range(8))
+
+
 # --- several at once ------------------------------------------------------------------------------
 
 
@@ -283,7 +325,7 @@ def test_a_value_that_was_evaluated_elsewhere_is_attached_there() -> None:
     with pytest.warns(IndependentSamplingWarning, match="a is sampled at random"):
         study.optimize(narrower, n_trials=1)
     bowl(study.ask())
-    hosted = study.sampler._hosted[1]
+    hosted = study.sampler._followed.hosted
     history = hosted.strategy.history
     assert history.abandoned == {0} and history.attached == [1]
     assert history.trials[1].x.tolist() == list(study.trials[0].params.values())
@@ -328,7 +370,7 @@ def test_a_retry_is_a_trial_of_its_own() -> None:
     assert retried.params == failed.params
     study.tell(retried, value)
     bowl(study.ask())
-    history = study.sampler._hosted[1].strategy.history
+    history = study.sampler._followed.hosted.strategy.history
     assert history.failed == {3} and history.attached == [4] and history.values[4] == -value
 
 
@@ -357,7 +399,7 @@ def test_an_objective_that_is_nan_fails() -> None:
     study = optuna.create_study(sampler=sampler())
     study.optimize(lambda trial: bowl(trial) * math.nan, n_trials=2)
     bowl(study.ask())
-    assert study.sampler._hosted[1].strategy.history.failed == {0, 1}
+    assert study.sampler._followed.hosted.strategy.history.failed == {0, 1}
 
 
 def test_a_storage_without_a_lock_is_said() -> None:
