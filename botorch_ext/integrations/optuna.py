@@ -15,7 +15,7 @@ from optuna.search_space import intersection_search_space
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from botorch_ext.checks import whole_number
+from botorch_ext.checks import flag, whole_number
 from botorch_ext.exceptions import (
     HorizonReached,
     IndependentSamplingWarning,
@@ -48,16 +48,21 @@ class StrategySampler(BaseSampler):
     samplers, are attached, where the method takes such results; while they run the strategy knows
     nothing of them.
 
-    Failed trials count as pending for ever, so that the strategy looks elsewhere. Pruned ones are
-    forgotten: what they reported last is no result. Constraints of Optuna are not looked at. A
-    trial whose process died stays running, and pending, until somebody fails it, as the heartbeat
-    of Optuna's storages does.
+    Failed trials count as pending for ever: the strategy is less curious about what is near, and
+    never asks the same point again unless ``repeat``. Pruned ones are forgotten: what they reported
+    last is no result. Constraints of Optuna are not looked at. A trial whose process died stays
+    running, and pending, until somebody fails it, as the heartbeat of Optuna's storages does.
 
     Args:
         algorithm: A name in `botorch_ext.algorithms`, or a function of a domain and arguments.
         search_space: Distributions by name, where they are known beforehand.
         num_points: Where given, the method chooses among so many points of the space: some search
             no logarithmic scales, whole numbers or choices.
+        repeat: Whether a point may be asked while a trial runs there, or where one has failed;
+            points of complete trials may be asked again in any case. Otherwise a random point is
+            taken in its place, which follows from the seed and the number of the trial, and the
+            method has not asked; if no other is found, as on a small space, its own is taken.
+            Methods that take no results but their own, as those with rounds, always repeat.
         arguments: Of the algorithm, all but the domain. Without a kernel one is fitted, wherever
             the algorithm takes a `Fitted` one, after 8 first points (``num_initial``). Values such
             as ``minimum`` are of what is maximised.
@@ -76,9 +81,11 @@ class StrategySampler(BaseSampler):
         *,
         search_space: Mapping[str, BaseDistribution] | None = None,
         num_points: int | None = None,
+        repeat: bool = False,
         **arguments: Any,
     ) -> None:
         self._recipe = Recipe(algorithm, arguments, type(self).__name__, num_points)
+        self._repeat = flag(repeat, "repeat")
         self._seed = whole_number(arguments.get("seed", 0), "seed")
         self._search_space: dict[str, BaseDistribution] | None = None
         if search_space is not None:
@@ -134,13 +141,17 @@ class StrategySampler(BaseSampler):
                 self._followed = FollowedStudy(study, search_space, self._recipe)
             followed = self._followed
             followed.follow([other for other in trials if other.number != trial.number])
+            seed = self._seed_of(trial)
             try:
-                values, record = followed.hosted.ask()
+                values, kept = followed.ask(trial.number, self._repeat, seed)
             except (WaitingForObservations, HorizonReached) as error:
                 self._warn_once(f"trials are sampled at random as the method cannot ask: {error}")
                 return {}
-            study._storage.set_trial_system_attr(
-                trial._trial_id, ATTRIBUTE, {"number": trial.number, "record": record}
+            study._storage.set_trial_system_attr(trial._trial_id, ATTRIBUTE, kept)
+        if "instead" in kept:
+            self._warn_once(
+                "trials are sampled at random where the method asks a point that runs or has "
+                "failed: repeat=True asks it again"
             )
         return values
 
@@ -158,9 +169,12 @@ class StrategySampler(BaseSampler):
             self._warn_once(
                 f"{param_name} is sampled at random: not all trials have it, or not the same one"
             )
-        seed = hashlib.sha256(f"{self._seed}/{trial.number}/{param_name}".encode()).digest()[:4]
-        sampler = RandomSampler(seed=int.from_bytes(seed, "big"))
+        sampler = RandomSampler(seed=self._seed_of(trial, param_name))
         return sampler.sample_independent(study, trial, param_name, param_distribution)
+
+    def _seed_of(self, trial: FrozenTrial, name: str = "") -> int:
+        text = f"{self._seed}/{trial.number}/{name}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
     def _warn_once(self, message: str) -> None:
         reason = message.partition(":")[0]
