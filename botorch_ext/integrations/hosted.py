@@ -160,6 +160,18 @@ class HostedStrategy:
                     return most
         return most - 1
 
+    def state(self) -> tuple[Any, ...]:
+        """Where it is now, for `return_to`."""
+        return self._strategy.clone(), list(self._facts), self._num_recorded, self._number
+
+    def return_to(self, state: tuple[Any, ...]) -> None:
+        """Takes back what was asked since, of which no record is kept.
+
+        Args:
+            state: What `state` gave; once.
+        """
+        self._strategy, self._facts, self._num_recorded, self._number = state
+
     # --- the state --------------------------------------------------------------------------------
 
     def _forget(self) -> None:

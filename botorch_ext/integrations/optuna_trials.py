@@ -122,14 +122,15 @@ class FollowedStudy:
             WaitingForObservations: The method must be told something first.
             HorizonReached: The method has no trials left.
         """
+        may_differ = not (repeat or self._strategy.refuses_attached) and self._taken
+        before = self.hosted.state() if may_differ else None
         values, record = self.hosted.ask()
-        if not repeat and self._strategy.refuses_attached is None:
-            if tuple(self.space.to_point(values).tolist()) in self._taken:
-                x = self._free_point(seed)
-                if x is not None:
-                    # Without its record the question was never asked: the next `follow` forgets it.
-                    instead = dict(zip(self.space.names, x, strict=True))
-                    return self.space.to_values(x), {"number": number, "instead": instead}
+        if before is not None and tuple(self.space.to_point(values).tolist()) in self._taken:
+            x = self._free_point(seed)
+            if x is not None:
+                self.hosted.return_to(before)
+                instead = dict(zip(self.space.names, x, strict=True))
+                return self.space.to_values(x), {"number": number, "instead": instead}
         return values, {"number": number, "record": record}
 
     def _free_point(self, seed: int) -> _Point | None:
