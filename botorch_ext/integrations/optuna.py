@@ -5,26 +5,28 @@ from __future__ import annotations
 import hashlib
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from datetime import datetime
 from typing import Any
 
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.search_space import intersection_search_space
 from optuna.study import Study
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from botorch_ext.checks import flag, whole_number
 from botorch_ext.exceptions import (
     HorizonReached,
+    HostWarning,
     IndependentSamplingWarning,
     WaitingForObservations,
 )
 from botorch_ext.integrations.optuna_locks import lock_of
-from botorch_ext.integrations.optuna_spaces import free, space_of
+from botorch_ext.integrations.optuna_spaces import free, parameter, space_of
 from botorch_ext.integrations.optuna_trials import ATTRIBUTE, FollowedStudy, trials_of
-from botorch_ext.integrations.recipes import Recipe
+from botorch_ext.integrations.recipes import Recipe, UnsearchableSpace
 from botorch_ext.strategies import Strategy
 
 __all__ = ["ATTRIBUTE", "StrategySampler"]
@@ -73,6 +75,8 @@ class StrategySampler(BaseSampler):
     Warns:
         IndependentSamplingWarning: Something was sampled at random that the strategy was meant to
             choose; once for each reason.
+        HostWarning: No lock is known for the storage, a name of ``search_space`` is not suggested,
+            or a trial that runs was asked with other arguments; once each.
     """
 
     def __init__(
@@ -89,8 +93,13 @@ class StrategySampler(BaseSampler):
         self._seed = whole_number(arguments.get("seed", 0), "seed")
         self._search_space: dict[str, BaseDistribution] | None = None
         if search_space is not None:
-            space_of(search_space)
-            self._search_space = free(search_space)
+            self._search_space = dict(search_space)
+            for name, distribution in search_space.items():
+                parameter(name, distribution)
+            if free(search_space):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # they come again when it is asked
+                    self._recipe.make(space_of(free(search_space)))
         self._warned: set[str] = set()
         self._forget()
 
@@ -118,8 +127,15 @@ class StrategySampler(BaseSampler):
         if len(study.directions) > 1:
             return {}
         if self._search_space is not None:
-            return dict(self._search_space)
-        return free(intersection_search_space(trials_of(study)))
+            return free(self._search_space)
+        found = free(intersection_search_space(trials_of(study)))
+        for name, distribution in list(found.items()):
+            try:
+                parameter(name, distribution)
+            except ValueError as error:
+                self._warn_once(f"{name} is sampled at random: {error}")
+                del found[name]
+        return found
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -132,20 +148,34 @@ class StrategySampler(BaseSampler):
         if lock is None:
             self._warn_once(
                 "two processes that ask at once may ask the same: no lock is known for a "
-                f"{type(study._storage).__name__}"
+                f"{type(study._storage).__name__}",
+                HostWarning,
             )
         # The lock of the storage last: it is the one that others wait for.
         with self._lock, lock or nullcontext():
             trials = trials_of(study)
             if self._followed is None or not self._followed.is_of(study, search_space, trials):
-                self._followed = FollowedStudy(study, search_space, self._recipe)
+                try:
+                    self._followed = FollowedStudy(study, search_space, self._recipe)
+                except UnsearchableSpace as error:
+                    self._warn_once(f"trials are sampled at random, all of them: {error}")
+                    return {}
             followed = self._followed
             followed.follow([other for other in trials if other.number != trial.number])
+            if followed.has_foreign:
+                self._warn_once(
+                    "a trial that runs was asked with other arguments, the seed among them: this "
+                    "sampler knows nothing of it before it is complete",
+                    HostWarning,
+                )
             seed = self._seed_of(trial)
             try:
                 values, kept = followed.ask(trial.number, self._repeat, seed)
             except (WaitingForObservations, HorizonReached) as error:
-                self._warn_once(f"trials are sampled at random as the method cannot ask: {error}")
+                why: Any = error
+                if isinstance(error, HorizonReached):
+                    why = f"its horizon of {error.horizon} trials has ended"
+                self._warn_once(f"trials are sampled at random as the method cannot ask: {why}")
                 return {}
             study._storage.set_trial_system_attr(trial._trial_id, ATTRIBUTE, kept)
         if "instead" in kept:
@@ -163,21 +193,68 @@ class StrategySampler(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """A random value, which follows from the seed, the trial and the name."""
-        if len(study.directions) > 1:
-            self._warn_once("trials are sampled at random: the study has several objectives")
-        elif ATTRIBUTE in trial.system_attrs:
-            self._warn_once(
-                f"{param_name} is sampled at random: not all trials have it, or not the same one"
-            )
+        reason = self._why_random(study, trial, param_name, param_distribution)
+        if reason is not None:
+            self._warn_once(reason)
         sampler = RandomSampler(seed=self._seed_of(trial, param_name))
         return sampler.sample_independent(study, trial, param_name, param_distribution)
+
+    def after_trial(
+        self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
+    ) -> None:
+        """Says what of ``search_space`` a complete trial lacks."""
+        if state == TrialState.COMPLETE and len(study.directions) == 1:
+            for name in free(self._search_space or {}):
+                if name not in trial.params:
+                    self._warn_once(
+                        f"{name} of search_space is not suggested: what the strategy asks of it "
+                        f"goes nowhere, as in trial {trial.number}",
+                        HostWarning,
+                    )
+
+    def _why_random(
+        self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
+    ) -> str | None:
+        """What to say of a value that the strategy did not choose; None where that was said before
+        or is as it was meant."""
+        if len(study.directions) > 1:
+            return "trials are sampled at random: the study has several objectives"
+        if trial.system_attrs.get("fixed_params"):
+            return None
+        if self._search_space is not None:
+            if name not in self._search_space:
+                return f"{name} is sampled at random: it is not in search_space"
+            known = self._search_space[name]
+            return (
+                None
+                if known == distribution
+                else (f"{name} is sampled at random: search_space has another range, {known}")
+            )
+        began = trial.datetime_start or datetime.max
+        ended = [
+            each
+            for each in trials_of(study)
+            if each.datetime_complete is not None and each.datetime_complete <= began
+        ]
+        if not ended:
+            return None
+        if all(each.state != TrialState.COMPLETE for each in ended):
+            return (
+                "trials are sampled at random until one is complete: all that have ended failed, "
+                "as where the result is NaN, or were pruned"
+            )
+        if self.infer_relative_search_space(study, trial).get(name) == distribution:
+            return None
+        return f"{name} is sampled at random: not all trials have it with the same range"
 
     def _seed_of(self, trial: FrozenTrial, name: str = "") -> int:
         text = f"{self._seed}/{trial.number}/{name}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
-    def _warn_once(self, message: str) -> None:
+    def _warn_once(
+        self, message: str, category: type[Warning] = IndependentSamplingWarning
+    ) -> None:
         reason = message.partition(":")[0]
         if reason not in self._warned:
             self._warned.add(reason)
-            warnings.warn(message, IndependentSamplingWarning, stacklevel=2)
+            warnings.warn(message, category, stacklevel=3)

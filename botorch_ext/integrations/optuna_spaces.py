@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from optuna.distributions import (
     BaseDistribution,
@@ -12,6 +13,7 @@ from optuna.distributions import (
 )
 
 from botorch_ext.integrations.parameters import Choice, Parameter, Real, Whole
+from botorch_ext.integrations.recipes import UnsearchableSpace
 from botorch_ext.integrations.spaces import NamedSpace
 
 
@@ -27,9 +29,24 @@ def space_of(search_space: Mapping[str, BaseDistribution]) -> NamedSpace:
         search_space: By name.
 
     Raises:
-        ValueError: One that cannot be searched, by its name.
+        UnsearchableSpace: One cannot be searched, by its name, or all have one value.
     """
-    return NamedSpace({name: parameter(name, each) for name, each in search_space.items()})
+    try:
+        return NamedSpace({name: parameter(name, each) for name, each in search_space.items()})
+    except ValueError as error:
+        raise UnsearchableSpace(str(error)) from error
+
+
+def as_kept(value: Any, distribution: BaseDistribution) -> Any:
+    """A value of a trial as Optuna knows it again: of choices the first that is equal.
+
+    Args:
+        value: Of a trial.
+        distribution: Of the trial.
+    """
+    if isinstance(distribution, CategoricalDistribution):
+        return distribution.choices[int(distribution.to_internal_repr(value))]
+    return value
 
 
 def parameter(name: str, distribution: BaseDistribution) -> Parameter:
@@ -49,7 +66,8 @@ def parameter(name: str, distribution: BaseDistribution) -> Parameter:
             case IntDistribution(low=low, high=high, log=log, step=step):
                 return Whole(low, high, log, step)
             case CategoricalDistribution(choices=choices):
-                return Choice(tuple(choices))
+                # Optuna takes those that are equal in Python, as True, 1 and 1.0, for the first.
+                return Choice(tuple(x for i, x in enumerate(choices) if choices.index(x) == i))
     except ValueError as error:
         raise ValueError(f"{name} cannot be searched: {error}") from error
     raise ValueError(f"{name} must have a distribution of Optuna, got {distribution!r}")

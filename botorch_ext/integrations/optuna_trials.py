@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from torch import Tensor
 from botorch_ext.domains import FiniteSet
 from botorch_ext.integrations.host_records import HostTrial, Record, Status
 from botorch_ext.integrations.hosted import HostedStrategy
-from botorch_ext.integrations.optuna_spaces import space_of
+from botorch_ext.integrations.optuna_spaces import as_kept, space_of
 from botorch_ext.integrations.recipes import Recipe
 from botorch_ext.integrations.spaces import NamedSpace
 
@@ -76,6 +77,8 @@ class FollowedStudy:
         self.hosted = HostedStrategy(self._strategy, self.space, minimize)
         self._ended: dict[int, _Seen] = {}  # trials that will not change any more
         self._taken: set[_Point] = set()
+        #: Whether a trial runs that a strategy with other arguments asked, in this space.
+        self.has_foreign = False
 
     def is_of(
         self,
@@ -106,7 +109,15 @@ class FollowedStudy:
         """
         seen = [self._ended.get(trial.number) or self._see(trial) for trial in trials]
         self._taken = {each.taken for each in seen if each.taken is not None}
-        self.hosted.follow([part for each in seen for part in each.parts])
+        parts = [part for each in seen for part in each.parts]
+        self.hosted.follow(parts)
+        self.has_foreign = any(
+            part.outcome == "running"
+            and part.record is not None
+            and self.space.contains(part.values)
+            and not self.hosted.has_asked(part)
+            for part in parts
+        )
 
     def ask(self, number: int, repeat: bool, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
         """The values of the next trial, given the trials that it followed last, and what to keep
@@ -148,10 +159,8 @@ class FollowedStudy:
         parts = _parts(trial, self.space)
         taken = None
         if parts[0].outcome in ("running", "failed"):
-            try:
+            with suppress(ValueError):  # of another space, or not known
                 taken = tuple(self.space.to_point(parts[0].values).tolist())
-            except ValueError:  # of another space, or not known
-                pass
         seen = _Seen(_identity(trial), parts, taken)
         if trial.state.is_finished():
             self._ended[trial.number] = seen
@@ -172,7 +181,11 @@ def _parts(trial: FrozenTrial, space: NamedSpace) -> list[HostTrial]:
     """A trial as the strategy sees it; two where another point was evaluated than was asked."""
     status = _STATUS.get(trial.state, "running")
     value = trial.value if status == "told" else None
-    params = {name: trial.params[name] for name in space.parameters if name in trial.params}
+    params = {
+        name: as_kept(trial.params[name], trial.distributions[name])
+        for name in space.parameters
+        if name in trial.params
+    }
     asked = trial.system_attrs.get(ATTRIBUTE)
     # A retry has the attributes of the trial that failed.
     if asked is None or asked["number"] != trial.number:
