@@ -410,12 +410,12 @@ def test_a_storage_without_a_lock_is_said() -> None:
 
     study = optuna.create_study(sampler=sampler())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("botorch_ext.integrations.optuna.lock_of", lambda storage: None)
+        patch.setattr("botorch_ext.integrations.optuna.lock_of", lambda storage, study_id: None)
         with pytest.warns(HostWarning) as caught:
             study.optimize(bowl, n_trials=2)
     messages = [str(warning.message) for warning in caught]
     assert len(messages) == 1 and messages[0].endswith("no lock is known for a InMemoryStorage")
-    assert optuna_locks.lock_of(Remote()) is not None
+    assert optuna_locks.lock_of(Remote(), 0) is not None
 
 
 # --- arguments and what is kept -------------------------------------------------------------------
