@@ -63,7 +63,7 @@ class NoTritonWarning(BotorchExtWarning):
 
 
 class IndependentSamplingWarning(BotorchExtWarning):
-    """A sampler chose at random what its strategy was meant to choose, or asked without a lock."""
+    """A sampler chose at random what its strategy was meant to choose."""
 
 
 class VersionWarning(BotorchExtWarning):
@@ -80,7 +80,8 @@ class NetworkFileSystemWarning(BotorchExtWarning):
 
 
 class HostWarning(BotorchExtWarning):
-    """Another tool keeps something else of a trial than its strategy needs."""
+    """Another tool keeps something else of a trial than its strategy needs, or cannot keep others
+    from asking at the same time."""
 
 
 class OutsideDomainError(ValueError):

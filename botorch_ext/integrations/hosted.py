@@ -11,9 +11,9 @@ from torch import Tensor
 
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import (
-    BotorchExtWarning,
     BrokenStudyError,
     HorizonReached,
+    HostWarning,
     StudyError,
     WaitingForObservations,
 )
@@ -24,10 +24,9 @@ from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
 from botorch_ext.studies.description import describe
-from botorch_ext.studies.kept_strategy import independent
+from botorch_ext.studies.kept_strategy import independent, kept_copy
 from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_records import to_json
-from botorch_ext.studies.threads import threads_for
 
 
 class HostedStrategy:
@@ -56,10 +55,8 @@ class HostedStrategy:
 
     def __init__(self, strategy: Strategy, space: NamedSpace, minimize: bool = False) -> None:
         self.space = space
-        self._fresh = strategy.clone()
-        self._fresh.undoes = False
-        self._fresh.within = threads_for
-        self._sign = self._fresh.history.sign = -1.0 if minimize else 1.0
+        self._fresh = kept_copy(strategy, minimize)
+        self._sign = self._fresh.history.sign
         # Other parameters can be the same box.
         described = to_json([describe(strategy)["strategy"], plain(space.parameters), minimize])
         self._of = hashlib.sha256(described.encode()).hexdigest()[:8]
@@ -83,8 +80,8 @@ class HostedStrategy:
                 whose strategies ask otherwise.
 
         Warns:
-            BotorchExtWarning: What the strategy warns of, and values that were taken back; each
-                message once.
+            BotorchExtWarning: What the strategy warns of; each message once.
+            HostWarning: A value was taken back; each once.
         """
         records = own_records(trials, self._record_of)
         facts = facts_of(trials, records, self._takes)
@@ -92,13 +89,14 @@ class HostedStrategy:
             self._forget()
         try:
             self._learn(facts, trials, records)
-        except ValueError as error:
+        except (ValueError, LookupError) as error:
             self._forget()
+            what = repr(error) if isinstance(error, LookupError) else error
             raise BrokenStudyError(
-                f"what was asked before does not fit this strategy: {error}"
+                f"what was asked before does not fit this strategy: {what}"
             ) from error
         kept = [
-            (f"trial {key} had a value and has none: what it was stays known", BotorchExtWarning)
+            (f"trial {key} had a value and has none: what it was stays known", HostWarning)
             for key in taken_back(facts, trials)
         ]
         for message, category in kept + self._strategy.take_warnings():
@@ -158,6 +156,26 @@ class HostedStrategy:
                 if number == most:
                     return most
         return most - 1
+
+    def has_asked(self, trial: HostTrial) -> bool:
+        """Whether the record of a trial is one of this strategy, with its arguments and space.
+
+        Args:
+            trial: Of the host.
+        """
+        return self._record_of(trial) is not None
+
+    def state(self) -> tuple[Any, ...]:
+        """Where it is now, for `return_to`."""
+        return self._strategy.clone(), list(self._facts), self._num_recorded, self._number
+
+    def return_to(self, state: tuple[Any, ...]) -> None:
+        """Takes back what was asked since, of which no record is kept.
+
+        Args:
+            state: What `state` gave; once.
+        """
+        self._strategy, self._facts, self._num_recorded, self._number = state
 
     # --- the state --------------------------------------------------------------------------------
 

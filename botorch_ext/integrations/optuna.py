@@ -5,44 +5,31 @@ from __future__ import annotations
 import hashlib
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from datetime import datetime
 from typing import Any
 
-import torch
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.search_space import intersection_search_space
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from botorch_ext.checks import whole_number
+from botorch_ext.checks import flag, whole_number
 from botorch_ext.exceptions import (
     HorizonReached,
+    HostWarning,
     IndependentSamplingWarning,
     WaitingForObservations,
 )
-from botorch_ext.integrations.host_records import HostTrial, Record, Status
-from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.optuna_locks import lock_of
-from botorch_ext.integrations.parameters import Choice, Parameter, Real, Whole
-from botorch_ext.integrations.recipes import Recipe
-from botorch_ext.integrations.spaces import NamedSpace
+from botorch_ext.integrations.optuna_spaces import free, parameter, space_of
+from botorch_ext.integrations.optuna_trials import ATTRIBUTE, FollowedStudy, trials_of
+from botorch_ext.integrations.recipes import Recipe, UnsearchableSpace
 from botorch_ext.strategies import Strategy
 
-#: The attribute of a trial that has its number and the record of its question.
-ATTRIBUTE = "botorch_ext:asked"
-
-_STATUS: dict[TrialState, Status] = {
-    TrialState.COMPLETE: "told",
-    TrialState.FAIL: "failed",
-    TrialState.PRUNED: "abandoned",
-}
+__all__ = ["ATTRIBUTE", "StrategySampler"]
 
 
 class StrategySampler(BaseSampler):
@@ -52,7 +39,7 @@ class StrategySampler(BaseSampler):
     system attributes, and with the same arguments another process, or this one after a crash, asks
     next what this one would have asked. Trials that run are pending. Several processes on one
     storage ask one after the other, under a lock: a file beside that of SQLite or of a journal,
-    ending in ``.asking``, or an advisory lock of PostgreSQL; on other storages two that ask at
+    ending in ``.lock``, or an advisory lock of PostgreSQL; on other storages two that ask at
     once may ask the same. All of them have to be given the same arguments, the seed among them.
 
     The space is the one that all completed trials had in common, so that the first trial, and all
@@ -63,16 +50,21 @@ class StrategySampler(BaseSampler):
     samplers, are attached, where the method takes such results; while they run the strategy knows
     nothing of them.
 
-    Failed trials count as pending for ever, so that the strategy looks elsewhere. Pruned ones are
-    forgotten: what they reported last is no result. Constraints of Optuna are not looked at. A
-    trial whose process died stays running, and pending, until somebody fails it, as the heartbeat
-    of Optuna's storages does.
+    Failed trials count as pending for ever: the strategy is less curious about what is near, and
+    never asks the same point again unless ``repeat``. Pruned ones are forgotten: what they reported
+    last is no result. Constraints of Optuna are not looked at. A trial whose process died stays
+    running, and pending, until somebody fails it, as the heartbeat of Optuna's storages does.
 
     Args:
         algorithm: A name in `botorch_ext.algorithms`, or a function of a domain and arguments.
         search_space: Distributions by name, where they are known beforehand.
         num_points: Where given, the method chooses among so many points of the space: some search
             no logarithmic scales, whole numbers or choices.
+        repeat: Whether a point may be asked while a trial runs there, or where one has failed;
+            points of complete trials may be asked again in any case. Otherwise a random point is
+            taken in its place, which follows from the seed and the number of the trial, and the
+            method has not asked; if no other is found, as on a small space, its own is taken.
+            Methods that take no results but their own, as those with rounds, always repeat.
         arguments: Of the algorithm, all but the domain. Without a kernel one is fitted, wherever
             the algorithm takes a `Fitted` one, after 8 first points (``num_initial``). Values such
             as ``minimum`` are of what is maximised.
@@ -83,6 +75,8 @@ class StrategySampler(BaseSampler):
     Warns:
         IndependentSamplingWarning: Something was sampled at random that the strategy was meant to
             choose; once for each reason.
+        HostWarning: No lock is known for the storage, a name of ``search_space`` is not suggested,
+            or a trial that runs was asked with other arguments; once each.
     """
 
     def __init__(
@@ -91,20 +85,27 @@ class StrategySampler(BaseSampler):
         *,
         search_space: Mapping[str, BaseDistribution] | None = None,
         num_points: int | None = None,
+        repeat: bool = False,
         **arguments: Any,
     ) -> None:
         self._recipe = Recipe(algorithm, arguments, type(self).__name__, num_points)
+        self._repeat = flag(repeat, "repeat")
         self._seed = whole_number(arguments.get("seed", 0), "seed")
         self._search_space: dict[str, BaseDistribution] | None = None
         if search_space is not None:
-            _space_of(search_space)
-            self._search_space = _free(search_space)
+            self._search_space = dict(search_space)
+            for name, distribution in search_space.items():
+                parameter(name, distribution)
+            if free(search_space):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # they come again when it is asked
+                    self._recipe.make(space_of(free(search_space)))
         self._warned: set[str] = set()
         self._forget()
 
     def __getstate__(self) -> dict[str, Any]:
         kept = dict(vars(self))
-        del kept["_lock"], kept["_hosted"]
+        del kept["_lock"], kept["_followed"]
         return kept
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -114,9 +115,7 @@ class StrategySampler(BaseSampler):
     def _forget(self) -> None:
         # Several threads may optimise one study.
         self._lock = threading.RLock()
-        # The strategy of the study that asked last, which study and space that was, and its trials
-        # that will not change any more, by their numbers.
-        self._hosted: tuple[Any, HostedStrategy, dict[int, list[HostTrial]]] | None = None
+        self._followed: FollowedStudy | None = None  # the study that asked last
 
     def reseed_rng(self) -> None:
         """Does nothing: all that is random follows from the seed and the trial."""
@@ -128,8 +127,15 @@ class StrategySampler(BaseSampler):
         if len(study.directions) > 1:
             return {}
         if self._search_space is not None:
-            return dict(self._search_space)
-        return _free(intersection_search_space(_trials_of(study)))
+            return free(self._search_space)
+        found = free(intersection_search_space(trials_of(study)))
+        for name, distribution in list(found.items()):
+            try:
+                parameter(name, distribution)
+            except ValueError as error:
+                self._warn_once(f"{name} is sampled at random: {error}")
+                del found[name]
+        return found
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -138,32 +144,44 @@ class StrategySampler(BaseSampler):
         given = {*trial.params, *trial.system_attrs.get("fixed_params", {})}
         if not search_space or given & search_space.keys():
             return {}
-        lock = lock_of(study._storage)
+        lock = lock_of(study._storage, study._study_id)
         if lock is None:
             self._warn_once(
                 "two processes that ask at once may ask the same: no lock is known for a "
-                f"{type(study._storage).__name__}"
+                f"{type(study._storage).__name__}",
+                HostWarning,
             )
         # The lock of the storage last: it is the one that others wait for.
         with self._lock, lock or nullcontext():
-            hosted, known = self._hosted_for(study, search_space)
-            trials: list[HostTrial] = []
-            for other in _trials_of(study):
-                if other.number not in known and other.number != trial.number:
-                    parts = _parts(other, hosted.space)
-                    if other.state.is_finished():
-                        known[other.number] = parts
-                    trials += parts
-                else:
-                    trials += known.get(other.number, [])
-            hosted.follow(trials)
+            trials = trials_of(study)
+            if self._followed is None or not self._followed.is_of(study, search_space, trials):
+                try:
+                    self._followed = FollowedStudy(study, search_space, self._recipe)
+                except UnsearchableSpace as error:
+                    self._warn_once(f"trials are sampled at random, all of them: {error}")
+                    return {}
+            followed = self._followed
+            followed.follow([other for other in trials if other.number != trial.number])
+            if followed.has_foreign:
+                self._warn_once(
+                    "a trial that runs was asked with other arguments, the seed among them: this "
+                    "sampler knows nothing of it before it is complete",
+                    HostWarning,
+                )
+            seed = self._seed_of(trial)
             try:
-                values, record = hosted.ask()
+                values, kept = followed.ask(trial.number, self._repeat, seed)
             except (WaitingForObservations, HorizonReached) as error:
-                self._warn_once(f"trials are sampled at random as the method cannot ask: {error}")
+                why: Any = error
+                if isinstance(error, HorizonReached):
+                    why = f"its horizon of {error.horizon} trials has ended"
+                self._warn_once(f"trials are sampled at random as the method cannot ask: {why}")
                 return {}
-            study._storage.set_trial_system_attr(
-                trial._trial_id, ATTRIBUTE, {"number": trial.number, "record": record}
+            study._storage.set_trial_system_attr(trial._trial_id, ATTRIBUTE, kept)
+        if "instead" in kept:
+            self._warn_once(
+                "trials are sampled at random where the method asks a point that runs or has "
+                "failed: repeat=True asks it again"
             )
         return values
 
@@ -175,81 +193,68 @@ class StrategySampler(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """A random value, which follows from the seed, the trial and the name."""
-        if len(study.directions) > 1:
-            self._warn_once("trials are sampled at random: the study has several objectives")
-        elif ATTRIBUTE in trial.system_attrs:
-            self._warn_once(
-                f"{param_name} is sampled at random: not all trials have it, or not the same one"
-            )
-        seed = hashlib.sha256(f"{self._seed}/{trial.number}/{param_name}".encode()).digest()[:4]
-        sampler = RandomSampler(seed=int.from_bytes(seed, "big"))
+        reason = self._why_random(study, trial, param_name, param_distribution)
+        if reason is not None:
+            self._warn_once(reason)
+        sampler = RandomSampler(seed=self._seed_of(trial, param_name))
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
-    def _hosted_for(
-        self, study: Study, search_space: Mapping[str, BaseDistribution]
-    ) -> tuple[HostedStrategy, dict[int, list[HostTrial]]]:
-        minimize = study.directions[0] == StudyDirection.MINIMIZE
-        key = study.study_name, minimize, sorted(search_space.items(), key=lambda item: item[0])
-        if self._hosted is None or self._hosted[0] != key:
-            space = _space_of(dict(key[2]))
-            strategy = self._recipe.make(space)
-            self._hosted = key, HostedStrategy(strategy, space, minimize), {}
-        return self._hosted[1:]
+    def after_trial(
+        self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
+    ) -> None:
+        """Says what of ``search_space`` a complete trial lacks."""
+        if state == TrialState.COMPLETE and len(study.directions) == 1:
+            for name in free(self._search_space or {}):
+                if name not in trial.params:
+                    self._warn_once(
+                        f"{name} of search_space is not suggested: what the strategy asks of it "
+                        f"goes nowhere, as in trial {trial.number}",
+                        HostWarning,
+                    )
 
-    def _warn_once(self, message: str) -> None:
+    def _why_random(
+        self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
+    ) -> str | None:
+        """What to say of a value that the strategy did not choose; None where that was said before
+        or is as it was meant."""
+        if len(study.directions) > 1:
+            return "trials are sampled at random: the study has several objectives"
+        if trial.system_attrs.get("fixed_params"):
+            return None
+        if self._search_space is not None:
+            if name not in self._search_space:
+                return f"{name} is sampled at random: it is not in search_space"
+            known = self._search_space[name]
+            return (
+                None
+                if known == distribution
+                else (f"{name} is sampled at random: search_space has another range, {known}")
+            )
+        began = trial.datetime_start or datetime.max
+        ended = [
+            each
+            for each in trials_of(study)
+            if each.datetime_complete is not None and each.datetime_complete <= began
+        ]
+        if not ended:
+            return None
+        if all(each.state != TrialState.COMPLETE for each in ended):
+            return (
+                "trials are sampled at random until one is complete: all that have ended failed, "
+                "as where the result is NaN, or were pruned"
+            )
+        if self.infer_relative_search_space(study, trial).get(name) == distribution:
+            return None
+        return f"{name} is sampled at random: not all trials have it with the same range"
+
+    def _seed_of(self, trial: FrozenTrial, name: str = "") -> int:
+        text = f"{self._seed}/{trial.number}/{name}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+    def _warn_once(
+        self, message: str, category: type[Warning] = IndependentSamplingWarning
+    ) -> None:
         reason = message.partition(":")[0]
         if reason not in self._warned:
             self._warned.add(reason)
-            warnings.warn(message, IndependentSamplingWarning, stacklevel=2)
-
-
-def _trials_of(study: Study) -> list[FrozenTrial]:
-    """All trials, also where a pruner shows some alone."""
-    return study._storage.get_all_trials(study._study_id, deepcopy=False)
-
-
-def _free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
-    return {name: each for name, each in search_space.items() if not each.single()}
-
-
-def _space_of(search_space: Mapping[str, BaseDistribution]) -> NamedSpace:
-    return NamedSpace({name: _parameter(name, each) for name, each in search_space.items()})
-
-
-def _parameter(name: str, distribution: BaseDistribution) -> Parameter:
-    try:
-        match distribution:
-            case FloatDistribution(low=low, high=high, log=log, step=step):
-                return Real(low, high, log, step)
-            case IntDistribution(low=low, high=high, log=log, step=step):
-                return Whole(low, high, log, step)
-            case CategoricalDistribution(choices=choices):
-                return Choice(tuple(choices))
-    except ValueError as error:
-        raise ValueError(f"{name} cannot be searched: {error}") from error
-    raise ValueError(f"{name} must have a distribution of Optuna, got {distribution!r}")
-
-
-def _parts(trial: FrozenTrial, space: NamedSpace) -> list[HostTrial]:
-    """A trial as the strategy sees it; two where another point was evaluated than was asked."""
-    status = _STATUS.get(trial.state, "running")
-    value = trial.value if status == "told" else None
-    values = {name: trial.params[name] for name in space.parameters if name in trial.params}
-    asked = trial.system_attrs.get(ATTRIBUTE)
-    # A retry has the attributes of the trial that failed.
-    if asked is None or asked["number"] != trial.number:
-        return [HostTrial(trial.number, values, status, value)]
-    record = asked["record"]
-    if status == "told" and not _is_at(values, record, space):
-        alone = HostTrial(f"{trial.number} where it was evaluated", values, status, value)
-        return [HostTrial(trial.number, {}, "abandoned", record=record), alone]
-    return [HostTrial(trial.number, values, status, value, record=record)]
-
-
-def _is_at(values: Mapping[str, Any], record: str, space: NamedSpace) -> bool:
-    """Whether the values of a trial, as far as it has any, are those of its record."""
-    try:
-        x = torch.tensor(Record.read(record).x, dtype=torch.float64)
-        return torch.equal(space.to_point(space.to_values(x) | dict(values)), x)
-    except ValueError:  # of another space
-        return True
+            warnings.warn(message, category, stacklevel=3)

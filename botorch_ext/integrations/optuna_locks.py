@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -12,47 +14,75 @@ from typing import Any
 from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 
+from botorch_ext.exceptions import HostWarning
+
 try:
     import fcntl
 except ModuleNotFoundError:  # no such locks on Windows
     fcntl = None
 
 # What the name of a file of a storage gets; the file is empty, and may be deleted when nobody asks.
-_SUFFIX = ".asking"
-# Of PostgreSQL, for all studies of a database.
-_NUMBER = 0x626F746F72636865
+_SUFFIX = ".lock"
+# Of PostgreSQL, beside the id of a study.
+_NUMBER = 0x626F746F
+# Between two tries, and until a wait is said, in seconds.
+_PAUSE, _LONG = 0.01, 60.0
 _of_memory: weakref.WeakKeyDictionary[BaseStorage, Any] = weakref.WeakKeyDictionary()
+_files: weakref.WeakKeyDictionary[BaseStorage, str] = weakref.WeakKeyDictionary()
 _guard = threading.Lock()
 
 
-def lock_of(storage: BaseStorage) -> AbstractContextManager[Any] | None:
+def lock_of(storage: BaseStorage, study_id: int) -> AbstractContextManager[Any] | None:
     """What only one process has at a time: the lock of a file beside that of SQLite or of a
     journal, an advisory lock of PostgreSQL, in memory that of a thread. It ends with the process
-    that has it. None where there is no such lock.
+    that has it. None where there is no such lock, or its file cannot be made.
 
     Args:
         storage: Of a study.
+        study_id: Of the study; a file has one lock for all its studies.
     """
     storage = getattr(storage, "_backend", storage) if _is_cached(storage) else storage
-    if isinstance(storage, InMemoryStorage):
+    if isinstance(storage, RDBStorage) and storage.engine.dialect.name == "postgresql":
+        return _locked_server(storage.engine, study_id)
+    file = _file_of(storage)
+    if file == "":
         return _lock_in_memory(storage)
-    path = None
-    if isinstance(storage, JournalStorage):
-        backend = storage._backend
-        path = backend._file_path if isinstance(backend, JournalFileBackend) else None
-    elif isinstance(storage, RDBStorage):
-        url = storage.engine.url
-        if url.get_backend_name() == "postgresql":
-            return _locked_server(storage.engine)
-        if url.get_backend_name() == "sqlite":
-            if url.database in (None, "", ":memory:"):
-                return _lock_in_memory(storage)
-            path = url.database
-    return None if path is None or fcntl is None else _locked_file(os.path.realpath(path) + _SUFFIX)
+    if file is None or fcntl is None:
+        return None
+    try:
+        os.close(_opened(file + _SUFFIX))
+    except OSError:
+        return None
+    return _locked_file(file + _SUFFIX)
 
 
 def _is_cached(storage: BaseStorage) -> bool:
     return type(storage).__name__ == "_CachedStorage"
+
+
+def _file_of(storage: BaseStorage) -> str | None:
+    """The absolute path of the file of a storage, as when it was first seen here: a working folder
+    may change. Empty in memory, None where there is none."""
+    with _guard:
+        if storage not in _files:
+            file = _found_file(storage)
+            if file is None:
+                return None
+            _files[storage] = os.path.realpath(file) if file else ""
+        return _files[storage]
+
+
+def _found_file(storage: BaseStorage) -> str | None:
+    if isinstance(storage, InMemoryStorage):
+        return ""
+    if isinstance(storage, JournalStorage):
+        backend = storage._backend
+        return backend._file_path if isinstance(backend, JournalFileBackend) else None
+    if isinstance(storage, RDBStorage) and storage.engine.dialect.name == "sqlite":
+        with storage.engine.connect() as connection:
+            rows = connection.exec_driver_sql("PRAGMA database_list").fetchall()
+        return next((file or "" for _, name, file in rows if name == "main"), "")
+    return None
 
 
 def _lock_in_memory(storage: BaseStorage) -> Any:
@@ -60,25 +90,60 @@ def _lock_in_memory(storage: BaseStorage) -> Any:
         return _of_memory.setdefault(storage, threading.Lock())
 
 
+def _opened(path: str) -> int:
+    return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
 @contextmanager
 def _locked_file(path: str) -> Iterator[None]:
-    locks: Any = fcntl
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    since, is_said = time.monotonic(), False
+    file = _opened(path)
     try:
         # Threads have one another's too, as each opens the file for itself.
-        locks.flock(file, locks.LOCK_EX)
+        while not _is_taken(file, path):
+            if not _is_at(file, path):  # deleted, or made again
+                os.close(file)
+                file = _opened(path)
+                continue
+            if not is_said and time.monotonic() - since > _LONG:
+                is_said = True
+                warnings.warn(
+                    f"for {_LONG:g} s another process has had {path}: one that is stopped must be "
+                    "ended",
+                    HostWarning,
+                    stacklevel=4,
+                )
+            time.sleep(_PAUSE)
         yield
     finally:
         os.close(file)
 
 
+def _is_taken(file: int, path: str) -> bool:
+    """Takes the lock if it is free, and is that of the file which has the path now."""
+    locks: Any = fcntl
+    try:
+        locks.flock(file, locks.LOCK_EX | locks.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return _is_at(file, path)
+
+
+def _is_at(file: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
 @contextmanager
-def _locked_server(engine: Any) -> Iterator[None]:
+def _locked_server(engine: Any, study_id: int) -> Iterator[None]:
     # A connection of its own: the storage may have but one.
     connection = engine.pool.recreate().connect()
     try:
-        cursor = connection.cursor()
-        cursor.execute(f"SELECT pg_advisory_lock({_NUMBER})")
+        # Otherwise the wait is a transaction, which keeps the server from cleaning up.
+        connection.dbapi_connection.autocommit = True
+        connection.cursor().execute(f"SELECT pg_advisory_lock({_NUMBER}, {study_id})")
         yield
     finally:
         connection.invalidate()  # closes it, and ends the lock

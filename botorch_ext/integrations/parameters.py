@@ -219,6 +219,8 @@ Parameter = Real | Whole | Choice | Ordered | Fixed
 def _check_range(low: float, high: float, log: bool, step: float | None) -> None:
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise ValueError(f"low must be at most high, both finite, got {low} and {high}")
+    if not math.isfinite(high - low):
+        raise ValueError(f"high must be a finite distance from low, got {low} and {high}")
     if log and not low > 0:
         raise ValueError(f"low must be above 0 on a logarithmic scale, got {low}")
     if step is not None and not 0 < step < math.inf:

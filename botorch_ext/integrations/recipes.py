@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
+
+from gpytorch.kernels import Kernel
 
 from botorch_ext import algorithms
 from botorch_ext.checks import whole_number
@@ -28,8 +30,13 @@ _OF_HOST = {
 }
 # A kernel that is put together from these needs no other.
 _PARTS = ("action_kernel", "context_kernel")
-_TRIED_ON = Box([[0.0, 0.0], [1.0, 1.0]])
-_PLAIN = bool | int | float | str | None | Fitted | Particles | Width
+_PLAIN = bool | int | float | str | None | Fitted | Particles | Width | Kernel
+# How the error of a kernel begins that is for points of another dimension.
+_OF_SHAPE = "kernel must take points of dimension"
+
+
+class UnsearchableSpace(ValueError):
+    """A space that a method cannot search, or nothing can."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +79,14 @@ class Recipe:
         """A ValueError for arguments that are impossible in any space."""
         are_plain = all(isinstance(each, _PLAIN) for each in self.arguments.values())
         if isinstance(self.algorithm, str) and are_plain and not self.is_contextual:
-            # Nothing depends on the space: what is wrong is wrong anywhere.
+            # Nothing but the kernel depends on the space: what is wrong is wrong anywhere.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                self._called(_TRIED_ON)
+                try:
+                    self._called(_tried_on(self.arguments.values()))
+                except ValueError as error:
+                    if not str(error).startswith(_OF_SHAPE):
+                        raise
 
     @property
     def name(self) -> str:
@@ -99,11 +110,17 @@ class Recipe:
             context_domain: As every algorithm takes it, unless the arguments have it.
 
         Raises:
-            ValueError: A space that the method cannot search, or an argument that does not fit it.
+            UnsearchableSpace: The method cannot search it.
+            ValueError: An argument that does not fit it.
         """
         is_given = context_domain is None or self.arguments.get("context_domain") is not None
         more = {} if is_given else {"context_domain": context_domain}
-        strategy = self._made(space, more)
+        try:
+            strategy = self._made(space, more)
+        except ValueError as error:
+            if str(error).startswith("domain "):
+                raise UnsearchableSpace(str(error)) from error
+            raise
         self._require_contexts(strategy.context_space is not None)
         return strategy
 
@@ -124,7 +141,7 @@ class Recipe:
             "constraints": [] if box.constraints is None else ["of the space"],
         }
         found = "; ".join(f"{kind}: {', '.join(at)}" for kind, at in special.items() if at)
-        raise ValueError(
+        raise UnsearchableSpace(
             f"{self.name} searches boxes with nothing but bounds, and there are {found}. Give "
             "num_points=1000 to let it choose among so many points of the space, or use a method "
             "that searches such spaces, as gp_bucb and integrated_ei do"
@@ -143,11 +160,15 @@ class Recipe:
         return strategy
 
     def _function(self) -> Callable[..., Any]:
+        if inspect.isclass(self.algorithm) and not issubclass(self.algorithm, Strategy):
+            raise ValueError(
+                f"algorithm must make a Strategy, got the class {self.algorithm.__name__}"
+            )
         if callable(self.algorithm):
             return self.algorithm
         known = algorithms.__all__
         if self.algorithm not in known:
-            close = get_close_matches(str(self.algorithm), known, n=1)
+            close = get_close_matches(str(self.algorithm).lower(), known, n=1)
             meant = f" (did you mean {close[0]!r}?)" if close else ""
             raise ValueError(
                 f"algorithm must be a function or one of {', '.join(known)}, got "
@@ -164,7 +185,7 @@ class Recipe:
             if given in _OF_HOST:
                 raise ValueError(f"{given} must not be given to {self.who}: {_OF_HOST[given]}")
             if given not in parameters and not takes_any:
-                close = get_close_matches(given, parameters, n=1)
+                close = get_close_matches(given.lower(), parameters, n=1)
                 meant = f" (did you mean {close[0]!r}?)" if close else ""
                 raise ValueError(f"{name} takes no argument {given!r}{meant}")
         if all(arguments.get(part) is None for part in _PARTS):
@@ -181,6 +202,14 @@ class Recipe:
             raise ValueError(
                 f"{self.name} must have a context at every question, and {self.who} has none"
             )
+
+
+def _tried_on(arguments: Iterable[Any]) -> Box:
+    """A box of a dimension that kernels take."""
+    kernels = (each for each in arguments if isinstance(each, Kernel))
+    parts = (part for kernel in kernels for part in kernel.modules() if isinstance(part, Kernel))
+    d = max((part.ard_num_dims for part in parts if part.ard_num_dims is not None), default=2)
+    return Box([[0.0] * d, [1.0] * d])
 
 
 def _fill(arguments: dict[str, Any], parameters: Mapping[str, inspect.Parameter]) -> None:

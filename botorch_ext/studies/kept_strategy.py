@@ -19,6 +19,21 @@ if TYPE_CHECKING:
     from botorch_ext.studies.journal import Journal
 
 
+def kept_copy(strategy: Strategy, minimize: bool) -> Strategy:
+    """A copy of a strategy for somebody who keeps its events, and makes it anew where one breaks
+    off.
+
+    Args:
+        strategy: Without events.
+        minimize: Whether smaller values are better.
+    """
+    copy = strategy.clone()
+    copy.undoes = False
+    copy.within = threads_for
+    copy.history.sign = -1.0 if minimize else 1.0
+    return copy
+
+
 def independent(strategy: Strategy) -> Strategy:
     """A copy of a strategy that is kept, which undoes by itself what breaks off."""
     copy = strategy.clone()
@@ -39,11 +54,9 @@ class KeptStrategy:
         self._process = os.getpid()
         self._lock = Lock()
         self._owner: int | None = None  # the thread that has it
-        self._fresh = strategy.clone()
-        self._fresh.undoes = False
-        self._fresh.within = threads_for
+        self._fresh = kept_copy(strategy, journal.minimize)
         self._journal = journal
-        self._sign = self._fresh.history.sign = -1.0 if journal.minimize else 1.0
+        self._sign = self._fresh.history.sign
         self._forget()
 
     @contextmanager

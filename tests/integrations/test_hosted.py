@@ -380,3 +380,14 @@ def test_a_record_that_does_not_fit_is_refused_and_changes_nothing() -> None:
         hosted.follow(host.trials)
     host.set(5, record=good.record)
     assert _next(hosted, host) == answer
+
+
+def test_records_of_trials_that_are_gone_are_refused() -> None:
+    hosted, host = HostedStrategy(METHODS["gp_bucb"].make(PLAIN), PLAIN), Host()
+    for key in range(4):
+        host.ask(hosted)
+        host.tell(key, 0.5)
+    host.ask(hosted)
+    host.set(1, record=None, values={}, status="failed")  # a later record says that it was told
+    with pytest.raises(BrokenStudyError, match="does not fit this strategy"):
+        HostedStrategy(METHODS["gp_bucb"].make(PLAIN), PLAIN).follow(host.trials)

@@ -17,7 +17,7 @@ import torch
 from gpytorch.kernels import RBFKernel
 
 import botorch_ext as bx
-from botorch_ext.exceptions import IndependentSamplingWarning
+from botorch_ext.exceptions import HostWarning, IndependentSamplingWarning
 
 optuna = pytest.importorskip("optuna")
 
@@ -171,6 +171,48 @@ def _asked_in_child(storage: Any, algorithm: str, more: dict[str, Any], queue: A
     queue.put([trial.params for trial in trials])
 
 
+# --- studies of one name --------------------------------------------------------------------------
+
+
+def _shifted(trial: Any) -> float:
+    return bowl(trial) + 0.3 * trial.params["a"]
+
+
+def test_two_studies_of_one_name_are_two() -> None:
+    shared = sampler()
+    studies = [optuna.create_study(study_name="one", sampler=shared) for _ in range(2)]
+    alone = optuna.create_study(study_name="one", sampler=sampler())
+    studies[0].optimize(bowl, n_trials=5)
+    for study in (studies[1], alone):
+        study.optimize(_shifted, n_trials=5)
+    assert [t.params for t in studies[1].trials] == [t.params for t in alone.trials]
+    assert _numbers(studies[1].trials) == list(range(5))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "journal", "memory"])
+def test_a_study_that_is_deleted_and_made_again_begins_anew(tmp_path: Any, kind: str) -> None:
+    made = _storages(tmp_path) | {"memory": optuna.storages.InMemoryStorage}
+    storage, shared = made[kind](), sampler()
+    first = optuna.create_study(study_name="one", storage=storage, sampler=shared)
+    # A result of the same number and value at another place.
+    for study, b in ((first, 0.5), (None, 2.5)):
+        if study is None:
+            optuna.delete_study(study_name="one", storage=storage)
+            study = optuna.create_study(study_name="one", storage=storage, sampler=shared)
+            if kind == "sqlite":  # it uses numbers again
+                assert study._study_id == first._study_id
+        values = {"a": 3.0, "b": b}
+        study.add_trial(optuna.create_trial(params=values, distributions=SPACE, value=0.25))
+        study.optimize(bowl if b == 0.5 else _shifted, n_trials=6)
+    again = optuna.load_study(study_name="one", storage=storage, sampler=sampler())
+    history, known = study.sampler._followed.hosted.strategy.history, study.trials[:-1]
+    assert list(history.values.values()) == [-trial.value for trial in known]
+    assert history.trials[0].x.tolist() == [3.0, 2.5]
+    asked = [again.ask(), study.ask()]
+    assert [bowl(trial) is not None for trial in asked]
+    assert sorted(_numbers(study.trials[1:])) == list(range(8))
+
+
 # --- several at once ------------------------------------------------------------------------------
 
 
@@ -257,7 +299,7 @@ def test_parameters_that_not_all_trials_have_are_sampled_at_random() -> None:
         return value + (trial.suggest_float("c", 0.0, 1.0) if trial.number % 2 else 0.0)
 
     messages = _warnings_of(lambda: study.optimize(objective, n_trials=6))
-    assert messages == ["c is sampled at random: not all trials have it, or not the same one"]
+    assert messages == ["c is sampled at random: not all trials have it with the same range"]
     asked = [ATTRIBUTE in trial.system_attrs for trial in study.trials]
     assert asked == [False] + 5 * [True]
 
@@ -283,7 +325,7 @@ def test_a_value_that_was_evaluated_elsewhere_is_attached_there() -> None:
     with pytest.warns(IndependentSamplingWarning, match="a is sampled at random"):
         study.optimize(narrower, n_trials=1)
     bowl(study.ask())
-    hosted = study.sampler._hosted[1]
+    hosted = study.sampler._followed.hosted
     history = hosted.strategy.history
     assert history.abandoned == {0} and history.attached == [1]
     assert history.trials[1].x.tolist() == list(study.trials[0].params.values())
@@ -328,7 +370,7 @@ def test_a_retry_is_a_trial_of_its_own() -> None:
     assert retried.params == failed.params
     study.tell(retried, value)
     bowl(study.ask())
-    history = study.sampler._hosted[1].strategy.history
+    history = study.sampler._followed.hosted.strategy.history
     assert history.failed == {3} and history.attached == [4] and history.values[4] == -value
 
 
@@ -357,7 +399,7 @@ def test_an_objective_that_is_nan_fails() -> None:
     study = optuna.create_study(sampler=sampler())
     study.optimize(lambda trial: bowl(trial) * math.nan, n_trials=2)
     bowl(study.ask())
-    assert study.sampler._hosted[1].strategy.history.failed == {0, 1}
+    assert study.sampler._followed.hosted.strategy.history.failed == {0, 1}
 
 
 def test_a_storage_without_a_lock_is_said() -> None:
@@ -368,10 +410,12 @@ def test_a_storage_without_a_lock_is_said() -> None:
 
     study = optuna.create_study(sampler=sampler())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("botorch_ext.integrations.optuna.lock_of", lambda storage: None)
-        messages = _warnings_of(lambda: study.optimize(bowl, n_trials=2))
+        patch.setattr("botorch_ext.integrations.optuna.lock_of", lambda storage, study_id: None)
+        with pytest.warns(HostWarning) as caught:
+            study.optimize(bowl, n_trials=2)
+    messages = [str(warning.message) for warning in caught]
     assert len(messages) == 1 and messages[0].endswith("no lock is known for a InMemoryStorage")
-    assert optuna_locks.lock_of(Remote()) is not None
+    assert optuna_locks.lock_of(Remote(), 0) is not None
 
 
 # --- arguments and what is kept -------------------------------------------------------------------
@@ -397,9 +441,8 @@ def test_wrong_arguments_are_refused_at_once(algorithm, arguments, message) -> N
 def test_a_space_that_the_method_cannot_search_is_refused_by_name() -> None:
     arguments = {"kernel": RBFKernel(), "noise_variance": 0.01, "width": 1.0, "horizon": 8}
     space = {"a": FloatDistribution(0.1, 5.0, log=True)}
-    study = optuna.create_study(sampler=StrategySampler("bpe", search_space=space, **arguments))
     with pytest.raises(ValueError, match=r"bpe searches .* logarithmic scales: a"):
-        study.ask(space)
+        StrategySampler("bpe", search_space=space, **arguments)
     chosen = StrategySampler("bpe", search_space=space, num_points=20, **arguments)
     study = optuna.create_study(sampler=chosen)
     assert 0.1 <= study.ask(space).params["a"] <= 5.0

@@ -19,7 +19,13 @@ pytest.importorskip("optuna")
 from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage, get_storage
 from optuna.storages.journal import JournalFileBackend
 
-from botorch_ext.integrations.optuna_locks import lock_of
+from botorch_ext.exceptions import HostWarning
+from botorch_ext.integrations import optuna_locks
+
+
+def lock_of(storage: Any, study_id: int = 0) -> Any:
+    return optuna_locks.lock_of(storage, study_id)
+
 
 CONTEXT: Any = multiprocessing.get_context("fork")
 
@@ -134,3 +140,80 @@ def test_other_storages_have_none() -> None:
             self._backend = object()
 
     assert lock_of(Remote()) is None
+
+
+def _excludes(first: Any, second: Any) -> bool:
+    taken = threading.Event()
+    with lock_of(first):
+        thread = _takes(lock_of(second), taken)
+        excludes = not taken.wait(0.1)
+    assert taken.wait(10)
+    thread.join()
+    return excludes
+
+
+def test_a_lock_stays_where_the_working_folder_changes(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = RDBStorage("sqlite:///study.db")
+    with lock_of(here):
+        pass
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert _excludes(here, _sqlite(tmp_path))
+    assert not list(elsewhere.iterdir())
+    assert {file.name for file in tmp_path.glob("*.lock")} == {"study.db.lock"}
+
+
+def test_uris_of_sqlite(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    by_uri = RDBStorage(f"sqlite:///file:{tmp_path}/study.db?uri=true")
+    assert _excludes(by_uri, _sqlite(tmp_path))
+    shared = RDBStorage("sqlite:///file::memory:?cache=shared&uri=true")
+    assert _excludes(shared, shared)
+    assert [file.name for file in tmp_path.glob("*.lock")] == ["study.db.lock"]
+
+
+def test_a_file_that_is_deleted_and_made_again_has_one_holder(tmp_path: Any) -> None:
+    taken, other = threading.Event(), threading.Event()
+    with lock_of(_journal(tmp_path)):
+        first = _takes(lock_of(_journal(tmp_path)), taken)
+        assert not taken.wait(0.1)
+        os.unlink(tmp_path / "study.log.lock")
+        assert taken.wait(10)  # it waits for the new one, which nobody has
+        with lock_of(_journal(tmp_path)):
+            second = _takes(lock_of(_journal(tmp_path)), other)
+            assert not other.wait(0.1)
+    assert other.wait(10)
+    first.join()
+    second.join()
+
+
+def test_a_folder_that_cannot_be_written_gives_no_lock(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: str) -> int:
+        raise PermissionError(path)
+
+    storage = _sqlite(tmp_path)
+    monkeypatch.setattr(optuna_locks, "_opened", refused)
+    assert lock_of(storage) is None
+
+
+def test_a_file_that_may_only_be_read_gives_a_lock(tmp_path: Any) -> None:
+    with lock_of(_sqlite(tmp_path)):
+        pass
+    (tmp_path / "study.db.lock").chmod(0o444)
+    assert _excludes(_sqlite(tmp_path), _sqlite(tmp_path))
+
+
+def test_a_long_wait_is_said(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optuna_locks, "_LONG", 0.05)
+    lock = lock_of(_journal(tmp_path))
+    lock.__enter__()
+    threading.Timer(0.3, lambda: lock.__exit__(None, None, None)).start()
+    other = lock_of(_journal(tmp_path))
+    with pytest.warns(HostWarning, match="another process has had"), other:
+        pass

@@ -128,9 +128,39 @@ def test_no_more_points_than_there_are() -> None:
 
 
 def test_an_error_of_the_method_itself_stays() -> None:
-    recipe = Recipe("gp_bucb", {"kernel": MaternKernel(ard_num_dims=5), "noise_variance": 0.1})
-    with pytest.raises(ValueError, match=r"width|rkhs_bound|kernel"):
+    arguments = {"kernel": MaternKernel(ard_num_dims=5), "noise_variance": 0.1}
+    recipe = Recipe("gp_bucb", arguments | {"width": 2.0})  # of spaces of five parameters
+    with pytest.raises(ValueError, match="kernel must take points of dimension"):
         recipe.make(MIXED)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({}, "rkhs_bound and noise_std"),
+        ({"width": -2.0}, "width"),
+        ({"width": 1.0, "seed": 0.5}, "seed"),
+    ],
+)
+def test_what_is_wrong_beside_a_kernel_is_said_at_once(more, message) -> None:
+    for d in (1, 2, 5):
+        arguments = {"kernel": MaternKernel(ard_num_dims=d), "noise_variance": 0.1}
+        with pytest.raises(ValueError, match=message):
+            Recipe("gp_bucb", arguments | more)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "message"),
+    [("GP-BUCB", "did you mean 'gp_bucb'"), (dict, "must make a Strategy, got the class dict")],
+)
+def test_what_is_no_algorithm_is_refused(algorithm, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        Recipe(algorithm)
+
+
+def test_a_name_of_an_argument_is_found_in_any_case() -> None:
+    with pytest.raises(ValueError, match="did you mean 'width'"):
+        Recipe("gp_bucb", {"Width": 2.0})
 
 
 def test_contexts_are_those_of_the_arguments_or_of_the_host() -> None:
