@@ -39,7 +39,7 @@ class StrategySampler(BaseSampler):
     system attributes, and with the same arguments another process, or this one after a crash, asks
     next what this one would have asked. Trials that run are pending. Several processes on one
     storage ask one after the other, under a lock: a file beside that of SQLite or of a journal,
-    ending in ``.lock``, or an advisory lock of PostgreSQL; on other storages two that ask at
+    ending in ``.asking.lock``, or an advisory lock of PostgreSQL; on other storages two that ask at
     once may ask the same. All of them have to be given the same arguments, the seed among them.
 
     The space is the one that all completed trials had in common, so that the first trial, and all

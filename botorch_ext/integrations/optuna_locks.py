@@ -22,7 +22,8 @@ except ModuleNotFoundError:  # no such locks on Windows
     fcntl = None
 
 # What the name of a file of a storage gets; the file is empty, and may be deleted when nobody asks.
-_SUFFIX = ".lock"
+# Optuna itself locks a journal by the name that ends in .lock alone.
+_SUFFIX = ".asking.lock"
 # Of PostgreSQL, beside the id of a study.
 _NUMBER = 0x626F746F
 # Between two tries, and until a wait is said, in seconds.

@@ -164,7 +164,7 @@ def test_a_lock_stays_where_the_working_folder_changes(
     monkeypatch.chdir(elsewhere)
     assert _excludes(here, _sqlite(tmp_path))
     assert not list(elsewhere.iterdir())
-    assert {file.name for file in tmp_path.glob("*.lock")} == {"study.db.lock"}
+    assert {file.name for file in tmp_path.glob("*.lock")} == {"study.db.asking.lock"}
 
 
 def test_uris_of_sqlite(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def test_uris_of_sqlite(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _excludes(by_uri, _sqlite(tmp_path))
     shared = RDBStorage("sqlite:///file::memory:?cache=shared&uri=true")
     assert _excludes(shared, shared)
-    assert [file.name for file in tmp_path.glob("*.lock")] == ["study.db.lock"]
+    assert [file.name for file in tmp_path.glob("*.lock")] == ["study.db.asking.lock"]
 
 
 def test_a_file_that_is_deleted_and_made_again_has_one_holder(tmp_path: Any) -> None:
@@ -181,7 +181,7 @@ def test_a_file_that_is_deleted_and_made_again_has_one_holder(tmp_path: Any) -> 
     with lock_of(_journal(tmp_path)):
         first = _takes(lock_of(_journal(tmp_path)), taken)
         assert not taken.wait(0.1)
-        os.unlink(tmp_path / "study.log.lock")
+        os.unlink(tmp_path / "study.log.asking.lock")
         assert taken.wait(10)  # it waits for the new one, which nobody has
         with lock_of(_journal(tmp_path)):
             second = _takes(lock_of(_journal(tmp_path)), other)
@@ -205,7 +205,7 @@ def test_a_folder_that_cannot_be_written_gives_no_lock(
 def test_a_file_that_may_only_be_read_gives_a_lock(tmp_path: Any) -> None:
     with lock_of(_sqlite(tmp_path)):
         pass
-    (tmp_path / "study.db.lock").chmod(0o444)
+    (tmp_path / "study.db.asking.lock").chmod(0o444)
     assert _excludes(_sqlite(tmp_path), _sqlite(tmp_path))
 
 
