@@ -225,11 +225,9 @@ class StrategySampler(BaseSampler):
             if name not in self._search_space:
                 return f"{name} is sampled at random: it is not in search_space"
             known = self._search_space[name]
-            return (
-                None
-                if known == distribution
-                else (f"{name} is sampled at random: search_space has another range, {known}")
-            )
+            if known != distribution:
+                return f"{name} is sampled at random: search_space has another range, {known}"
+            return None
         began = trial.datetime_start or datetime.max
         ended = [
             each
