@@ -21,10 +21,8 @@ from optuna.distributions import (  # noqa: E402
 )
 
 from botorch_ext.integrations.optuna import ATTRIBUTE, StrategySampler  # noqa: E402
+from tests.integrations.in_optuna import FIXED  # noqa: E402
 
-optuna.logging.set_verbosity(optuna.logging.ERROR)
-
-FIXED = {"kernel": RBFKernel(), "noise_variance": 0.01, "width": 2.0, "num_initial": 3}
 SPACE = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
 ROUNDS = {"kernel": RBFKernel(), "noise_variance": 0.01, "width": 1.0, "horizon": 8}
 
