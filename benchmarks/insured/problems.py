@@ -15,6 +15,7 @@ import botorch_ext as bx
 from benchmarks.common.command_line import DATA_FOLDER
 from benchmarks.common.kernels import matern, rbf
 from benchmarks.delayed_feedback import objectives, runs
+from benchmarks.insured.lock_outs import LockOutBox, LockOutInContexts
 from benchmarks.misspecification.runs import NOISE_STD, RKHS_BOUND, generic_problem
 from botorch_ext.problems import (
     ContextualRKHSFunction,
@@ -59,9 +60,13 @@ def _generic(seed: int, dim: int, epsilon: float = 0.0, noise_std: float = NOISE
 
 
 def _linear(seed: int, make: Callable[[int], LinearArms]) -> Instance:
-    arms = make(seed)
-    told = arms.noise_variance, arms.rkhs_bound, arms.misspecification, arms.delta
-    return Instance(arms, arms.kernel, *told)
+    return _locked(make(seed))
+
+
+def _locked(problem: Any) -> Instance:
+    """Of a problem with all that is needed to run it."""
+    told = problem.noise_variance, problem.rkhs_bound, problem.misspecification, problem.delta
+    return Instance(problem, problem.kernel, *told)
 
 
 def _white(seed: int, epsilon: float = 0.5) -> Instance:
@@ -146,6 +151,7 @@ def _contextual(seed: int) -> Instance:
 
 
 DIMS, EPSILONS = (1, 2, 4, 6), (0.05, 0.1, 0.2)
+BOX_LOCK_OUT, CONTEXTS_LOCK_OUT = "box, lock-out", "contexts, lock-out"
 DELAYED = ("f1", "f2", "RBF", "Matern")
 PROBLEMS: dict[str, Callable[[int], Instance]] = {
     **{f"d = {d}": partial(_generic, dim=d) for d in DIMS},
@@ -176,4 +182,6 @@ PROBLEMS: dict[str, Callable[[int], Instance]] = {
     **{f"box, d = {d}": partial(_box, dim=d) for d in (1, 2, 4)},
     **{f"box, d = {d}, eps = 0.1": partial(_box, dim=d, epsilon=0.1) for d in (1, 2)},
     "contexts": _contextual,
+    BOX_LOCK_OUT: lambda seed: _locked(LockOutBox()),
+    CONTEXTS_LOCK_OUT: lambda seed: _locked(LockOutInContexts()),
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from benchmarks.common.tables import Row
 from benchmarks.delayed_feedback.runs import DELAYS, POISSON, TAILS
 from benchmarks.insured import methods as m
-from benchmarks.insured.problems import DELAYED, DIMS, EPSILONS
+from benchmarks.insured.problems import BOX_LOCK_OUT, CONTEXTS_LOCK_OUT, DELAYED, DIMS, EPSILONS
 from botorch_ext.delays import Delay, Poisson
 
 # Others have been played with before the constants were fixed.
@@ -71,6 +71,9 @@ class Cell:
 
 
 OURS = (m.GP_UCB, m.INSURED, m.SAFE)
+IN_CONTEXTS = ("CGP-UCB", f"{m.INSURED}, contexts")
+# Of lock-outs on a box and in contexts.
+LONG = (300, 1000)
 ALL = (m.GP_UCB, m.EC_GP_UCB, m.INSURED, m.SAFE)
 HYPERPARAMETERS = ("HE-GP-UCB", "MLE-UCB", "ExpectedUCB", m.CREDIBLE)
 LATE_METHODS = (m.GP_BUCB, m.BPE_DELAY, m.ARRIVAL, m.USEFUL, m.ALWAYS)
@@ -92,7 +95,7 @@ TABLES: dict[str, tuple[Cell, ...]] = {
     "generic": (Cell(tuple(f"d = {d}, eps = {eps:g}" for d in DIMS[:3] for eps in EPSILONS), ALL),),
     "worst": (
         Cell((*LOCKED, "white", "hidden arm"), (*ALL, m.NUGGET)),
-        Cell(LOCKED, ALL, (LATE,)),
+        Cell(LOCKED, ALL, (LATE, CHANGING)),
         Cell(LOCKED, ALL, horizons=(2000,)),
         Cell(("random linear",), (*ALL, m.NUGGET), seeds=400),
         Cell(("random linear, d = 6",), OURS, horizons=(300, 2000)),
@@ -113,7 +116,10 @@ TABLES: dict[str, tuple[Cell, ...]] = {
     "boxes": (
         Cell(("box, d = 1", "box, d = 1, eps = 0.1"), ALL, (SEQUENTIAL, LATE), (150,)),
         Cell(("box, d = 2", "box, d = 4", "box, d = 2, eps = 0.1"), ALL, horizons=(150,)),
-        Cell(("contexts",), ("CGP-UCB", f"{m.INSURED}, contexts")),
+        Cell((BOX_LOCK_OUT,), ALL, horizons=LONG),
+        Cell((BOX_LOCK_OUT,), ALL, (LATE,)),
+        Cell(("contexts",), IN_CONTEXTS),
+        Cell((CONTEXTS_LOCK_OUT,), IN_CONTEXTS, horizons=LONG),
     ),
     "failures": (
         Cell(("d = 1, noise 0.02",), OURS),

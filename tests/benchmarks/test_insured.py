@@ -9,19 +9,22 @@ import botorch_ext as bx
 from benchmarks.insured import methods as m
 from benchmarks.insured.__main__ import main
 from benchmarks.insured.claims import CLAIMS, KNOWN_FAILURES, Claim, ratio
+from benchmarks.insured.lock_outs import LockOutBox, LockOutInContexts
 from benchmarks.insured.methods import METHODS, Method
-from benchmarks.insured.problems import PROBLEMS
+from benchmarks.insured.problems import BOX_LOCK_OUT, CONTEXTS_LOCK_OUT, PROBLEMS
 from benchmarks.insured.report import report
 from benchmarks.insured.runs import Case, cases, play
 from benchmarks.insured.tables import (
     FIRST_SEED,
     HYPERPARAMETERS,
+    IN_CONTEXTS,
     LOCKED,
     SETTINGS,
     SMOOTH,
     TABLES,
     Setting,
 )
+from botorch_ext.problems import LockOut
 
 
 def _rows(table, regrets, **columns):
@@ -122,6 +125,41 @@ def test_a_known_failure_is_reproduced_by_one_run() -> None:
     assert row == {"claim": claim.text, "measured": "1 of 2 runs", "holds": True}
     regrets[m.INSURED] = [5.0, 14.0]
     assert not claim.row(_rows("worst", regrets, problem="random linear"))["holds"]
+
+
+def test_the_corners_of_a_box_are_the_arms_of_the_lock_out() -> None:
+    box, arms = LockOutBox(), LockOut()
+    corners = torch.tensor([[0.25, 0.0], [-0.25, 0.0], [0.25, 1.0], [-0.25, 1.0]]).double()
+    assert torch.allclose(box(corners), arms(arms.domain.like)[[0, 1, 2, 2]])
+    same = arms.domain.like[[0, 1, 2, 2]]
+    assert torch.allclose(box.kernel(corners).to_dense(), same @ same.T)
+    assert torch.allclose(box.kernel(corners, diag=True), (same * same).sum(-1))
+    assert box.optimal_value == pytest.approx(arms.optimal_value)
+    # What is not linear in the arm is at most eps, everywhere.
+    X = box.domain.sample(256, 0)
+    u, v = X.unbind(-1)
+    arm = torch.stack([(1 - v) * (1 - 0.25**2) ** 0.5 + v * 0.65, (1 - v) * u + v * 0.6], -1)
+    left = box(X) - arm @ torch.tensor([0.28, 0.96]).double()
+    assert float(left.abs().max()) <= box.misspecification
+
+
+def test_contexts_shrink_the_arms_of_the_lock_out() -> None:
+    problem, arms = LockOutInContexts(), LockOut()
+    points = arms.domain.like
+    for context, factor in ((0.0, 1.0), (1.0, 0.75)):
+        X = torch.cat([points, torch.full((3, 1), context).double()], -1)
+        assert torch.allclose(problem(X), factor * arms(points))
+        assert torch.allclose(problem.kernel(X).to_dense(), factor**2 * points @ points.T)
+
+
+@pytest.mark.parametrize(
+    ("problem", "methods"),
+    [(BOX_LOCK_OUT, (m.GP_UCB, m.INSURED)), (CONTEXTS_LOCK_OUT, IN_CONTEXTS)],
+)
+def test_a_box_and_contexts_lock_out_as_three_arms_do(problem: str, methods) -> None:
+    for method, locked in zip(methods, (True, False), strict=True):
+        row = play(Case("boxes", problem, "sequential", method, 40, 0))
+        assert (row["late"] > 0.5) is locked
 
 
 def test_every_method_is_given_the_same_offers_and_delays(monkeypatch) -> None:
