@@ -86,8 +86,9 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
         super().__init__(model, posterior_transform)
         self.maximize = flag(maximize, "maximize")
         columns = list(range(sum(model.counts)))
-        if positions is not None:  # which column of the parts is which model
-            columns = sorted(columns, key=positions.__getitem__)
+        # Where each model of the parts comes in the order of the caller, and which column is whose.
+        self.positions: list[int] = columns if positions is None else positions
+        columns = sorted(columns, key=self.positions.__getitem__)
         self.register_buffer("_columns", torch.tensor(columns, device=_device(parts)))
 
     @property

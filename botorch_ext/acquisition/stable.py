@@ -17,11 +17,12 @@ from botorch_ext.acquisition.climb_arguments import (
     checked_steps,
     require_within,
 )
-from botorch_ext.acquisition.closed_bounds import ClosedBounds
+from botorch_ext.acquisition.closed_bounds import closed_bounds
 from botorch_ext.domains import Box
 from botorch_ext.domains.points import require_finite
 from botorch_ext.robust.box_balls import BoxBalls, Norm
 from botorch_ext.robust.climbs import Climbs
+from botorch_ext.robust.own_bounds import OwnBounds
 from botorch_ext.robust.perturbations import Perturbations
 from botorch_ext.search.objectives import FunctionObjective
 
@@ -97,7 +98,7 @@ class StableUCB(AlternativeBounds):
         balls, points = self._balls_like(X), X.reshape(-1, 1, d)
         require_within(points, self.box, "X")
         bounds = self._own_bounds()
-        if isinstance(bounds, ClosedBounds):
+        if isinstance(bounds, OwnBounds):
             return _WorstCase.apply(points.squeeze(1), bounds, balls).view(batch)
         # Every model has its own worst point: n x m x d.
         centers = points.expand(-1, self.num_models, d)
@@ -177,9 +178,9 @@ class StableUCB(AlternativeBounds):
         ends = torch.where(better.unsqueeze(-1), ends, X)
         return ends.unsqueeze(-2), torch.where(better, values[1], values[0])
 
-    def _own_bounds(self) -> ClosedBounds | FunctionObjective:
+    def _own_bounds(self) -> OwnBounds | FunctionObjective:
         """The upper bounds of the models as they are now, each at points of its own."""
-        return ClosedBounds.of(self) or FunctionObjective(self._upper_bounds)
+        return closed_bounds(self) or FunctionObjective(self._upper_bounds)
 
     def _balls_like(self, X: Tensor) -> BoxBalls:
         if X.dtype != self.box.dtype or X.device != self.box.device:
@@ -192,7 +193,7 @@ class _WorstCase(torch.autograd.Function):
     """The largest worst case of several models, with its gradient."""
 
     @staticmethod
-    def forward(ctx: Any, X: Tensor, bounds: ClosedBounds, balls: BoxBalls) -> Tensor:  # pyright: ignore
+    def forward(ctx: Any, X: Tensor, bounds: OwnBounds, balls: BoxBalls) -> Tensor:  # pyright: ignore
         centers = X.unsqueeze(1).expand(-1, bounds.num_models, -1)
         values, worst = balls.quick_worst_case(bounds, centers)
         best, which = values.max(dim=-1)

@@ -12,11 +12,10 @@ import torch
 from numpy import ndarray
 from torch import Tensor
 
-from botorch_ext.kernels.batching import members_of
 from botorch_ext.robust.box_balls import BoxBalls
+from botorch_ext.robust.own_bounds import OwnBounds
 from botorch_ext.robust.ridges import along_ridges
 from botorch_ext.search.ascent import feasible_ascent
-from botorch_ext.search.box import ConfidenceBound
 from botorch_ext.search.models import UpperBounds
 from botorch_ext.search.objectives import on_unit_cube
 from botorch_ext.search.screening import near_points, on_faces, spread_best
@@ -49,48 +48,6 @@ _RIDGE_TOLERANCE = 1e-10
 _MANY_OFFSETS = 256
 
 
-class OwnBounds:
-    """Confidence bounds of m models, each at points of its own: an `Objective` on ``n x m x d``.
-
-    Args:
-        bounds: Of m models; with negative widths and offsets they are lower bounds.
-    """
-
-    def __init__(self, bounds: UpperBounds) -> None:
-        self._offsets = bounds.offsets
-        self._parts: list[tuple[ConfidenceBound, list[int]]] = []
-        for part in bounds.models.parts:
-            widths = members_of(bounds.widths, part.positions).unsqueeze(-1)
-            self._parts.append((ConfidenceBound(part.model, widths), part.positions))
-        order = [position for _, positions in self._parts for position in positions]
-        self._places = sorted(range(len(order)), key=order.__getitem__)
-
-    @property
-    def is_recordable(self) -> bool:
-        """Whether they can be a part of a CUDA graph."""
-        return all(bound.is_recordable for bound, _ in self._parts)
-
-    def value(self, X: Tensor) -> Tensor:
-        return self._together([bound.value(Z) for bound, Z in self._of_parts(X)]) + self._offsets
-
-    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        parts = [bound.value_and_gradient(Z) for bound, Z in self._of_parts(X)]
-        values, gradients = (self._together(list(each)) for each in zip(*parts, strict=True))
-        return values + self._offsets, gradients
-
-    def _of_parts(self, X: Tensor) -> list[tuple[ConfidenceBound, Tensor]]:
-        X = X.transpose(0, 1)
-        if len(self._parts) == 1:
-            return [(self._parts[0][0], X)]
-        return [(bound, members_of(X, positions)) for bound, positions in self._parts]
-
-    def _together(self, parts: list[Tensor]) -> Tensor:
-        """What the parts say, with a row for each point, in the order of the models."""
-        if len(parts) == 1:
-            return parts[0].transpose(0, 1)
-        return members_of(torch.cat(parts), self._places).transpose(0, 1)
-
-
 class WorstCase:
     """The least bound of one model within reach of a point: an `Objective`.
 
@@ -100,7 +57,7 @@ class WorstCase:
     """
 
     def __init__(self, bounds: UpperBounds, balls: BoxBalls) -> None:
-        self.own = OwnBounds(bounds)
+        self.own = OwnBounds.of(bounds)
         self.balls = balls
 
     def value(self, X: Tensor) -> Tensor:
@@ -165,7 +122,7 @@ def maximize_worst_case(
     top = values.topk(min(_NUM_CENTERS, len(X)), dim=-1).indices  # (m, c)
     # Far from the top a few steps of descent are enough.
     hasty = balls.searched(_HASTY_DESCENT)
-    least, _ = hasty.worst_case(OwnBounds(bounds), X[top].transpose(0, 1))
+    least, _ = hasty.worst_case(OwnBounds.of(bounds), X[top].transpose(0, 1))
     finalists = least.amax(dim=0).topk(min(_NUM_FINALISTS, models.num_models)).indices.tolist()
     singles = {position: bounds.select([position]) for position in finalists}
     ends: list[_Top] = []
@@ -229,7 +186,7 @@ def lowest_bound(bounds: UpperBounds, balls: BoxBalls, x: Tensor) -> tuple[Tenso
     """
     centers = x.expand(1, bounds.models.num_models, -1)
     closer = _with_more_offsets(balls, bounds.models.num_observations, balls.max_iterations)
-    values, Z = closer.worst_case(OwnBounds(bounds), centers)
+    values, Z = closer.worst_case(OwnBounds.of(bounds), centers)
     position = int(values[0].argmin())
     return Z[0, position].clone(), position
 

@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 from botorch_ext import KernelGP
 from botorch_ext.acquisition import OptimisticModelUCB, StableUCB
-from botorch_ext.acquisition.closed_bounds import ClosedBounds
+from botorch_ext.acquisition.closed_bounds import closed_bounds
 from botorch_ext.robust.perturbations import Perturbations
 from botorch_ext.search.objectives import FunctionObjective
 from tests.acquisition.places import BOUNDS, draw, kernel_gp, single_task_gp
@@ -41,7 +41,7 @@ def test_closed_bounds_are_those_of_autograd(name, maximize):
     count = acqf.num_models
     if name == "mixed":
         acqf = stable(models(name), width=[1.0, 2.0, 0.5, 3.0], maximize=maximize)
-    closed, X = ClosedBounds.of(acqf), draw(5 * count, 1)[0].view(5, count, 2)
+    closed, X = closed_bounds(acqf), draw(5 * count, 1)[0].view(5, count, 2)
     expected = FunctionObjective(acqf._upper_bounds)
     assert_close(closed.value(X), expected.value(X), **TOL)
     for got, same in zip(closed.value_and_gradient(X), expected.value_and_gradient(X), strict=True):
@@ -56,7 +56,7 @@ def test_where_there_is_no_closed_form():
         stable(kernel_gp(), posterior_transform=transform),
         stable([kernel_gp(), empty]),
     ):
-        assert ClosedBounds.of(acqf) is None
+        assert closed_bounds(acqf) is None
         assert bool(acqf(draw(3, 1)[0][:, None]).isfinite().all())
 
 
@@ -66,7 +66,7 @@ def test_gradients_of_worst_points_are_those_of_autograd(norm, radius):
     acqf = stable(kernel_gp(), norm, radius)
     X = torch.cat([draw(20, 2)[0], BOUNDS, BOUNDS[0] + torch.tensor([[0.1, 0.05]]).double()])
     balls = Perturbations(radius, norm).on(acqf.box)
-    _, Z = balls.quick_worst_case(ClosedBounds.of(acqf), X.unsqueeze(1))
+    _, Z = balls.quick_worst_case(closed_bounds(acqf), X.unsqueeze(1))
     G = torch.randn(X.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     moving = X.clone().requires_grad_()
     (expected,) = torch.autograd.grad((balls.follow(moving, Z.squeeze(1)) * G).sum(), moving)
@@ -78,7 +78,7 @@ def test_as_low_as_descents(norm):
     acqf = stable(models("batched"), norm)
     balls = Perturbations(0.3, norm).on(acqf.box)
     X = draw(60, 4)[0].unsqueeze(1).expand(-1, 3, -1)
-    bounds = ClosedBounds.of(acqf)
+    bounds = closed_bounds(acqf)
     least, _ = balls.worst_case(bounds, X)
     quick, W = balls.quick_worst_case(bounds, X)
     assert_close(bounds.value(W), quick, **TOL)
@@ -89,7 +89,7 @@ def test_values_and_gradients_where_the_worst_points_are_near_the_poles_of_the_b
     acqf, h = stable(kernel_gp()), 1e-5
     X = draw(3000, 6)[0]
     X = X[((X > BOUNDS[0] + 0.31) & (X < BOUNDS[1] - 0.31)).all(dim=-1)].unsqueeze(1)
-    bounds, balls = ClosedBounds.of(acqf), Perturbations(0.3).on(acqf.box)
+    bounds, balls = closed_bounds(acqf), Perturbations(0.3).on(acqf.box)
     least, worst = balls.worst_case(bounds, X)
     near = ((worst - X).abs() > 0.29).any(dim=-1).squeeze(1)
     assert near.sum() > 200
@@ -122,7 +122,7 @@ def test_few_starts_are_given_up_that_lead_to_the_worst_of_many_valleys():
             acqf = StableUCB(model, 0.5, 0.3, norm, bounds=box, maximize=False)
             centers = torch.rand(200, 1, d, generator=g, dtype=torch.float64)
             least, _ = (
-                Perturbations(0.3, norm).on(acqf.box).worst_case(ClosedBounds.of(acqf), centers)
+                Perturbations(0.3, norm).on(acqf.box).worst_case(closed_bounds(acqf), centers)
             )
             gap = acqf(centers) - least.squeeze(1)
             worse.append(gap > 1e-9)

@@ -7,8 +7,9 @@ from torch.testing import assert_close
 from benchmarks.common.pretend_cuda import PretendCUDA, counting
 from botorch_ext import Box, CandidateModels
 from botorch_ext.robust.box_balls import BoxBalls
+from botorch_ext.robust.own_bounds import OwnBounds
 from botorch_ext.robust.perturbations import Perturbations
-from botorch_ext.robust.worst_case import OwnBounds, WorstCase, lowest_bound, maximize_worst_case
+from botorch_ext.robust.worst_case import WorstCase, lowest_bound, maximize_worst_case
 from botorch_ext.search.models import UpperBounds
 from botorch_ext.search.objectives import FunctionObjective
 from tests.helpers import tolerance
@@ -32,7 +33,7 @@ def test_own_bounds_by_loops():
     bounds, box = upper_bounds(2, 5)
     X = box.sample(30, 1).view(6, 5, 2)
     expected = torch.stack([bounds.values(X[:, i])[i] for i in range(5)], dim=-1)
-    own = OwnBounds(bounds)
+    own = OwnBounds.of(bounds)
     exact = tolerance(torch.float64)
     values, gradients = own.value_and_gradient(X)
     assert_close(own.value(X), expected, **exact)
@@ -58,7 +59,7 @@ def test_at_least_as_good_as_a_fine_search(dim, num_models, norm):
     x, position = maximize_worst_case(bounds, balls, seed)
     assert bool(box.contains(x))
     value = WorstCase(bounds.select([position]), balls).value(x.unsqueeze(0))
-    g, own = torch.Generator().manual_seed(seed), OwnBounds(bounds)
+    g, own = torch.Generator().manual_seed(seed), OwnBounds.of(bounds)
     clouds = [box.sample(600, seed + 99)]
     for spread in (0.1, 0.01, 1e-3, 1e-4):  # and closer and closer to the pick
         near = x + spread * (2 * torch.rand(80, dim, generator=g, dtype=torch.float64) - 1)

@@ -15,8 +15,9 @@ from botorch_ext.domains.shards import Shard
 from botorch_ext.immutable import Immutable
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.robust.box_balls import BoxBalls
+from botorch_ext.robust.own_bounds import OwnBounds
 from botorch_ext.robust.perturbations import FiniteBalls
-from botorch_ext.robust.worst_case import OwnBounds, lowest_bound, maximize_worst_case
+from botorch_ext.robust.worst_case import lowest_bound, maximize_worst_case
 from botorch_ext.search.highest import best_in_box, best_pair
 from botorch_ext.search.objectives import lowest_for_others
 from botorch_ext.strategies.action_sets import Choices
@@ -174,7 +175,7 @@ class WorstCase(Search):
             return self.balls.worst_case(models.mean[position])[0][centers]
         none = torch.zeros_like(centers[0, :1])
         means = Bounds(models.select([position]), none, none).upper()
-        values, _ = self.balls.worst_case(OwnBounds(means), centers.unsqueeze(1))
+        values, _ = self.balls.worst_case(OwnBounds.of(means), centers.unsqueeze(1))
         return values.squeeze(1)
 
 
