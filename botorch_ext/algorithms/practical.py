@@ -18,7 +18,7 @@ def integrated_ei(
     *,
     seed: int = 0,
     initial: tuple[Tensor, Tensor] | None = None,
-    num_initial: int = 8,
+    num_initial: int | None = None,
     context_domain: Domain | int | ContextSpace | None = None,
 ) -> ImprovementStrategy:
     """Noisy expected improvement averaged over the hyperparameters that the data allow: the default
@@ -34,7 +34,7 @@ def integrated_ei(
         particles: How hyperparameters are drawn; ``Particles()`` if None.
         seed: Seeds particles, search and first points.
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``.
-        num_initial: How many Sobol points are asked first.
+        num_initial: How many Sobol points are asked first; None for 8, less those in ``initial``.
         context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
             a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
 

@@ -35,7 +35,8 @@ class Strategy(Findings):
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``; it counts as
             steps. With contexts ``X`` is ``n x (d + d_z)``, actions first.
         num_initial: Sobol points (of a finite set: random members; where an ask is given actions,
-            a random one of those) asked first; they count as steps.
+            a random one of those) asked first; they count as steps. None: what the initial data
+            lack of `least_initial`.
         context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
             `ContextSpace`. None: what is asked depends on no context.
 
@@ -50,6 +51,8 @@ class Strategy(Findings):
     takes_shards: bool = False
     #: Whether a `Box` may have more than bounds: whole numbers, codes, constraints, other scales.
     takes_spaces: bool = False
+    #: How many results there should be before its models are asked.
+    least_initial: int = 0
     #: What it was made with.
     arguments: Arguments
 
@@ -64,11 +67,12 @@ class Strategy(Findings):
         domain: Domain,
         seed: int = 0,
         initial: tuple[Tensor, Tensor] | None = None,
-        num_initial: int = 0,
+        num_initial: int | None = 0,
         context_domain: Domain | int | ContextSpace | None = None,
     ) -> None:
         super().__init__()
-        self._num_initial = num_initial = whole_number(num_initial, "num_initial", least=0)
+        if num_initial is not None:
+            num_initial = whole_number(num_initial, "num_initial", least=0)
         if isinstance(domain, Box) and not self.takes_spaces:
             domain.require_plain(type(self).__name__)
         self.domain = domain
@@ -86,6 +90,10 @@ class Strategy(Findings):
         if space is not None and space.dim is None and self.initial is not None:
             space = replace(space, dim=self.initial[0].shape[-1] - domain.dim)
         self.context_space = space
+        if num_initial is None:
+            num_given = 0 if self.initial is None else len(self.initial[1])
+            num_initial = max(self.least_initial - num_given, 0)
+        self._num_initial = num_initial
         if isinstance(domain, FiniteSet):
             self._initial_rows = domain.sample_indices(num_initial, self.seed).tolist()
             self._initial_points = domain.points[self._initial_rows]

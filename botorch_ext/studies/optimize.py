@@ -41,7 +41,7 @@ def optimize(
     *,
     minimize: bool = False,
     initial: tuple[Tensor, Tensor] | None = None,
-    num_initial: int = 8,
+    num_initial: int | None = None,
     particles: Particles | None = None,
     seed: int = 0,
     executor: Executor | Callable[[], Executor] | None = None,
@@ -61,7 +61,8 @@ def optimize(
         minimize: The objective is a cost.
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``, in the sign of
             the objective.
-        num_initial: How many Sobol points are evaluated first.
+        num_initial: How many Sobol points are evaluated first; None for 8, less those in
+            ``initial``.
         particles: How hyperparameters are drawn; ``Particles()`` if None.
         seed: Seeds everything random but the objective.
         executor: Any `concurrent.futures.Executor`, or a function that makes one; None evaluates in

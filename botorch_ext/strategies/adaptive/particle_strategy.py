@@ -49,7 +49,7 @@ class ParticleStrategy(Strategy):
         particles: How hyperparameters are drawn; `Particles()` if None.
         seed: Seeds particles, search and first points.
         initial: ``(X, Y)`` the user already has.
-        num_initial: Sobol points asked first.
+        num_initial: Sobol points asked first; None for 8, less the initial data.
         context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
             `ContextSpace`.
 
@@ -62,6 +62,7 @@ class ParticleStrategy(Strategy):
     _budget = 512, 4
     takes_actions = True
     takes_spaces = True
+    least_initial = 8
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class ParticleStrategy(Strategy):
         *,
         seed: int = 0,
         initial: tuple[Tensor, Tensor] | None = None,
-        num_initial: int = 8,
+        num_initial: int | None = None,
         context_domain: Domain | int | ContextSpace | None = None,
     ) -> None:
         super().__init__(domain, seed, initial, num_initial, context_domain)

@@ -46,6 +46,18 @@ def test_replay_moves_no_particles(monkeypatch):
     assert torch.equal(again.ask().x, strategy.ask().x)
 
 
+@pytest.mark.parametrize(("num_given", "num_sobol"), [(0, 8), (5, 3), (8, 0), (20, 0)])
+def test_results_that_are_given_stand_for_first_points(num_given, num_sobol):
+    X = BOX.sample(num_given, 3)
+    initial = (X, X.new_tensor([f(x) for x in X])) if num_given else None
+    strategy = bx.algorithms.integrated_ei(BOX, FEW, initial=initial)
+    trials = [strategy.ask() for _ in range(num_sobol + 1)]
+    assert ["particles" in trial.info for trial in trials] == num_sobol * [False] + [True]
+    assert strategy.report()["num_initial"] == num_sobol
+    # A number that is said is kept.
+    assert bx.algorithms.integrated_ei(BOX, initial=initial, num_initial=2)._num_initial == 2
+
+
 def test_what_is_told_between_a_decision_and_its_event_counts():
     """As where a master decides first."""
     strategy = bx.algorithms.integrated_ei(BOX, FEW, num_initial=3)
