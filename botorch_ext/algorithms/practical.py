@@ -34,7 +34,8 @@ def integrated_ei(
         particles: How hyperparameters are drawn; ``Particles()`` if None.
         seed: Seeds particles, search and first points.
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``.
-        num_initial: How many Sobol points are asked first; None for 8, less those in ``initial``.
+        num_initial: How many Sobol points are asked first; None for 8, less those in
+            ``initial`` and results attached before.
         context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
             a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
 

@@ -35,8 +35,8 @@ class Strategy(Findings):
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``; it counts as
             steps. With contexts ``X`` is ``n x (d + d_z)``, actions first.
         num_initial: Sobol points (of a finite set: random members; where an ask is given actions,
-            a random one of those) asked first; they count as steps. None: what the initial data
-            lack of `least_initial`.
+            a random one of those) asked first; they count as steps. None: while there are fewer than
+            `least_initial` trials, initial data and attached results among them.
         context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
             `ContextSpace`. None: what is asked depends on no context.
 
@@ -51,7 +51,7 @@ class Strategy(Findings):
     takes_shards: bool = False
     #: Whether a `Box` may have more than bounds: whole numbers, codes, constraints, other scales.
     takes_spaces: bool = False
-    #: How many results there should be before its models are asked.
+    #: How many trials there should be before its models choose.
     least_initial: int = 0
     #: What it was made with.
     arguments: Arguments
@@ -90,6 +90,7 @@ class Strategy(Findings):
         if space is not None and space.dim is None and self.initial is not None:
             space = replace(space, dim=self.initial[0].shape[-1] - domain.dim)
         self.context_space = space
+        self._counts_attached = num_initial is None
         if num_initial is None:
             num_given = 0 if self.initial is None else len(self.initial[1])
             num_initial = max(self.least_initial - num_given, 0)
@@ -259,7 +260,7 @@ class Strategy(Findings):
     def next_trial(self, choices: Choices) -> Trial:
         """What `ask` records for these choices; changes nothing that shows."""
         id, step = len(self.history.trials), self.history.num_asked
-        if step < self._num_initial:
+        if self._is_first(id):
             x, info = self._initial_point(step, choices)
         else:
             x, info = self._decide(choices)
@@ -308,9 +309,12 @@ class Strategy(Findings):
     def _is_play(self, id: int) -> bool:
         """Whether the method chose a trial, maybe the next one: it is neither attached nor one of
         the first points."""
-        history = self.history
-        is_late = history.asked_before(id) >= self._num_initial
-        return is_late and not history.is_attached(id)
+        return not self._is_first(id) and not self.history.is_attached(id)
+
+    def _is_first(self, id: int) -> bool:
+        """Whether a trial that was asked, or the next one, is one of the first points."""
+        num_before = id if self._counts_attached else self.history.asked_before(id)
+        return num_before < self._num_initial
 
     def _info_of_attached(self, X: Tensor, context: Tensor | None) -> dict[str, Any]:
         """What is recorded of one point, ``1 x d``, that was not asked for."""

@@ -82,6 +82,14 @@ def test_running_trials_are_pending_and_others_attached() -> None:
     assert asked.params == {"a": float(trial.x[0]), "b": float(trial.x[1])}
 
 
+def test_results_of_a_study_stand_for_first_points() -> None:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(bowl, n_trials=8)
+    study.sampler = StrategySampler("integrated_ei", seed=1)
+    study.ask(SPACE)
+    assert "particles" in study.trials[-1].system_attrs[ATTRIBUTE]["record"]
+
+
 def test_parameters_of_every_kind() -> None:
     study = optuna.create_study(sampler=StrategySampler("integrated_ei", num_initial=5))
 

@@ -58,6 +58,22 @@ def test_results_that_are_given_stand_for_first_points(num_given, num_sobol):
     assert bx.algorithms.integrated_ei(BOX, initial=initial, num_initial=2)._num_initial == 2
 
 
+@pytest.mark.parametrize(("num_initial", "num_sobol"), [(None, 5), (6, 6)])
+def test_attached_results_stand_for_first_points_where_no_number_is_said(num_initial, num_sobol):
+    strategy = bx.algorithms.integrated_ei(BOX, FEW, num_initial=num_initial)
+    for x in BOX.sample(2, 3):
+        strategy.attach(x, f(x))
+    trials = [strategy.ask()]
+    strategy.attach(*(x := BOX.sample(1, 4)), f(x[0]))
+    trials += [strategy.ask() for _ in range(num_sobol)]
+    assert ["particles" in trial.info for trial in trials] == num_sobol * [False] + [True]
+    again = bx.algorithms.integrated_ei(BOX, FEW, num_initial=num_initial)
+    again.replay(strategy.events)
+    again.tell(trials[-1].id, 0.3)
+    strategy.tell(trials[-1].id, 0.3)
+    assert torch.equal(again.ask().x, strategy.ask().x)
+
+
 def test_what_is_told_between_a_decision_and_its_event_counts():
     """As where a master decides first."""
     strategy = bx.algorithms.integrated_ei(BOX, FEW, num_initial=3)
