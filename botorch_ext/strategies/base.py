@@ -35,8 +35,8 @@ class Strategy(Findings):
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``; it counts as
             steps. With contexts ``X`` is ``n x (d + d_z)``, actions first.
         num_initial: Sobol points (of a finite set: random members; where an ask is given actions,
-            a random one of those) asked first; they count as steps. None: while there are fewer than
-            `least_initial` trials, initial data and attached results among them.
+            a random one of those) asked first; they count as steps. None: while there are fewer
+            than `least_initial` trials, initial data and attached results among them.
         context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
             `ContextSpace`. None: what is asked depends on no context.
 

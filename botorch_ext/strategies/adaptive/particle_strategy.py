@@ -49,8 +49,8 @@ class ParticleStrategy(Strategy):
         particles: How hyperparameters are drawn; `Particles()` if None.
         seed: Seeds particles, search and first points.
         initial: ``(X, Y)`` the user already has.
-        num_initial: Sobol points asked first; None for 8, less the initial data and results attached
-            before.
+        num_initial: Sobol points asked first; None for 8, less the initial data and results
+            attached before.
         context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
             `ContextSpace`.
 
