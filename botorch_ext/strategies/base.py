@@ -35,8 +35,9 @@ class Strategy(Findings):
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``; it counts as
             steps. With contexts ``X`` is ``n x (d + d_z)``, actions first.
         num_initial: Sobol points (of a finite set: random members; where an ask is given actions,
-            a random one of those) asked first; they count as steps. None: while there are fewer
-            than `least_initial` trials, initial data and attached results among them.
+            a random one of those) asked first; they count as steps. None, where `least_initial` is
+            positive: as long as fewer results than that are there, given, told or attached, or
+            pend.
         context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
             `ContextSpace`. None: what is asked depends on no context.
 
@@ -51,7 +52,8 @@ class Strategy(Findings):
     takes_shards: bool = False
     #: Whether a `Box` may have more than bounds: whole numbers, codes, constraints, other scales.
     takes_spaces: bool = False
-    #: How many trials there should be before its models choose.
+    #: How many results there should be before its models choose; 0 for a method that is told how
+    #: many points come first.
     least_initial: int = 0
     #: What it was made with.
     arguments: Arguments
@@ -71,7 +73,7 @@ class Strategy(Findings):
         context_domain: Domain | int | ContextSpace | None = None,
     ) -> None:
         super().__init__()
-        if num_initial is not None:
+        if num_initial is not None or not self.least_initial:
             num_initial = whole_number(num_initial, "num_initial", least=0)
         if isinstance(domain, Box) and not self.takes_spaces:
             domain.require_plain(type(self).__name__)
@@ -90,17 +92,15 @@ class Strategy(Findings):
         if space is not None and space.dim is None and self.initial is not None:
             space = replace(space, dim=self.initial[0].shape[-1] - domain.dim)
         self.context_space = space
-        self._counts_attached = num_initial is None
+        # Where results stand for first points: how many are given.
+        self._num_given: int | None = None
+        num_points = num_initial
         if num_initial is None:
-            num_given = 0 if self.initial is None else len(self.initial[1])
-            num_initial = max(self.least_initial - num_given, 0)
+            self._num_given = 0 if self.initial is None else len(self.initial[1])
+            num_initial = max(self.least_initial - self._num_given, 0)
+            num_points = self.least_initial if num_initial else 0
         self._num_initial = num_initial
-        if isinstance(domain, FiniteSet):
-            self._initial_rows = domain.sample_indices(num_initial, self.seed).tolist()
-            self._initial_points = domain.points[self._initial_rows]
-        else:
-            self._initial_rows = None
-            self._initial_points = domain.sample(num_initial, self.seed)
+        self._initial_points, self._initial_rows = self._sampled(num_points)
 
     # --- asking and telling -----------------------------------------------------------------------
 
@@ -259,9 +259,9 @@ class Strategy(Findings):
 
     def next_trial(self, choices: Choices) -> Trial:
         """What `ask` records for these choices; changes nothing that shows."""
-        id, step = len(self.history.trials), self.history.num_asked
+        id = len(self.history.trials)
         if self._is_first(id):
-            x, info = self._initial_point(step, choices)
+            x, info = self._initial_point(id, choices)
         else:
             x, info = self._decide(choices)
         return Trial(id, x, choices.context, info)
@@ -313,8 +313,12 @@ class Strategy(Findings):
 
     def _is_first(self, id: int) -> bool:
         """Whether a trial that was asked, or the next one, is one of the first points."""
-        num_before = id if self._counts_attached else self.history.asked_before(id)
-        return num_before < self._num_initial
+        history = self.history
+        if self._num_given is None:
+            return history.asked_before(id) < self._num_initial
+        if id < len(history.trials):
+            return "initial" in history.trials[id].info
+        return id - len(history.abandoned) < self._num_initial
 
     def _info_of_attached(self, X: Tensor, context: Tensor | None) -> dict[str, Any]:
         """What is recorded of one point, ``1 x d``, that was not asked for."""
@@ -323,15 +327,28 @@ class Strategy(Findings):
             info["index"] = int(self.domain.index(X))
         return info
 
-    def _initial_point(self, step: int, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
+    def _initial_point(self, id: int, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
+        step = self.history.asked_before(id)
         if choices.actions is not None:
             generator = torch.Generator().manual_seed(self._seed_of(step))
             row = int(torch.randint(len(choices.actions), (), generator=generator))
             return choices.actions[row].clone(), {"initial": True} | choices.places(row)
         info: dict[str, Any] = {"initial": True}
-        if self._initial_rows is not None:
-            info["index"] = self._initial_rows[step]
-        return self._initial_points[step].clone(), info
+        # What is known may be first points of the same seed: those after them come next.
+        place = step if self._num_given is None else self._num_given + id
+        points, rows = self._initial_points, self._initial_rows
+        if place >= len(points):
+            points, rows = self._sampled(place + 1)
+        if rows is not None:
+            info["index"] = rows[place]
+        return points[place].clone(), info
+
+    def _sampled(self, num_points: int) -> tuple[Tensor, list[int] | None]:
+        """First points, and their rows in a finite set."""
+        if isinstance(self.domain, FiniteSet):
+            rows = self.domain.sample_indices(num_points, self.seed).tolist()
+            return self.domain.points[rows], rows
+        return self.domain.sample(num_points, self.seed), None
 
     def _note_large_kernel(self, largest: float, whose: str = "") -> None:
         if largest > 1 + 1e-6:

@@ -74,6 +74,41 @@ def test_attached_results_stand_for_first_points_where_no_number_is_said(num_ini
     assert torch.equal(again.ask().x, strategy.ask().x)
 
 
+def test_first_points_go_on_where_those_that_are_known_left_off():
+    first = [trial.x for trial in bx.algorithms.integrated_ei(BOX, FEW).ask(8)]
+    X = torch.stack(first[:3])
+    strategy = bx.algorithms.integrated_ei(BOX, FEW, initial=(X, X.new_tensor([0.1, 0.2, 0.3])))
+    strategy.attach(first[3], 0.4)
+    assert [trial.x.tolist() for trial in strategy.ask(4)] == [x.tolist() for x in first[4:]]
+    points = bx.FiniteSet(BOX.sample(12, 5))
+    on_set = bx.algorithms.integrated_ei(points, FEW)
+    known = on_set.next_trial(Choices())
+    on_set.attach(known.x, 0.1)
+    assert len({trial.info["index"] for trial in [known, *on_set.ask(7)]}) == 8
+
+
+def test_a_trial_that_was_given_up_stands_for_no_first_point():
+    strategy = bx.algorithms.integrated_ei(BOX, FEW)
+    trials = strategy.ask(8)
+    for trial in trials[:3]:
+        strategy.abandon(trial.id, failed=trial.id == 0)
+    more = strategy.ask(4)
+    assert ["initial" in trial.info for trial in more] == [True, True, True, False]
+    assert len({tuple(trial.x.tolist()) for trial in trials + more[:3]}) == 11
+    again = bx.algorithms.integrated_ei(BOX, FEW)
+    again.replay(strategy.events)
+    for each in (strategy, again):
+        each.abandon(more[0].id)
+        each.abandon(more[1].id)
+    assert torch.equal(again.ask().x, strategy.ask().x)
+    assert "initial" in again.history.trials[-1].info
+
+
+def test_methods_that_are_told_how_many_points_come_first_must_be():
+    with pytest.raises(ValueError, match="num_initial must be"):
+        bx.algorithms.gp_bucb(BOX, bx.Fitted(), width=2.0, num_initial=None)
+
+
 def test_what_is_told_between_a_decision_and_its_event_counts():
     """As where a master decides first."""
     strategy = bx.algorithms.integrated_ei(BOX, FEW, num_initial=3)
