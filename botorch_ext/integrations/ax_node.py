@@ -120,7 +120,8 @@ class StrategyNode(ExternalGenerationNode):
     def best(
         self, fixed_parameters: Mapping[str, Any] | None = None
     ) -> tuple[TParameterization, float]:
-        """The evaluated trial with the best posterior mean, by all that was known at the last ask.
+        """The evaluated trial with the best posterior mean, by all that the experiment knows; by
+        what was known at the last ask where the node is part of no generation strategy.
 
         Args:
             fixed_parameters: Contexts that count in place of those of each trial.
@@ -130,12 +131,18 @@ class StrategyNode(ExternalGenerationNode):
             what is optimised.
 
         Raises:
-            NoObservationsError: Nothing was evaluated, or nothing was asked yet.
+            NoObservationsError: Nothing was evaluated.
             UserInputError: A context that is missing, or that there is not.
         """
+        strategy = self._generation_strategy
+        if strategy is not None and strategy._experiment is not None:
+            self._fit(strategy._experiment)
         if self._hosted is None or self._space is None:
             raise NoObservationsError("best needs a node that was asked, got a new one")
-        context = None if fixed_parameters is None else self._space.context_of(fixed_parameters)
+        context = None
+        if fixed_parameters is not None:
+            self._space.require_contexts_alone(fixed_parameters)
+            context = self._space.context_of(fixed_parameters)
         x, mean = self._hosted.strategy.best(context=context)
         parameters = self._space.arm_of(self._space.chosen.to_values(x), context)
         return parameters, -mean if self._minimize else mean
@@ -145,12 +152,13 @@ class StrategyNode(ExternalGenerationNode):
     def update_generator_state(self, experiment: Experiment, data: Data) -> None:
         """Learns what the trials of the experiment say."""
         objective = AxObjective.of(experiment)
-        made_for = f"{experiment.search_space} {objective}"
+        made_for = f"{AxSpace.described(experiment.search_space)} {objective}"
         if self._hosted is None or self._space is None or made_for != self._made_for:
             space = AxSpace(experiment.search_space, self._contexts)
             domain = None if space.contexts is None else space.contexts.box
             strategy = self._recipe.make(space.chosen, domain)
-            self._hosted = HostedStrategy(strategy, space.chosen, objective.minimize)
+            of = sorted([name, weight] for name, weight in objective.weights.items())
+            self._hosted = HostedStrategy(strategy, space.chosen, objective.minimize, of)
             self._space, self._made_for = space, made_for
             self._minimize = objective.minimize
         found = AxTrials.of(experiment, data, self._space, objective)
@@ -187,14 +195,19 @@ class StrategyNode(ExternalGenerationNode):
         fixed = {} if features is None else features.parameters
         arms, metadata = [], {}
         for _ in range(1 if n is None else n):
+            before = self._hosted.state() if arms and self._hosted is not None else None
             try:
                 parameters, record = self._asked(fixed)
             except (DataRequiredError, GenerationStrategyCompleted):
                 if arms:  # a batch may have fewer arms than it was to have
                     break
                 raise
-            arms.append(Arm(parameters))
-            metadata[arms[-1].signature] = {RECORD: record}
+            arm = Arm(parameters)
+            if arm.signature in metadata and self._hosted is not None and before is not None:
+                self._hosted.return_to(before)  # Ax makes one of arms that are equal
+                break
+            arms.append(arm)
+            metadata[arm.signature] = {RECORD: record}
         run = GeneratorRun(
             arms=arms,
             fit_time=self.fit_time_since_gen,
@@ -228,7 +241,7 @@ class StrategyNode(ExternalGenerationNode):
         if found.without_value:
             self._warn_once(
                 f"trials {found.without_value} are completed and have no value of {metrics}: they "
-                "count as running until they have one"
+                "count as not completed until they have one"
             )
         if found.changed and "decimals" not in self._warned:
             self._warned.add("decimals")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ax.core.parameter import (
+    EPS,
     ChoiceParameter,
     DerivedParameter,
     FixedParameter,
@@ -63,10 +64,20 @@ class AxSpace:
         except ValueError as error:
             raise UnsupportedError(f"the search space is none of a strategy: {error}") from error
 
+    @staticmethod
+    def described(search_space: SearchSpace) -> str:
+        """A text that is another one where the space is."""
+        flags = [
+            (name, each.is_disabled, each.default_value)
+            for name, each in search_space.parameters.items()
+        ]
+        return f"{search_space} {flags}"
+
     def point_of(self, parameters: TParameterization) -> dict[str, Any]:
-        """Of an arm, the values that are chosen, with as many digits as Ax says they have."""
+        """Of an arm, the values that are chosen, with as many digits as Ax says they have, and
+        inside where Ax's own tolerance lets them be outside."""
         known = self.chosen.parameters.keys() & parameters.keys()
-        return {name: _in_digits(self._parameters[name], parameters[name]) for name in known}
+        return {name: _inside(self._parameters[name], parameters[name]) for name in known}
 
     def context_of(self, parameters: Mapping[str, Any]) -> list[float] | None:
         """Of an arm, or of fixed features, the context, ``d_z`` numbers; None where there are no
@@ -170,9 +181,17 @@ def _as_ax(parameter: AxParameter, value: Any) -> Any:
 
 
 def _in_digits(parameter: AxParameter, value: Any) -> Any:
-    if isinstance(parameter, RangeParameter) and parameter.digits and not parameter.log_scale:
+    if isinstance(parameter, RangeParameter) and parameter.digits is not None:
         return parameter.cast(value)
     return value
+
+
+def _inside(parameter: AxParameter, value: Any) -> Any:
+    value = _in_digits(parameter, value)
+    if not isinstance(parameter, RangeParameter) or not isinstance(value, float):
+        return value
+    inside = min(max(value, float(parameter.lower)), float(parameter.upper))
+    return inside if abs(inside - value) <= EPS else value
 
 
 def _constraints_of(search_space: SearchSpace) -> tuple[list[LinearConstraint], set[str]]:

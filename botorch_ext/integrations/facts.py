@@ -13,10 +13,11 @@ _Known = dict[int | str, str | float]
 
 def own_records(
     trials: Sequence[HostTrial], record_of: Callable[[HostTrial], Record | None]
-) -> dict[int | str, Record]:
+) -> tuple[dict[int | str, Record], list[int | str]]:
     """The records of a strategy by the keys of their trials, in the order of asking. Of several
     with the same number the first trial has it: the others are copies, or were asked by somebody
-    who did not know of it.
+    who did not know of it. Those that knew something else of the trials than these say came from
+    another place, where trials had other keys, and count for nothing; their keys come second.
 
     Args:
         trials: Of the host.
@@ -27,7 +28,23 @@ def own_records(
         record = record_of(trial)
         if record is not None:
             found.setdefault(record.number, (trial.key, record))
-    return dict(found[number] for number in sorted(found))
+    keys, known = {trial.key for trial in trials}, _Known()
+    own: dict[int | str, Record] = {}
+    strangers: list[int | str] = []
+    for number in sorted(found):
+        key, record = found[number]
+        after = dict(known)
+        for fact in record.before:
+            if fact[1] not in keys:
+                continue
+            if not _can_follow(fact, after.get(fact[1])):
+                strangers.append(key)
+                break
+            _note(after, fact)
+        else:
+            known = after | {key: _RUNS}
+            own[key] = record
+    return own, strangers
 
 
 def facts_of(
@@ -40,15 +57,14 @@ def facts_of(
 
     Args:
         trials: Of the host.
-        records: What `own_records` gives for them.
+        records: What `own_records` gives first for them.
         takes: Whether the value of a trial can be attached.
     """
     now, known = {trial.key: trial for trial in trials}, _Known()
     facts: list[Fact] = []
 
     def note(fact: Fact) -> None:
-        _, key, value = fact
-        known[key] = _GONE if value is None else value
+        _note(known, fact)
         facts.append(fact)
 
     for key, record in records.items():
@@ -62,6 +78,21 @@ def facts_of(
         if new is not None:
             note(new)
     return facts
+
+
+def _note(known: _Known, fact: Fact) -> None:
+    _, key, value = fact
+    known[key] = _GONE if value is None else value
+
+
+def _can_follow(fact: Fact, before: str | float | None) -> bool:
+    """Whether a trial of which this is known, None for nothing, can come to that."""
+    kind, _, _ = fact
+    if kind == "corrected":
+        return isinstance(before, float | int)
+    if kind == "attached":
+        return before in (None, _GONE)
+    return before == _RUNS
 
 
 def taken_back(facts: Sequence[Fact], trials: Sequence[HostTrial]) -> list[int | str]:

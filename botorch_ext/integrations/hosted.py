@@ -51,17 +51,26 @@ class HostedStrategy:
         strategy: Without events; it is copied.
         space: The parameters of the host; the domain of the strategy is its box, or points of it.
         minimize: Whether smaller values are better.
+        objective: What values are of, plain data: records of another objective are others'.
     """
 
-    def __init__(self, strategy: Strategy, space: NamedSpace, minimize: bool = False) -> None:
+    def __init__(
+        self,
+        strategy: Strategy,
+        space: NamedSpace,
+        minimize: bool = False,
+        objective: Any = None,
+    ) -> None:
         self.space = space
         self._fresh = kept_copy(strategy, minimize)
         self._sign = self._fresh.history.sign
         # Other parameters can be the same box.
-        described = to_json([describe(strategy)["strategy"], plain(space.parameters), minimize])
+        of = [describe(strategy)["strategy"], plain(space.parameters), minimize]
+        described = to_json(of if objective is None else [*of, objective])
         self._of = hashlib.sha256(described.encode()).hexdigest()[:8]
         self._records: dict[str, Record] = {}
         self._warned: set[str] = set()
+        self._has_unused = False
         self._forget()
 
     @property
@@ -81,9 +90,10 @@ class HostedStrategy:
 
         Warns:
             BotorchExtWarning: What the strategy warns of; each message once.
-            HostWarning: A value was taken back; each once.
+            HostWarning: A value was taken back, or a record does not fit those before it; each
+                once. Values that the strategy cannot use, the first time there are any.
         """
-        records = own_records(trials, self._record_of)
+        records, strangers = own_records(trials, self._record_of)
         facts = facts_of(trials, records, self._takes)
         if self._is_behind() or facts[: len(self._facts)] != self._facts:
             self._forget()
@@ -95,11 +105,20 @@ class HostedStrategy:
             raise BrokenStudyError(
                 f"what was asked before does not fit this strategy: {what}"
             ) from error
-        kept = [
+        said: list[tuple[str, type[Warning]]] = [
             (f"trial {key} had a value and has none: what it was stays known", HostWarning)
             for key in taken_back(facts, trials)
         ]
-        for message, category in kept + self._strategy.take_warnings():
+        said += [
+            (
+                f"trial {key} was asked when others said something else of themselves, in another "
+                "study maybe: it counts as one that somebody else asked",
+                HostWarning,
+            )
+            for key in strangers
+        ]
+        said += self._unused(facts, trials)
+        for message, category in said + self._strategy.take_warnings():
             if message not in self._warned:
                 self._warned.add(message)
                 warnings.warn(message, category, stacklevel=3)
@@ -213,7 +232,8 @@ class HostedStrategy:
         self._num_recorded = 1 + max(
             (place for place, fact in enumerate(facts) if fact[0] == "asked"), default=-1
         )
-        self._number = 1 + max((record.number for record in records.values()), default=-1)
+        asked = filter(None, map(self._record_of, trials))
+        self._number = 1 + max((record.number for record in asked), default=-1)
 
     def _event(
         self, kind: str, id: int, value: float | None, trial: HostTrial, record: Record | None
@@ -251,6 +271,21 @@ class HostedStrategy:
         except ValueError:
             return False
         return True
+
+    def _unused(
+        self, facts: Sequence[Fact], trials: Sequence[HostTrial]
+    ) -> list[tuple[str, type[Warning]]]:
+        """What is said of values that nothing is learnt from."""
+        known = {key for _, key, value in facts if value is not None}
+        keys = [trial.key for trial in trials if trial.outcome == "told" and trial.key not in known]
+        if not keys or self._has_unused:
+            return []
+        self._has_unused = True
+        which = f"the value of trial {keys[0]} is"
+        if len(keys) > 1:
+            which = f"the values of {len(keys)} trials, {keys[0]} the first, are"
+        why = self._fresh.refuses_attached or "none of the points to choose from is there"
+        return [(f"{which} not used: {why}", HostWarning)]
 
     def _place_of(self, trial: HostTrial) -> tuple[Tensor, Tensor | None]:
         """The point and the context of a trial, or a ValueError where they are none of the

@@ -43,8 +43,8 @@ class UnsearchableSpace(ValueError):
 class Recipe:
     """An algorithm of the library, or a function like one, with its arguments.
 
-    Where the algorithm takes a `Fitted` kernel and none is given it has one, and with it a width of
-    2 and 8 first points, unless told otherwise.
+    Where the algorithm takes a `Fitted` kernel and none is given it has one, and with a `Fitted`
+    kernel a width of 2 and 8 first points, unless told otherwise.
 
     Args:
         algorithm: A name in `botorch_ext.algorithms`, or a function of a domain and arguments.
@@ -213,12 +213,14 @@ def _tried_on(arguments: Iterable[Any]) -> Box:
 
 
 def _fill(arguments: dict[str, Any], parameters: Mapping[str, inspect.Parameter]) -> None:
-    """Adds hyperparameters from the data where an algorithm takes them and has no others."""
+    """Adds hyperparameters from the data where an algorithm takes them and has no others, and what
+    it needs with them."""
     for kind, made in (("Fitted", Fitted), ("Particles", Particles)):
         for key, parameter in parameters.items():
-            if kind not in str(parameter.annotation) or arguments.get(key) is not None:
+            given = arguments.get(key)
+            if kind not in str(parameter.annotation) or not isinstance(given, made | None):
                 continue
-            arguments[key] = made()
+            arguments[key] = made() if given is None else given
             if "width" in parameters and arguments.get("rkhs_bound") is None:
                 arguments.setdefault("width", _WIDTH)
             if "num_initial" in parameters and parameters["num_initial"].default == 0:

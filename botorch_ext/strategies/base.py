@@ -94,7 +94,7 @@ class Strategy(Findings):
         self.context_space = space
         # Where results stand for first points: how many are given.
         self._num_given: int | None = None
-        num_points = num_initial
+        num_points = num_initial or 0
         if num_initial is None:
             self._num_given = 0 if self.initial is None else len(self.initial[1])
             num_initial = max(self.least_initial - self._num_given, 0)

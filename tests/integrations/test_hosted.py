@@ -15,6 +15,7 @@ import botorch_ext as bx
 from botorch_ext.exceptions import (
     BotorchExtWarning,
     BrokenStudyError,
+    HostWarning,
     NewerStudyError,
     StudyError,
     WaitingForObservations,
@@ -243,7 +244,9 @@ def test_trials_of_others_are_attached_when_they_have_a_value() -> None:
     host.add({"a": 9.0, "b": 1.5}, 2.0)  # outside
     host.add({"a": 4.0}, 2.0)  # another space
     host.add({"a": 4.0, "b": 2.0}, math.nan)
-    hosted.follow(host.trials)
+    with pytest.warns(HostWarning, match="values of 2 trials, 2 the first, are not used: none"):
+        hosted.follow(host.trials)
+    hosted.follow(host.trials)  # once
     history = hosted.strategy.history
     assert history.values == {0: 1.0} and history.attached == [0] and not history.failed
     host.tell(1, 3.0)
@@ -273,7 +276,8 @@ def test_records_of_another_space_are_trials_of_others() -> None:
     for key in range(4):
         host.ask(hosted)
         host.tell(key, float(key))
-    another.follow(host.trials)
+    with pytest.warns(HostWarning, match="are not used"):
+        another.follow(host.trials)
     known = [trial for trial in host.trials if trial.values["a"] != "x"]
     history = another.strategy.history
     assert 0 < len(known) < 4 and history.num_asked == 0
@@ -298,14 +302,14 @@ def _asks(hosted: HostedStrategy, host: Host) -> bool:
     return True
 
 
+@pytest.mark.filterwarnings("ignore:the value of trial 0 is not used")
 def test_methods_that_take_no_other_results_ignore_them() -> None:
     arguments = FIXED | {"horizon": 30}
     hosted = HostedStrategy(Recipe("bpe", arguments).make(PLAIN), PLAIN)
     host = Host()
     host.add({"a": 3.0, "b": 0.5}, 1.0)
     hosted.follow(host.trials)
-    takes = hosted.strategy.refuses_attached is None
-    assert len(hosted.strategy.history.trials) == int(takes)
+    assert not hosted.strategy.history.trials
     while _asks(hosted, host):
         pass
     asked = len(host.trials)
@@ -316,6 +320,7 @@ def test_methods_that_take_no_other_results_ignore_them() -> None:
     assert _next(again, host) == _next(hosted, host)
 
 
+@pytest.mark.filterwarnings("ignore:the value of trial 1 is not used")
 def test_contexts_come_with_trials() -> None:
     recipe = Recipe("cgp_ucb", {"num_initial": 2}, takes_contexts=True)
     make = lambda: HostedStrategy(recipe.make(PLAIN, context_domain=1), PLAIN)  # noqa: E731
@@ -382,12 +387,39 @@ def test_a_record_that_does_not_fit_is_refused_and_changes_nothing() -> None:
     assert _next(hosted, host) == answer
 
 
-def test_records_of_trials_that_are_gone_are_refused() -> None:
+@pytest.mark.filterwarnings("ignore:trial . was asked when others")
+def test_records_that_others_do_not_fit_are_trials_of_others() -> None:
+    """As where one was lost, or in a copy of a study with some of its trials."""
     hosted, host = HostedStrategy(METHODS["gp_bucb"].make(PLAIN), PLAIN), Host()
-    for key in range(4):
+    for key in range(6):
         host.ask(hosted)
-        host.tell(key, 0.5)
+        host.tell(key, 0.5 + key)
+    copy = Host()
+    for trial in host.trials[:2] + host.trials[3:]:
+        copy.add(dict(trial.values), trial.value, record=trial.record)
+    again = HostedStrategy(METHODS["gp_bucb"].make(PLAIN), PLAIN)
+    with pytest.warns(HostWarning, match="was asked when others said something else"):
+        again.follow(copy.trials)
+    history = again.strategy.history
+    assert sorted(history.values.values()) == [0.5, 1.5, 3.5, 4.5, 5.5]
+    points = [again.space.to_values(history.trials[id].x) for id in history.values]
+    assert sorted(map(repr, points)) == sorted(repr(dict(each.values)) for each in copy.trials)
+    copy.ask(again)
+    copy.tell(5, 7.5)
+    for each in (again, HostedStrategy(METHODS["gp_bucb"].make(PLAIN), PLAIN)):
+        each.follow(copy.trials)
+        assert sorted(each.strategy.history.values.values())[-1] == 7.5
+        assert not each.strategy.history.is_attached(max(each.strategy.history.values))
+
+
+def test_records_of_another_objective_are_trials_of_others() -> None:
+    def made(of: object) -> HostedStrategy:
+        return HostedStrategy(METHODS["gp_bucb"].make(PLAIN), PLAIN, objective=of)
+
+    hosted, host = made({"y": 1.0}), Host()
     host.ask(hosted)
-    host.set(1, record=None, values={}, status="failed")  # a later record says that it was told
-    with pytest.raises(BrokenStudyError, match="does not fit this strategy"):
-        HostedStrategy(METHODS["gp_bucb"].make(PLAIN), PLAIN).follow(host.trials)
+    host.tell(0, 0.5)
+    for of, num_asked in (({"y": 1.0}, 1), ({"z": 1.0}, 0), (None, 0)):
+        again = made(of)
+        again.follow(host.trials)
+        assert again.strategy.history.num_asked == num_asked
