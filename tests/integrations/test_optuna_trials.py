@@ -153,3 +153,23 @@ def test_a_storage_without_a_lock_is_said() -> None:
     messages = [str(warning.message) for warning in caught]
     assert len(messages) == 1 and messages[0].endswith("no lock is known for a InMemoryStorage")
     assert optuna_locks.lock_of(Remote(), 0) is not None
+
+
+def test_records_of_another_space_give_no_results() -> None:
+    def objective(*names: str) -> Any:
+        return lambda trial: sum(trial.suggest_float(name, -1.0, 2.0) for name in names)
+
+    def space(*names: str) -> dict[str, Any]:
+        return {name: optuna.distributions.FloatDistribution(-1.0, 2.0) for name in names}
+
+    study = optuna.create_study(sampler=sampler(search_space=space("a", "b")))
+    study.optimize(objective("a", "b"), n_trials=5)
+    study.sampler = sampler(search_space=space("a", "c"))
+    study.optimize(objective("a", "c"), n_trials=2)
+    history = study.sampler._followed.hosted.strategy.history
+    assert history.attached == [] and len(history.trials) == 2  # none of the five has a c
+    study.sampler = sampler(search_space=space("c"))
+    study.optimize(objective("c"), n_trials=1)
+    history = study.sampler._followed.hosted.strategy.history
+    found = [history.trials[id].x.tolist() for id in history.attached]
+    assert found == [[trial.params["c"]] for trial in study.trials[5:7]]
