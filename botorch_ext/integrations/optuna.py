@@ -76,7 +76,7 @@ class StrategySampler(BaseSampler):
         IndependentSamplingWarning: Something was sampled at random that the strategy was meant to
             choose; once for each reason.
         HostWarning: No lock is known for the storage, a name of ``search_space`` is not suggested,
-            or a trial that runs was asked with other arguments; once each.
+            or a trial that runs was asked with other arguments or in another space; once each.
     """
 
     def __init__(
@@ -164,8 +164,8 @@ class StrategySampler(BaseSampler):
             followed.follow([other for other in trials if other.number != trial.number])
             if followed.has_foreign:
                 self._warn_once(
-                    "a trial that runs was asked with other arguments, the seed among them: this "
-                    "sampler knows nothing of it before it is complete",
+                    "a trial that runs was asked with other arguments, the seed among them, or in "
+                    "another space: this sampler knows nothing of it before it is complete",
                     HostWarning,
                 )
             seed = self._seed_of(trial)

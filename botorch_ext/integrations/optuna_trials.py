@@ -80,7 +80,8 @@ class FollowedStudy:
         self.hosted = HostedStrategy(self._strategy, self.space, minimize)
         self._ended: dict[int, _Seen] = {}  # trials that will not change any more
         self._taken: set[_Point] = set()
-        #: Whether a trial runs that a strategy with other arguments asked, in this space.
+        #: Whether a trial runs at a point of this space that was asked with other arguments, or as
+        #: one of another space.
         self.has_foreign = False
 
     def is_of(
