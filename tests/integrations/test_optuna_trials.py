@@ -173,3 +173,22 @@ def test_records_of_another_space_give_no_results() -> None:
     history = study.sampler._followed.hosted.strategy.history
     found = [history.trials[id].x.tolist() for id in history.attached]
     assert found == [[trial.params["c"]] for trial in study.trials[5:7]]
+
+
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution:UserWarning")
+def test_results_with_choices_that_a_storage_keeps_as_lists_are_attached() -> None:
+    space = {"layers": optuna.distributions.CategoricalDistribution([(8,), (16, 8), (32, 16)])}
+    study = optuna.create_study(storage="sqlite://", sampler=optuna.samplers.RandomSampler(seed=0))
+    for value in range(4):
+        study.tell(study.ask(space), value)
+    given = [tuple(trial.params["layers"]) for trial in study.trials]
+    assert isinstance(study.trials[0].params["layers"], list) and len(set(given)) > 1
+    study.sampler = sampler(search_space=space)
+    for _ in range(2):
+        asked = study.ask(space)
+        assert asked.params["layers"] in space["layers"].choices
+        study.tell(asked, 0.5)
+    history = study.sampler._followed.hosted.strategy.history
+    found = [history.trials[id].x.item() for id in history.attached]
+    assert found == [space["layers"].choices.index(choice) for choice in given]
+    assert [history.values[id] for id in history.attached] == [-0.0, -1.0, -2.0, -3.0]
