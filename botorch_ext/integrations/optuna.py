@@ -50,10 +50,11 @@ class StrategySampler(BaseSampler):
     samplers, are attached, where the method takes such results; while they run the strategy knows
     nothing of them.
 
-    Failed trials count as pending for ever: the strategy is less curious about what is near, and
-    never asks the same point again unless ``repeat``. Pruned ones are forgotten: what they reported
-    last is no result. Constraints of Optuna are not looked at. A trial whose process died stays
-    running, and pending, until somebody fails it, as the heartbeat of Optuna's storages does.
+    Failed trials that the strategy asked count as pending for ever: it is less curious about what
+    is near. No failed point is asked again unless ``repeat``. Pruned trials are forgotten: what
+    they reported last is no result, and the same point may be asked again. Constraints of Optuna
+    are not looked at. A trial whose process died stays running, and pending, until somebody fails
+    it, as the heartbeat of Optuna's storages does.
 
     Args:
         algorithm: A name in `botorch_ext.algorithms`, or a function of a domain and arguments.
@@ -76,7 +77,7 @@ class StrategySampler(BaseSampler):
         IndependentSamplingWarning: Something was sampled at random that the strategy was meant to
             choose; once for each reason.
         HostWarning: No lock is known for the storage, a name of ``search_space`` is not suggested,
-            or a trial that runs was asked with other arguments; once each.
+            or a trial that runs was asked with other arguments or in another space; once each.
     """
 
     def __init__(
@@ -164,8 +165,8 @@ class StrategySampler(BaseSampler):
             followed.follow([other for other in trials if other.number != trial.number])
             if followed.has_foreign:
                 self._warn_once(
-                    "a trial that runs was asked with other arguments, the seed among them: this "
-                    "sampler knows nothing of it before it is complete",
+                    "a trial that runs was asked with other arguments, the seed among them, or in "
+                    "another space: this sampler knows nothing of it before it is complete",
                     HostWarning,
                 )
             seed = self._seed_of(trial)

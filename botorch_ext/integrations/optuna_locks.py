@@ -103,7 +103,7 @@ def _locked_file(path: str) -> Iterator[None]:
         # Threads have one another's too, as each opens the file for itself.
         while not _is_taken(file, path):
             if not _is_at(file, path):  # deleted, or made again
-                os.close(file)
+                _release(file)
                 file = _opened(path)
                 continue
             if not is_said and time.monotonic() - since > _LONG:
@@ -116,6 +116,14 @@ def _locked_file(path: str) -> Iterator[None]:
                 )
             time.sleep(_PAUSE)
         yield
+    finally:
+        _release(file)
+
+
+def _release(file: int) -> None:
+    locks: Any = fcntl
+    try:
+        locks.flock(file, locks.LOCK_UN)  # a child that was forked meanwhile has the file open too
     finally:
         os.close(file)
 

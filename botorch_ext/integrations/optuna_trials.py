@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,8 +22,8 @@ from botorch_ext.integrations.optuna_spaces import as_kept, space_of
 from botorch_ext.integrations.recipes import Recipe
 from botorch_ext.integrations.spaces import NamedSpace
 
-#: The attribute of a trial that has its number and the record of its question, or the point that
-#: was taken instead of it.
+#: The attribute of a trial that has its number, a digest of the space, and the record of its
+#: question, or the point that was taken instead of it.
 ATTRIBUTE = "botorch_ext:asked"
 
 # How many points are drawn to find one that is free.
@@ -72,12 +73,15 @@ class FollowedStudy:
     ) -> None:
         self._key = _key(study, search_space)
         self.space = space_of(dict(self._key[-1]))
+        # Points are read in the space they were asked in: columns of another mean something else.
+        self._digest = hashlib.sha256(repr(self.space.parameters).encode()).hexdigest()[:8]
         minimize = study.directions[0] == StudyDirection.MINIMIZE
         self._strategy = recipe.make(self.space)
         self.hosted = HostedStrategy(self._strategy, self.space, minimize)
         self._ended: dict[int, _Seen] = {}  # trials that will not change any more
         self._taken: set[_Point] = set()
-        #: Whether a trial runs that a strategy with other arguments asked, in this space.
+        #: Whether a trial runs at a point of this space that was asked with other arguments, or as
+        #: one of another space.
         self.has_foreign = False
 
     def is_of(
@@ -121,7 +125,8 @@ class FollowedStudy:
 
     def ask(self, number: int, repeat: bool, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
         """The values of the next trial, given the trials that it followed last, and what to keep
-        with it in `ATTRIBUTE`: ``record``, or ``instead`` for a random point.
+        with it in `ATTRIBUTE`: ``number``, ``space`` and ``record``, or ``instead`` for a random
+        point.
 
         Args:
             number: Of the trial.
@@ -136,13 +141,14 @@ class FollowedStudy:
         may_differ = not (repeat or self._strategy.refuses_attached) and self._taken
         before = self.hosted.state() if may_differ else None
         values, record = self.hosted.ask()
+        kept = {"number": number, "space": self._digest}
         if before is not None and tuple(self.space.to_point(values).tolist()) in self._taken:
             x = self._free_point(seed)
             if x is not None:
                 self.hosted.return_to(before)
                 instead = dict(zip(self.space.names, x, strict=True))
-                return self.space.to_values(x), {"number": number, "instead": instead}
-        return values, {"number": number, "record": record}
+                return self.space.to_values(x), kept | {"instead": instead}
+        return values, kept | {"record": record}
 
     def _free_point(self, seed: int) -> _Point | None:
         """A random point that neither runs nor has failed; None where none is found."""
@@ -156,7 +162,7 @@ class FollowedStudy:
         return next((point for point in points if point not in self._taken), None)
 
     def _see(self, trial: FrozenTrial) -> _Seen:
-        parts = _parts(trial, self.space)
+        parts = _parts(trial, self.space, self._digest)
         taken = None
         if parts[0].outcome in ("running", "failed"):
             with suppress(ValueError):  # of another space, or not known
@@ -177,7 +183,7 @@ def _identity(trial: FrozenTrial) -> tuple[Any, ...]:
     return trial._trial_id, trial.datetime_start, trial.datetime_complete
 
 
-def _parts(trial: FrozenTrial, space: NamedSpace) -> list[HostTrial]:
+def _parts(trial: FrozenTrial, space: NamedSpace, digest: str) -> list[HostTrial]:
     """A trial as the strategy sees it; two where another point was evaluated than was asked."""
     status = _STATUS.get(trial.state, "running")
     value = trial.value if status == "told" else None
@@ -191,7 +197,7 @@ def _parts(trial: FrozenTrial, space: NamedSpace) -> list[HostTrial]:
     if asked is None or asked["number"] != trial.number:
         return [HostTrial(trial.number, params, status, value)]
     record = asked.get("record")
-    x = _asked_point(asked, space)
+    x = _asked_point(asked, space) if asked.get("space") == digest else None
     # Not all need be suggested yet.
     values = params if x is None else space.to_values(x) | params
     if record is not None and status == "told" and x is not None and not _is_at(values, x, space):
@@ -201,7 +207,7 @@ def _parts(trial: FrozenTrial, space: NamedSpace) -> list[HostTrial]:
 
 
 def _asked_point(asked: Mapping[str, Any], space: NamedSpace) -> Tensor | None:
-    """The point that was asked, None where it is one of another space."""
+    """The point that was asked in this space, None where it is broken, which the strategy says."""
     try:
         if "instead" in asked:
             x = [asked["instead"][name] for name in space.names]

@@ -252,7 +252,10 @@ def _place(values: Sequence[Any], value: Any) -> int | None:
 
 
 def _same(value: Any, other: Any) -> bool:
-    """Whether two values are one choice: True is not 1, and NaN is NaN."""
+    """Whether two values are one choice: True is not 1, NaN is NaN, and a tuple is the list that
+    JSON makes of it."""
+    if isinstance(value, list | tuple) and isinstance(other, list | tuple):
+        return len(value) == len(other) and all(map(_same, value, other))
     if type(value) is not type(other):
         return False
     return bool(value == other) or (value != value and other != other)

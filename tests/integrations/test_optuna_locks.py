@@ -217,3 +217,17 @@ def test_a_long_wait_is_said(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> 
     other = lock_of(_journal(tmp_path))
     with pytest.warns(HostWarning, match="another process has had"), other:
         pass
+
+
+def test_a_child_that_was_forked_meanwhile_does_not_keep_it(tmp_path: Any) -> None:
+    child = CONTEXT.Process(target=time.sleep, args=(60,), daemon=True)
+    with lock_of(_journal(tmp_path)):
+        child.start()  # it has the open file too
+    taken = threading.Event()
+    try:
+        thread = _takes(lock_of(_journal(tmp_path)), taken)
+        assert taken.wait(5)
+    finally:
+        child.kill()
+        child.join()
+    thread.join()

@@ -164,3 +164,12 @@ def test_choices_that_are_equal_in_python_are_one() -> None:
     history = study.sampler._followed.hosted.strategy.history
     assert len(history.attached) == 1 and not history.abandoned
     assert {type(t.params["c"]) for t in study.trials[1:]} <= {bool, str}
+
+
+def test_a_trial_that_runs_in_a_space_that_has_shrunk_is_said() -> None:
+    study = optuna.create_study(sampler=StrategySampler("gp_bucb", repeat=True, **FIXED))
+    study.tell(study.ask(SPACE), 1.0)
+    study.ask(SPACE)
+    study.tell(study.ask({"x": SPACE["x"]}), 0.5)  # from here on there is x alone
+    with pytest.warns(HostWarning, match="among them, or in another space: .* before"):
+        study.ask({"x": SPACE["x"]})

@@ -153,3 +153,42 @@ def test_a_storage_without_a_lock_is_said() -> None:
     messages = [str(warning.message) for warning in caught]
     assert len(messages) == 1 and messages[0].endswith("no lock is known for a InMemoryStorage")
     assert optuna_locks.lock_of(Remote(), 0) is not None
+
+
+def test_records_of_another_space_give_no_results() -> None:
+    def objective(*names: str) -> Any:
+        return lambda trial: sum(trial.suggest_float(name, -1.0, 2.0) for name in names)
+
+    def space(*names: str) -> dict[str, Any]:
+        return {name: optuna.distributions.FloatDistribution(-1.0, 2.0) for name in names}
+
+    study = optuna.create_study(sampler=sampler(search_space=space("a", "b")))
+    study.optimize(objective("a", "b"), n_trials=5)
+    study.sampler = sampler(search_space=space("a", "c"))
+    study.optimize(objective("a", "c"), n_trials=2)
+    history = study.sampler._followed.hosted.strategy.history
+    assert history.attached == [] and len(history.trials) == 2  # none of the five has a c
+    study.sampler = sampler(search_space=space("c"))
+    study.optimize(objective("c"), n_trials=1)
+    history = study.sampler._followed.hosted.strategy.history
+    found = [history.trials[id].x.tolist() for id in history.attached]
+    assert found == [[trial.params["c"]] for trial in study.trials[5:7]]
+
+
+@pytest.mark.filterwarnings("ignore:Choices for a categorical distribution:UserWarning")
+def test_results_with_choices_that_a_storage_keeps_as_lists_are_attached() -> None:
+    space = {"layers": optuna.distributions.CategoricalDistribution([(8,), (16, 8), (32, 16)])}
+    study = optuna.create_study(storage="sqlite://", sampler=optuna.samplers.RandomSampler(seed=0))
+    for value in range(4):
+        study.tell(study.ask(space), value)
+    given = [tuple(trial.params["layers"]) for trial in study.trials]
+    assert isinstance(study.trials[0].params["layers"], list) and len(set(given)) > 1
+    study.sampler = sampler(search_space=space)
+    for _ in range(2):
+        asked = study.ask(space)
+        assert asked.params["layers"] in space["layers"].choices
+        study.tell(asked, 0.5)
+    history = study.sampler._followed.hosted.strategy.history
+    found = [history.trials[id].x.item() for id in history.attached]
+    assert found == [space["layers"].choices.index(choice) for choice in given]
+    assert [history.values[id] for id in history.attached] == [-0.0, -1.0, -2.0, -3.0]

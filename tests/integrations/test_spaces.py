@@ -83,6 +83,16 @@ def test_numbers_of_another_type_are_the_same_choice() -> None:
     assert [type(value) for value in values.values()] == [int, int, float]
 
 
+def test_a_list_is_the_tuple_that_became_one_in_json() -> None:
+    choices = ((1, 2), (1.0, 2), ("a", (None, math.nan)), "a")
+    space = NamedSpace({"kind": Choice(choices)})
+    for number, value in enumerate(([1, 2], [1.0, 2], ["a", [None, math.nan]], "a")):
+        point = space.to_point({"kind": value})
+        assert point.tolist() == [number] and space.to_values(point)["kind"] is choices[number]
+    for value in ([1, True], [1, 2, 3], ["a"], []):
+        assert not space.contains({"kind": value})
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
