@@ -54,7 +54,7 @@ class StrategyNode(ExternalGenerationNode):
     Values are those of the one metric of the objective in its own units, or of a weighted sum. As
     Ax saves values with ten decimals, the strategy learns them with ten decimals at once. What
     other nodes asked, or was attached, is data where the method can use it. A trial that was
-    stopped early counts as abandoned; one that is complete and has no value counts as running.
+    stopped early counts as failed; one that is complete and has no value counts as running.
 
     Args:
         algorithm: A name in `botorch_ext.algorithms`, or a function of a domain and arguments that

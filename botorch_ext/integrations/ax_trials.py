@@ -26,7 +26,7 @@ _STATUS: dict[TrialStatus, Status] = {
     TrialStatus.COMPLETED: "told",
     TrialStatus.FAILED: "failed",
     TrialStatus.ABANDONED: "abandoned",
-    TrialStatus.EARLY_STOPPED: "abandoned",
+    TrialStatus.EARLY_STOPPED: "failed",
     TrialStatus.STALE: "abandoned",
 }
 # From the index of a trial and the name of an arm to means by the signatures of metrics.

@@ -50,11 +50,10 @@ class StrategySampler(BaseSampler):
     samplers, are attached, where the method takes such results; while they run the strategy knows
     nothing of them.
 
-    Failed trials that the strategy asked count as pending for ever: it is less curious about what
-    is near. No failed point is asked again unless ``repeat``. Pruned trials are forgotten: what
-    they reported last is no result, and the same point may be asked again. Constraints of Optuna
-    are not looked at. A trial whose process died stays running, and pending, until somebody fails
-    it, as the heartbeat of Optuna's storages does.
+    Failed trials that the strategy asked count as pending for ever, and so do pruned ones, as what
+    they reported last is no result: it is less curious about what is near. No failed point is asked
+    again unless ``repeat``. Constraints of Optuna are not looked at. A trial whose process died
+    stays running, and pending, until somebody fails it, as the heartbeat of Optuna's storages does.
 
     Args:
         algorithm: A name in `botorch_ext.algorithms`, or a function of a domain and arguments.

@@ -33,7 +33,8 @@ _Point = tuple[float, ...]
 _STATUS: dict[TrialState, Status] = {
     TrialState.COMPLETE: "told",
     TrialState.FAIL: "failed",
-    TrialState.PRUNED: "abandoned",
+    # No result, and not to be asked again at once.
+    TrialState.PRUNED: "failed",
 }
 
 

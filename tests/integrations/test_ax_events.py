@@ -123,7 +123,7 @@ def test_a_trial_that_is_complete_without_a_value_still_runs():
     assert parameters_of(trials) == hand.ask(1)
 
 
-def test_a_trial_that_was_stopped_early_is_abandoned():
+def test_a_trial_that_was_stopped_early_is_no_result():
     ours = client(PLAIN, num_initial=2)
     hand = ByHand.of(ours, "gp_bucb", kernel=bx.Fitted(), width=2.0, num_initial=2)
     asked = ours.get_next_trials(3)
@@ -133,7 +133,7 @@ def test_a_trial_that_was_stopped_early_is_abandoned():
         hand.tell(index, cost(asked[index]))
     ours.attach_data(2, {"cost": -100.0}, progression=1)
     ours.mark_trial_early_stopped(2)
-    hand.abandon(2)
+    hand.abandon(2, failed=True)
     assert parameters_of(ours.get_next_trials(1)) == hand.ask(1)
 
 

@@ -75,7 +75,7 @@ def test_running_trials_are_pending_and_others_attached() -> None:
     study.tell(running[3], 0.75)
     strategy.attach([4.5, 2.5], -4.0)
     strategy.abandon(1, failed=True)
-    strategy.abandon(2)
+    strategy.abandon(2, failed=True)
     strategy.tell(4, -0.75)
     asked, trial = study.ask(), strategy.ask()
     bowl(asked)

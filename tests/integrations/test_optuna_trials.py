@@ -155,6 +155,7 @@ def test_a_storage_without_a_lock_is_said() -> None:
     assert optuna_locks.lock_of(Remote(), 0) is not None
 
 
+@pytest.mark.filterwarnings("ignore:the values of . trials")
 def test_records_of_another_space_give_no_results() -> None:
     def objective(*names: str) -> Any:
         return lambda trial: sum(trial.suggest_float(name, -1.0, 2.0) for name in names)
@@ -192,3 +193,15 @@ def test_results_with_choices_that_a_storage_keeps_as_lists_are_attached() -> No
     found = [history.trials[id].x.item() for id in history.attached]
     assert found == [space["layers"].choices.index(choice) for choice in given]
     assert [history.values[id] for id in history.attached] == [-0.0, -1.0, -2.0, -3.0]
+
+
+def test_a_point_that_was_pruned_is_not_asked_at_once_again() -> None:
+    study = optuna.create_study(sampler=sampler())
+    study.optimize(bowl, n_trials=4)
+    points = set()
+    for _ in range(4):
+        trial = study.ask()
+        bowl(trial)
+        points.add(tuple(trial.params.values()))
+        study.tell(trial, state=TrialState.PRUNED)
+    assert len(points) == 4
