@@ -14,6 +14,7 @@ from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from torch import Tensor
 
 from botorch_ext.acquisition.arguments import as_batch, as_rows
+from botorch_ext.acquisition.tasks import mean_noise, with_task
 from botorch_ext.checks import short
 from botorch_ext.domains.points import require_finite
 from botorch_ext.models.kernel_gp import KernelGP
@@ -174,16 +175,15 @@ def _hallucinated(model: Any, X: Tensor) -> Model:
     """The model conditioned on its own mean at ``n x d`` points, or a ValueError."""
     if isinstance(model, ModelList):
         return type(model)(*(_hallucinated(part, X) for part in model.models))
+    X = with_task(model, X)
     # One evaluation fills the caches that conditioning a GPyTorch model starts from.
     mean = model.posterior(X).mean
     if is_ensemble(model):  # which takes no fewer dimensions of X than of the mean
         X = X.expand(*mean.shape[:-2], *X.shape)
     options = {}
     if isinstance(getattr(model, "likelihood", None), FixedNoiseGaussianLikelihood):
-        # Like BoTorch, which takes the mean over the data too; already outcome-transformed.
-        noise = model.likelihood.noise_covar.noise.mean(dim=-1)
-        noise = noise.unsqueeze(-1) if model.num_outputs == 1 else noise
-        options["noise"] = noise.unsqueeze(-2).expand(mean.shape)
+        # Like BoTorch, which takes the mean too; already outcome-transformed.
+        options["noise"] = mean_noise(model, X).expand(mean.shape)
     try:
         return model.condition_on_observations(X, mean, **options)
     except (AttributeError, NotImplementedError, RuntimeError) as error:

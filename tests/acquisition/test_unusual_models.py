@@ -4,12 +4,14 @@ import math
 
 import pytest
 import torch
+from botorch.acquisition.objective import ScalarizedPosteriorTransform
 from botorch.models import MultiTaskGP, SingleTaskGP
 from botorch.models.transforms import Log
 from torch.testing import assert_close
 
 from botorch_ext.acquisition import EnlargedUpperConfidenceBound
 from tests.acquisition.places import draw
+from tests.helpers import tolerance
 
 pytestmark = [
     pytest.mark.filterwarnings(
@@ -65,3 +67,51 @@ def test_noise_that_differs_between_points_must_be_given():
             EnlargedUpperConfidenceBound(log_gp(reverse), 2.0, misspecification=0.1)
     acqf = EnlargedUpperConfidenceBound(log_gp(), 2.0, misspecification=0.1, noise_variance=0.25)
     assert_close(acqf.width.item(), 2.0 + 0.1 * math.sqrt(11) / 0.5)
+
+
+# --- pending points of models of several tasks ---------------------------------------------------
+
+
+def conditioned_variance(model, P, Z, noise):
+    """Variances at ``Z`` given ``P`` as well, by the joint posterior: ``noise`` one for each."""
+    with torch.no_grad():
+        C = model.posterior(torch.cat([Z, P])).covariance_matrix
+    n = len(Z)
+    K = C[n:, n:] + torch.diag(noise)
+    return C[:n, :n].diagonal() - (C[:n, n:] * torch.linalg.solve(K, C[n:, :n]).mT).sum(-1)
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("output", [0, 1])
+def test_pending_points_are_of_the_output_task(fixed, output):
+    yvar = torch.tensor(NOISES, dtype=torch.float64).repeat(5)[:, None] if fixed else None
+    model = multi_task_gp([0, 1], [output], yvar=yvar)
+    P, Z = draw(3, 3)[0], draw(6, 4)[0]
+    noise = torch.full((3,), NOISES[output], dtype=torch.float64)
+    expected = model.posterior(Z).mean.squeeze(-1) + 2 * (
+        conditioned_variance(model, P, Z, noise).sqrt()
+    )
+    acqf = EnlargedUpperConfidenceBound(model, 2.0, X_pending=P)
+    assert_close(acqf(Z[:, None]), expected, **tolerance(torch.float64))
+    # The same with the task given.
+    acqf.set_X_pending(torch.cat([P[:, :1], torch.full_like(P[:, :1], output), P[:, 1:]], -1))
+    assert_close(acqf(Z[:, None]), expected, **tolerance(torch.float64))
+
+
+@pytest.mark.parametrize("output", [0, 1])
+def test_batches_are_of_the_output_task(output):
+    model, X = multi_task_gp([0, 1], [output]), draw(2, 3)[0]
+    acqf = EnlargedUpperConfidenceBound(model, 2.0)
+    later = EnlargedUpperConfidenceBound(model, 2.0, X_pending=X[:1])
+    assert_close(acqf(X), acqf(X[:1]) + later(X[1:]), **tolerance(torch.float64))
+
+
+def test_pending_points_are_of_all_output_tasks():
+    model = multi_task_gp([0, 1], [0, 1])
+    transform = ScalarizedPosteriorTransform(torch.tensor([0.7, 0.3], dtype=torch.float64))
+    P, Z = draw(2, 3)[0], draw(6, 4)[0]
+    acqf = EnlargedUpperConfidenceBound(model, 2.0, posterior_transform=transform)
+    mean = model.posterior(Z[:, None], posterior_transform=transform).mean.view(6)
+    before = acqf(Z[:, None]) - mean
+    acqf.set_X_pending(P)
+    assert bool((acqf(Z[:, None]) - mean < before).all())
