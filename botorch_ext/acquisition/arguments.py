@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from botorch.models.model import Model, ModelList
+from botorch.models.transforms.input import AppendFeatures, FilterFeatures
 from torch import Tensor
 
 from botorch_ext.checks import amount
@@ -31,6 +32,16 @@ def inputs_of(model: Any) -> Tensor | None:
     return model._original_train_inputs if model._has_transformed_inputs else inputs[0]
 
 
+def appends_columns(model: Any) -> bool:
+    """Whether the input transform of a model gives points more or fewer columns at evaluation only:
+    its training inputs then have others than the points it takes."""
+    transform = getattr(model, "input_transform", None)
+    return transform is not None and any(
+        isinstance(part, AppendFeatures | FilterFeatures) and not part.transform_on_train
+        for part in transform.modules()
+    )
+
+
 def columns_of(model: Model) -> int | None:
     """The dimension of the inputs where the training data show it."""
     if isinstance(model, ModelList):
@@ -39,7 +50,7 @@ def columns_of(model: Model) -> int | None:
         return known[0] if known else None
     inputs = inputs_of(model)
     # Models of several tasks take points without their task, too.
-    if inputs is None or hasattr(model, "num_tasks"):
+    if inputs is None or hasattr(model, "num_tasks") or appends_columns(model):
         return None
     if hasattr(model, "input_transform") and hasattr(model, "factor"):
         return None  # a KernelGP keeps its inputs transformed

@@ -12,7 +12,12 @@ from botorch.models.model import Model, ModelList
 from botorch.utils.transforms import average_over_ensemble_models
 from torch import Tensor
 
-from botorch_ext.acquisition.arguments import batch_shape_of, checked_amounts, inputs_of
+from botorch_ext.acquisition.arguments import (
+    appends_columns,
+    batch_shape_of,
+    checked_amounts,
+    inputs_of,
+)
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
 from botorch_ext.acquisition.tasks import without_task
 from botorch_ext.checks import amount, flag, whole_number
@@ -221,6 +226,11 @@ def _noise_variance(model: Model, posterior_transform: PosteriorTransform | None
     if isinstance(model, KernelGP) and not model.has_transforms and posterior_transform is None:
         return model.noise_variance
     X = _training_inputs(model, "noise_variance")[0]
+    if any(map(appends_columns, model.models if isinstance(model, ModelList) else [model])):
+        raise ValueError(
+            f"noise_variance must be given: this {type(model).__name__} appends features to its "
+            "points, so that its training data do not say what points it takes"
+        )
     X = X.reshape(-1, X.shape[-1])
     X = X[:: math.ceil(len(X) / _NOISE_POINTS)]
     with torch.no_grad():

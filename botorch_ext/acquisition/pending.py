@@ -13,7 +13,7 @@ from botorch.utils.transforms import is_ensemble, t_batch_mode_transform
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from torch import Tensor
 
-from botorch_ext.acquisition.arguments import as_batch, as_rows
+from botorch_ext.acquisition.arguments import appends_columns, as_batch, as_rows
 from botorch_ext.acquisition.tasks import mean_noise, with_task
 from botorch_ext.checks import short
 from botorch_ext.domains.points import require_finite
@@ -175,6 +175,11 @@ def _hallucinated(model: Any, X: Tensor) -> Model:
     """The model conditioned on its own mean at ``n x d`` points, or a ValueError."""
     if isinstance(model, ModelList):
         return type(model)(*(_hallucinated(part, X) for part in model.models))
+    if appends_columns(model) and not isinstance(model, KernelGP):
+        raise ValueError(
+            "X_pending must be None for a model that appends features to its points, "
+            f"got a {type(model).__name__} (KernelGP.from_botorch makes one that takes them)"
+        )
     X = with_task(model, X)
     # One evaluation fills the caches that conditioning a GPyTorch model starts from.
     mean = model.posterior(X).mean

@@ -4,13 +4,20 @@ import math
 
 import pytest
 import torch
+from botorch.acquisition import PosteriorStandardDeviation, UpperConfidenceBound
 from botorch.acquisition.objective import ScalarizedPosteriorTransform
 from botorch.models import MultiTaskGP, SingleTaskGP
-from botorch.models.transforms import Log
+from botorch.models.transforms import Log, Normalize
+from botorch.models.transforms.input import AppendFeatures, ChainedInputTransform
 from torch.testing import assert_close
 
-from botorch_ext.acquisition import EnlargedUpperConfidenceBound
-from tests.acquisition.places import draw
+from botorch_ext import KernelGP
+from botorch_ext.acquisition import (
+    EnlargedUpperConfidenceBound,
+    IntegratedLogEI,
+    MaxVariance,
+)
+from tests.acquisition.places import BOUNDS, PLACES, draw
 from tests.helpers import tolerance
 
 pytestmark = [
@@ -115,3 +122,56 @@ def test_pending_points_are_of_all_output_tasks():
     before = acqf(Z[:, None]) - mean
     acqf.set_X_pending(P)
     assert bool((acqf(Z[:, None]) - mean < before).all())
+
+
+# --- models that take fewer columns than they were told ------------------------------------------
+
+
+def appending_gp(chained=False, rows=1):
+    """A SingleTaskGP of three columns, the last of which it appends itself."""
+    X, y = draw(10, 0)
+    last = torch.linspace(0, 1, 10, dtype=torch.float64)[:, None]
+    transform = AppendFeatures(torch.linspace(0.5, 0.8, rows, dtype=torch.float64)[:, None])
+    if chained:
+        transform = ChainedInputTransform(
+            first=Normalize(3, indices=[0, 1], bounds=BOUNDS), second=transform
+        )
+    return SingleTaskGP(torch.cat([X, last], -1), y[:, None], input_transform=transform).eval()
+
+
+@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("chained", [False, True])
+def test_models_that_append_features(name, chained):
+    place, model, X = PLACES[name], appending_gp(chained), draw(4, 3)[0]
+    options = {"misspecification": 0.0} if "misspecification" in place.options else {}
+    acqf = place(model, **options)
+    values = acqf(X[:, None])
+    assert values.isfinite().all()
+    if name == "MaxVariance":
+        assert_close(values, PosteriorStandardDeviation(model)(X[:, None]))
+    if name.endswith("UCB") and name != "StableUCB":
+        assert_close(values, UpperConfidenceBound(model, 4.0)(X[:, None]))
+    with pytest.raises(ValueError, match="X_pending must be None for a model that appends"):
+        acqf.set_X_pending(X)
+    with pytest.raises(ValueError, match="X_pending must be None for a model that appends"):
+        acqf(X)
+    assert_close(acqf(X[:, None]), values)
+
+
+def test_a_kernel_gp_that_appends_features_takes_pending_points():
+    model, P, Z = appending_gp(), draw(4, 3)[0], draw(6, 4)[0]
+    scale = model.outcome_transform.stdvs.item()
+    noise = scale**2 * model.likelihood.noise.detach().expand(4)
+    acqf = MaxVariance(KernelGP.from_botorch(model), X_pending=P)
+    expected = conditioned_variance(model, P, Z, noise).sqrt()
+    assert_close(acqf(Z[:, None]), expected, **tolerance(torch.float64))
+
+
+def test_numbers_that_follow_from_a_model_that_appends_features():
+    model, X = appending_gp(), draw(4, 3)[0]
+    best = IntegratedLogEI([model], X_baseline=X).incumbents
+    assert_close(best, model.posterior(X).mean.amax(dim=0).detach())
+    with pytest.raises(ValueError, match=r"noise_variance must be given: .* appends"):
+        EnlargedUpperConfidenceBound(model, 2.0, misspecification=0.01)
+    acqf = EnlargedUpperConfidenceBound(model, 2.0, 0.1, noise_variance=0.25)
+    assert_close(acqf.width.item(), 2.0 + 0.1 * math.sqrt(11) / 0.5)
