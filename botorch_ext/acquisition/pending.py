@@ -9,6 +9,7 @@ import torch
 from botorch.acquisition import AnalyticAcquisitionFunction
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import Model, ModelList
+from botorch.posteriors import TransformedPosterior
 from botorch.utils.transforms import is_ensemble, t_batch_mode_transform
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from torch import Tensor
@@ -22,7 +23,8 @@ from botorch_ext.models.kernel_gp import KernelGP
 
 class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
     """An analytic acquisition function whose model counts pending points in the standard deviation
-    and not in the mean (GP-BUCB: Desautels et al. 2014).
+    and not in the mean (GP-BUCB: Desautels et al. 2014). With an outcome transform that is not
+    linear both are so before it is undone; the mean of what comes out depends on both.
 
     Its value at a batch of q points is that of a batch chosen one by one: the sum of the values of
     its points, in their order, each with those before it pending as well. A greedy choice adds most
@@ -170,6 +172,14 @@ def _are_same(some: list[tuple[Any, int, int]], others: list[tuple[Any, int, int
     )
 
 
+def _told(posterior: Any) -> Tensor:
+    """Outcomes that leave the mean of a posterior alone when a model is conditioned on them: the
+    mean itself, or, where it was transformed, what the mean before that is transformed to."""
+    if isinstance(posterior, TransformedPosterior):
+        return posterior._sample_transform(_told(posterior._posterior))
+    return posterior.mean
+
+
 @torch.no_grad()
 def _hallucinated(model: Any, X: Tensor) -> Model:
     """The model conditioned on its own mean at ``n x d`` points, or a ValueError."""
@@ -182,7 +192,7 @@ def _hallucinated(model: Any, X: Tensor) -> Model:
         )
     X = with_task(model, X)
     # One evaluation fills the caches that conditioning a GPyTorch model starts from.
-    mean = model.posterior(X).mean
+    mean = _told(model.posterior(X))
     if is_ensemble(model):  # which takes no fewer dimensions of X than of the mean
         X = X.expand(*mean.shape[:-2], *X.shape)
     options = {}

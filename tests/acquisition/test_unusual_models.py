@@ -7,7 +7,7 @@ import torch
 from botorch.acquisition import PosteriorStandardDeviation, UpperConfidenceBound
 from botorch.acquisition.objective import ScalarizedPosteriorTransform
 from botorch.models import MultiTaskGP, SingleTaskGP
-from botorch.models.transforms import Log, Normalize
+from botorch.models.transforms import ChainedOutcomeTransform, Log, Normalize, Standardize
 from botorch.models.transforms.input import AppendFeatures, ChainedInputTransform
 from torch.testing import assert_close
 
@@ -15,6 +15,7 @@ from botorch_ext import KernelGP
 from botorch_ext.acquisition import (
     EnlargedUpperConfidenceBound,
     IntegratedLogEI,
+    LowerConfidenceBound,
     MaxVariance,
 )
 from tests.acquisition.places import BOUNDS, PLACES, draw
@@ -175,3 +176,28 @@ def test_numbers_that_follow_from_a_model_that_appends_features():
         EnlargedUpperConfidenceBound(model, 2.0, misspecification=0.01)
     acqf = EnlargedUpperConfidenceBound(model, 2.0, 0.1, noise_variance=0.25)
     assert_close(acqf.width.item(), 2.0 + 0.1 * math.sqrt(11) / 0.5)
+
+
+# --- outcome transforms that are not linear ------------------------------------------------------
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("standardized", [False, True])
+def test_pending_points_leave_the_mean_before_the_transform_alone(own, standardized):
+    X, y = draw(10, 0)
+    P, Z = draw(3, 3)[0], draw(6, 4)[0]
+    both = ChainedOutcomeTransform(log=Log(), scale=Standardize(1))
+    log = SingleTaskGP(X, y.exp()[:, None], outcome_transform=both if standardized else Log())
+    plain = SingleTaskGP(X, y[:, None], outcome_transform=Standardize(1) if standardized else None)
+    for model in (log, plain):
+        model.likelihood.noise = torch.tensor(0.04, dtype=torch.float64)
+    noise = torch.full((3,), 0.04, dtype=torch.float64) * (y.var() if standardized else 1.0)
+    mean = plain.posterior(Z).mean.squeeze(-1)
+    variance = conditioned_variance(plain, P, Z, noise)
+    expected = torch.exp(mean + variance / 2)  # of a lognormal variable
+    model = KernelGP.from_botorch(log) if own else log
+    acqf = LowerConfidenceBound(model, 0.0, X_pending=P)
+    assert_close(acqf(Z[:, None]), expected, **tolerance(torch.float64))
+    acqf = MaxVariance(model, X_pending=P)
+    expected = expected * torch.expm1(variance).sqrt()
+    assert_close(acqf(Z[:, None]), expected, **tolerance(torch.float64))
