@@ -15,6 +15,7 @@ from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from torch import Tensor
 
 from botorch_ext.acquisition.arguments import appends_columns, as_batch, as_rows
+from botorch_ext.acquisition.snapshot import Snapshot
 from botorch_ext.acquisition.tasks import mean_noise, with_task
 from botorch_ext.checks import short
 from botorch_ext.domains.points import require_finite
@@ -30,7 +31,8 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
     its points, in their order, each with those before it pending as well. A greedy choice adds most
     to it at every step. Where values are logarithms, it is the logarithm of the sum.
 
-    Data that the model is told later count at the next evaluation.
+    Data that the model is told later, and hyperparameters that are fitted later, count at the next
+    evaluation.
 
     Args:
         model: A fitted single-output model.
@@ -48,7 +50,7 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
             raise ValueError(f"model must be a BoTorch model, got {short(model)}")
         super().__init__(model=model, posterior_transform=posterior_transform)
         self._told_model = model
-        self._seen: list[tuple[Any, int, int]] | None = None
+        self._seen: Snapshot | None = None
         self.set_X_pending(X_pending)
 
     @property
@@ -74,16 +76,16 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         # AnalyticAcquisitionFunction refuses pending points; the version above it stores them.
         super(AnalyticAcquisitionFunction, self).set_X_pending(X_pending)
         self.model = model
-        if self._seen is not None and not _are_same(self._seen, _data_of(self._told_model)):
-            self._take_data()
-        self._seen = _data_of(self._told_model)
+        if self._seen is not None and not self._seen.is_of(self._told_model):
+            self._take_model()
+        self._seen = Snapshot(self._told_model)
 
-    def _take_data(self) -> None:
-        """Takes what follows from the data of the model anew: they changed."""
+    def _take_model(self) -> None:
+        """Takes what follows from the model anew: its data or hyperparameters changed."""
 
     def _refresh(self) -> None:
-        """Hallucinates pending points again where the data of the model changed."""
-        if not _are_same(self._seen or [], _data_of(self._told_model)):
+        """Hallucinates pending points again where the model changed."""
+        if self._seen is None or not self._seen.is_of(self._told_model):
             self.set_X_pending(self.X_pending)
 
     def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -150,26 +152,6 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         if std is None:  # never: it was asked for
             raise RuntimeError("the posterior has no standard deviation")
         return mean.squeeze(-1), std.squeeze(-1)
-
-
-def _data_of(model: Any) -> list[tuple[Any, int, int]]:
-    """What tells whether the data of a model are those of another time: their tensors, how many
-    rows of them are in use, and how often they were written."""
-    if isinstance(model, ModelList):
-        return [entry for part in model.models for entry in _data_of(part)]
-    if isinstance(model, KernelGP):
-        tensors, count = [model.factor.y], model.num_observations
-    else:
-        inputs, targets = (getattr(model, name, None) for name in ("train_inputs", "train_targets"))
-        tensors, count = [*(inputs or ()), targets], 0
-    tensors = [tensor for tensor in tensors if isinstance(tensor, Tensor)]
-    return [(t, count, 0 if t.is_inference() else t._version) for t in tensors]
-
-
-def _are_same(some: list[tuple[Any, int, int]], others: list[tuple[Any, int, int]]) -> bool:
-    return len(some) == len(others) and all(
-        one[0] is other[0] and one[1:] == other[1:] for one, other in zip(some, others, strict=True)
-    )
 
 
 def _told(posterior: Any) -> Tensor:
