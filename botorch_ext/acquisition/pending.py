@@ -9,6 +9,7 @@ import torch
 from botorch.acquisition import AnalyticAcquisitionFunction
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import Model, ModelList
+from botorch.models.utils import fantasize
 from botorch.posteriors import TransformedPosterior
 from botorch.utils.transforms import is_ensemble, t_batch_mode_transform
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
@@ -167,14 +168,26 @@ def _hallucinated(model: Any, X: Tensor) -> Model:
     """The model conditioned on its own mean at ``n x d`` points, or a ValueError."""
     if isinstance(model, ModelList):
         return type(model)(*(_hallucinated(part, X) for part in model.models))
-    if appends_columns(model) and not isinstance(model, KernelGP):
+    if not appends_columns(model):
+        with fantasize():  # where BoTorch perturbs no inputs
+            return _conditioned(model, X)
+    if not isinstance(model, KernelGP):
         raise ValueError(
             "X_pending must be None for a model that appends features to its points, "
             f"got a {type(model).__name__} (KernelGP.from_botorch makes one that takes them)"
         )
+    return _conditioned(model, X)
+
+
+def _conditioned(model: Any, X: Tensor) -> Model:
     X = with_task(model, X)
     # One evaluation fills the caches that conditioning a GPyTorch model starts from.
     mean = _told(model.posterior(X))
+    if mean.shape[-2] != X.shape[-2]:
+        raise ValueError(
+            "X_pending must be None for a model that makes several points of one, "
+            f"got a {type(model).__name__}"
+        )
     if is_ensemble(model):  # which takes no fewer dimensions of X than of the mean
         X = X.expand(*mean.shape[:-2], *X.shape)
     options = {}

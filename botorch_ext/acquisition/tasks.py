@@ -62,7 +62,7 @@ def mean_noise(model: Any, X: Tensor) -> Tensor:
     inputs = inputs_of(model)
     if isinstance(model, MultiTaskGPyTorchModel) and inputs is not None:
         column: Any = model._task_feature
-        same = X[:, column, None] == inputs[..., None, :, column]
+        same = X[..., column, None] == inputs[..., None, :, column]
         same = same | ~same.any(dim=-1, keepdim=True)  # all of them for a task without data
         mean = (same * noise.unsqueeze(-2)).sum(dim=-1) / same.sum(dim=-1)
         return mean.unsqueeze(-1)

@@ -5,10 +5,17 @@ import math
 import pytest
 import torch
 from botorch.acquisition import PosteriorStandardDeviation, UpperConfidenceBound
-from botorch.acquisition.objective import ScalarizedPosteriorTransform
+from botorch.acquisition.objective import (
+    ExpectationPosteriorTransform,
+    ScalarizedPosteriorTransform,
+)
 from botorch.models import MultiTaskGP, SingleTaskGP
 from botorch.models.transforms import ChainedOutcomeTransform, Log, Normalize, Standardize
-from botorch.models.transforms.input import AppendFeatures, ChainedInputTransform
+from botorch.models.transforms.input import (
+    AppendFeatures,
+    ChainedInputTransform,
+    InputPerturbation,
+)
 from torch.testing import assert_close
 
 from botorch_ext import KernelGP
@@ -80,13 +87,17 @@ def test_noise_that_differs_between_points_must_be_given():
 # --- pending points of models of several tasks ---------------------------------------------------
 
 
-def conditioned_variance(model, P, Z, noise):
-    """Variances at ``Z`` given ``P`` as well, by the joint posterior: ``noise`` one for each."""
+def conditioned_covariance(model, P, Z, noise):
+    """Covariances at ``Z`` given ``P`` as well, by the joint posterior: ``noise`` one for each."""
     with torch.no_grad():
         C = model.posterior(torch.cat([Z, P])).covariance_matrix
     n = len(Z)
     K = C[n:, n:] + torch.diag(noise)
-    return C[:n, :n].diagonal() - (C[:n, n:] * torch.linalg.solve(K, C[n:, :n]).mT).sum(-1)
+    return C[:n, :n] - C[:n, n:] @ torch.linalg.solve(K, C[n:, :n])
+
+
+def conditioned_variance(model, P, Z, noise):
+    return conditioned_covariance(model, P, Z, noise).diagonal()
 
 
 @pytest.mark.parametrize("fixed", [False, True])
@@ -176,6 +187,31 @@ def test_numbers_that_follow_from_a_model_that_appends_features():
         EnlargedUpperConfidenceBound(model, 2.0, misspecification=0.01)
     acqf = EnlargedUpperConfidenceBound(model, 2.0, 0.1, noise_variance=0.25)
     assert_close(acqf.width.item(), 2.0 + 0.1 * math.sqrt(11) / 0.5)
+
+
+# --- models that perturb their inputs ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_pending_point_counts_once_where_inputs_are_perturbed(own):
+    (X, y), P, Z = draw(10, 0), draw(2, 3)[0], draw(6, 4)[0]
+    shifts = torch.tensor([[0.3, 0.0], [0.0, -0.2]], dtype=torch.float64)
+    transform = InputPerturbation(shifts)
+    model = SingleTaskGP(X, y[:, None], outcome_transform=None, input_transform=transform)
+    plain = SingleTaskGP(X, y[:, None], outcome_transform=None)
+    noise = plain.likelihood.noise.detach().expand(2)
+    average = ExpectationPosteriorTransform(n_w=2)
+    acqf = MaxVariance(KernelGP.from_botorch(model) if own else model, average, X_pending=P)
+    told = conditioned_covariance(plain, P, (Z[:, None] + shifts).view(12, 2), noise)
+    expected = told.view(6, 2, 6, 2).mean(dim=(1, 3)).diagonal().sqrt()
+    assert_close(acqf(Z[:, None]), expected, **tolerance(torch.float64))
+
+
+def test_points_that_would_count_several_times_are_refused():
+    model = KernelGP.from_botorch(appending_gp(rows=3))
+    acqf = MaxVariance(model, ExpectationPosteriorTransform(n_w=3))
+    with pytest.raises(ValueError, match=r"X_pending must be None .* several points of one"):
+        acqf.set_X_pending(draw(2, 3)[0])
 
 
 # --- outcome transforms that are not linear ------------------------------------------------------
