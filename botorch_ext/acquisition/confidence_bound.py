@@ -19,7 +19,7 @@ from botorch_ext.acquisition.arguments import (
     inputs_of,
 )
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
-from botorch_ext.acquisition.tasks import without_task
+from botorch_ext.acquisition.tasks import with_task, without_task
 from botorch_ext.checks import amount, flag, whole_number
 from botorch_ext.exceptions import EnlargementWarning
 from botorch_ext.models.checks import checked_noise_variance
@@ -233,6 +233,8 @@ def _noise_variance(model: Model, posterior_transform: PosteriorTransform | None
         )
     X = X.reshape(-1, X.shape[-1])
     X = X[:: math.ceil(len(X) / _NOISE_POINTS)]
+    rows = with_task(model, X)  # which some outcome transforms look at
+    X = rows if len(rows) == len(X) else X
     with torch.no_grad():
         noisy, plain = (
             model.posterior(X, observation_noise=noise, posterior_transform=posterior_transform)

@@ -10,12 +10,18 @@ from botorch.acquisition.objective import (
     ScalarizedPosteriorTransform,
 )
 from botorch.models import MultiTaskGP, SingleTaskGP
-from botorch.models.transforms import ChainedOutcomeTransform, Log, Normalize, Standardize
+from botorch.models.transforms import (
+    ChainedOutcomeTransform,
+    Log,
+    Normalize,
+    Standardize,
+)
 from botorch.models.transforms.input import (
     AppendFeatures,
     ChainedInputTransform,
     InputPerturbation,
 )
+from botorch.models.transforms.outcome import StratifiedStandardize
 from torch.testing import assert_close
 
 from botorch_ext import KernelGP
@@ -37,18 +43,20 @@ pytestmark = [
 NOISES = 0.5, 1e-3
 
 
-def multi_task_gp(tasks, output_tasks, n=10, yvar=None):
+def multi_task_gp(tasks, output_tasks, n=10, yvar=None, outcome_transform=None):
     """A MultiTaskGP of ``draw(n, 0)`` whose second column is the task, in raw units."""
     X, y = draw(n, 0)
     task = torch.tensor(tasks, dtype=torch.float64).repeat(n)[:n, None]
-    model = MultiTaskGP(
-        torch.cat([X[:, :1], task, X[:, 1:]], -1),
-        y[:, None],
-        1,
-        yvar,
-        output_tasks=output_tasks,
-        outcome_transform=None,
-    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)  # the first covariance of the tasks is drawn
+        model = MultiTaskGP(
+            torch.cat([X[:, :1], task, X[:, 1:]], -1),
+            y[:, None],
+            1,
+            yvar,
+            output_tasks=output_tasks,
+            outcome_transform=outcome_transform,
+        )
     if yvar is None:
         model.likelihood.noise = torch.tensor(NOISES, dtype=torch.float64).view(-1, 1)
     return model.eval()
@@ -74,6 +82,16 @@ def log_gp(reverse=False, n=10):
 def test_the_noise_is_that_of_the_output_task(tasks, output):
     acqf = EnlargedUpperConfidenceBound(multi_task_gp(tasks, [output]), 0.0, misspecification=0.1)
     assert acqf.width.item() == pytest.approx(0.1 * math.sqrt(11 / NOISES[output]), rel=1e-6)
+
+
+@pytest.mark.parametrize("output", [0, 1])
+def test_the_noise_is_in_the_units_of_the_output_task(output):
+    scales = StratifiedStandardize(stratification_idx=1, all_task_values=torch.tensor([0, 1]))
+    model = multi_task_gp([0, 1], [output], outcome_transform=scales)
+    std = draw(10, 0)[1][output::2].std().item()
+    acqf = EnlargedUpperConfidenceBound(model, 2.0, misspecification=1e-3)
+    expected = 2.0 + 1e-3 * math.sqrt(11 / NOISES[output]) / std
+    assert acqf.width.item() == pytest.approx(expected, rel=1e-6)
 
 
 def test_noise_that_differs_between_points_must_be_given():
