@@ -57,6 +57,7 @@ def multi_task_gp(tasks, output_tasks, n=10, yvar=None, outcome_transform=None):
             output_tasks=output_tasks,
             outcome_transform=outcome_transform,
         )
+    model.covar_module.kernels[0].lengthscale = torch.tensor(0.8, dtype=torch.float64)
     if yvar is None:
         model.likelihood.noise = torch.tensor(NOISES, dtype=torch.float64).view(-1, 1)
     return model.eval()
@@ -166,7 +167,9 @@ def appending_gp(chained=False, rows=1):
         transform = ChainedInputTransform(
             first=Normalize(3, indices=[0, 1], bounds=BOUNDS), second=transform
         )
-    return SingleTaskGP(torch.cat([X, last], -1), y[:, None], input_transform=transform).eval()
+    model = SingleTaskGP(torch.cat([X, last], -1), y[:, None], input_transform=transform)
+    model.covar_module.lengthscale = torch.tensor(0.8, dtype=torch.float64)
+    return model.eval()
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -217,6 +220,8 @@ def test_a_pending_point_counts_once_where_inputs_are_perturbed(own):
     transform = InputPerturbation(shifts)
     model = SingleTaskGP(X, y[:, None], outcome_transform=None, input_transform=transform)
     plain = SingleTaskGP(X, y[:, None], outcome_transform=None)
+    for gp in (model, plain):
+        gp.covar_module.lengthscale = torch.tensor(0.8, dtype=torch.float64)
     noise = plain.likelihood.noise.detach().expand(2)
     average = ExpectationPosteriorTransform(n_w=2)
     acqf = MaxVariance(KernelGP.from_botorch(model) if own else model, average, X_pending=P)
@@ -244,6 +249,7 @@ def test_pending_points_leave_the_mean_before_the_transform_alone(own, standardi
     log = SingleTaskGP(X, y.exp()[:, None], outcome_transform=both if standardized else Log())
     plain = SingleTaskGP(X, y[:, None], outcome_transform=Standardize(1) if standardized else None)
     for model in (log, plain):
+        model.covar_module.lengthscale = torch.tensor(0.8, dtype=torch.float64)
         model.likelihood.noise = torch.tensor(0.04, dtype=torch.float64)
     noise = torch.full((3,), 0.04, dtype=torch.float64) * (y.var() if standardized else 1.0)
     mean = plain.posterior(Z).mean.squeeze(-1)
