@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from botorch.models.model import Model, ModelList
+from botorch.models.transforms.input import AppendFeatures, FilterFeatures
 from torch import Tensor
 
 from botorch_ext.checks import amount
@@ -22,21 +23,37 @@ def kind_of(model: Model) -> Tensor | None:
     return None
 
 
+def inputs_of(model: Any) -> Tensor | None:
+    """The training inputs of one model as they were given, ``... n x d``; those of a `KernelGP` are
+    transformed. None where there are none."""
+    inputs = getattr(model, "train_inputs", None)
+    if not inputs:
+        return None
+    return model._original_train_inputs if model._has_transformed_inputs else inputs[0]
+
+
+def appends_columns(model: Any) -> bool:
+    """Whether the input transform of a model gives points more or fewer columns at evaluation only:
+    its training inputs then have others than the points it takes."""
+    transform = getattr(model, "input_transform", None)
+    return transform is not None and any(
+        isinstance(part, AppendFeatures | FilterFeatures) and not part.transform_on_train
+        for part in transform.modules()
+    )
+
+
 def columns_of(model: Model) -> int | None:
     """The dimension of the inputs where the training data show it."""
     if isinstance(model, ModelList):
         models: Any = model.models
         known = [columns for columns in map(columns_of, models) if columns is not None]
         return known[0] if known else None
-    inputs: Any = getattr(model, "train_inputs", None)
+    inputs = inputs_of(model)
     # Models of several tasks take points without their task, too.
-    if not inputs or hasattr(model, "num_tasks"):
+    if inputs is None or hasattr(model, "num_tasks") or appends_columns(model):
         return None
-    inputs = inputs[0]
-    if hasattr(model, "input_transform"):
-        if not getattr(model, "_has_transformed_inputs", False):
-            return None if hasattr(model, "factor") else inputs.shape[-1]
-        inputs = model._original_train_inputs
+    if hasattr(model, "input_transform") and hasattr(model, "factor"):
+        return None  # a KernelGP keeps its inputs transformed
     return inputs.shape[-1] or None  # a KernelGP without data has dimension 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -11,14 +12,26 @@ from botorch.models.model import Model, ModelList
 from botorch.utils.transforms import average_over_ensemble_models
 from torch import Tensor
 
-from botorch_ext.acquisition.arguments import batch_shape_of, checked_amounts
+from botorch_ext.acquisition.arguments import (
+    appends_columns,
+    batch_shape_of,
+    checked_amounts,
+    inputs_of,
+)
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
+from botorch_ext.acquisition.tasks import with_task, without_task
 from botorch_ext.checks import amount, flag, whole_number
 from botorch_ext.exceptions import EnlargementWarning
 from botorch_ext.models.checks import checked_noise_variance
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.widths import Width, enlargement
 from botorch_ext.widths.base import SEVERAL_TIMES
+
+# At how many training points, at most, it is looked whether the noise is the same.
+_NOISE_POINTS = 64
+
+# How far apart two variances may be for rounding, in machine epsilons.
+_ROUNDING = 1e3
 
 
 def evaluated_width(
@@ -110,7 +123,8 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
             object.
         misspecification: eps >= 0, the max-norm distance of f to what the model can express.
         noise_variance: lambda. None takes it from the model: what ``observation_noise=True`` adds
-            to the posterior variance.
+            to the posterior variance, of the output task where there are several. It must be given
+            where that differs between points, as with an outcome transform that is not linear.
         num_observations: t - 1. None takes the number of training points of the model (of a list,
             the largest). Pending points are not counted: BoTorch and Ax re-order and de-duplicate
             them.
@@ -122,9 +136,9 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
         EnlargementWarning: The enlargement is more than three times the width.
 
     Raises:
-        ValueError: ``misspecification`` negative, ``noise_variance`` not positive, one of the
-            defaults with a model that has no training data, or a width object with a model that is
-            no `KernelGP` or has an outcome transform.
+        ValueError: ``misspecification`` negative, ``noise_variance`` not positive or None where the
+            noise differs between points, one of the defaults with a model that has no training
+            data, or a width object with a model that is no `KernelGP` or has an outcome transform.
     """
 
     _sign = 1.0
@@ -191,14 +205,14 @@ def _is_for(value: Tensor, batch: torch.Size) -> bool:
 
 
 def _training_inputs(model: Model, argument: str) -> list[Tensor]:
-    """The inputs of a model, or of each model of a list; a ValueError that asks for ``argument``
-    where there are none."""
-    inputs: Any = getattr(model, "train_inputs", None) or []
-    parts = inputs if isinstance(model, ModelList) else [inputs]
-    firsts = [part[0] for part in parts if part and part[0].numel()]
-    if not firsts:
+    """The inputs of a model, or of each model of a list, without tasks; a ValueError that asks for
+    ``argument`` where there are none."""
+    parts: Any = model.models if isinstance(model, ModelList) else [model]
+    inputs = [(part, inputs_of(part)) for part in parts]
+    known = [without_task(part, X) for part, X in inputs if X is not None and X.numel()]
+    if not known:
         raise ValueError(f"{argument} must be given: a {type(model).__name__} has no training data")
-    return firsts
+    return known
 
 
 def _num_observations(model: Model) -> int:
@@ -211,13 +225,30 @@ def _noise_variance(model: Model, posterior_transform: PosteriorTransform | None
     """What observation noise adds to the posterior variance, hence in the posterior's own units."""
     if isinstance(model, KernelGP) and not model.has_transforms and posterior_transform is None:
         return model.noise_variance
-    inputs = _training_inputs(model, "noise_variance")[0]
-    # Any point will do: the noise is the same everywhere.
-    X = inputs.reshape(-1, inputs.shape[-1])[:1]
+    X = _training_inputs(model, "noise_variance")[0]
+    if any(map(appends_columns, model.models if isinstance(model, ModelList) else [model])):
+        raise ValueError(
+            f"noise_variance must be given: this {type(model).__name__} appends features to its "
+            "points, so that its training data do not say what points it takes"
+        )
+    X = X.reshape(-1, X.shape[-1])
+    X = X[:: math.ceil(len(X) / _NOISE_POINTS)]
+    rows = with_task(model, X)  # which some outcome transforms look at
+    X = rows if len(rows) == len(X) else X
     with torch.no_grad():
         noisy, plain = (
             model.posterior(X, observation_noise=noise, posterior_transform=posterior_transform)
             for noise in (True, False)
         )
-        difference = noisy.variance - plain.variance  # pyright: ignore[reportAttributeAccessIssue]
-    return difference.squeeze(-1).squeeze(-1)
+        variance: Tensor = plain.variance  # pyright: ignore[reportAttributeAccessIssue]
+        added = noisy.variance - variance  # pyright: ignore[reportAttributeAccessIssue]
+    added, variance = added.squeeze(-1), variance.squeeze(-1)
+    low, high = added.aminmax(dim=-1)
+    rounding = _ROUNDING * torch.finfo(X.dtype).eps * variance.amax(dim=-1)
+    if bool((high - low > 0.01 * high + rounding).any()):
+        raise ValueError(
+            "noise_variance must be given: the noise of this "
+            f"{type(model).__name__} differs between points, from {float(low.min()):.3g} to "
+            f"{float(high.max()):.3g} in the units of the posterior"
+        )
+    return added.mean(dim=-1)

@@ -86,7 +86,7 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
                 best = torch.maximum(best, self._told_means(self.X_pending).amax(dim=-2))
             self.incumbents = best
 
-    def _take_data(self) -> None:
+    def _take_model(self) -> None:
         if self._X_baseline is not None:
             self._best = self._told_means(self._X_baseline).amax(dim=-2)
 

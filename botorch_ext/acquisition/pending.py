@@ -9,11 +9,15 @@ import torch
 from botorch.acquisition import AnalyticAcquisitionFunction
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import Model, ModelList
+from botorch.models.utils import fantasize
+from botorch.posteriors import TransformedPosterior
 from botorch.utils.transforms import is_ensemble, t_batch_mode_transform
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from torch import Tensor
 
-from botorch_ext.acquisition.arguments import as_batch, as_rows
+from botorch_ext.acquisition.arguments import appends_columns, as_batch, as_rows
+from botorch_ext.acquisition.snapshot import Snapshot
+from botorch_ext.acquisition.tasks import mean_noise, with_task
 from botorch_ext.checks import short
 from botorch_ext.domains.points import require_finite
 from botorch_ext.models.kernel_gp import KernelGP
@@ -21,13 +25,15 @@ from botorch_ext.models.kernel_gp import KernelGP
 
 class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
     """An analytic acquisition function whose model counts pending points in the standard deviation
-    and not in the mean (GP-BUCB: Desautels et al. 2014).
+    and not in the mean (GP-BUCB: Desautels et al. 2014). With an outcome transform that is not
+    linear both are so before it is undone; the mean of what comes out depends on both.
 
     Its value at a batch of q points is that of a batch chosen one by one: the sum of the values of
     its points, in their order, each with those before it pending as well. A greedy choice adds most
     to it at every step. Where values are logarithms, it is the logarithm of the sum.
 
-    Data that the model is told later count at the next evaluation.
+    Data that the model is told later, and hyperparameters that are fitted later, count at the next
+    evaluation.
 
     Args:
         model: A fitted single-output model.
@@ -45,7 +51,7 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
             raise ValueError(f"model must be a BoTorch model, got {short(model)}")
         super().__init__(model=model, posterior_transform=posterior_transform)
         self._told_model = model
-        self._seen: list[tuple[Any, int, int]] | None = None
+        self._seen: Snapshot | None = None
         self.set_X_pending(X_pending)
 
     @property
@@ -71,16 +77,16 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         # AnalyticAcquisitionFunction refuses pending points; the version above it stores them.
         super(AnalyticAcquisitionFunction, self).set_X_pending(X_pending)
         self.model = model
-        if self._seen is not None and not _are_same(self._seen, _data_of(self._told_model)):
-            self._take_data()
-        self._seen = _data_of(self._told_model)
+        if self._seen is not None and not self._seen.is_of(self._told_model):
+            self._take_model()
+        self._seen = Snapshot(self._told_model)
 
-    def _take_data(self) -> None:
-        """Takes what follows from the data of the model anew: they changed."""
+    def _take_model(self) -> None:
+        """Takes what follows from the model anew: its data or hyperparameters changed."""
 
     def _refresh(self) -> None:
-        """Hallucinates pending points again where the data of the model changed."""
-        if not _are_same(self._seen or [], _data_of(self._told_model)):
+        """Hallucinates pending points again where the model changed."""
+        if self._seen is None or not self._seen.is_of(self._told_model):
             self.set_X_pending(self.X_pending)
 
     def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -149,24 +155,12 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         return mean.squeeze(-1), std.squeeze(-1)
 
 
-def _data_of(model: Any) -> list[tuple[Any, int, int]]:
-    """What tells whether the data of a model are those of another time: their tensors, how many
-    rows of them are in use, and how often they were written."""
-    if isinstance(model, ModelList):
-        return [entry for part in model.models for entry in _data_of(part)]
-    if isinstance(model, KernelGP):
-        tensors, count = [model.factor.y], model.num_observations
-    else:
-        inputs, targets = (getattr(model, name, None) for name in ("train_inputs", "train_targets"))
-        tensors, count = [*(inputs or ()), targets], 0
-    tensors = [tensor for tensor in tensors if isinstance(tensor, Tensor)]
-    return [(t, count, 0 if t.is_inference() else t._version) for t in tensors]
-
-
-def _are_same(some: list[tuple[Any, int, int]], others: list[tuple[Any, int, int]]) -> bool:
-    return len(some) == len(others) and all(
-        one[0] is other[0] and one[1:] == other[1:] for one, other in zip(some, others, strict=True)
-    )
+def _told(posterior: Any) -> Tensor:
+    """Outcomes that leave the mean of a posterior alone when a model is conditioned on them: the
+    mean itself, or, where it was transformed, what the mean before that is transformed to."""
+    if isinstance(posterior, TransformedPosterior):
+        return posterior._sample_transform(_told(posterior._posterior))
+    return posterior.mean
 
 
 @torch.no_grad()
@@ -174,16 +168,32 @@ def _hallucinated(model: Any, X: Tensor) -> Model:
     """The model conditioned on its own mean at ``n x d`` points, or a ValueError."""
     if isinstance(model, ModelList):
         return type(model)(*(_hallucinated(part, X) for part in model.models))
+    if not appends_columns(model):
+        with fantasize():  # where BoTorch perturbs no inputs
+            return _conditioned(model, X)
+    if not isinstance(model, KernelGP):
+        raise ValueError(
+            "X_pending must be None for a model that appends features to its points, "
+            f"got a {type(model).__name__} (KernelGP.from_botorch makes one that takes them)"
+        )
+    return _conditioned(model, X)
+
+
+def _conditioned(model: Any, X: Tensor) -> Model:
+    X = with_task(model, X)
     # One evaluation fills the caches that conditioning a GPyTorch model starts from.
-    mean = model.posterior(X).mean
+    mean = _told(model.posterior(X))
+    if mean.shape[-2] != X.shape[-2]:
+        raise ValueError(
+            "X_pending must be None for a model that makes several points of one, "
+            f"got a {type(model).__name__}"
+        )
     if is_ensemble(model):  # which takes no fewer dimensions of X than of the mean
         X = X.expand(*mean.shape[:-2], *X.shape)
     options = {}
     if isinstance(getattr(model, "likelihood", None), FixedNoiseGaussianLikelihood):
-        # Like BoTorch, which takes the mean over the data too; already outcome-transformed.
-        noise = model.likelihood.noise_covar.noise.mean(dim=-1)
-        noise = noise.unsqueeze(-1) if model.num_outputs == 1 else noise
-        options["noise"] = noise.unsqueeze(-2).expand(mean.shape)
+        # Like BoTorch, which takes the mean too; already outcome-transformed.
+        options["noise"] = mean_noise(model, X).expand(mean.shape)
     try:
         return model.condition_on_observations(X, mean, **options)
     except (AttributeError, NotImplementedError, RuntimeError) as error:

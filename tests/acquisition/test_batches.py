@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from botorch.fit import fit_gpytorch_mll
+from botorch.models import SingleTaskGP
 from botorch.optim import (
     optimize_acqf,
     optimize_acqf_discrete,
@@ -10,6 +12,7 @@ from botorch.optim import (
     optimize_acqf_mixed,
     optimize_acqf_mixed_alternating,
 )
+from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch.testing import assert_close
 
 from botorch_ext.acquisition import (
@@ -168,9 +171,26 @@ def set_anew(model):
     model.set_train_data(X, model.outcome_transform(y[:, None])[0].squeeze(-1), strict=False)
 
 
+def plain_gp():
+    """A SingleTaskGP whose training inputs stay the same tensor while it is fitted."""
+    X, y = draw(8, 0)
+    return SingleTaskGP(X, y[:, None], outcome_transform=None)
+
+
+def fitted(model):
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+
+
 @pytest.mark.parametrize(
-    ("make", "change"), [(kernel_gp, added), (kernel_gp, replaced), (single_task_gp, set_anew)]
+    ("make", "change"),
+    [
+        (kernel_gp, added),
+        (kernel_gp, replaced),
+        (single_task_gp, set_anew),
+        (plain_gp, fitted),
+    ],
 )
+@pytest.mark.filterwarnings("ignore:Data .* is not:botorch.exceptions.warnings.InputDataWarning")
 @pytest.mark.parametrize("pending", [0, 2])
 def test_later_data_count_with_pending_points(place, make, change, pending):
     options = {"X_pending": draw(pending, 7)[0]} if pending else {}

@@ -5,7 +5,7 @@ import torch
 from botorch.acquisition import UpperConfidenceBound
 from botorch.acquisition.input_constructors import get_acqf_input_constructor
 from botorch.acquisition.objective import ScalarizedPosteriorTransform
-from botorch.models import ModelListGP, MultiTaskGP, SingleTaskGP, SingleTaskVariationalGP
+from botorch.models import ModelListGP, SingleTaskGP, SingleTaskVariationalGP
 from botorch.models.deterministic import GenericDeterministicModel
 from botorch.models.transforms import Normalize, Standardize
 from botorch.optim import optimize_acqf, optimize_acqf_discrete
@@ -190,14 +190,10 @@ def test_pending_points_of_several_outputs():
 
 
 @pytest.mark.filterwarnings("ignore:Data .* is not:botorch.exceptions.warnings.InputDataWarning")
-@pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
-@pytest.mark.parametrize("name", ["MultiTaskGP", "SingleTaskVariationalGP", "GenericDeterministic"])
+@pytest.mark.parametrize("name", ["SingleTaskVariationalGP", "GenericDeterministic"])
 def test_models_that_cannot_be_conditioned_are_named(name):
     X, y = draw(10, 0)
-    if name == "MultiTaskGP":
-        task = torch.arange(10, dtype=torch.float64)[:, None] % 2
-        model = MultiTaskGP(torch.cat([X, task], -1), y[:, None], -1, output_tasks=[0])
-    elif name == "SingleTaskVariationalGP":
+    if name == "SingleTaskVariationalGP":
         model = SingleTaskVariationalGP(X, y[:, None]).double()
     else:
         model = GenericDeterministicModel(lambda X: X[..., :1])

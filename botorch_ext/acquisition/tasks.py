@@ -1,0 +1,71 @@
+"""Tasks: the column of the inputs that says which task of a multi-task model a point is of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from botorch.models.gpytorch import MultiTaskGPyTorchModel
+from torch import Tensor
+
+from botorch_ext.acquisition.arguments import inputs_of
+
+
+def without_task(model: Any, X: Tensor) -> Tensor:
+    """Points that stand for the output tasks of a model.
+
+    Args:
+        model: Any model.
+        X: ``... x d``, as its training inputs.
+
+    Returns:
+        ``... x (d - 1)`` where the model is one of several tasks, else ``X``.
+    """
+    if not isinstance(model, MultiTaskGPyTorchModel):
+        return X
+    column: Any = model._task_feature
+    return torch.cat([X[..., :column], X[..., column + 1 :]], dim=-1)
+
+
+def with_task(model: Any, X: Tensor) -> Tensor:
+    """Points of the output tasks of a model, as its training inputs are.
+
+    Args:
+        model: Any model.
+        X: ``n x d``, with or without the task.
+
+    Returns:
+        ``X`` where it has the task or the model is none of several tasks; else
+        ``(m n) x (d + 1)`` for m output tasks.
+    """
+    if not isinstance(model, MultiTaskGPyTorchModel) or X.shape[-1] != model.num_non_task_features:
+        return X
+    column: Any = model._task_feature
+    tasks: Any = model._output_tasks
+    before, after = X[:, :column], X[:, column:]
+    rows = [torch.cat([before, X.new_full((len(X), 1), task), after], dim=-1) for task in tasks]
+    return torch.cat(rows)
+
+
+def mean_noise(model: Any, X: Tensor) -> Tensor:
+    """The mean of the noise variances of the training data of a model of fixed noise, those of the
+    same task where there are several.
+
+    Args:
+        model: With a likelihood of fixed noise.
+        X: ``n x d``, with the task.
+
+    Returns:
+        ``... x 1 x m`` for m outputs, or ``... x n x 1`` where there are tasks.
+    """
+    noise = model.likelihood.noise_covar.noise
+    inputs = inputs_of(model)
+    if isinstance(model, MultiTaskGPyTorchModel) and inputs is not None:
+        column: Any = model._task_feature
+        same = X[..., column, None] == inputs[..., None, :, column]
+        same = same | ~same.any(dim=-1, keepdim=True)  # all of them for a task without data
+        mean = (same * noise.unsqueeze(-2)).sum(dim=-1) / same.sum(dim=-1)
+        return mean.unsqueeze(-1)
+    mean = noise.mean(dim=-1)
+    mean = mean.unsqueeze(-1) if model.num_outputs == 1 else mean
+    return mean.unsqueeze(-2)
