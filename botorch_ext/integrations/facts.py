@@ -33,16 +33,16 @@ def own_records(
     strangers: list[int | str] = []
     for number in sorted(found):
         key, record = found[number]
-        after = dict(known)
+        news = _Known()
         for fact in record.before:
             if fact[1] not in keys:
                 continue
-            if not _can_follow(fact, after.get(fact[1])):
+            if not _can_follow(fact, news.get(fact[1], known.get(fact[1]))):
                 strangers.append(key)
                 break
-            _note(after, fact)
+            _note(news, fact)
         else:
-            known = after | {key: _RUNS}
+            known |= news | {key: _RUNS}
             own[key] = record
     return own, strangers
 
