@@ -6,7 +6,6 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, overload
 
-import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number, seed_number, whole_number
@@ -18,6 +17,7 @@ from botorch_ext.strategies.admission import checked_data
 from botorch_ext.strategies.arguments import Arguments, recorded
 from botorch_ext.strategies.events import Asked, Attached, Trial
 from botorch_ext.strategies.findings import Findings
+from botorch_ext.strategies.first_points import FirstPoints
 from botorch_ext.strategies.recorded_events import abandoned, corrected, require_point, told
 
 
@@ -92,15 +92,10 @@ class Strategy(Findings):
         if space is not None and space.dim is None and self.initial is not None:
             space = replace(space, dim=self.initial[0].shape[-1] - domain.dim)
         self.context_space = space
-        # Where results stand for first points: how many are given.
-        self._num_given: int | None = None
-        num_points = num_initial or 0
-        if num_initial is None:
-            self._num_given = 0 if self.initial is None else len(self.initial[1])
-            num_initial = max(self.least_initial - self._num_given, 0)
-            num_points = self.least_initial if num_initial else 0
-        self._num_initial = num_initial
-        self._initial_points, self._initial_rows = self._sampled(num_points)
+        num_given = 0 if self.initial is None else len(self.initial[1])
+        self._first_points = FirstPoints(
+            domain, self.seed, num_initial, self.least_initial, num_given
+        )
 
     # --- asking and telling -----------------------------------------------------------------------
 
@@ -260,8 +255,9 @@ class Strategy(Findings):
     def next_trial(self, choices: Choices) -> Trial:
         """What `ask` records for these choices; changes nothing that shows."""
         id = len(self.history.trials)
-        if self._is_first(id):
-            x, info = self._initial_point(id, choices)
+        if self._first_points.include(self.history, id):
+            seed = self._seed_of(self.history.asked_before(id))
+            x, info = self._first_points.at(self.history, id, choices, seed)
         else:
             x, info = self._decide(choices)
         return Trial(id, x, choices.context, info)
@@ -309,16 +305,8 @@ class Strategy(Findings):
     def _is_play(self, id: int) -> bool:
         """Whether the method chose a trial, maybe the next one: it is neither attached nor one of
         the first points."""
-        return not self._is_first(id) and not self.history.is_attached(id)
-
-    def _is_first(self, id: int) -> bool:
-        """Whether a trial that was asked, or the next one, is one of the first points."""
-        history = self.history
-        if self._num_given is None:
-            return history.asked_before(id) < self._num_initial
-        if id < len(history.trials):
-            return "initial" in history.trials[id].info
-        return id - len(history.abandoned) < self._num_initial
+        is_first = self._first_points.include(self.history, id)
+        return not is_first and not self.history.is_attached(id)
 
     def _info_of_attached(self, X: Tensor, context: Tensor | None) -> dict[str, Any]:
         """What is recorded of one point, ``1 x d``, that was not asked for."""
@@ -326,29 +314,6 @@ class Strategy(Findings):
         if isinstance(self.domain, FiniteSet):
             info["index"] = int(self.domain.index(X))
         return info
-
-    def _initial_point(self, id: int, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        step = self.history.asked_before(id)
-        if choices.actions is not None:
-            generator = torch.Generator().manual_seed(self._seed_of(step))
-            row = int(torch.randint(len(choices.actions), (), generator=generator))
-            return choices.actions[row].clone(), {"initial": True} | choices.places(row)
-        info: dict[str, Any] = {"initial": True}
-        # What is known may be first points of the same seed: those after them come next.
-        place = step if self._num_given is None else self._num_given + id
-        points, rows = self._initial_points, self._initial_rows
-        if place >= len(points):
-            points, rows = self._sampled(place + 1)
-        if rows is not None:
-            info["index"] = rows[place]
-        return points[place].clone(), info
-
-    def _sampled(self, num_points: int) -> tuple[Tensor, list[int] | None]:
-        """First points, and their rows in a finite set."""
-        if isinstance(self.domain, FiniteSet):
-            rows = self.domain.sample_indices(num_points, self.seed).tolist()
-            return self.domain.points[rows], rows
-        return self.domain.sample(num_points, self.seed), None
 
     def _note_large_kernel(self, largest: float, whose: str = "") -> None:
         if largest > 1 + 1e-6:

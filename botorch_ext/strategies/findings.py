@@ -10,6 +10,7 @@ from torch import Tensor
 
 from botorch_ext.domains.contexts import ContextLike, with_context
 from botorch_ext.exceptions import NoObservationsError
+from botorch_ext.strategies.first_points import FirstPoints
 from botorch_ext.strategies.fold import EventFold
 
 # Evaluated points that join the screening of a box.
@@ -21,9 +22,7 @@ class Findings(EventFold):
 
     #: ``(X, Y)`` from before the first event.
     initial: tuple[Tensor, Tensor] | None
-    # Asked first, and how many; ``n x d``.
-    _initial_points: Tensor
-    _num_initial: int
+    _first_points: FirstPoints
 
     def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
         """The told, attached or initial point with the highest posterior mean, and that mean.
@@ -55,7 +54,7 @@ class Findings(EventFold):
             "strategy": type(self).__name__,
             "num_asked": self.history.num_asked,
             "num_told": len(self.history.values) - len(self.history.attached),
-            "num_initial": self._num_initial,
+            "num_initial": self._first_points.num,
             "num_initial_data": 0 if self.initial is None else len(self.initial[0]),
             "pending": self.pending,
             "abandoned": sorted(self.history.abandoned),
@@ -75,7 +74,7 @@ class Findings(EventFold):
     def evaluated(self) -> tuple[Tensor, Tensor]:
         """The initial, the told and the attached points, ``n x d`` or with contexts
         ``n x (d + d_z)``, and their ``n`` values."""
-        like = self._initial_points
+        like = self.domain.like
         X, Y = self.history.told_points(like)
         if self.initial is None:
             return X, Y

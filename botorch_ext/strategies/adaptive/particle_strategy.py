@@ -79,7 +79,7 @@ class ParticleStrategy(Strategy):
         self.particles = Particles() if particles is None else particles
         if not isinstance(self.particles, Particles):
             raise ValueError(f"particles must be Particles or None, got {particles!r}")
-        Y = self._initial_points.new_zeros(0) if self.initial is None else self.initial[1]
+        Y = self.domain.like.new_zeros(0) if self.initial is None else self.initial[1]
         self._initial_values = Y.to("cpu", torch.float64)
         # The particles that were recorded last, and how many observations they are of.
         self._cloud: Cloud | None = None

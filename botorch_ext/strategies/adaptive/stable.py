@@ -111,7 +111,7 @@ class StableStrategy(BoundsStrategy):
             ValueError: A context: there are none.
         """
         self.checked_context(context)
-        like = self._initial_points
+        like = self.domain.like
         centers = [self._center_of(self.history.trials[id]) for id in self.history.values]
         X = torch.stack(centers) if centers else like[:0]
         if self.initial is not None:
@@ -141,7 +141,7 @@ class StableStrategy(BoundsStrategy):
 
     def _center_of(self, trial: Trial) -> Tensor:
         center = trial.info.get("center")
-        return trial.x if center is None else self._initial_points.new_tensor(center)
+        return trial.x if center is None else self.domain.like.new_tensor(center)
 
     def _check_played(self, trial: Trial) -> None:
         super()._check_played(trial)

@@ -104,11 +104,11 @@ class SafeStrategy(InsuredStrategy):
             raise ValueError("certificates need a FiniteSet, without a context_domain")
         self.takes_actions = False
         self.horizon = whole_number(horizon, "horizon", least=1)
-        if self._num_initial >= self.horizon:
-            first = self._num_initial
+        if self._first_points.num >= self.horizon:
+            first = self._first_points.num
             raise ValueError(f"num_initial must be less than the horizon of {horizon}, got {first}")
         self.buys_blocks = True
-        self._schedule = Schedule(self.horizon - self._num_initial, _SHARE)
+        self._schedule = Schedule(self.horizon - self._first_points.num, _SHARE)
         rounds = self._schedule.num_rounds
         told = self._published
         self.block_width = FixedDesign(

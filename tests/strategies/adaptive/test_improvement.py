@@ -55,7 +55,8 @@ def test_results_that_are_given_stand_for_first_points(num_given, num_sobol):
     assert ["particles" in trial.info for trial in trials] == num_sobol * [False] + [True]
     assert strategy.report()["num_initial"] == num_sobol
     # A number that is said is kept.
-    assert bx.algorithms.integrated_ei(BOX, initial=initial, num_initial=2)._num_initial == 2
+    told = bx.algorithms.integrated_ei(BOX, initial=initial, num_initial=2)
+    assert told.report()["num_initial"] == 2
 
 
 @pytest.mark.parametrize(("num_initial", "num_sobol"), [(None, 5), (6, 6)])
