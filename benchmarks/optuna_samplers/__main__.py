@@ -25,12 +25,13 @@ from benchmarks.optuna_samplers import at_once
 from benchmarks.optuna_samplers.report import report
 from benchmarks.optuna_samplers.runs import Case, attempt, cases
 from benchmarks.optuna_samplers.samplers import OURS, SAMPLERS
-from benchmarks.practice.problems import problems
+from benchmarks.practice.settings import PRIMARY, SETTINGS
 
+_PROBLEMS = SETTINGS[PRIMARY].names
 _SMOKE_PROBLEMS = ("Branin",)
 _MORE = {
     "only": {"nargs": "+", "choices": list(SAMPLERS), "help": "samplers (default: all)"},
-    "problems": {"nargs": "+", "choices": list(problems()), "help": "problems (default: all)"},
+    "problems": {"nargs": "+", "choices": _PROBLEMS, "help": "problems (default: all)"},
     "seeds": {"type": int, "default": 10, "help": "how many (default 10)"},
     "report": {"action": "store_true", "help": "run nothing, only write the report"},
     "together": {"action": "store_true", "help": "only check processes at once on one storage"},
@@ -77,7 +78,7 @@ def _cases(options: Options) -> list[Case]:
     if options.smoke:
         return list(cases(_SMOKE_PROBLEMS, [options.seed], smoke=True))
     seeds = range(options.seed, options.seed + options.more["seeds"])
-    return list(cases(list(problems()), seeds))
+    return list(cases(_PROBLEMS, seeds))
 
 
 def _is_chosen(case: Case, options: Options) -> bool:

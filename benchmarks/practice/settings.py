@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from torch import Tensor
 
-from benchmarks.practice.problems import Problem, Scale, problems
+from benchmarks.practice.problems import FURTHER, Problem, Scale, problems
 from botorch_ext.delays import Poisson
 
 # Of the range of a problem, the standard deviation of the noise.
@@ -46,7 +46,7 @@ class Setting:
     """How evaluations go.
 
     Args:
-        problems: The names of those it is played on; empty for all.
+        problems: The names of those it is played on; empty for all but the further ones.
         noises: Standard deviations of the noise, in ranges.
         workers: Evaluations under way at once; each takes a random time.
         mean_delay: Where positive, there is a question at each step, and results come so many steps
@@ -69,7 +69,7 @@ class Setting:
     @property
     def names(self) -> tuple[str, ...]:
         """The problems it is played on."""
-        return self.problems or tuple(problems())
+        return self.problems or tuple(name for name in problems() if name not in FURTHER)
 
 
 # The setting of the first table: one question at a time.
@@ -83,6 +83,7 @@ SETTINGS = {
     "failing": Setting((*_FEW, "Rosenbrock4"), fails=True),
     "outliers": Setting((*_FEW, "Cosine8"), outliers=0.03),
     "steps": Setting((*_FEW, "Ackley5", "Griewank5"), levels=20),
+    "further": Setting(FURTHER, NOISES),
 }
 
 

@@ -17,10 +17,11 @@ from benchmarks.practice.__main__ import main
 from benchmarks.practice.claims import CLAIMS, claim_rows
 from benchmarks.practice.differences import Pair, estimate, paired
 from benchmarks.practice.methods import METHODS, OURS, REFERENCE, Method
-from benchmarks.practice.problems import TUNED, problems, scale_of
+from benchmarks.practice.problems import FURTHER, TUNED, problems, scale_of
 from benchmarks.practice.ranks import ranks
 from benchmarks.practice.runs import Case, attempt, cases, play
 from benchmarks.practice.settings import (
+    PRIMARY,
     SETTINGS,
     Setting,
     fails_at,
@@ -78,7 +79,9 @@ def watched(monkeypatch):
 
 def test_problems_are_many_and_split_in_advance():
     assert len(problems()) >= 14
-    assert set(TUNED) < set(problems())
+    assert set(TUNED) < set(SETTINGS[PRIMARY].names)
+    assert not set(FURTHER) & set(SETTINGS[PRIMARY].names)
+    assert set(FURTHER) < set(problems())
     dims = {problem.dim for problem in problems().values()}
     assert min(dims) == 2
     assert max(dims) == 20
@@ -103,6 +106,16 @@ def test_the_best_points_are_worth_the_optimal_values():
         "Ackley10": [0.0] * 10,
         "Levy4": [1.0] * 4,
         "Hartmann4": [0.18739527, 0.19415153, 0.55791778, 0.26477962],
+        "Beale": [3.0, 0.5],
+        "Three-hump camel": [0.0, 0.0],
+        "DropWave": [0.0, 0.0],
+        "Schwefel2": [420.968746] * 2,
+        "Alpine3": [0.0] * 3,
+        "Powell4": [0.0] * 4,
+        "Dixon-Price4": [2.0 ** -(1 - 2.0**-i) for i in range(4)],
+        "Shekel4": [4.000747, 3.99951, 4.00075, 3.99951],
+        "Zakharov5": [0.0] * 5,
+        "Trid6": [6.0, 10.0, 12.0, 12.0, 10.0, 6.0],
     }
     for name, x in at.items():
         value = float(problems()[name].function(torch.tensor([x], dtype=torch.float64)))
