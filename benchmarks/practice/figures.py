@@ -137,7 +137,7 @@ def _draw_differences(pairs: Sequence[Any], path: Path) -> None:
     axes[0, 0].set_yticks(range(len(names)), names)
     axes[0, 0].set_ylim(len(names) - 0.5, -0.5)
     figure.supxlabel(
-        f"log10 regret of {OURS} minus {REFERENCE}, ± 2 standard errors of the runs; "
+        f"log10 regret of {OURS} minus {REFERENCE},\n± 2 standard errors of the runs;\n"
         "left of 0 is better (blue: tuned on)",
         fontsize="small",
     )

@@ -15,14 +15,15 @@ from benchmarks.practice.methods import RANDOM
 Cell = tuple[str, str, float]
 
 
-def log_regrets(rows: Sequence[Row]) -> dict[Cell, dict[str, dict[int, float]]]:
-    """log10 of the final regret of what each method recommends itself: by cell, method and seed."""
+def log_regrets(rows: Sequence[Row], kind: str) -> dict[Cell, dict[str, dict[int, float]]]:
+    """log10 of the final regret, of a kind of `final_regret`, of the methods that recommend such
+    points: by cell, method and seed."""
     found: dict[Cell, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
-        cell = (row["setting"], row["problem"], row["noise"])
-        regret = final_regret(row, "own")
-        assert regret is not None  # every run has seen something
-        found[cell][row["method"]][row["seed"]] = math.log10(regret)
+        regret = final_regret(row, kind)
+        if regret is not None:
+            cell = (row["setting"], row["problem"], row["noise"])
+            found[cell][row["method"]][row["seed"]] = math.log10(regret)
     return found
 
 

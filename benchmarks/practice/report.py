@@ -156,7 +156,7 @@ def _others_row(rows: Sequence[Row], method: str) -> Row:
 def _of_losses(rows: Sequence[Row]) -> list[str]:
     """The cells where ours is worse."""
     pairs = paired(rows, OURS, REFERENCE, "box")
-    regrets = log_regrets(rows)
+    regrets = log_regrets(rows, "box")
     listed = []
     for cell, few in by_cell(pairs):
         found = estimate(few)
@@ -185,13 +185,14 @@ def _of_losses(rows: Sequence[Row]) -> list[str]:
 
 
 def _of_ranks(rows: Sequence[Row]) -> list[str]:
-    regrets = log_regrets(rows)
+    regrets = log_regrets(rows, "own")
     of_settings: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     cells = []
     for (setting, problem, noise), of_cell in sorted(regrets.items()):
         places, score = ranks(means(of_cell)), scores(of_cell)
-        for method, place in places.items():
-            of_settings[setting][method].append(place)
+        if len(places) > 1:  # one alone has no rank
+            for method, place in places.items():
+                of_settings[setting][method].append(place)
         if setting == PRIMARY and score:
             cells.append(
                 {"problem": problem, "noise": f"{noise:.1%}"}
