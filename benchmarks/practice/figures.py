@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.common.tables import Row
 from benchmarks.practice.differences import by_cell, estimate, paired
 from benchmarks.practice.methods import METHODS, OURS, REFERENCE
-from benchmarks.practice.problems import TUNED, problems
+from benchmarks.practice.problems import FURTHER, TUNED, problems
 from benchmarks.practice.settings import NOISES, PRIMARY, SETTINGS
 from botorch_ext.plotting import PALETTE
 
@@ -44,6 +44,7 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
             _draw_panels(kept, folder / f"evaluations_{name}.png", _against_evaluations)
             _draw_panels(kept, folder / f"seconds_{name}.png", _against_seconds)
     pairs = paired(rows, OURS, REFERENCE, "box")
+    pairs = [pair for pair in pairs if pair.problem not in FURTHER]
     if pairs:
         _draw_differences(pairs, folder / "differences.png")
 
@@ -109,7 +110,8 @@ def _against_seconds(ax: Axes, rows: Sequence[Row], method: str) -> None:
 
 
 def _draw_differences(pairs: Sequence[Any], path: Path) -> None:
-    """The mean paired difference of each cell with two standard errors of its runs."""
+    """The mean paired difference of each cell with two standard errors of its runs; without the
+    further problems, whose large ones would hide the others."""
     import matplotlib.pyplot as plt
 
     cells = {cell: estimate(few) for cell, few in by_cell(pairs)}

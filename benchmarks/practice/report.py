@@ -113,8 +113,9 @@ def _groups(rows: Sequence[Row]) -> list[tuple[str, dict[str, list[Pair]]]]:
     of_kinds = {kind: paired(rows, OURS, REFERENCE, kind) for kind in (*_KIND_NAMES, "own")}
     found = []
     for setting, what in SETTINGS.items():
+        is_split = not set(TUNED).isdisjoint(what.names)
         for noise in (*what.noises, *([None] if len(what.noises) > 1 else [])):
-            for tuned in (None, True, False):
+            for tuned in (None, True, False) if is_split else (None,):
                 kept = {
                     kind: [pair for pair in pairs if _belongs(pair, setting, noise, tuned)]
                     for kind, pairs in of_kinds.items()
