@@ -5,9 +5,9 @@
 
 The library's methods beside BoTorch's, Optuna's and random search, on functions in their own units
 and on two real tuning tasks, with noise, one at a time and in parallel, with late results, failing
-evaluations, outliers and coarse values. Every run adds a line to a file in the folder ``runs`` of
-the output; started again, the command runs only what is missing. Writes report.md, runs.csv and
-the pictures from all lines that are there.
+evaluations, outliers and coarse values, and on ten further functions. Every run adds a line to a
+file in the folder ``runs`` of the output; started again, the command runs only what is missing.
+Writes report.md, runs.csv and the pictures from all lines that are there.
 """
 
 from __future__ import annotations

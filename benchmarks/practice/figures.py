@@ -44,6 +44,7 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
             _draw_panels(kept, folder / f"evaluations_{name}.png", _against_evaluations)
             _draw_panels(kept, folder / f"seconds_{name}.png", _against_seconds)
     pairs = paired(rows, OURS, REFERENCE, "box")
+    # Theirs are so large that those of the others would not be seen.
     pairs = [pair for pair in pairs if pair.problem not in FURTHER]
     if pairs:
         _draw_differences(pairs, folder / "differences.png")
@@ -110,8 +111,7 @@ def _against_seconds(ax: Axes, rows: Sequence[Row], method: str) -> None:
 
 
 def _draw_differences(pairs: Sequence[Any], path: Path) -> None:
-    """The mean paired difference of each cell with two standard errors of its runs; without the
-    further problems, whose large ones would hide the others."""
+    """The mean paired difference of each cell with two standard errors of its runs."""
     import matplotlib.pyplot as plt
 
     cells = {cell: estimate(few) for cell, few in by_cell(pairs)}

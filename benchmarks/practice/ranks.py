@@ -29,13 +29,22 @@ def log_regrets(rows: Sequence[Row], kind: str) -> dict[Cell, dict[str, dict[int
 
 def means(of_cell: dict[str, dict[int, float]]) -> dict[str, float]:
     """The mean log10 regret of each method, over the seeds that all of them have."""
-    shared = set.intersection(*(set(seeds) for seeds in of_cell.values()))
+    shared = _shared(of_cell)
     if not shared:
         return {}
     return {
         method: statistics.fmean(seeds[seed] for seed in shared)
         for method, seeds in of_cell.items()
     }
+
+
+def num_shared(of_cell: dict[str, dict[int, float]]) -> int:
+    """How many seeds all methods have."""
+    return len(_shared(of_cell))
+
+
+def _shared(of_cell: dict[str, dict[int, float]]) -> set[int]:
+    return set.intersection(*(set(seeds) for seeds in of_cell.values()))
 
 
 def ranks(scores: dict[str, float]) -> dict[str, float]:

@@ -18,7 +18,7 @@ from benchmarks.practice.differences import (
 )
 from benchmarks.practice.methods import METHODS, OURS, REFERENCE
 from benchmarks.practice.problems import TUNED, problems, scale_of
-from benchmarks.practice.ranks import log_regrets, means, ranks, scores
+from benchmarks.practice.ranks import log_regrets, means, num_shared, ranks, scores
 from benchmarks.practice.runs import FIRST_SEED, FLOOR
 from benchmarks.practice.settings import PRIMARY, SETTINGS
 
@@ -41,7 +41,7 @@ def report(rows: Sequence[Row], missing: int) -> str:
     parts = ["# Practice: bounds, noisy results and nothing else"]
     if missing:
         parts.append(f"**A partial table: {missing} of {missing + len(rows)} runs are missing.**")
-    parts += [*_introduction(), *_of_claims(rows), *_of_differences(rows), *_of_losses(rows)]
+    parts += [*_introduction(), *_of_claims(rows), *_of_differences(rows), *_of_cells(rows)]
     parts += [*_of_ranks(rows), *_of_costs(rows), *_of_problems()]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
@@ -151,36 +151,36 @@ def _others_row(rows: Sequence[Row], method: str) -> Row:
     for kind in ("own", *_KIND_NAMES):
         pairs = [pair for pair in paired(rows, method, REFERENCE, kind) if pair.setting == PRIMARY]
         row[_KIND_NAMES.get(kind, "own")] = str(estimate(pairs)) if pairs else "-"
+        row["runs"] = max(row.get("runs", 0), len(pairs))
     return row
 
 
-def _of_losses(rows: Sequence[Row]) -> list[str]:
-    """The cells where ours is worse."""
+def _of_cells(rows: Sequence[Row]) -> list[str]:
+    """All cells, those where ours is worse first."""
     pairs = paired(rows, OURS, REFERENCE, "box")
     regrets = log_regrets(rows, "box")
     listed = []
     for cell, few in by_cell(pairs):
         found = estimate(few)
-        if found.mean > 0:
-            both = means({method: regrets[cell][method] for method in (OURS, REFERENCE)})
-            setting, problem, noise = cell
-            listed.append(
-                {
-                    "setting": setting,
-                    "problem": problem,
-                    "noise": f"{noise:.1%}",
-                    "difference": found.mean,
-                    "standard error": found.error_of_runs,
-                    "better in": f"{found.wins:.0%} of {found.runs}",
-                }
-                | {f"regret of {name}": 10**value for name, value in both.items()}
-            )
-    cells = len(list(by_cell(pairs)))
+        both = means({method: regrets[cell][method] for method in (OURS, REFERENCE)})
+        setting, problem, noise = cell
+        listed.append(
+            {
+                "setting": setting,
+                "problem": f"{problem}, tuned on" if problem in TUNED else problem,
+                "noise": f"{noise:.1%}",
+                "difference": found.mean,
+                "standard error": found.error_of_runs,
+                "better in": f"{found.wins:.0%} of {found.runs}",
+            }
+            | {f"regret of {name}": 10**value for name, value in both.items()}
+        )
     listed.sort(key=lambda row: -row["difference"])
+    losses = sum(row["difference"] > 0 for row in listed)
     return [
-        "## Where it loses",
-        f"{len(listed)} of {cells} cells, the largest loss first; box argmax of both, geometric "
-        "means of the regret.",
+        "## Where it loses, and where it gains",
+        f"It loses in {losses} of {len(listed)} cells. The largest loss first, the largest gain "
+        "last; box argmax of both, geometric means of the regret.",
         _table(listed),
     ]
 
@@ -196,18 +196,21 @@ def _of_ranks(rows: Sequence[Row]) -> list[str]:
                 of_settings[setting][method].append(place)
         if setting == PRIMARY and score:
             cells.append(
-                {"problem": problem, "noise": f"{noise:.1%}"}
+                {"problem": problem, "noise": f"{noise:.1%}", "seeds": num_shared(of_cell)}
                 | {m: f"{score[m]:.2f} ({places[m]:g})" if m in score else "" for m in METHODS}
             )
     means_of = [
-        {"setting": f"{setting}, {max(map(len, found.values()))} cells"}
+        {
+            "setting": f"{setting}, {max(map(len, found.values()))} cells",
+            "seeds": max(num_shared(of) for cell, of in regrets.items() if cell[0] == setting),
+        }
         | {m: f"{statistics.fmean(found[m]):.1f}" if m in found else "" for m in METHODS}
         for setting, found in of_settings.items()
     ]
     return [
         "## Ranks",
-        "Mean over the cells of the rank of the mean log10 regret, 1 the best, of what the users "
-        "of each method get: "
+        "Mean over the cells of the rank of the mean log10 regret over the seeds that all methods "
+        "of the cell have, 1 the best, of what the users of each method get: "
         + "; ".join(f"{m}: {_KIND_NAMES[method.recommends]}" for m, method in METHODS.items())
         + ".",
         _table(means_of),
@@ -271,8 +274,8 @@ def _of_problems() -> list[str]:
         "method had played them; no claim is about them. (Four changes of the default were then "
         "tried on them, with other seeds, and none was taken.) Eight Sobol "
         "points come first, or those asked before two results are there. The box of Ackley, "
-        "Griewank, Cosine8, DropWave and the three-hump camel is not the usual one, whose centre "
-        "is their maximum.",
+        "Alpine, Griewank, Cosine8, DropWave and the three-hump camel is not the usual one, whose "
+        "centre is their maximum.",
         "The largest values of the real tasks come from a search: "
         "`python -m benchmarks.practice.best_known`.",
     ]
