@@ -34,7 +34,8 @@ _SHOWN = (
     ("worst", "lock-out, d = 2", SEQUENTIAL),
     ("delays", "f1", POISSON[-1]),
 )
-# Those that are one idea have one colour in all panels; a dashed line may lie upon another.
+# The same in all panels; the last, of delays, has methods of its own. Dashed lines may lie upon
+# others.
 _LOOKS: dict[str, dict[str, Any]] = {
     GP_UCB: {"color": PALETTE[0]},
     GP_BUCB: {"color": PALETTE[0]},
