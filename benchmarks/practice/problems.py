@@ -109,7 +109,7 @@ def problems() -> dict[str, Problem]:
         _embedded(),
         _synthetic("Six-hump camel", "SixHumpCamel", 2),
         _synthetic("Rosenbrock2", "Rosenbrock", 2),
-        Problem("Goldstein-Price", ((-2.0, 2.0),) * 2, _goldstein_price, _evaluations(2), -3.0),
+        _in_cube("Goldstein-Price", _goldstein_price, (-2.0, 2.0), 2, -3.0),
         _synthetic("Ackley2", "Ackley", 2, (-5.0, 10.0)),
         _synthetic("Hartmann3", "Hartmann", 3),
         _synthetic("Hartmann4", "Hartmann", 4),
