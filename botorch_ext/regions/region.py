@@ -8,67 +8,25 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import seed_number, short, whole_number
+from botorch_ext.checks import short
 from botorch_ext.domains import Box, as_points
 from botorch_ext.domains.points import PointsLike
 from botorch_ext.domains.reading import as_box
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.constraints import Constraint
-from botorch_ext.regions.level_sets import NUM_GROUPS, hit_and_run, sample_level_set
+from botorch_ext.regions.population import Population, drawn_population
 from botorch_ext.search.ascent import feasible_ascent, projected_bfgs
 from botorch_ext.search.objectives import Objective, evaluate, on_unit_cube
-from botorch_ext.search.screening import on_faces, spread_best
+from botorch_ext.search.screening import spread_best
 
 # A point counts as inside when its margin is above minus this, in units of the numbers compared,
 # and minus `Constraint.rounding`: the last digits of a posterior depend on how many points are
 # evaluated together.
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4}
 
-# Sobol points tested first. Where less than this share of them is in the region, uniform points
-# come from hit-and-run.
-_NUM_TESTED = 2048
-_LEAST_ACCEPTANCE = 0.03
-# Hit-and-run: chains, and the sweeps for each dimension after which their points count as uniform.
-_NUM_CHAINS = 1024
-_NUM_SWEEPS = 4
 # Feasible ascent of what quasi-Newton ascent carries out of the region.
 _NUM_STEPS = 20
-# Halvings that find where a line leaves the region.
-_NUM_HALVINGS = 6
-
-
-@dataclass(frozen=True, eq=False)
-class Population:
-    """Points of a region, and what drawing them told about its volume.
-
-    Args:
-        points: ``m x d``; the first ``num_uniform`` are uniform in the region, the others some of
-            its members and points on its boundary.
-        num_uniform: See above.
-        volume: The estimated share of the box that the region fills.
-        volume_error: Its standard error. By rejection it is that of independent points, which is
-            somewhat too large for Sobol points; by hit-and-run see `sample_level_set`.
-        hit_and_run: Whether the uniform points come from hit-and-run instead of rejection. Then
-            they may miss a part of the region that is tiny and far from the rest.
-    """
-
-    points: Tensor
-    num_uniform: int
-    volume: float
-    volume_error: float
-    hit_and_run: bool
-
-
-@dataclass(frozen=True, eq=False)
-class _Draw:
-    """Uniform points, other points, and the volume of the region; see `Population`."""
-
-    uniform: Tensor
-    others: Tensor
-    volume: float
-    volume_error: float
-    hit_and_run: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +105,10 @@ class Region:
             ``m`` numbers, differentiable in ``X``; infinite where there are no constraints.
         """
         return self._margin(as_points(X, self.dim, self.like), level)
+
+    def unit_margin(self, U: Tensor, level: Tensor | float) -> Tensor:
+        """`margin` at ``m x d`` points of the unit cube, without any checks: for loops."""
+        return self._margin(self.box.from_unit(U), level)
 
     def contains(self, X: PointsLike) -> Tensor:
         """Which points lie in the box and have a margin of at least minus `tolerance`.
@@ -255,32 +217,7 @@ class Region:
         Raises:
             ValueError: Too few points, or no member and no other point of the region was found.
         """
-        num_points = whole_number(num_points, "num_points", least=4)
-        generator = torch.Generator().manual_seed(seed_number(seed))
-        wanted = num_points // 4
-        order = torch.randperm(max(0, len(self.members) - 1), generator=generator)
-        known = torch.cat([self.members[:1], self.members[1:][order.to(self.like.device)]])
-        known = known[:wanted]
-        drawn = self._by_rejection(wanted, seed) or self._by_hit_and_run(wanted, seed, generator)
-        # What was drawn beyond the number wanted is free to start from.
-        uniform, spare = drawn.uniform[:wanted], drawn.uniform[wanted:]
-        # Slivers of the region lie on faces, where the standard deviation is large.
-        faces = on_faces(self.box.sample(_NUM_TESTED, seed), self.box, generator)
-        others = torch.cat([drawn.others, faces[self.meets(faces)]])
-        others = others[torch.randperm(len(others), generator=generator)]
-        points = torch.cat([uniform, known, others])[: 3 * wanted]
-        if not len(points):
-            raise ValueError("members must be given: no other point of the region was found")
-        starts = torch.cat([spare, points])
-        starts = starts[torch.arange(num_points - len(points)) % len(starts)]
-        moved = self._towards(starts, on_faces(starts, self._hull(points), generator))
-        return Population(
-            torch.cat([points, moved]),
-            len(uniform),
-            drawn.volume,
-            drawn.volume_error,
-            drawn.hit_and_run,
-        )
+        return drawn_population(self, num_points, seed)
 
     def extent(self, population: Tensor) -> Tensor:
         """``d`` lengths by which a population ``m x d`` extends, none next to nothing."""
@@ -328,74 +265,6 @@ class Region:
         best = torch.where(improved, X[top], best)
         return best[0], torch.where(improved, values[top], best_value)[0]
 
-    def _by_rejection(self, num_points: int, seed: int) -> _Draw | None:
-        """Sobol points that lie in the region, in their order; None where they are rare."""
-        X = self.box.sample(_NUM_TESTED, seed)
-        inside = self.meets(X)
-        share = float(inside.to(torch.float64).mean())
-        if share < _LEAST_ACCEPTANCE:
-            return None
-        total = int(1.1 * num_points / share)
-        if total > _NUM_TESTED:
-            X = self.box.sample(total, seed)
-            inside = torch.cat([inside, self.meets(X[_NUM_TESTED:])])
-        accepted, tested = int(inside.sum()), len(X)
-        # As if one more point had been accepted and one refused: with all of them accepted the
-        # volume is still not known exactly.
-        smoothed = (accepted + 1) / (tested + 2)
-        error = math.sqrt(smoothed * (1 - smoothed) / tested) if self.constraints else 0.0
-        return _Draw(X[inside], self.members[:0], accepted / tested, error, hit_and_run=False)
-
-    def _by_hit_and_run(self, num_points: int, seed: int, generator: torch.Generator) -> _Draw:
-        """Points of chains from everywhere in the box, and others of chains from the members: where
-        those are is part of the region, even if no other chain came there."""
-        num_chains = -(-max(_NUM_CHAINS, num_points) // NUM_GROUPS) * NUM_GROUPS
-        num_sweeps = _NUM_SWEEPS * self.dim
-        U = self.box.to_unit(self.box.sample(num_chains, seed))
-        found = sample_level_set(self._unit_margin, U, num_points, num_sweeps, generator)
-        others = self.members[:0]
-        if len(self.members):
-            members = self.box.to_unit(self.members)
-            U = members[torch.arange(max(1, num_points // 4)) % len(members)]
-            values = self._unit_margin(U, 0.0)
-            # A member on the very boundary can be outside by rounding.
-            U, values = U[values >= 0], values[values >= 0]
-            pool = torch.cat([found.points, members])
-            U, _ = hit_and_run(self._unit_margin, U, values, 0.0, num_sweeps, pool, generator)
-            others = self.box.from_unit(U)
-        uniform = self.box.from_unit(found.points)
-        return _Draw(uniform, others, found.volume, found.standard_error, hit_and_run=True)
-
-    def _towards(self, X: Tensor, targets: Tensor) -> Tensor:
-        """From each point of the region straight towards its target, as far as the region goes."""
-        inside = self.meets(targets)
-        reached = targets.where(inside[:, None], X)
-        if X.is_cuda:  # halving the others, too, costs less than waiting for the GPU
-            rows = torch.arange(len(X), device=X.device)
-        else:
-            (rows,) = (~inside).nonzero(as_tuple=True)
-        X, targets, ends = X[rows], targets[rows], reached[rows]
-        low, high = inside[rows, None].to(X), X.new_ones(len(X), 1)
-        for _ in range(_NUM_HALVINGS):
-            middle = (low + high) / 2
-            trial = X.lerp(targets, middle)
-            inside = self.meets(trial)[:, None]
-            ends = trial.where(inside, ends)
-            low, high = middle.where(inside, low), high.where(inside, middle)
-        return reached.index_copy(0, rows, ends)
-
-    def _hull(self, X: Tensor) -> Box:
-        """The smallest box around points of the region, a little wider, within the box."""
-        lower, upper = X.amin(dim=0), X.amax(dim=0)
-        side = self.box.upper - self.box.lower
-        wider = (0.1 * (upper - lower)).maximum(1e-3 * side)
-        lower, upper = lower - wider, upper + wider
-        return Box(
-            torch.stack([lower.maximum(self.box.lower), upper.minimum(self.box.upper)]),
-            self.box.dtype,
-            self.box.device,
-        )
-
     def _margin(self, X: Tensor, level: Tensor | float = -math.inf) -> Tensor:
         margin = X.new_full((len(X),), math.inf)
         # Oldest first: a round knows little outside its own region, which the earlier ones bound.
@@ -409,9 +278,6 @@ class Region:
             slack = constraint.slack(X[rows], level)
             margin = margin.index_put((rows,), torch.minimum(margin[rows], slack))
         return margin
-
-    def _unit_margin(self, U: Tensor, level: Tensor | float) -> Tensor:
-        return self._margin(self.box.from_unit(U), level)
 
     def _unit_meets(self, U: Tensor) -> Tensor:
         return self.meets(self.box.from_unit(U))

@@ -11,6 +11,7 @@ from botorch_ext import Box, KernelGP
 from botorch_ext.algorithms import bpe_delay
 from botorch_ext.exceptions import JitterWarning, OutsideDomainError
 from botorch_ext.regions.constraints import Constraint
+from botorch_ext.regions.population import towards
 from botorch_ext.regions.region import Region
 from botorch_ext.search.box import ConfidenceBound
 from botorch_ext.search.objectives import FunctionObjective
@@ -299,14 +300,14 @@ def test_a_line_is_followed_as_far_on_devices():
     X, targets = BOX.sample(400, seed=1), BOX.sample(400, seed=2)
     region, _ = two_rounds()
     starts = X[region.meets(X)]
-    reached = region._towards(starts, targets[: len(starts)])
+    reached = towards(region, starts, targets[: len(starts)])
     assert bool((reached != starts).any()) and bool((reached != targets[: len(starts)]).any())
     with PretendCUDA():
         there, _ = two_rounds("cuda")
         there.meets(there.like)  # what is worked out once
         X, Z = starts.to("cuda"), targets[: len(starts)].to("cuda")
         with no_stops("a line"):
-            ends = there._towards(X, Z)
+            ends = towards(there, X, Z)
         assert_close(ends.cpu(), reached, **tolerance(reached.dtype))
 
 

@@ -14,7 +14,8 @@ from botorch_ext.immutable import Immutable
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.planning import POPULATION_SIZE, plan, plan_in_region
-from botorch_ext.regions.region import Population, Region
+from botorch_ext.regions.population import Population
+from botorch_ext.regions.region import Region
 from botorch_ext.search.box import ConfidenceBound
 from botorch_ext.widths import ConfidenceModel, Width
 
