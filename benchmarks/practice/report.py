@@ -100,6 +100,8 @@ def _of_differences(rows: Sequence[Row]) -> list[str]:
     others = [_others_row(rows, method) for method in METHODS if method != REFERENCE]
     return [
         f"## {OURS} minus {REFERENCE}",
+        "The last groups are of all problems that are played one question at a time. The further "
+        "ones among them were chosen after the claims; the end of this page says how.",
         _table(ours),
         f"## Each method minus {REFERENCE}",
         "One question at a time, both noises. The last column tells how good the data are that a "
@@ -112,23 +114,25 @@ def _groups(rows: Sequence[Row]) -> list[tuple[str, dict[str, list[Pair]]]]:
     """The pairs of each kind in each group that has some."""
     of_kinds = {kind: paired(rows, OURS, REFERENCE, kind) for kind in (*_KIND_NAMES, "own")}
     found = []
-    for setting, what in SETTINGS.items():
+    # All functions and tasks that are played one question at a time come last, together.
+    for settings in (*((name,) for name in SETTINGS), (PRIMARY, "further")):
+        what = SETTINGS[settings[0]]
         is_split = not set(TUNED).isdisjoint(what.names)
         for noise in (*what.noises, *([None] if len(what.noises) > 1 else [])):
             for tuned in (None, True, False) if is_split else (None,):
                 kept = {
-                    kind: [pair for pair in pairs if _belongs(pair, setting, noise, tuned)]
+                    kind: [pair for pair in pairs if _belongs(pair, settings, noise, tuned)]
                     for kind, pairs in of_kinds.items()
                 }
                 of = {None: "", True: ", tuned on", False: ", only reported"}[tuned]
                 level = "both noises" if noise is None else f"{noise:.1%} noise"
-                found.append((f"{setting}, {level}{of}", kept))
+                found.append((f"{' and '.join(settings)}, {level}{of}", kept))
     return found
 
 
-def _belongs(pair: Pair, setting: str, noise: float | None, tuned: bool | None) -> bool:
+def _belongs(pair: Pair, settings: Sequence[str], noise: float | None, tuned: bool | None) -> bool:
     return (
-        pair.setting == setting
+        pair.setting in settings
         and noise in (None, pair.noise)
         and tuned in (None, pair.problem in TUNED)
     )

@@ -19,6 +19,7 @@ from benchmarks.practice.differences import Pair, estimate, paired
 from benchmarks.practice.methods import METHODS, OURS, REFERENCE, Method
 from benchmarks.practice.problems import FURTHER, TUNED, problems, scale_of
 from benchmarks.practice.ranks import ranks
+from benchmarks.practice.report import report
 from benchmarks.practice.runs import Case, attempt, cases, play
 from benchmarks.practice.settings import (
     PRIMARY,
@@ -420,6 +421,29 @@ def test_a_mean_below_its_bound_that_is_unsure_does_not_hold():
         rows.append(_row(OURS, problem, 0, -20.0 if number == 0 else 0.0))
         rows.append(_row(REFERENCE, problem, 0, 0.0))
     assert not any(row["holds"] for row in claim_rows(rows, "box"))
+
+
+def test_all_problems_of_one_question_at_a_time_are_a_group_together():
+    rows = []
+    for problem, setting, gain in (
+        ("Branin", "sequential", -1.0),
+        ("Hartmann4", "sequential", -0.5),
+        ("Beale", "further", 0.3),
+        ("Hartmann4", "4 workers", 9.0),
+    ):
+        rows += [
+            _row(method, problem, 0, value, setting=setting) | {"seconds": [1.0], "initial": 0}
+            for method, value in ((OURS, gain), (REFERENCE, 0.0))
+        ]
+    lines = [line.split(" | ") for line in report(rows, 0).splitlines()]
+    found = {line[0]: line[1:4] for line in lines if "sequential and further" in line[0]}
+    assert [value[:5] for value in found["| sequential and further, both noises"]] == [
+        "3",
+        "3",
+        "-0.40",
+    ]
+    few = found["| sequential and further, 0.5% noise, only reported"]
+    assert few[:2] == ["2", "2"] and few[2].startswith("-0.10 ")
 
 
 def test_claims_without_runs_do_not_hold():
