@@ -97,7 +97,7 @@ def _of_differences(rows: Sequence[Row]) -> list[str]:
     ours = [
         row for group, pairs in _groups(rows) if (row := _difference_row(group, pairs)) is not None
     ]
-    others = [_others_row(rows, method) for method in METHODS if method != REFERENCE]
+    others = [method for method in METHODS if method != REFERENCE]
     return [
         f"## {OURS} minus {REFERENCE}",
         "The last groups are of all problems that are played one question at a time. The further "
@@ -106,7 +106,10 @@ def _of_differences(rows: Sequence[Row]) -> list[str]:
         f"## Each method minus {REFERENCE}",
         "One question at a time, both noises. The last column tells how good the data are that a "
         "method gathered: one model recommends for all.",
-        _table(others),
+        _table([_others_row(rows, method, method, REFERENCE) for method in others]),
+        f"## {OURS} minus each method",
+        "The same, for each of the others in the place of the reference.",
+        _table([_others_row(rows, method, OURS, method) for method in METHODS if method != OURS]),
     ]
 
 
@@ -150,10 +153,10 @@ def _difference_row(group: str, pairs: dict[str, list[Pair]]) -> Row | None:
     return row | {"better in": f"{estimate(wins).wins:.0%}"}
 
 
-def _others_row(rows: Sequence[Row], method: str) -> Row:
-    row: Row = {"method": method}
+def _others_row(rows: Sequence[Row], name: str, first: str, second: str) -> Row:
+    row: Row = {"method": name}
     for kind in ("own", *_KIND_NAMES):
-        pairs = [pair for pair in paired(rows, method, REFERENCE, kind) if pair.setting == PRIMARY]
+        pairs = [pair for pair in paired(rows, first, second, kind) if pair.setting == PRIMARY]
         row[_KIND_NAMES.get(kind, "own")] = str(estimate(pairs)) if pairs else "-"
         row["runs"] = max(row.get("runs", 0), len(pairs))
     return row

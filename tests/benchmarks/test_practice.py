@@ -435,7 +435,7 @@ def test_all_problems_of_one_question_at_a_time_are_a_group_together():
             _row(method, problem, 0, value, setting=setting) | {"seconds": [1.0], "initial": 0}
             for method, value in ((OURS, gain), (REFERENCE, 0.0))
         ]
-    lines = [line.split(" | ") for line in report(rows, 0).splitlines()]
+    lines = [line.split(" | ") for line in report(rows, 0).split("## Where")[0].splitlines()]
     found = {line[0]: line[1:4] for line in lines if "sequential and further" in line[0]}
     assert [value[:5] for value in found["| sequential and further, both noises"]] == [
         "3",
@@ -444,6 +444,10 @@ def test_all_problems_of_one_question_at_a_time_are_a_group_together():
     ]
     few = found["| sequential and further, 0.5% noise, only reported"]
     assert few[:2] == ["2", "2"] and few[2].startswith("-0.10 ")
+    own = {
+        line[0]: line[1].split()[0] for line in lines if line[0] in (f"| {OURS}", f"| {REFERENCE}")
+    }
+    assert own == {f"| {OURS}": "-0.75", f"| {REFERENCE}": "-0.75"}  # minus that of each other one
 
 
 def test_claims_without_runs_do_not_hold():
