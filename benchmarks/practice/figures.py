@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +44,11 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
             name = f"{noise:.1%}".rstrip("%").replace(".", "_")
             _draw_panels(kept, folder / f"evaluations_{name}.png", _against_evaluations)
             _draw_panels(kept, folder / f"seconds_{name}.png", _against_seconds)
-    pairs = paired(rows, OURS, REFERENCE, "box")
-    # Theirs are so large that those of the others would not be seen.
-    pairs = [pair for pair in pairs if pair.problem not in FURTHER]
+    # The further problems are played one question at a time as well.
+    pairs = [
+        replace(pair, setting=PRIMARY) if pair.problem in FURTHER else pair
+        for pair in paired(rows, OURS, REFERENCE, "box")
+    ]
     if pairs:
         _draw_differences(pairs, folder / "differences.png")
 
