@@ -62,7 +62,7 @@ def main(argv: list[str] | None = None) -> None:
     rows = [found[case] for case in all_cases if case in found]
     if rows:
         seeds = len({row["seed"] for row in rows})
-        write_report(options, report(rows, len(all_cases) - len(rows)), f"{seeds} seeds")
+        write_report(options, report(rows, len(all_cases) - len(rows)), f"up to {seeds} seeds")
         write_csv(options.output / "runs.csv", csv_rows(rows))
         draw(rows, options.output)
     if failures:

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from benchmarks.common.tables import Row
 from benchmarks.practice.methods import METHODS
 
+# Fewer runs tell nothing of a cell.
+LEAST_RUNS = 3
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -47,6 +50,7 @@ class Estimate:
         problems: How many.
         runs: How many pairs.
         wins: The share of the pairs where the first method is better, ties counting half.
+        median: Of all m_p.
     """
 
     mean: float
@@ -55,9 +59,13 @@ class Estimate:
     problems: int
     runs: int
     wins: float
+    median: float
 
     def __str__(self) -> str:
-        return f"{self.mean:+.2f} ± {self.error:.2f} ({self.error_of_runs:.2f})"
+        error, of_runs = (
+            "-" if math.isnan(x) else f"{x:.2f}" for x in (self.error, self.error_of_runs)
+        )
+        return f"{self.mean:+.2f} ± {error} ({of_runs})"
 
 
 def final_regret(row: Row, kind: str) -> float | None:
@@ -98,6 +106,7 @@ def estimate(pairs: Sequence[Pair]) -> Estimate:
         count,
         len(pairs),
         statistics.fmean(wins),
+        statistics.median(means),
     )
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.common.tables import Row
-from benchmarks.practice.differences import by_cell, estimate, paired
+from benchmarks.practice.differences import LEAST_RUNS, by_cell, estimate, paired
 from benchmarks.practice.methods import METHODS, OURS, REFERENCE
 from benchmarks.practice.problems import FURTHER, TUNED, problems
-from benchmarks.practice.settings import NOISES, PRIMARY, SETTINGS
+from benchmarks.practice.settings import NOISES, ONE_AT_A_TIME, PRIMARY, SETTINGS
 from botorch_ext.plotting import PALETTE
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
             name = f"{noise:.1%}".rstrip("%").replace(".", "_")
             _draw_panels(kept, folder / f"evaluations_{name}.png", _against_evaluations)
             _draw_panels(kept, folder / f"seconds_{name}.png", _against_seconds)
-    # The further problems are played one question at a time as well.
+    # Settings of one question at a time have problems of their own, and a panel together.
     pairs = [
-        replace(pair, setting=PRIMARY) if pair.problem in FURTHER else pair
+        replace(pair, setting=PRIMARY) if pair.setting in ONE_AT_A_TIME else pair
         for pair in paired(rows, OURS, REFERENCE, "box")
     ]
     if pairs:
@@ -117,7 +117,9 @@ def _draw_differences(pairs: Sequence[Any], path: Path) -> None:
     """The mean paired difference of each cell with two standard errors of its runs."""
     import matplotlib.pyplot as plt
 
-    cells = {cell: estimate(few) for cell, few in by_cell(pairs)}
+    cells = {cell: estimate(few) for cell, few in by_cell(pairs) if len(few) >= LEAST_RUNS}
+    if not cells:
+        return
     names = [name for name in problems() if any(cell[1] == name for cell in cells)]
     shown = [
         (setting, noise)
@@ -133,7 +135,7 @@ def _draw_differences(pairs: Sequence[Any], path: Path) -> None:
         for place, name in enumerate(names):
             found = cells.get((setting, name, noise))
             if found is not None:
-                color = PALETTE[0] if name in TUNED else PALETTE[1]
+                color = PALETTE[0 if name in TUNED else 2 if name in FURTHER else 1]
                 bar = 2 * found.error_of_runs
                 ax.errorbar(found.mean, place, xerr=bar, fmt="o", color=color, capsize=2)
         ax.axvline(0, color="0.4", linewidth=0.8)
@@ -143,7 +145,7 @@ def _draw_differences(pairs: Sequence[Any], path: Path) -> None:
     axes[0, 0].set_ylim(len(names) - 0.5, -0.5)
     figure.supxlabel(
         f"log10 regret of {OURS} minus {REFERENCE},\n± 2 standard errors of the runs;\n"
-        "left of 0 is better (blue: tuned on)",
+        "left of 0 is better (blue: tuned on; green: chosen after the claims)",
         fontsize="small",
     )
     figure.savefig(path, dpi=120)

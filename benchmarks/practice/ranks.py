@@ -57,11 +57,11 @@ def ranks(scores: dict[str, float]) -> dict[str, float]:
 
 def scores(of_cell: dict[str, dict[int, float]]) -> dict[str, float]:
     """The mean over the shared seeds of the log10 of the regret, less the log10 of the mean regret
-    of random search over its seeds; empty where that is missing."""
+    of random search over these seeds; empty where that is missing."""
     found = means(of_cell)
     if RANDOM not in found:
         return {}
-    regrets = [10**value for value in of_cell[RANDOM].values()]
+    regrets = [10 ** of_cell[RANDOM][seed] for seed in _shared(of_cell)]
     return {
         method: value - math.log10(statistics.fmean(regrets)) for method, value in found.items()
     }

@@ -10,6 +10,7 @@ from benchmarks.common.tables import Row, markdown_table
 from benchmarks.practice.claims import claim_rows
 from benchmarks.practice.costs import cost_ratios, seconds_of
 from benchmarks.practice.differences import (
+    LEAST_RUNS,
     Pair,
     by_cell,
     estimate,
@@ -20,7 +21,7 @@ from benchmarks.practice.methods import METHODS, OURS, REFERENCE
 from benchmarks.practice.problems import TUNED, problems, scale_of
 from benchmarks.practice.ranks import log_regrets, means, num_shared, ranks, scores
 from benchmarks.practice.runs import FIRST_SEED, FLOOR
-from benchmarks.practice.settings import PRIMARY, SETTINGS
+from benchmarks.practice.settings import ONE_AT_A_TIME, PRIMARY, SETTINGS
 
 _KIND_NAMES = {
     "box": "box argmax of the mean",
@@ -67,13 +68,16 @@ def _introduction() -> list[str]:
         "standard deviation is given as a share of the range.",
         "Runs are paired: with the same seed all methods of a cell (a setting, a problem and a "
         "noise) get the same first Sobol points, the same noise and the same durations. "
-        f"Differences are of log10 regret, {OURS} or another method minus {REFERENCE}; "
+        f"Differences are of log10 regret, {OURS} or another method minus {REFERENCE} unless a "
+        "heading says otherwise; "
         "negative is better, -0.30 is half the regret. ± is the standard error over problems, each "
         "with the mean of its runs (m_p of problem p of P: sd(m_p) / sqrt(P)); in brackets that of "
         "the runs on these problems alone (sqrt(sum_p s_p^2 / n_p) / P, s_p^2 the variance of n_p "
-        "pairs within their cells). Like is compared with like: the box argmax of the posterior "
-        "mean with that of the other, climbed to from the five best evaluated points in both, or "
-        "the evaluated points. Optuna and random search recommend the largest value they saw.",
+        "pairs within their cells; - where there are too few). Like is compared with like: the box "
+        "argmax of the posterior mean with that of the other, climbed to from the five best "
+        "evaluated points in both, or the evaluated points. Only *own* compares what the users of "
+        "each get: Optuna and random search, say, recommend the largest value they saw. Functions "
+        "of one family, as Ackley with 2 and with 5 inputs, count as problems of their own.",
         f"The default was tuned on {', '.join(TUNED)}, with other seeds; on the others it is only "
         f"reported. Seeds of the table start at {FIRST_SEED}.",
     ]
@@ -100,16 +104,17 @@ def _of_differences(rows: Sequence[Row]) -> list[str]:
     others = [method for method in METHODS if method != REFERENCE]
     return [
         f"## {OURS} minus {REFERENCE}",
-        "The last groups are of all problems that are played one question at a time. The further "
-        "ones among them were chosen after the claims; the end of this page says how.",
+        "The last groups are of all problems that are played one question at a time, the further "
+        "ones among them. Those were chosen after the claims, so no claim is about these rows. A "
+        "few problems can make much of a mean: the median over problems is of the box argmax.",
         _table(ours),
         f"## Each method minus {REFERENCE}",
-        "One question at a time, both noises. The last column tells how good the data are that a "
-        "method gathered: one model recommends for all.",
+        f"The problems of *{PRIMARY}*, both noises. With BoTorch's default model one model "
+        "recommends for all: that column tells how good the data are that a method gathered.",
         _table([_others_row(rows, method, method, REFERENCE) for method in others]),
         f"## {OURS} minus each method",
-        "The same, for each of the others in the place of the reference.",
-        _table([_others_row(rows, method, OURS, method) for method in METHODS if method != OURS]),
+        "As above; each row takes off the method it names.",
+        _table([_others_row(rows, method, OURS, method) for method in others if method != OURS]),
     ]
 
 
@@ -117,12 +122,14 @@ def _groups(rows: Sequence[Row]) -> list[tuple[str, dict[str, list[Pair]]]]:
     """The pairs of each kind in each group that has some."""
     of_kinds = {kind: paired(rows, OURS, REFERENCE, kind) for kind in (*_KIND_NAMES, "own")}
     found = []
-    # All functions and tasks that are played one question at a time come last, together.
-    for settings in (*((name,) for name in SETTINGS), (PRIMARY, "further")):
+    for settings in (*((name,) for name in SETTINGS), ONE_AT_A_TIME):
         what = SETTINGS[settings[0]]
-        is_split = not set(TUNED).isdisjoint(what.names)
+        splits: list[bool | None] = [None]
+        if not set(TUNED).isdisjoint(what.names):
+            # Those tuned on have no more problems together than in the first of them.
+            splits += [True, False] if len(settings) == 1 else [False]
         for noise in (*what.noises, *([None] if len(what.noises) > 1 else [])):
-            for tuned in (None, True, False) if is_split else (None,):
+            for tuned in splits:
                 kept = {
                     kind: [pair for pair in pairs if _belongs(pair, settings, noise, tuned)]
                     for kind, pairs in of_kinds.items()
@@ -149,17 +156,22 @@ def _difference_row(group: str, pairs: dict[str, list[Pair]]) -> Row | None:
     row |= {"problems": first.problems, "runs": first.runs}
     for kind, few in pairs.items():
         row[_KIND_NAMES.get(kind, kind)] = str(estimate(few)) if few else "-"
-    wins = pairs["box"] or pairs["observed"]
-    return row | {"better in": f"{estimate(wins).wins:.0%}"}
+    found = estimate(pairs["box"] or pairs["observed"])
+    return row | {"median": f"{found.median:+.2f}", "better in": f"{found.wins:.0%}"}
 
 
 def _others_row(rows: Sequence[Row], name: str, first: str, second: str) -> Row:
-    row: Row = {"method": name}
-    for kind in ("own", *_KIND_NAMES):
-        pairs = [pair for pair in paired(rows, first, second, kind) if pair.setting == PRIMARY]
-        row[_KIND_NAMES.get(kind, "own")] = str(estimate(pairs)) if pairs else "-"
-        row["runs"] = max(row.get("runs", 0), len(pairs))
-    return row
+    pairs = {
+        kind: [pair for pair in paired(rows, first, second, kind) if pair.setting == PRIMARY]
+        for kind in (*_KIND_NAMES, "own")
+    }
+    estimates = {kind: estimate(few) for kind, few in pairs.items() if few}
+    counts = {
+        name: max((getattr(found, name) for found in estimates.values()), default=0)
+        for name in ("problems", "runs")
+    }
+    columns = {_KIND_NAMES.get(kind, kind): str(estimates.get(kind, "-")) for kind in pairs}
+    return {"method": name} | counts | columns
 
 
 def _of_cells(rows: Sequence[Row]) -> list[str]:
@@ -169,6 +181,8 @@ def _of_cells(rows: Sequence[Row]) -> list[str]:
     listed = []
     for cell, few in by_cell(pairs):
         found = estimate(few)
+        if found.runs < LEAST_RUNS:
+            continue
         both = means({method: regrets[cell][method] for method in (OURS, REFERENCE)})
         setting, problem, noise = cell
         listed.append(
@@ -184,10 +198,16 @@ def _of_cells(rows: Sequence[Row]) -> list[str]:
         )
     listed.sort(key=lambda row: -row["difference"])
     losses = sum(row["difference"] > 0 for row in listed)
+    sure = [
+        sum(sign * row["difference"] > 2 * row["standard error"] for row in listed)
+        for sign in (1, -1)
+    ]
     return [
         "## Where it loses, and where it gains",
-        f"It loses in {losses} of {len(listed)} cells. The largest loss first, the largest gain "
-        "last; box argmax of both, geometric means of the regret.",
+        f"Its mean is worse in {losses} of {len(listed)} cells, in {sure[0]} by more than two "
+        f"standard errors of the runs, and better by as much in {sure[1]}; cells with fewer than "
+        f"{LEAST_RUNS} seeds are left out. The largest loss first, the largest gain last; box "
+        "argmax of both, geometric means of the regret.",
         _table(listed),
     ]
 
@@ -209,7 +229,10 @@ def _of_ranks(rows: Sequence[Row]) -> list[str]:
     means_of = [
         {
             "setting": f"{setting}, {max(map(len, found.values()))} cells",
-            "seeds": max(num_shared(of) for cell, of in regrets.items() if cell[0] == setting),
+            "methods": len(found),
+            "seeds, at least": min(
+                num_shared(of) for cell, of in regrets.items() if cell[0] == setting
+            ),
         }
         | {m: f"{statistics.fmean(found[m]):.1f}" if m in found else "" for m in METHODS}
         for setting, found in of_settings.items()
@@ -221,7 +244,7 @@ def _of_ranks(rows: Sequence[Row]) -> list[str]:
         + "; ".join(f"{m}: {_KIND_NAMES[method.recommends]}" for m, method in METHODS.items())
         + ".",
         _table(means_of),
-        "One question at a time: mean log10 of the regret, as a multiple of the mean regret of "
+        f"*{PRIMARY.capitalize()}*: mean log10 of the regret, as a multiple of the mean regret of "
         "random search, and the rank.",
         _table(cells),
     ]

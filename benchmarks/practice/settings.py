@@ -74,6 +74,8 @@ class Setting:
 
 # The setting of the first table: one question at a time.
 PRIMARY = "sequential"
+# The settings of one question at a time, each on problems of its own.
+ONE_AT_A_TIME = (PRIMARY, "further")
 _FEW = ("Branin", "Hartmann6", "Levy4", "Hartmann4", "Styblinski-Tang4")
 SETTINGS = {
     PRIMARY: Setting(noises=NOISES),

@@ -59,24 +59,36 @@ class _Draw:
     hit_and_run: bool
 
 
-class Constrained(Protocol):
-    """The part of a box that a population stands for: a `botorch_ext.regions.Region`."""
+class PartOfBox(Protocol):
+    """What a population is drawn of; a `botorch_ext.regions.Region` is one."""
 
     @property
-    def box(self) -> Box: ...
+    def box(self) -> Box:
+        """Where it lies."""
+        ...
 
     @property
-    def members(self) -> Tensor: ...
+    def members(self) -> Tensor:
+        """``m x d`` points known to lie in it."""
+        ...
 
     @property
-    def constraints(self) -> Sequence[object]: ...
+    def constraints(self) -> Sequence[object]:
+        """What its points meet; none where it is the whole box."""
+        ...
 
-    def meets(self, X: Tensor) -> Tensor: ...
+    def meets(self, X: Tensor) -> Tensor:
+        """Which of ``m x d`` points of the box lie in it."""
+        ...
 
-    def unit_margin(self, U: Tensor, level: Tensor | float) -> Tensor: ...
+    def unit_margin(self, U: Tensor, level: Tensor | float) -> Tensor:
+        """How far inside ``m x d`` points of the unit cube lie, exact where that is at least the
+        level."""
+        ...
 
 
-def drawn_population(region: Constrained, num_points: int, seed: int) -> Population:
+@torch.no_grad()
+def drawn_population(region: PartOfBox, num_points: int, seed: int) -> Population:
     """Points of a region; see `botorch_ext.regions.Region.population`."""
     num_points = whole_number(num_points, "num_points", least=4)
     generator = torch.Generator().manual_seed(seed_number(seed))
@@ -106,7 +118,7 @@ def drawn_population(region: Constrained, num_points: int, seed: int) -> Populat
     )
 
 
-def _by_rejection(region: Constrained, num_points: int, seed: int) -> _Draw | None:
+def _by_rejection(region: PartOfBox, num_points: int, seed: int) -> _Draw | None:
     """Sobol points that lie in the region, in their order; None where they are rare."""
     X = region.box.sample(_NUM_TESTED, seed)
     inside = region.meets(X)
@@ -126,7 +138,7 @@ def _by_rejection(region: Constrained, num_points: int, seed: int) -> _Draw | No
 
 
 def _by_hit_and_run(
-    region: Constrained, num_points: int, seed: int, generator: torch.Generator
+    region: PartOfBox, num_points: int, seed: int, generator: torch.Generator
 ) -> _Draw:
     """Points of chains from everywhere in the box, and others of chains from the members: where
     those are is part of the region, even if no other chain came there."""
@@ -148,7 +160,7 @@ def _by_hit_and_run(
     return _Draw(uniform, others, found.volume, found.standard_error, hit_and_run=True)
 
 
-def towards(region: Constrained, X: Tensor, targets: Tensor) -> Tensor:
+def towards(region: PartOfBox, X: Tensor, targets: Tensor) -> Tensor:
     """From each point of the region straight towards its target, as far as the region goes."""
     inside = region.meets(targets)
     reached = targets.where(inside[:, None], X)

@@ -107,7 +107,12 @@ class Region:
         return self._margin(as_points(X, self.dim, self.like), level)
 
     def unit_margin(self, U: Tensor, level: Tensor | float) -> Tensor:
-        """`margin` at ``m x d`` points of the unit cube, without any checks: for loops."""
+        """`margin` at points of the unit cube, without any checks: for loops.
+
+        Args:
+            U: ``m x d``, of the unit cube.
+            level: As for `margin`.
+        """
         return self._margin(self.box.from_unit(U), level)
 
     def contains(self, X: PointsLike) -> Tensor:
@@ -199,7 +204,6 @@ class Region:
             met[rows] = constraint.is_met(X[rows])
         return met
 
-    @torch.no_grad()
     def population(self, num_points: int, seed: int) -> Population:
         """Points that represent the region: a quarter of them uniform; the first member and others
         at random, and points on faces of the box, up to half; the others, at least a quarter, moved

@@ -16,9 +16,9 @@ from benchmarks.practice import methods, runs
 from benchmarks.practice.__main__ import main
 from benchmarks.practice.claims import CLAIMS, claim_rows
 from benchmarks.practice.differences import Pair, estimate, paired
-from benchmarks.practice.methods import METHODS, OURS, REFERENCE, Method
+from benchmarks.practice.methods import METHODS, OURS, RANDOM, REFERENCE, Method
 from benchmarks.practice.problems import FURTHER, TUNED, problems, scale_of
-from benchmarks.practice.ranks import ranks
+from benchmarks.practice.ranks import ranks, scores
 from benchmarks.practice.report import report
 from benchmarks.practice.runs import Case, attempt, cases, play
 from benchmarks.practice.settings import (
@@ -444,14 +444,27 @@ def test_all_problems_of_one_question_at_a_time_are_a_group_together():
     ]
     few = found["| sequential and further, 0.5% noise, only reported"]
     assert few[:2] == ["2", "2"] and few[2].startswith("-0.10 ")
-    own = {
-        line[0]: line[1].split()[0] for line in lines if line[0] in (f"| {OURS}", f"| {REFERENCE}")
-    }
-    assert own == {f"| {OURS}": "-0.75", f"| {REFERENCE}": "-0.75"}  # minus that of each other one
+    (ours,) = (line for line in lines if line[0] == f"| {OURS}")
+    assert ours[1:3] == ["2", "2"] and ours[3].startswith("-0.75 ± 0.25 (-)")
 
 
 def test_claims_without_runs_do_not_hold():
     assert not any(row["holds"] for row in claim_rows([], "own"))
+
+
+def test_scores_are_multiples_of_random_search_with_the_same_seeds():
+    of_cell = {RANDOM: {0: 0.0, 1: 2.0, 2: 5.0}, OURS: {0: -1.0, 1: 0.5}}
+    assert scores(of_cell)[OURS] == pytest.approx(-0.25 - math.log10((1 + 100) / 2))
+
+
+def test_a_cell_with_few_seeds_is_not_listed():
+    rows = [
+        _row(method, problem, seed, value) | {"seconds": [1.0], "initial": 0}
+        for method, value in ((OURS, -1.0), (REFERENCE, 0.0))
+        for problem, seeds in (("Branin", 3), ("Levy4", 2))
+        for seed in range(seeds)
+    ]
+    assert "worse in 0 of 1 cells" in report(rows, 0)
 
 
 def test_equal_methods_share_their_ranks():

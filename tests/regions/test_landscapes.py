@@ -10,7 +10,7 @@ from botorch_ext.regions.conditional_variance import ConditionalVariance
 from botorch_ext.regions.constraints import Constraint
 from botorch_ext.regions.landscapes import Apart, Together, landscape
 from tests.helpers import tolerance
-from tests.regions.test_region import BOX, NOISE, data, known
+from tests.regions.shared import BOX, NOISE, data, known
 
 NUM_MORE = 7
 

@@ -11,6 +11,7 @@ from botorch_ext import Box, KernelGP, Region, plan
 from botorch_ext.regions import planning_in_step
 from botorch_ext.regions.planning_in_step import _Batch, cells, plan_in_step
 from tests.helpers import tolerance
+from tests.regions.shared import two_rounds
 from tests.regions.test_planning import (
     MODELS,
     NOISE,
@@ -25,7 +26,6 @@ from tests.regions.test_planning import (
     model_with,
     points_of_the_cut_disc,
 )
-from tests.regions.test_region import two_rounds
 
 
 def planned(region, model, q, seed=0, population=None):
