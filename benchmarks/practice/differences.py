@@ -110,7 +110,7 @@ def estimate(pairs: Sequence[Pair]) -> Estimate:
     )
 
 
-def by_cell(pairs: Sequence[Pair]) -> Iterator[tuple[tuple[str, str, float], list[Pair]]]:
+def _by_cell(pairs: Sequence[Pair]) -> Iterator[tuple[tuple[str, str, float], list[Pair]]]:
     """The pairs of each setting, problem and noise."""
     cells: dict[tuple[str, str, float], list[Pair]] = defaultdict(list)
     for pair in pairs:
@@ -118,10 +118,15 @@ def by_cell(pairs: Sequence[Pair]) -> Iterator[tuple[tuple[str, str, float], lis
     yield from cells.items()
 
 
+def known_cells(pairs: Sequence[Pair]) -> dict[tuple[str, str, float], Estimate]:
+    """The estimates of the cells that have at least `LEAST_RUNS` pairs."""
+    return {cell: estimate(few) for cell, few in _by_cell(pairs) if len(few) >= LEAST_RUNS}
+
+
 def _variance_of_mean(pairs: Sequence[Pair]) -> float:
     """Of one problem, from the spread within its cells; NaN where each cell has one pair."""
     squares, freedom = 0.0, 0
-    for _, few in by_cell(pairs):
+    for _, few in _by_cell(pairs):
         mean = statistics.fmean(pair.value for pair in few)
         squares += sum((pair.value - mean) ** 2 for pair in few)
         freedom += len(few) - 1

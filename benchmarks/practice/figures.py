@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.common.tables import Row
-from benchmarks.practice.differences import LEAST_RUNS, by_cell, estimate, paired
+from benchmarks.practice.differences import known_cells, paired
 from benchmarks.practice.methods import METHODS, OURS, REFERENCE
 from benchmarks.practice.problems import FURTHER, TUNED, problems
 from benchmarks.practice.settings import NOISES, ONE_AT_A_TIME, PRIMARY, SETTINGS
@@ -39,7 +39,7 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
         folder: Where the PNG files go.
     """
     for noise in NOISES:
-        kept = [row for row in rows if row["setting"] == PRIMARY and row["noise"] == noise]
+        kept = [row for row in rows if row["setting"] in ONE_AT_A_TIME and row["noise"] == noise]
         if kept:
             name = f"{noise:.1%}".rstrip("%").replace(".", "_")
             _draw_panels(kept, folder / f"evaluations_{name}.png", _against_evaluations)
@@ -49,8 +49,7 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
         replace(pair, setting=PRIMARY) if pair.setting in ONE_AT_A_TIME else pair
         for pair in paired(rows, OURS, REFERENCE, "box")
     ]
-    if pairs:
-        _draw_differences(pairs, folder / "differences.png")
+    _draw_differences(pairs, folder / "differences.png")
 
 
 def _draw_panels(
@@ -114,10 +113,10 @@ def _against_seconds(ax: Axes, rows: Sequence[Row], method: str) -> None:
 
 
 def _draw_differences(pairs: Sequence[Any], path: Path) -> None:
-    """The mean paired difference of each cell with two standard errors of its runs."""
+    """The mean paired difference of each known cell with two standard errors of its runs."""
     import matplotlib.pyplot as plt
 
-    cells = {cell: estimate(few) for cell, few in by_cell(pairs) if len(few) >= LEAST_RUNS}
+    cells = known_cells(pairs)
     if not cells:
         return
     names = [name for name in problems() if any(cell[1] == name for cell in cells)]

@@ -29,7 +29,7 @@ def log_regrets(rows: Sequence[Row], kind: str) -> dict[Cell, dict[str, dict[int
 
 def means(of_cell: dict[str, dict[int, float]]) -> dict[str, float]:
     """The mean log10 regret of each method, over the seeds that all of them have."""
-    shared = _shared(of_cell)
+    shared = shared_seeds(of_cell)
     if not shared:
         return {}
     return {
@@ -38,12 +38,8 @@ def means(of_cell: dict[str, dict[int, float]]) -> dict[str, float]:
     }
 
 
-def num_shared(of_cell: dict[str, dict[int, float]]) -> int:
-    """How many seeds all methods have."""
-    return len(_shared(of_cell))
-
-
-def _shared(of_cell: dict[str, dict[int, float]]) -> set[int]:
+def shared_seeds(of_cell: dict[str, dict[int, float]]) -> set[int]:
+    """The seeds that all methods have."""
     return set.intersection(*(set(seeds) for seeds in of_cell.values()))
 
 
@@ -61,7 +57,7 @@ def scores(of_cell: dict[str, dict[int, float]]) -> dict[str, float]:
     found = means(of_cell)
     if RANDOM not in found:
         return {}
-    regrets = [10 ** of_cell[RANDOM][seed] for seed in _shared(of_cell)]
+    regrets = [10 ** of_cell[RANDOM][seed] for seed in shared_seeds(of_cell)]
     return {
         method: value - math.log10(statistics.fmean(regrets)) for method, value in found.items()
     }

@@ -12,14 +12,14 @@ from benchmarks.practice.costs import cost_ratios, seconds_of
 from benchmarks.practice.differences import (
     LEAST_RUNS,
     Pair,
-    by_cell,
     estimate,
     final_regret,
+    known_cells,
     paired,
 )
 from benchmarks.practice.methods import METHODS, OURS, REFERENCE
 from benchmarks.practice.problems import TUNED, problems, scale_of
-from benchmarks.practice.ranks import log_regrets, means, num_shared, ranks, scores
+from benchmarks.practice.ranks import log_regrets, means, ranks, scores, shared_seeds
 from benchmarks.practice.runs import FIRST_SEED, FLOOR
 from benchmarks.practice.settings import ONE_AT_A_TIME, PRIMARY, SETTINGS
 
@@ -126,7 +126,7 @@ def _groups(rows: Sequence[Row]) -> list[tuple[str, dict[str, list[Pair]]]]:
         what = SETTINGS[settings[0]]
         splits: list[bool | None] = [None]
         if not set(TUNED).isdisjoint(what.names):
-            # Those tuned on have no more problems together than in the first of them.
+            # Only the first setting has problems that are tuned on.
             splits += [True, False] if len(settings) == 1 else [False]
         for noise in (*what.noises, *([None] if len(what.noises) > 1 else [])):
             for tuned in splits:
@@ -167,8 +167,8 @@ def _others_row(rows: Sequence[Row], name: str, first: str, second: str) -> Row:
     }
     estimates = {kind: estimate(few) for kind, few in pairs.items() if few}
     counts = {
-        name: max((getattr(found, name) for found in estimates.values()), default=0)
-        for name in ("problems", "runs")
+        count: max((getattr(found, count) for found in estimates.values()), default=0)
+        for count in ("problems", "runs")
     }
     columns = {_KIND_NAMES.get(kind, kind): str(estimates.get(kind, "-")) for kind in pairs}
     return {"method": name} | counts | columns
@@ -179,10 +179,7 @@ def _of_cells(rows: Sequence[Row]) -> list[str]:
     pairs = paired(rows, OURS, REFERENCE, "box")
     regrets = log_regrets(rows, "box")
     listed = []
-    for cell, few in by_cell(pairs):
-        found = estimate(few)
-        if found.runs < LEAST_RUNS:
-            continue
+    for cell, found in known_cells(pairs).items():
         both = means({method: regrets[cell][method] for method in (OURS, REFERENCE)})
         setting, problem, noise = cell
         listed.append(
@@ -223,7 +220,7 @@ def _of_ranks(rows: Sequence[Row]) -> list[str]:
                 of_settings[setting][method].append(place)
         if setting == PRIMARY and score:
             cells.append(
-                {"problem": problem, "noise": f"{noise:.1%}", "seeds": num_shared(of_cell)}
+                {"problem": problem, "noise": f"{noise:.1%}", "seeds": len(shared_seeds(of_cell))}
                 | {m: f"{score[m]:.2f} ({places[m]:g})" if m in score else "" for m in METHODS}
             )
     means_of = [
@@ -231,7 +228,7 @@ def _of_ranks(rows: Sequence[Row]) -> list[str]:
             "setting": f"{setting}, {max(map(len, found.values()))} cells",
             "methods": len(found),
             "seeds, at least": min(
-                num_shared(of) for cell, of in regrets.items() if cell[0] == setting
+                len(shared_seeds(of)) for cell, of in regrets.items() if cell[0] == setting
             ),
         }
         | {m: f"{statistics.fmean(found[m]):.1f}" if m in found else "" for m in METHODS}
