@@ -14,7 +14,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 pyth
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install demo test lint format types notebooks docs wheel-check benchmarks-smoke gpu check clean
+.PHONY: help install demo test test-slow lint format types notebooks docs wheel-check benchmarks-smoke gpu check clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1 | /p' Makefile | awk -F'[|]' '{ printf "  make %-18s%s\n", $$1, $$2 }'
@@ -41,8 +41,11 @@ demo: $(VENV)/.installed-demo ## Tune a classifier with late results: a table, a
 # One thread in each of several test processes: the tests' matrices are small. Those of a module stay
 # together while all processes are busy, and what they share is made once.
 IN_PROCESSES := -n logical --maxprocesses 4 --dist worksteal
-test: $(VENV)/.installed-dev ## Run the tests.
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PROCESSES) $(PYTEST_ARGS)
+test: $(VENV)/.installed-dev ## Run the tests, without the slow ones.
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PROCESSES) -m "not slow" $(PYTEST_ARGS)
+
+test-slow: $(VENV)/.installed-dev ## Run the slow tests.
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PROCESSES) -m slow $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev ## Check format and lint.
 	$(BIN)/ruff format --check .
@@ -81,7 +84,7 @@ benchmarks-smoke: $(VENV)/.installed-dev ## Run every benchmark with --smoke.
 gpu: $(VENV)/.installed-dev ## Measure this machine's GPU: tests, parts, hot paths, beside BoTorch.
 	$(BIN)/python -m benchmarks.gpu
 
-check: lint types test notebooks docs wheel-check benchmarks-smoke ## Everything a change must pass.
+check: lint types test test-slow notebooks docs wheel-check benchmarks-smoke ## Everything a change must pass.
 
 clean: ## Remove .venv and caches.
 	rm -rf $(VENV) build dist out docs/notebooks docs/results .pytest_cache .ruff_cache

@@ -6,11 +6,14 @@ go wrong that a true failure probability of delta would produce them with probab
 """
 
 import numpy as np
+import pytest
 import torch
 
 from botorch_ext.problems import RKHSFunction
 from tests.properties.instances import MOST_VIOLATIONS, RUNS
 from tests.strategies.fixed_design.breadthwise_sessions import Case, play_promptly
+
+pytestmark = pytest.mark.slow
 
 NORM, LOW, HIGH = 0.7, 2.0, 3.4
 CASE = Case(

@@ -19,6 +19,8 @@ from tests.properties.instances import (
     make_problem,
 )
 
+pytestmark = pytest.mark.slow
+
 STEPS, SIGMA, LAMBDA, EPS = 25, 0.15, 0.03, 0.25
 
 

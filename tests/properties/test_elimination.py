@@ -20,6 +20,8 @@ from tests.properties.instances import (
     make_problem,
 )
 
+pytestmark = pytest.mark.slow
+
 HORIZON, SIGMA, LAMBDA = 32, 0.1, 0.02
 
 

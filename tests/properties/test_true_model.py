@@ -19,6 +19,8 @@ from gpytorch.kernels import PeriodicKernel, RBFKernel
 from botorch_ext import CandidateModels, FiniteSet, algorithms
 from tests.properties.instances import DELTA, MOST_VIOLATIONS, NORM, RUNS
 
+pytestmark = pytest.mark.slow
+
 WRONG, TRUE = 0, 1  # positions
 
 
