@@ -26,12 +26,14 @@ _TASKS = torch.tensor([[1.0, 0.7, -0.3], [0.7, 1.0, 0.1], [-0.3, 0.1, 0.9]]).dou
 MINIMUM = -2.5
 
 
+@cache
 def rbf(*lengthscales: float) -> Kernel:
     kernel = RBFKernel(ard_num_dims=len(lengthscales)).double()
     kernel.lengthscale = torch.tensor(lengthscales, dtype=torch.float64)
     return kernel
 
 
+@cache
 def matern(*lengthscales: float, nu: float = 1.5) -> Kernel:
     kernel = MaternKernel(nu=nu, ard_num_dims=len(lengthscales)).double()
     kernel.lengthscale = torch.tensor(lengthscales, dtype=torch.float64)
@@ -109,6 +111,8 @@ class Place:
 
     def on(self, device: torch.device) -> Place:
         """The same place on a device."""
+        if device == self.device:
+            return self
         domain, contexts = self.domain, self.contexts
         moved = None if contexts is None else lambda: contexts().to(device=device)
         return replace(self, domain=lambda: domain().to(device=device), contexts=moved)

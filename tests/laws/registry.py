@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -96,6 +98,7 @@ def _cgp_ucb(**fixed: Any) -> Make:
 Models = Callable[[Place], bx.CandidateModels]
 
 
+@cache
 def _several(place: Place) -> bx.CandidateModels:
     """Models that share no form; some of their prior means lie above what is observed."""
     kernels = [place.kernel(s) for s in (0.4, 1.0, 2.5)] + [place.kernel(0.8, matern)]
@@ -103,18 +106,21 @@ def _several(place: Place) -> bx.CandidateModels:
     return bx.CandidateModels(kernels, [0.02, 0.02, 0.05, 0.02], means, device=place.device)
 
 
+@cache
 def _lengthscales(place: Place) -> bx.CandidateModels:
     return bx.CandidateModels.lengthscales(
         rbf(1.0), [2.5, 1.0, 0.4], LAMBDA, means=_level(0.7), device=place.device
     )
 
 
+@cache
 def _twins(place: Place) -> bx.CandidateModels:
     """Two lengthscales, and what else f may be at every point."""
     kernels = [place.kernel(scale) for scale in (0.5, 1.5)]
     return bx.CandidateModels(kernels, LAMBDA, device=place.device).with_nugget(0.2)
 
 
+@cache
 def _growing(place: Place) -> bx.CandidateModels:
     return bx.CandidateModels.growing(rbf(1.0), 2.0, LAMBDA, dim=place.dim, device=place.device)
 
@@ -350,24 +356,27 @@ ENTRIES = [
 ]
 
 
-def _in_turn() -> list[Entry]:
-    """`gp_ucb` in every place; every other method on one set and, as those take time, every third
-    on one box; places and policies in turn."""
-    chosen = []
-    for position, method in enumerate(METHODS):
-        of_method = [entry for entry in ENTRIES if entry.method == method]
-        kinds = {is_box: [e for e in of_method if e.place.is_box == is_box] for is_box in (0, 1)}
-        for own in kinds.values():
-            places = list(dict.fromkeys(entry.place_name for entry in own))
-            if method != "gp_ucb":
-                if own and own[0].place.is_box and kinds[0] and position % 3 != 2:
-                    continue
-                places = places[position % max(len(places), 1) :][:1]
-            for turn, place in enumerate(places):
-                here = [entry for entry in own if entry.place_name == place]
-                chosen.append(here[(position + turn) % len(here)])
+def _pairs(entry: Entry) -> set[Any]:
+    """What an entry tries together: every two of its method, place, kind of domain and policy."""
+    traits = {
+        "method": entry.method.partition(",")[0],
+        "place": entry.place_name,
+        "is_box": entry.place.is_box,
+        "policy": entry.policy,
+    }
+    return set(combinations(traits.items(), 2))
+
+
+def _each_method_once() -> list[Entry]:
+    """For each method the entry with the most pairs that no method before it has."""
+    chosen: list[Entry] = []
+    seen: set[Any] = set()
+    for method in METHODS:
+        entries = [entry for entry in ENTRIES if entry.method == method]
+        chosen.append(max(entries, key=lambda entry: len(_pairs(entry) - seen)))
+        seen |= _pairs(chosen[-1])
     return chosen
 
 
-# Those that are played anew for every law.
-PLAYED = _in_turn()
+# The entries that are played anew for every law.
+PLAYED = _each_method_once()

@@ -11,6 +11,7 @@ from tests.helpers import devices
 from tests.laws.live import beliefs, every_entry, played, quietly, reading, started
 
 
+@pytest.mark.slow
 @quietly
 @every_entry
 @pytest.mark.parametrize("device", devices()[1:], indirect=True)

@@ -1,6 +1,9 @@
 """Methods over several models are GP-UCB where there is one model, with every pending policy, in
 every context and among changing actions."""
 
+from collections import Counter
+from itertools import product
+
 import pytest
 import torch
 from torch.testing import assert_close
@@ -8,8 +11,8 @@ from torch.testing import assert_close
 import botorch_ext as bx
 from botorch_ext import algorithms, widths
 from tests.laws.live import quietly
-from tests.laws.places import rbf
-from tests.laws.registry import ALONE, ENTRIES, LAMBDA, PLAYED, POLICIES
+from tests.laws.places import PLACES, rbf
+from tests.laws.registry import ALONE, LAMBDA, POLICIES, Entry
 from tests.laws.sessions import Session
 
 pytestmark = quietly
@@ -26,22 +29,20 @@ METHODS = {
     "lb_gp_ucb": {"noise_std": 9.0},
 }
 KNOW_NO_CONTEXTS = ("a_gp_ucb", "lb_gp_ucb")
-# Every policy on one set, and the places in turn with one of the policies each.
-TRIED = [
-    entry
-    for entry in ENTRIES
-    if entry.method == "gp_ucb" and (entry.place_name == "set" or entry in PLAYED)
-]
-CASES = [
-    (method, entry)
-    for method in METHODS
-    for entry in TRIED
-    if method not in KNOW_NO_CONTEXTS or entry.place_name in ALONE
-]
+
+
+def _cases():
+    """Each method with each policy, in the places in turn."""
+    used = Counter()
+    for method, policy in product(METHODS, POLICIES):
+        allowed = ALONE if method in KNOW_NO_CONTEXTS else PLACES
+        place = min(allowed, key=lambda name: used[name])
+        used[place] += 1
+        yield method, Entry("gp_ucb", place, policy)
 
 
 @pytest.mark.parametrize(
-    ("method", "entry"), CASES, ids=[f"{method}, {entry.name}" for method, entry in CASES]
+    ("method", "entry"), [pytest.param(*case, id=f"{case[0]}, {case[1].name}") for case in _cases()]
 )
 def test_one_model_is_gp_ucb(method, entry):
     place = entry.place
@@ -73,8 +74,10 @@ def test_one_model_is_gp_ucb(method, entry):
     assert mean == pytest.approx(height, rel=1e-6)
 
 
-@pytest.mark.parametrize("method", ["he_gp_ucb", "mle_ucb", "expected_ucb", "credible_ucb"])
-@pytest.mark.parametrize("seed", range(4, 8))
+@pytest.mark.parametrize(
+    ("method", "seed"),
+    [("he_gp_ucb", 4), ("mle_ucb", 5), ("expected_ucb", 6), ("credible_ucb", 7)],
+)
 def test_one_model_is_searched_for_as_gp_ucb_is_among_many_hills(method, seed):
     sides = torch.tensor([[2.0, -3.0, 10.0, 0.0], [5.0, -1.5, 14.0, 2.0]]).double()
     domain, contexts = bx.Box(sides), bx.Box([[-1.0], [0.5]])

@@ -43,10 +43,15 @@ def test_reading_changes_nothing_whatever_becomes_of_what_was_read(entry):
 
 
 @every_entry
-def test_trials_that_are_handed_out_are_copies(entry):
-    whole = played(entry)
-    strategy, twin = copied(entry).strategy, copied(entry).strategy
-    offer = whole.session.offer()
+def test_what_is_handed_in_and_out_is_copied(entry):
+    whole, session = played(entry), started(entry)
+    strategy, events = session.strategy, whole.events
+    strategy.replay(events)
+    for event in events:
+        if isinstance(event, Asked):
+            spoil_trial(event.trial)
+    assert state(strategy) == whole.final
+    twin, offer = strategy.clone(), whole.session.offer()
     given = {name: value.clone() for name, value in offer.items()}
     if "info" not in question(twin, offer):
         return  # it waits, or is over
@@ -55,17 +60,6 @@ def test_trials_that_are_handed_out_are_copies(entry):
     for value in given.values():
         value.fill_(99.0)
     assert state(strategy) == state(twin)
-
-
-@every_entry
-def test_events_that_were_replayed_are_copied(entry):
-    whole, session = played(entry), started(entry)
-    events = whole.session.strategy.events
-    session.strategy.replay(events)
-    for event in events:
-        if isinstance(event, Asked):
-            spoil_trial(event.trial)
-    assert state(session.strategy) == whole.final
 
 
 @every_entry

@@ -54,15 +54,15 @@ def impossible_calls(session):
 
 @every_entry
 def test_impossible_calls_are_refused_as_a_whole(entry):
-    session, twin = in_the_middle(entry), in_the_middle(entry)
-    before = state(session.strategy)
+    session = in_the_middle(entry)
+    before, twin = state(session.strategy), session.strategy.clone()
     for call, error in impossible_calls(session):
         with pytest.raises(error):
             call()
         assert len(session.strategy.history.events) == len(before["events"])
     assert state(session.strategy) == before
     offer = session.offer()
-    assert question(session.strategy, offer) == question(twin.strategy, offer)
+    assert question(session.strategy, offer) == question(twin, offer)
 
 
 def changed(trial, **how):
@@ -120,25 +120,25 @@ def tampered(session, last):
 
 @every_entry
 def test_tampered_events_are_refused_as_a_whole(entry):
-    session, twin = in_the_middle(entry), in_the_middle(entry)
-    before, offer = state(session.strategy), session.offer()
-    ahead = in_the_middle(entry).strategy
-    last = ahead.ask(**offer) if "info" in question(twin.strategy, offer) else None
-    twin = in_the_middle(entry)
+    session = in_the_middle(entry)
+    strategy, before = session.strategy, state(session.strategy)
+    twin, ahead = strategy.clone(), strategy.clone()
+    asked = "info" in question(ahead, session.offer())
+    last = ahead.history.trials[-1] if asked else None
     # Good ones before, which must not stay either.
-    told = Told(session.strategy.pending[-1], 0.1) if len(session.strategy.pending) > 1 else None
+    told = Told(strategy.pending[-1], 0.1) if len(strategy.pending) > 1 else None
     for event in tampered(session, last):
         good = [] if told is None or isinstance(event, Asked) else [told]
         with pytest.raises(ValueError):  # noqa: PT011 - the messages are tested by families
-            session.strategy.replay([*good, event])
-        assert len(session.strategy.history.events) == len(before["events"])
-    assert state(session.strategy) == before
-    for other in (session, twin):
+            strategy.replay([*good, event])
+        assert len(strategy.history.events) == len(before["events"])
+    assert state(strategy) == before
+    for other in (strategy, twin):
         if last is not None:
-            other.strategy.replay([Asked(last)])
+            other.replay([Asked(last)])
         if told is not None:
-            other.strategy.replay([told])
-    assert state(session.strategy) == state(twin.strategy)
+            other.replay([told])
+    assert state(strategy) == state(twin)
 
 
 @every_entry

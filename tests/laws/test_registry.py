@@ -31,5 +31,5 @@ def test_sessions_have_in_them_what_the_laws_are_about():
         seen["levels"] += len(report.get("levels", [])) > 3
         seen["changing actions"] += entry.place.changing
         seen["contexts"] += entry.place.contexts is not None
-    assert min(seen.values()) >= 2, seen
+    assert min(seen.values()) >= 1, seen
     assert min(seen["pending"], seen["abandoned"]) > len(PLAYED) / 2, seen

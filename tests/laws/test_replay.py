@@ -2,57 +2,71 @@
 
 import json
 import pickle
+from itertools import pairwise
 
 from botorch_ext.strategies import Asked
-from tests.laws.live import copied, every_entry, played, quietly, reading, started, state
+from tests.laws.live import every_entry, played, quietly, reading, started, state
+from tests.laws.registry import PLAYED
 from tests.laws.sessions import from_plain, plain, question
 
 pytestmark = quietly
 
 
-@every_entry
-def test_a_prefix_gives_the_state_of_that_time(entry):
-    whole = played(entry)
-    # Others in every entry.
-    first = len(entry.name) % 5
-    for num_events, _, shown in whole.cuts[first::5]:
-        session = copied(entry, num_events)
-        assert reading(session.strategy) == shown
-        assert [plain(e) for e in session.strategy.events] == whole.final["events"][:num_events]
+class Resumed:
+    """A played session that is gone through again in one pass, from a cut to a later one.
+
+    Args:
+        entry: Whose session it is.
+    """
+
+    def __init__(self, entry):
+        self.whole, self.session = played(entry), started(entry)
+        # As a journal holds them, and as another process is sent them.
+        texts = [json.dumps(plain(event)) for event in self.whole.events]
+        self.from_json = [from_plain(json.loads(text)) for text in texts]
+        self.pickled = pickle.loads(pickle.dumps(self.whole.events))
+
+    def at_once(self, first, last):
+        """Replays all events between two cuts, in two parts."""
+        start, _, _ = self.whole.cuts[first]
+        end, _, shown = self.whole.cuts[last]
+        middle = (start + end) // 2
+        self.session.strategy.replay(self.pickled[start:middle])
+        self.session.strategy.replay(iter(self.from_json[middle:end]))
+        assert reading(self.session.strategy) == shown
+
+    def one_by_one(self, first, last):
+        """Replays the events one at a time; questions of odd trials are asked again instead."""
+        strategy, offered = self.session.strategy, self.whole.session.offered
+        for (start, _, _), (end, _, shown) in pairwise(self.whole.cuts[first : last + 1]):
+            for position in range(start, end):
+                event = self.whole.events[position]
+                if isinstance(event, Asked) and event.trial.id % 2:
+                    trial = event.trial
+                    asked = question(strategy, self.session.offer(offered[trial.id]))
+                    assert asked == {"x": trial.x.tolist(), "info": trial.info}
+                else:
+                    strategy.replay([self.from_json[position]])
+            assert reading(strategy) == shown
+
+    def live(self, first, last):
+        """Does what was done."""
+        for action in self.session.actions[first:last]:
+            self.session.do(action)
+        assert reading(self.session.strategy) == self.whole.cuts[last][2]
 
 
 @every_entry
-def test_a_prefix_asks_what_was_asked(entry):
-    whole = played(entry)
-    asks = [i for i, event in enumerate(whole.events) if isinstance(event, Asked)]
-    chosen = asks[len(entry.name) % 3 :: 3][-2:] if entry.place.is_box else asks[::4]
-    for position in chosen:
-        trial = whole.events[position].trial
-        session = copied(entry, position)
-        asked = question(session.strategy, session.offer(whole.session.offered[trial.id]))
-        assert asked == {"x": trial.x.tolist(), "info": trial.info}
+def test_a_session_goes_on_from_every_prefix(entry):
+    """A third of it is replayed at once, a third event by event, and a third is played.
 
-
-@every_entry
-def test_a_session_resumed_from_a_prefix_ends_the_same(entry):
-    whole = played(entry)
-    share = 0.7 if entry.place.is_box else 0.2 + 0.02 * (len(entry.name) % 25)
-    num_events, num_actions, _ = whole.cuts[int(share * len(whole.cuts))]
-    session = started(entry)
-    # In two parts, as a journal may hold them.
-    session.strategy.replay(whole.events[: num_events // 3])
-    session.strategy.replay(iter(whole.events[num_events // 3 : num_events]))
-    for action in session.actions[num_actions:]:
-        session.do(action)
-    assert state(session.strategy) == whole.final
-
-
-@every_entry
-def test_events_survive_being_pickled_and_written_as_json(entry):
-    whole, session = played(entry), started(entry)
-    pickled = pickle.loads(pickle.dumps(whole.events))
-    half = len(pickled) // 2
-    text = json.dumps([plain(event) for event in pickled[half:]])
-    session.strategy.replay(pickled[:half])
-    session.strategy.replay(from_plain(record) for record in json.loads(text))
-    assert state(session.strategy) == whole.final
+    The entry decides which of them comes first.
+    """
+    resumed = Resumed(entry)
+    num_actions = len(resumed.whole.cuts) - 1
+    thirds = [0, num_actions // 3, 2 * num_actions // 3, num_actions]
+    ways = [resumed.at_once, resumed.one_by_one, resumed.live]
+    first = PLAYED.index(entry) % 3
+    for way, (start, end) in zip(ways[first:] + ways[:first], pairwise(thirds), strict=True):
+        way(start, end)
+    assert state(resumed.session.strategy) == resumed.whole.final

@@ -1,9 +1,8 @@
 """What is called by another name now than in the recorded sessions.
 
-A recorded trial is replayed with the info that `info` makes of its own; recorded reports are
-compared with new ones after `report` has renamed them. Both are given the method of the entry (its
-name in the registry) and a dict that they may change. Add a case where a name changes, and the
-reason.
+A recorded trial is replayed with the info that `info` makes of its own, given the method of the
+entry (its name in the registry) and a dict that it may change. Add a case where a name changes, and
+the reason.
 """
 
 from __future__ import annotations
@@ -50,11 +49,6 @@ def comparable(method: str, info: dict[str, Any]) -> dict[str, Any]:
     if method.startswith(_SEVERAL):
         kept = {name: value for name, value in kept.items() if name not in _NUMBERS}
     return kept
-
-
-def report(method: str, recorded: dict[str, Any]) -> dict[str, Any]:
-    """The report that there is now, but for keys that are new."""
-    return recorded
 
 
 def event(method: str, record: list[Any]) -> Event:
