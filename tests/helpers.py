@@ -1,8 +1,11 @@
-"""What the tests share: tolerances, nearness, and the devices to run on."""
+"""What the tests share: tolerances, nearness, pairwise grids, and the devices to run on."""
 
 import math
+from collections.abc import Iterable
+from itertools import combinations, product
 from typing import Any
 
+import pytest
 import torch
 
 # Machine epsilon times a condition number of about 1e7 in float64, 1e4 in float32.
@@ -66,3 +69,25 @@ def steps_on(device: torch.device, steps: int) -> int:
 def devices() -> list[str]:
     """The devices each device-dependent test runs on: the CPU, and CUDA or what pretends to be."""
     return ["cpu", "cuda" if torch.cuda.is_available() else "pretended-cuda"]
+
+
+def pairwise(**values: Iterable[Any]) -> pytest.MarkDecorator:
+    """Parametrizes a test with so few combinations that every two values of two arguments meet.
+
+    Args:
+        **values: The values of each argument. ``device`` is that of the fixture.
+
+    Returns:
+        The mark. Its combinations are chosen greedily, and are always the same.
+    """
+    lists = [list(own) for own in values.values()]
+    rows = list(product(*(range(len(own)) for own in lists)))
+    pairs = {row: set(combinations(enumerate(row), 2)) for row in rows}
+    missing = set().union(*pairs.values())
+    cases = []
+    while missing:
+        row = max(rows, key=lambda row: len(pairs[row] & missing))
+        missing -= pairs[row]
+        cases.append([own[place] for own, place in zip(lists, row, strict=True)])
+    indirect = ["device"] if "device" in values else []
+    return pytest.mark.parametrize(list(values), cases, indirect=indirect)

@@ -47,6 +47,9 @@ def finite(**kind: Any) -> FiniteSet:
 
 DOMAINS = {"finite": finite, "box": box}
 both_domains = pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
+slow_on_a_box = pytest.mark.parametrize(
+    "domain", [finite, pytest.param(box, marks=pytest.mark.slow)], ids=DOMAINS
+)
 all_policies = pytest.mark.parametrize("policy", POLICIES)
 
 

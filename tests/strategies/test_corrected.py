@@ -1,7 +1,6 @@
 """Values that were wrong, and what is computed again once they are right."""
 
 import math
-import pickle
 
 import pytest
 import torch
@@ -118,30 +117,6 @@ def test_corrected_there_and_back_is_as_before(method):
         strategy.correct(id, kept.history.values[id])
     assert strategy.report()["corrected"] == sorted(list(kept.history.values)[1:9:3])
     assert_same(strategy, kept)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_events_with_corrections_are_a_complete_checkpoint(method):
-    strategy = made(method)
-    steps(strategy, 6)
-    first, second = list(strategy.history.values)[:2]
-    strategy.correct(second, WRONG.get(method, 2.5))
-    steps(strategy, 4)
-    strategy.correct(first, 0.4)
-    strategy.correct(second, 0.1)
-    steps(strategy, 3)
-    corrections = [event for event in strategy.events if isinstance(event, Corrected)]
-    assert [event.id for event in corrections] == [second, first, second]
-    assert Told(first, 0.4) not in strategy.events
-    assert strategy.history.values[first] == 0.4
-    again = made(method)
-    events = pickle.loads(pickle.dumps(strategy.events))
-    again.replay(events[: len(events) // 2])
-    again.replay(events[len(events) // 2 :])
-    assert state(again) == state(strategy)
-    one, other = question(again, offer(again)), question(strategy, offer(strategy))
-    assert one == other
-    assert state(again) == state(strategy)
 
 
 @both_domains
@@ -306,6 +281,7 @@ def test_what_is_fitted_is_fitted_anew(method):
     assert float((means - right.evaluated()[1]).abs().max()) < 4 * float(scale)
 
 
+@pytest.mark.slow
 def test_every_base_that_was_corrected_forgets_its_fits():
     def base(seed):
         return algorithms.gp_ucb(box(), Fitted(), width=2.0, seed=seed)

@@ -8,7 +8,7 @@ from gpytorch.kernels import MaternKernel, RBFKernel
 
 from botorch_ext import FiniteSet, algorithms
 from botorch_ext.strategies import Abandoned, Asked, Told
-from tests.helpers import steps_on
+from tests.helpers import devices, pairwise, steps_on
 from tests.oracles.posterior import dense_information_gain, dense_posterior
 
 B, SIGMA, DELTA, LAMBDA, EPS = 1.5, 0.1, 0.1, 0.02, 0.07
@@ -122,9 +122,7 @@ def oracle_scores(method, k, points, before):
     return mean + w * variance.clamp_min(0).sqrt(), w
 
 
-@pytest.mark.parametrize("late", [False, True], ids=["prompt", "late"])
-@pytest.mark.parametrize("kind", ["rbf", "matern"])
-@pytest.mark.parametrize("method", METHODS)
+@pairwise(method=METHODS, kind=["rbf", "matern"], late=[False, True], device=devices())
 def test_every_pick_is_a_maximiser(method, kind, late, device):
     k = kernel(kind)
     strategy = play(

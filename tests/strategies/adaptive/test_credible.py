@@ -9,6 +9,7 @@ import torch
 from botorch_ext import CandidateModels, algorithms, widths
 from botorch_ext.exceptions import KernelBoundWarning
 from botorch_ext.strategies import Asked
+from tests.helpers import pairwise
 from tests.oracles.models import (
     Candidate,
     Session,
@@ -134,9 +135,7 @@ def replayed(strategy, candidates, policy, c, width=FULL, initial=None):
     return history
 
 
-@all_policies
-@pytest.mark.parametrize("name", ["lengthscales", "periods", "mixed"])
-@pytest.mark.parametrize("credibility", [None, 1.5])
+@pairwise(policy=POLICIES, name=["lengthscales", "periods", "mixed"], credibility=[None, 1.5])
 def test_the_highest_bound_of_the_credible_models_is_played(name, policy, credibility):
     width = widths.SelfNormalized(B, SIGMA, DELTA)
     more = {"width": width, "credibility": credibility, "seed": 1}

@@ -6,13 +6,14 @@ code with the library.
 
 import math
 import warnings
+from itertools import cycle
 
 import pytest
 import torch
 
 from botorch_ext import CandidateModels, algorithms, widths
 from botorch_ext.strategies import Abandoned, Asked, Told
-from tests.helpers import assert_near, tolerance
+from tests.helpers import assert_near, devices, tolerance
 from tests.oracles.models import (
     Candidate,
     EliminationTest,
@@ -36,17 +37,7 @@ from tests.strategies.adaptive.model_sessions import (
     rbf,
     self_normalized,
 )
-from tests.strategies.sessions import (
-    LAMBDA,
-    all_policies,
-    box,
-    data,
-    f,
-    finite,
-    kernel,
-    play,
-    script,
-)
+from tests.strategies.sessions import LAMBDA, POLICIES, box, data, f, finite, kernel, play, script
 
 EPS = 0.04
 TOL = tolerance(torch.float64)
@@ -196,19 +187,21 @@ def some_of(test):
     return 0 < len(test.rejected_at) < test.num_models
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [*((name, "cpu") for name in SETS), ("mixed", devices()[1])],
+    indirect=["device"],
+)
 def test_every_pick_and_every_rejection_is_that_of_the_definition(name, device):
     assert some_of(on_finite(name=name, device=device))
 
 
-@all_policies
-@pytest.mark.parametrize("name", ["mixed", "periods"])
+@pytest.mark.parametrize(("policy", "name"), list(zip(POLICIES, cycle(["mixed", "periods"]))))
 def test_with_every_pending_policy(policy, name):
     assert on_finite(policy, name=name, seed=23).rejected_at
 
 
-@pytest.mark.parametrize("kind", WIDTHS)
-@pytest.mark.parametrize("policy", ["hallucinate", "ignore"])
+@pytest.mark.parametrize(("policy", "kind"), list(zip(cycle(["hallucinate", "ignore"]), WIDTHS)))
 def test_with_every_width(policy, kind):
     # Far-off prior means, where the widths are wide.
     name = "high means" if kind == "bayesian" else "mixed"
@@ -292,8 +285,14 @@ def test_abandoned_trials_are_no_part_of_any_test():
 # --- on a box -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["mixed", "means", "additive"])
-@pytest.mark.parametrize("policy", ["hallucinate", "timeout"])
+@pytest.mark.parametrize(
+    ("policy", "name"),
+    [
+        pytest.param("hallucinate", "mixed", marks=pytest.mark.slow),
+        ("timeout", "means"),
+        ("hallucinate", "additive"),
+    ],
+)
 def test_no_point_of_a_fine_grid_and_no_model_beats_a_pick_on_a_box(policy, name):
     X, Y = data(box(), 3)
     strategy = make("he_gp_ucb", box(), policy, name, initial=(X, Y))

@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import cycle
 
 import pytest
 import torch
@@ -187,8 +188,7 @@ def test_what_is_told_too_late_is_no_datum(domain):
     assert fit["outputscale"] == pytest.approx(1.0)  # of 103, 104, 105
 
 
-@both
-@all_policies
+@pytest.mark.parametrize(("domain", "policy"), list(zip(cycle([BOX, GRID]), POLICIES)))
 def test_replay_fits_nothing_and_goes_on_bit_for_bit(domain, policy, monkeypatch):
     strategy = played(make(domain, policy))
     assert len(asked_by_a_fit(strategy)) >= 2

@@ -13,6 +13,7 @@ from botorch_ext.exceptions import HorizonReached
 from botorch_ext.strategies import Asked, Trial
 from botorch_ext.strategies.adaptive.insurance import Insurance, Sight
 from botorch_ext.strategies.adaptive.ledger import Ledger, Suspect, Terms
+from tests.helpers import pairwise
 from tests.oracles.insured import Insured, Model
 
 B, SIGMA, DELTA = 1.0, 0.05, 0.1
@@ -130,9 +131,7 @@ def test_the_terms_are_those_that_were_measured():
     assert Terms().levels(2.0) == oracle.eps
 
 
-@pytest.mark.parametrize("delay", [0, 4])
-@pytest.mark.parametrize("terms", [None, EAGER], ids=["default", "eager"])
-@pytest.mark.parametrize("case", CASES)
+@pairwise(case=CASES, terms=[None, EAGER], delay=[0, 4])
 def test_every_decision_is_that_of_the_definition(case, terms, delay):
     strategy, oracle, f, sigma = make(case, terms)
     run(strategy, oracle, f, 60, sigma, delay)
@@ -151,9 +150,8 @@ def test_the_same_with_changing_actions_and_an_index_of_its_own(case, delay):
     run(strategy, oracle, f, 60, sigma, delay, offers)
 
 
-@pytest.mark.parametrize("delay", [0, 4])
 @pytest.mark.parametrize(("credibility", "width"), [(None, None), (0.5, None), (None, 30.0)])
-@pytest.mark.parametrize("case", ["right", "rough"])
+@pytest.mark.parametrize(("case", "delay"), [("right", 4), ("rough", 0)])
 def test_the_same_with_several_models_inside_what_they_leave(case, credibility, width, delay):
     (X, f, _), ridge, sigma = CASES[case]
     kernels = [rbf(lengthscale) for lengthscale in (0.6, 0.2, 0.05)]
@@ -174,8 +172,8 @@ def test_the_same_with_several_models_inside_what_they_leave(case, credibility, 
     assert len(played) > 1
 
 
-@pytest.mark.parametrize("delay", [0, 4])
-@pytest.mark.parametrize("eps", [0.0, 0.2])
+@pytest.mark.slow
+@pytest.mark.parametrize(("eps", "delay"), [(0.0, 4), (0.2, 0)])
 def test_the_same_with_certificates(eps, delay):
     ridge, sigma, width = 0.05, 0.02, 0.1  # an index that hardly looks around
     horizon = 200
@@ -207,9 +205,7 @@ def test_the_same_with_certificates(eps, delay):
     assert strategy.report()["certificates"] == [info["certificate"] for info in infos]
 
 
-@pytest.mark.parametrize("delay", [0, 4])
-@pytest.mark.parametrize("changing", [False, True])
-@pytest.mark.parametrize("seed", [0, 1])
+@pairwise(seed=[0, 1], changing=[False, True], delay=[0, 4])
 def test_the_same_with_contexts(seed, changing, delay):
     N, sigma, ridge = 9, 0.02, 1e-2
     X, contexts = (torch.linspace(0, 1, n, dtype=torch.float64).unsqueeze(-1) for n in (N, 3))

@@ -6,7 +6,7 @@ import torch
 from botorch_ext import CandidateModels, algorithms
 from botorch_ext.models.growing_rows import GrowingRows
 from botorch_ext.strategies import Asked, Told, Trial
-from tests.helpers import steps_on
+from tests.helpers import devices, pairwise, steps_on
 from tests.strategies.adaptive.model_sessions import (
     METHODS,
     SIGMA,
@@ -16,15 +16,7 @@ from tests.strategies.adaptive.model_sessions import (
     rbf,
     snapshot,
 )
-from tests.strategies.sessions import (
-    LAMBDA,
-    both_domains,
-    data,
-    f,
-    finite,
-    play,
-    script,
-)
+from tests.strategies.sessions import LAMBDA, both_domains, box, data, f, finite, play, script
 
 every_method = pytest.mark.parametrize("method", METHODS)
 # The last model left warns when it would be rejected.
@@ -109,9 +101,12 @@ def test_best_is_the_evaluated_point_with_the_highest_mean_of_the_likeliest_aliv
     assert torch.equal(x, finite().points[rows[int(mean.argmax())]])
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@every_method
-@both_domains
+@pairwise(
+    method=METHODS,
+    domain=[finite, box],
+    dtype=[torch.float64, torch.float32],
+    device=devices(),
+)
 def test_trials_follow_dtype_and_device_of_the_domain(method, domain, dtype, device):
     points = domain(device=device).to(dtype=dtype)
     strategy = make(method, points, num_initial=2)

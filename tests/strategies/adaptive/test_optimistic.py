@@ -15,7 +15,7 @@ from botorch_ext.exceptions import KernelBoundWarning
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Abandoned, Asked, OptimisticStrategy, Told
 from botorch_ext.widths import Width
-from tests.helpers import assert_near, steps_on, tolerance
+from tests.helpers import assert_near, devices, pairwise, steps_on, tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior, self_normalized_width
 from tests.strategies.sessions import (
     LAMBDA,
@@ -175,9 +175,7 @@ def test_the_given_model_stays_as_it_is(domain):
 # --- best and report ------------------------------------------------------------------------------
 
 
-@both_domains
-@all_policies
-@pytest.mark.parametrize("with_data", [False, True])
+@pairwise(domain=[finite, box], policy=POLICIES, with_data=[False, True])
 def test_best_is_the_evaluated_point_with_the_highest_mean(domain, policy, with_data):
     initial = data(domain(), 3) if with_data else None
     strategy = make(domain(), policy, initial=initial)
@@ -325,23 +323,6 @@ def test_giving_up_everything_that_pends_leaves_the_told_data(domain, policy):
 # --- seeds ----------------------------------------------------------------------------------------
 
 
-@both_domains
-@all_policies
-def test_the_seed_decides(domain, policy):
-    def session(seed):
-        strategy = make(domain(), policy, seed=seed, num_initial=2)
-        play(strategy, script(16, seed=61))
-        return snapshot(strategy)
-
-    torch.manual_seed(1)  # which nothing may depend on, nor change
-    state = torch.get_rng_state()
-    first = session(7)
-    assert torch.equal(torch.get_rng_state(), state)
-    torch.manual_seed(2)
-    assert session(7) == first
-    assert session(8) != first
-
-
 def test_plateaus_on_a_box_are_broken_by_the_seed():
     # Before any observation a stationary prior is the same everywhere.
     firsts = [tuple(make(box(), seed=seed).ask().x.tolist()) for seed in (0, 0, 1, 2)]
@@ -366,9 +347,12 @@ def test_plateaus_of_a_finite_set_go_to_the_first_candidate():
 # --- dtypes, devices, kernels ---------------------------------------------------------------------
 
 
-@both_domains
-@all_policies
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pairwise(
+    domain=[finite, box],
+    policy=POLICIES,
+    dtype=[torch.float64, torch.float32],
+    device=devices(),
+)
 def test_trials_follow_dtype_and_device_of_the_domain(domain, policy, dtype, device):
     points = domain(device=device).to(dtype=dtype)
     strategy = make(points, policy, initial=data(points, 3), num_initial=2)

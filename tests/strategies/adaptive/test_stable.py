@@ -12,7 +12,7 @@ from torch.testing import assert_close
 from botorch_ext import Box, CandidateModels, algorithms, widths
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.strategies import Asked, StableStrategy, Told, Trial
-from tests.helpers import steps_on
+from tests.helpers import devices, pairwise, steps_on
 from tests.oracles.models import Session, check_record, predictions, upper_bounds
 from tests.strategies.adaptive.model_sessions import (
     DELTA,
@@ -257,8 +257,8 @@ def fine(x, radius, norm, count=41):
 
 
 @PLAIN
-@pytest.mark.parametrize("norm", ["l2", "linf"])
-@pytest.mark.parametrize("policy", ["hallucinate", "timeout"])
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "norm"), [("hallucinate", "l2"), ("timeout", "linf")])
 def test_picks_on_a_box_are_at_least_as_good_as_a_fine_search(policy, norm):
     strategy = make(box(), policy, radius=0.3, norm=norm, initial=data(box(), 4))
     play(strategy, script(8, seed=26))
@@ -323,6 +323,7 @@ def test_best_is_the_centre_with_the_best_worst_case():
 
 
 @PLAIN
+@pytest.mark.slow
 def test_best_on_a_box():
     strategy = make(box(), radius=0.3)
     with pytest.raises(NoObservationsError):
@@ -421,8 +422,7 @@ def test_several_models_need_the_noise():
 
 
 @PLAIN
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@both_domains
+@pairwise(domain=[finite, box], dtype=[torch.float64, torch.float32], device=devices())
 def test_trials_follow_dtype_and_device_of_the_domain(domain, dtype, device):
     points = domain(device=device).to(dtype=dtype)
     strategy = make(points, num_initial=2, radius=0.3)
@@ -434,6 +434,7 @@ def test_trials_follow_dtype_and_device_of_the_domain(domain, dtype, device):
     assert strategy.best()[0].dtype == dtype
 
 
+@pytest.mark.slow
 def test_the_stable_optimum_is_found_where_gp_ucb_takes_the_peak():
     # A high narrow peak beside a lower wide one.
     def peaks(x):

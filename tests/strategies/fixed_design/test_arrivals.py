@@ -24,7 +24,7 @@ from tests.strategies.fixed_design.phased_sessions import (
     points,
     rkhs,
 )
-from tests.strategies.sessions import both_domains, box, finite, kernel, plain
+from tests.strategies.sessions import both_domains, box, finite, kernel, plain, slow_on_a_box
 
 HORIZON = 130
 SIXTH = math.sqrt(6)
@@ -198,7 +198,7 @@ def state(strategy):
     return [plain(event) for event in strategy.events], strategy.report(), strategy.pending
 
 
-@both_domains
+@slow_on_a_box
 def test_a_replay_plans_nothing(domain, monkeypatch):
     def forbidden(*args, **kwargs):
         raise AssertionError("a replay plans nothing")
@@ -218,18 +218,6 @@ def test_a_replay_plans_nothing(domain, monkeypatch):
         fresh.replay([event])
         assert fresh.report() == reports[count]
     assert state(fresh) == state(strategy)
-
-
-@both_domains
-def test_a_prefix_asks_what_was_asked(domain):
-    problem, horizon = rkhs(domain()), 60
-    strategy = by_arrival(problem.domain, horizon, width=1.0)
-    play(strategy, problem, seed=7)
-    asks = [i for i, event in enumerate(strategy.events) if isinstance(event, Asked)]
-    for position in asks[:: 4 if domain is finite else 9] + asks[-2:]:
-        fresh = by_arrival(domain(), horizon, width=1.0)
-        fresh.replay(strategy.events[:position])
-        assert plain(Asked(fresh.ask())) == plain(strategy.events[position])
 
 
 def info_of(name, **changed):
@@ -285,7 +273,7 @@ def test_a_replay_is_refused_as_a_whole(domain, case):
     assert state(fresh) == state(strategy)
 
 
-@both_domains
+@slow_on_a_box
 def test_a_mean_outside_the_region_is_refused(domain):
     problem, horizon = rkhs(domain()), 60
     strategy = by_arrival(problem.domain, horizon, width=1.0)

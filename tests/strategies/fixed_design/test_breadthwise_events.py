@@ -16,31 +16,11 @@ from tests.strategies.fixed_design.breadthwise_sessions import (
     ON_LINE,
     ON_PLANE,
     both,
-    play,
     play_promptly,
     points,
     state,
 )
 from tests.strategies.sessions import plain
-
-
-@both
-def test_every_prefix_of_the_events_is_a_checkpoint(case):
-    problem, reports = case.problem(), {}
-    played = case.make()
-    play(played, problem, seed=7, reports=reports)
-    assert any(not bool(level.kept.all()) for level in played.levels[:-1])
-    events = played.events
-    for cut in range(0, len(events) + 1, 2):
-        fresh = case.make()
-        fresh.replay(events[:cut])
-        if cut in reports:
-            assert fresh.report() == reports[cut]
-        if cut < len(events) and isinstance(events[cut], Asked):
-            assert plain(Asked(fresh.ask())) == plain(events[cut])
-    fresh = case.make()
-    fresh.replay(events)
-    assert state(fresh) == state(played)
 
 
 def test_a_replay_is_taken_up_where_it_stopped():

@@ -17,7 +17,7 @@ from tests.helpers import tolerance
 from tests.oracles.posterior import dense_posterior
 from tests.strategies.fixed_design.certified_sessions import PUBLISHED, make
 from tests.strategies.fixed_design.phased_sessions import LAMBDA, play, points, rkhs
-from tests.strategies.sessions import both_domains, box, f, finite, kernel, plain
+from tests.strategies.sessions import both_domains, box, f, finite, kernel, plain, slow_on_a_box
 
 # Long enough for two blocks in a box, one of which is bought again.
 SHORT = 44
@@ -58,7 +58,7 @@ def no_search(monkeypatch):
     return switch
 
 
-@both_domains
+@slow_on_a_box
 def test_events_are_a_checkpoint_and_a_replay_searches_nothing(domain, no_search):
     problem, reports = rkhs(domain()), {}
     strategy = make(problem.domain, SHORT, **ALWAYS)
@@ -167,7 +167,7 @@ def test_a_replay_is_refused_as_a_whole(domain, case):
     assert state(fresh) == state(strategy)
 
 
-@both_domains
+@slow_on_a_box
 def test_points_that_are_not_asked_there_are_refused(domain):
     problem = rkhs(domain())
     strategy = make(problem.domain, SHORT, **ALWAYS)
@@ -312,6 +312,7 @@ def test_what_is_abandoned_of_a_block_is_bought_again_after_a_round_of_waiting()
 # --- on a box -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "delay"),
     [
@@ -356,6 +357,7 @@ def test_on_a_box_what_is_asked_lies_in_the_region_and_is_certified(options, del
         assert alive.double().mean() < 0.7
 
 
+@pytest.mark.slow
 def test_on_a_box_free_steps_and_blocks_are_maxima():
     problem, horizon, late = rkhs(box(), seed=1), 60, 3
     options = {"width": 1.0, "buy": "always", "share": 0.25, "free_width": 1.5}

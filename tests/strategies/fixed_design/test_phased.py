@@ -86,8 +86,10 @@ def no_planning(monkeypatch):
     return switch
 
 
-@both_domains
-@all_methods
+@pytest.mark.parametrize(
+    ("method", "domain"),
+    [("phased_uncertainty_sampling", finite), ("bpe", box), ("bpe_delay", finite)],
+)
 def test_every_prefix_of_the_events_is_a_checkpoint_without_planning(method, domain, no_planning):
     problem, reports = rkhs(domain()), {}
     played = make(method, problem.domain, HORIZON)
@@ -704,8 +706,10 @@ def test_an_allowance_that_learns(level):
 # --- the report -----------------------------------------------------------------------------------
 
 
-@both_domains
-@all_methods
+@pytest.mark.parametrize(
+    ("method", "domain"),
+    [("phased_uncertainty_sampling", finite), ("bpe", box), ("bpe_delay", finite)],
+)
 def test_the_report_is_plain_numbers(method, domain):
     problem = rkhs(domain())
     strategy = make(method, problem.domain, 80, width=1.0)

@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 from botorch_ext import delays, simulate, widths
 from botorch_ext.strategies import Abandoned, Asked, Told
-from tests.helpers import tolerance
+from tests.helpers import pairwise, tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior, self_normalized_width
 from tests.strategies.fixed_design.phased_sessions import (
     DELTA,
@@ -22,7 +22,7 @@ from tests.strategies.fixed_design.phased_sessions import (
     points,
     rkhs,
 )
-from tests.strategies.sessions import both_domains, box, finite, kernel
+from tests.strategies.sessions import box, finite, kernel
 
 TOL = tolerance(torch.float64)
 HORIZON = 130
@@ -134,10 +134,7 @@ def check_rounds(strategy, k, expected_lengths, y, is_in, width):
     return counts
 
 
-@pytest.mark.parametrize("delay", DELAYS)
-@pytest.mark.parametrize("constant", [False, True], ids=["published", "constant"])
-@pytest.mark.parametrize("kind", ["rbf", "matern"])
-@pytest.mark.parametrize("method", METHODS)
+@pairwise(method=METHODS, kind=["rbf", "matern"], constant=[False, True], delay=DELAYS)
 def test_every_pick_is_a_maximiser_among_the_survivors(method, kind, constant, delay):
     distribution, allowance, u = DELAYS[delay]
     problem, k = rkhs(finite()), with_kernel(kind)
@@ -196,8 +193,9 @@ def test_histories_with_lost_and_reordered_observations(method, seed):
     check_rounds(strategy, kernel(), lengths(method, 6), y, is_in, lambda gain: SIXTH)
 
 
-@pytest.mark.parametrize("method", ["phased_uncertainty_sampling", "bpe"])
-@both_domains
+@pytest.mark.parametrize(
+    ("method", "domain"), [("phased_uncertainty_sampling", finite), ("bpe", box)]
+)
 def test_what_waits_does_not_depend_on_the_delays(method, domain):
     horizon = 40
     problem = rkhs(domain())
@@ -211,8 +209,10 @@ def test_what_waits_does_not_depend_on_the_delays(method, domain):
 # --- at once --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("delay", [0, None, delays.Fixed(0), delays.Poisson(0.0)])
-@both_domains
+@pytest.mark.parametrize(
+    ("domain", "delay"),
+    [(finite, 0), (finite, None), (finite, delays.Fixed(0)), (box, delays.Poisson(0.0))],
+)
 def test_without_delay_and_allowance_bpe_delay_is_bpe(domain, delay):
     horizon = 60
     problem = rkhs(domain())
@@ -245,8 +245,11 @@ def net_width(num_rounds, q):
     return B + SIGMA / math.sqrt(LAMBDA) * math.sqrt(2 * math.log(1 / share))
 
 
-@pytest.mark.parametrize("constant", [False, True], ids=["published", "constant"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("method", "constant"),
+    [("phased_uncertainty_sampling", False), ("bpe", True), ("bpe_delay", False)],
+)
 def test_on_a_box_every_point_lies_in_the_region_of_its_round(method, constant):
     problem, horizon = rkhs(box(), seed=1), 110
     more = {"width": SIXTH} if constant else {}

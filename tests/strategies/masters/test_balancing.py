@@ -9,6 +9,7 @@ from gpytorch.kernels import RBFKernel
 from botorch_ext import Box, FiniteSet, algorithms
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.information_gain import max_information_gain
+from tests.helpers import devices, pairwise
 from tests.oracles.balancing import published_bound
 from tests.strategies.masters.balancing_sessions import (
     BOLD,
@@ -175,8 +176,7 @@ def test_contexts_reach_the_bases():
     assert x.shape == (2,)
 
 
-@pytest.mark.parametrize("make_domain", [finite, box])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pairwise(make_domain=[finite, box], dtype=[torch.float64, torch.float32], device=devices())
 def test_everything_follows_the_domain(make_domain, dtype, device):
     domain = make_domain(dtype=dtype, device=device)
     k = kernel().to(device=device, dtype=dtype)

@@ -1,6 +1,5 @@
 """Masters: what a base strategy sees, and what the events of a master are."""
 
-import json
 import warnings
 
 import pytest
@@ -47,12 +46,13 @@ from tests.strategies.sessions import (
     plain,
     play,
     script,
+    slow_on_a_box,
 )
 
 # --- what a base sees -----------------------------------------------------------------------------
 
 
-@both_domains
+@slow_on_a_box
 def test_a_base_learns_from_its_own_trials_and_knows_of_no_others(domain):
     domain = domain()
     master = InTurn([make(domain, "censor", num_initial=3), make(domain, seed=6)], length=2)
@@ -106,17 +106,6 @@ def test_what_comes_next_is_shown_without_asking_it(domain):
     preview = master.next_trial(choices)
     assert snapshot(master) == before
     assert plain(Asked(master.ask())) == plain(Asked(preview))
-
-
-@both_domains
-def test_a_clone_goes_its_own_way(domain):
-    master = MIXTURES["nested"](domain())
-    play(master, script(25, seed=43))
-    clone, before = master.clone(), snapshot(master)
-    play(clone, script(20, seed=44))
-    assert snapshot(master) == before
-    play(master, script(20, seed=44))
-    assert snapshot(master) == snapshot(clone)
 
 
 # --- contexts and actions -------------------------------------------------------------------------
@@ -287,28 +276,6 @@ def test_a_warning_while_asking_comes_after_the_event():
 
 
 # --- events ---------------------------------------------------------------------------------------
-
-
-@both_domains
-@pytest.mark.parametrize("name", MIXTURES)
-def test_replayed_events_give_the_same_state_and_the_same_question(domain, name):
-    actions = script(60 if domain is finite else 20, seed=45)
-    played = MIXTURES[name](domain())
-    cut = None
-    for done, action in enumerate(actions):
-        if done == 11:
-            cut = played.events
-        play(played, [action])
-    replayed, resumed = MIXTURES[name](domain()), MIXTURES[name](domain())
-    replayed.replay(played.events)
-    assert snapshot(replayed) == snapshot(played)
-    resumed.replay(cut[:4])
-    resumed.replay(iter(cut[4:]))
-    play(resumed, actions[11:])
-    assert snapshot(resumed) == snapshot(played)
-    for _ in range(4):
-        assert plain(Asked(replayed.ask())) == plain(Asked(played.ask()))
-    json.dumps(played.report())
 
 
 def asked(id, x, base=0, decision=None, **info):
