@@ -9,6 +9,7 @@ from functools import cache
 
 import pytest
 
+from tests.wrong_calls.algorithm_calls import CALLS as ALGORITHM_CALLS
 from tests.wrong_calls.calls import Call, Scene, outcome, state
 from tests.wrong_calls.domain_calls import CALLS as DOMAIN_CALLS
 from tests.wrong_calls.kernel_calls import CALLS as KERNEL_CALLS
@@ -26,6 +27,7 @@ CALLS = [
     *PLAN_CALLS,
     *STRATEGY_CALLS,
     *RUN_CALLS,
+    *ALGORITHM_CALLS,
 ]
 
 

@@ -153,13 +153,16 @@ def state(scene: Scene) -> Any:
 
 
 def by_name(error: Exception, argument: str) -> bool:
-    """Whether an error is one of ours that names the argument."""
+    """Whether an error is one of ours that names the argument, and says what was given or what
+    must not be."""
     if not isinstance(error, ValueError | TypeError):
         return False
     words = re.escape(argument)
     said = rf"(?<!\w){words}(?!\w)"
     pattern = rf"{said}.* must|argument:? '{words}'|{said}.*argument"
-    return re.search(pattern, str(error), re.S) is not None
+    given = r"got|must be None|must not (be|have)|, not |such as"
+    text = str(error)
+    return all(re.search(found, text, re.S) is not None for found in (pattern, given))
 
 
 def outcome(call: Call, scene: Scene, before: Any) -> str:

@@ -2,9 +2,11 @@
 
 import numpy as np
 import torch
+from gpytorch.kernels import RBFKernel
 
 import botorch_ext as bx
 from botorch_ext import algorithms
+from botorch_ext.problems import RKHSFunction
 from botorch_ext.strategies import BoundsStrategy
 from tests.wrong_calls.calls import LAMBDA, refused, refused_values, working_values, works
 
@@ -33,6 +35,21 @@ NO_STRATEGY = {
 
 def run(s, objective=lambda x: float(x[0]), num_trials=6, **more):
     return bx.run(s.strategy, objective, num_trials, progress=False, **more)
+
+
+def problem(s, domain=None):
+    domain = s.box if domain is None else domain
+    return RKHSFunction(RBFKernel().double(), domain.sample(3, 0), [1.0, -1.0, 0.5], domain)
+
+
+class Unsolved:
+    noise_std, optimal_value, optimizer = 0.1, None, None
+
+    def __init__(self, domain) -> None:
+        self.domain = domain
+
+    def __call__(self, X):
+        return X.sum(dim=-1)
 
 
 def balanced(s, **more):
@@ -101,6 +118,24 @@ CALLS = [
         "executor",
         executor_by_number=lambda s: run(s, executor=4),
         executor_by_word=lambda s: run(s, executor="threads"),
+    ),
+    *refused(
+        "max_pending",
+        nothing_under_way=lambda s: run(s, max_pending=0),
+        several_under_way_in_one_thread=lambda s: run(s, max_pending=2),
+    ),
+    *refused("horizon", no_step=lambda s: bx.simulate(s.strategy, problem(s), 0)),
+    *refused(
+        "noise_std",
+        negative_noise=lambda s: bx.simulate(s.strategy, problem(s), 3, noise_std=-0.1),
+    ),
+    *refused("delay", a_negative_delay=lambda s: bx.simulate(s.strategy, problem(s), 3, delay=-1)),
+    *refused(
+        "problem",
+        a_problem_of_unknown_maximum=lambda s: bx.simulate(s.strategy, Unsolved(s.box), 3),
+        a_problem_of_another_dimension=lambda s: bx.simulate(
+            s.strategy, problem(s, bx.Box([[1.0], [2.0]])), 3
+        ),
     ),
     *refused(
         "minimize",

@@ -344,20 +344,3 @@ def test_the_bound_of_the_kernel_is_asked_of_the_plain_models():
 
 
 # --- what is refused ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
-        ({"credibility": -0.1}, "credibility"),
-        ({"credibility": math.inf}, "credibility"),
-        ({"credibility": math.nan}, "credibility"),
-        ({"credibility": "high"}, "credibility"),
-        ({"delta": 0.0}, "delta"),
-        ({"delta": 1.0}, "delta"),
-    ],
-)
-def test_impossible_numbers_are_refused_by_name(wrong, named):
-    models = CandidateModels.lengthscales(rbf(1.0), SCALES, LAMBDA)
-    with pytest.raises(ValueError, match=named):
-        algorithms.credible_ucb(finite(), models, width=2.0, **wrong)

@@ -149,26 +149,6 @@ def test_before_anything_is_told_the_prior_is_played():
         assert torch.pdist(BOX.to_unit(X)).min() > 0.1
 
 
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
-        ({"rkhs_bound": 1.0}, "rkhs_bound must be None over Particles"),
-        ({"noise_std": 1.0}, "noise_std must be None over Particles"),
-        ({"pending": "ignore"}, "pending must be 'hallucinate' over Particles"),
-        ({"inflate": True}, "inflate must be False over Particles"),
-        ({"minimum": 0.0}, "minimum must be None over Particles"),
-        ({"timeout": 3}, "timeout must be None over Particles"),
-        ({"width": bx.widths.Constant(2.0)}, "width must be one number"),
-        ({"width": -1.0}, "width must be >= 0"),
-        ({"credibility": -1.0}, "credibility"),
-        ({"delta": 0.0}, "delta"),
-    ],
-)
-def test_what_particles_have_no_use_for_is_refused(wrong, named):
-    with pytest.raises(ValueError, match=named):
-        make(**wrong)
-
-
 @pytest.mark.parametrize("model", [8, -1, 1.5, None])
 def test_a_recorded_particle_that_there_is_not_is_refused(model):
     strategy = played(6)

@@ -343,15 +343,6 @@ def test_large_sets_are_looked_at_by_a_few_models_first():
     assert values.max() - trial.info["log_improvement"] < 1e-4
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, None, "high"])
-def test_a_value_that_is_none_is_refused(value):
-    strategy = played(4)
-    trial = strategy.ask()
-    with pytest.raises(ValueError, match="value"):
-        strategy.tell(trial.id, value)
-    assert strategy.pending == [trial.id]
-
-
 # --- recorded trials ------------------------------------------------------------------------------
 
 

@@ -487,50 +487,6 @@ def line():
     return FiniteSet(torch.linspace(0, 1, 5, dtype=torch.float64).unsqueeze(-1))
 
 
-@pytest.mark.parametrize(
-    ("make", "options", "named"),
-    [
-        (insured, {"noise_std": 0.0}, "noise_std"),
-        (insured, {"rkhs_bound": -1.0}, "rkhs_bound"),
-        (insured, {"delta": 1.0}, "delta"),
-        (insured, {"pending": "ignore"}, "pending"),
-        (insured, {"noise_variance": 0.0}, "noise_variance"),
-        (insured, {"terms": {"alpha": 1}}, "terms"),
-        (safe, {"noise_variance": 0.1}, "noise_variance"),
-        (safe, {"models": rbf(0.3)}, "noise_variance"),
-        (safe, {"models": CandidateModels.growing(rbf(0.3), 1.0, 0.01, dim=1)}, "model"),
-        (safe, {"certificates": True}, "horizon"),
-        (safe, {"horizon": 5}, "horizon"),
-        (safe, {"certificates": True, "horizon": 5}, "certificates"),
-        (safe, {"domain": line(), "certificates": True, "horizon": 0}, "horizon"),
-        (
-            safe,
-            {"domain": line(), "certificates": True, "horizon": 3, "num_initial": 5},
-            "num_init",
-        ),
-        (safe, {"credibility": -1.0}, "credibility"),
-    ],
-)
-def test_impossible_arguments_are_named(make, options, named):
-    with pytest.raises(ValueError, match=named):
-        make(**options)
-
-
-@pytest.mark.parametrize(
-    "terms",
-    [
-        {"alpha": -1.0},
-        {"beta": math.inf},
-        {"purse": 2.0},
-        {"max_follow_ups": -1},
-        {"num_levels": 1},
-    ],
-)
-def test_impossible_terms_are_named(terms):
-    with pytest.raises(ValueError, match=next(iter(terms))):
-        Terms(**terms)
-
-
 def test_certificates_end_with_the_horizon():
     strategy = safe(line(), certificates=True, horizon=3)
     strategy.ask(3)

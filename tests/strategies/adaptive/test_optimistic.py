@@ -10,6 +10,7 @@ from botorch.models.transforms import Normalize, Standardize
 from gpytorch.kernels import MaternKernel, ScaleKernel
 from torch.testing import assert_close
 
+from botorch_ext import algorithms
 from botorch_ext.domains import FiniteSet
 from botorch_ext.exceptions import KernelBoundWarning
 from botorch_ext.models import KernelGP
@@ -410,3 +411,27 @@ def test_a_frozen_botorch_model_with_transforms_is_optimised_on_a_box():
         gp = gp.condition_on_observations(trial.x[None], torch.tensor([[value]]).to(X))
     told = torch.stack([trial.x for trial in strategy.history.trials])
     assert strategy.best()[1] == pytest.approx(gp.posterior(told).mean.max().item(), rel=1e-6)
+
+
+@pytest.mark.parametrize("device", devices()[1:], indirect=True)
+@both_domains
+def test_a_model_elsewhere_is_refused(domain, device):
+    with pytest.raises(ValueError, match=r"model must be .* on cuda:0, got .* on cpu"):
+        OptimisticStrategy(domain(device=device), KernelGP(kernel(), LAMBDA), 2.0)
+
+
+@pytest.mark.parametrize("policy", ["ignore", "inflate", "timeout"])
+@pytest.mark.parametrize(
+    ("method", "own"),
+    [("gp_ucb", {}), ("igp_ucb", {}), ("ec_gp_ucb", {"misspecification": 0.1})],
+)
+def test_every_optimistic_method_takes_every_pending_policy(method, own, policy):
+    numbers = {"noise_variance": LAMBDA, "rkhs_bound": 1.5, "noise_std": 0.1}
+    options = POLICIES[policy]
+    strategy = getattr(algorithms, method)(finite(), kernel(), **numbers, **own, **options)
+    twin = OptimisticStrategy(finite(), KernelGP(kernel(), LAMBDA), strategy.width, **options)
+    for s in (strategy, twin):
+        play(s, script(30, seed=81))
+    assert snapshot(strategy) == snapshot(twin)
+    assert strategy.report()["inflated"] == ("inflate" in options)
+    assert bool(strategy.report()["told_too_late"]) == ("timeout" in options)

@@ -11,7 +11,7 @@ from torch.testing import assert_close
 
 from botorch_ext import Box, CandidateModels, algorithms, widths
 from botorch_ext.exceptions import NoObservationsError
-from botorch_ext.strategies import Asked, StableStrategy, Told, Trial
+from botorch_ext.strategies import Asked, Told, Trial
 from tests.helpers import devices, pairwise, steps_on
 from tests.oracles.models import Session, check_record, predictions, upper_bounds
 from tests.strategies.adaptive.model_sessions import (
@@ -397,28 +397,6 @@ def test_forged_infos_are_refused_as_a_whole(changes):
     with pytest.raises(ValueError, match=r"model|mean|pessimistic|center|finite"):
         strategy.replay(forged)
     assert strategy.events == ()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"radius": -0.1}, "radius must be non-negative"),
-        ({"radius": (0.1, 0.2, 0.3)}, "radius must be one number or one for each of 2"),
-        ({"norm": "l1"}, 'norm must be "l2" or "linf"'),
-        ({"noise_std": 0.0}, "noise_std must be positive"),
-        ({"setting": "both"}, "setting must be"),
-        ({"misspecification": -1.0}, "misspecification must be"),
-        ({"pending": "forget"}, "pending must be"),
-    ],
-)
-def test_bad_input_is_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        make(finite(), **options)
-
-
-def test_several_models_need_the_noise():
-    with pytest.raises(ValueError, match="noise_std must be given for several models"):
-        StableStrategy(finite(), SETS["mixed"][0](), 1.0, radius=0.1)
 
 
 @PLAIN

@@ -7,10 +7,12 @@ from itertools import pairwise
 
 import pytest
 import torch
+from gpytorch.kernels import ScaleKernel
 from gpytorch.means import ConstantMean
 from torch.testing import assert_close
 
 from botorch_ext import Box, algorithms, run
+from botorch_ext.exceptions import HorizonReached, HorizonWarning, KernelBoundWarning
 from botorch_ext.strategies import Asked
 from botorch_ext.widths import Constant, Width
 from tests.helpers import tolerance
@@ -19,7 +21,6 @@ from tests.strategies.fixed_design.breadthwise_sessions import (
     HORIZON,
     LAMBDA,
     ON_LINE,
-    ON_PLANE,
     both,
     observe,
     play,
@@ -63,13 +64,6 @@ def test_best_is_the_best_posterior_mean_of_all_that_was_told(case):
     x, value = strategy.best()
     assert value == pytest.approx(mean.max().item(), rel=1e-7)
     assert torch.equal(x, X[mean.argmax()])
-
-
-def test_the_method_is_deterministic():
-    one, two = ON_PLANE.make(seed=1), ON_PLANE.make(seed=2)
-    for strategy in (one, two):
-        play_promptly(strategy, ON_PLANE.problem(), HORIZON)
-    assert state(one) == state(two)
 
 
 def test_a_prior_mean_moves_everything_with_it():
@@ -206,3 +200,33 @@ def test_levels_can_be_looked_at_while_trials_are_out():
     )
     assert_close(level.mean, mean, **tolerance(torch.float64))
     assert_close(level.std, covariance.diagonal().sqrt(), **tolerance(torch.float64))
+
+
+def test_nothing_is_asked_beyond_the_horizon():
+    strategy = ON_LINE.but(horizon=3).make()
+    play_promptly(strategy, ON_LINE.problem(), 3)
+    with pytest.raises(HorizonReached, match=r"at most 0, .*horizon of 3 has left, got 1"):
+        strategy.ask()
+    with pytest.raises(HorizonReached, match="got 4"):
+        ON_LINE.but(horizon=3).make().ask(4)
+    assert ON_LINE.but(horizon=1).make().ask().id == 0
+
+
+def test_a_kernel_above_1_is_warned_of():
+    k = ScaleKernel(ON_LINE.kernel()).double()
+    k.outputscale = torch.tensor(4.0, dtype=torch.float64)
+    with pytest.warns(KernelBoundWarning, match="got 4"):
+        strategy = ON_LINE.make(kernel=k)
+    # C_k is that of the scaled kernel.
+    assert strategy.levels[0].slack == pytest.approx(2 * ON_LINE.make().levels[0].slack, rel=1e-12)
+
+
+@pytest.mark.parametrize("rkhs_bound", [0.0, 0.04])
+def test_a_bound_so_small_that_nothing_is_refined_is_warned_of(rkhs_bound):
+    # V_0 = 2.15 B, and 1/sqrt(T) = 0.13: where f has large units, T is short.
+    with pytest.warns(HorizonWarning, match="only the center .* 1/sqrt.horizon. = 0.129"):
+        strategy = ON_LINE.make(rkhs_bound=rkhs_bound)
+    assert len(strategy.report()["warnings"]) == 1
+    play_promptly(strategy, ON_LINE.problem(), HORIZON)
+    assert strategy.report()["levels"][0]["num_evaluations"] == HORIZON
+    assert ON_LINE.make(rkhs_bound=0.08).report()["warnings"] == []

@@ -213,29 +213,6 @@ def test_nothing_is_asked_beyond_the_horizon():
 NUMBERS = {"noise_variance": LAMBDA, "horizon": 30}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, r"certified_bucb\(\): rkhs_bound and noise_std must be given unless width is"),
-        ({"width": 1.0, "share": 0.0}, "share must be in"),
-        ({"width": 1.0, "share": 1.5}, "share must be in"),
-        ({"width": 1.0, "kappa": 0.9}, "kappa must be at least 1"),
-        ({"width": 1.0, "kappa": math.inf}, "kappa must be at least 1"),
-        ({"width": 1.0, "buy": "never"}, "buy must be"),
-        ({"width": 1.0, "free": "gp_ucb"}, "free must be"),
-        ({"width": 1.0, "rkhs_bound": -1.0}, "rkhs_bound must be non-negative"),
-        ({"width": 1.0, "horizon": 0}, "horizon must be at least 1"),
-        ({"width": 1.0, "num_initial": 30}, "horizon must be at least 31, got 30"),
-        ({"width": -1.0}, "width must be non-negative"),
-        ({"width": 1.0, "free_width": "wide"}, "width must be one number"),
-        ({**PUBLISHED, "delta": 1.5}, "delta must be in"),
-    ],
-)
-def test_bad_arguments_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        algorithms.certified_bucb(finite(), kernel(), **{**NUMBERS, **options})
-
-
 # --- rules of the user's --------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Phased elimination as a strategy: its fold, waiting, lost feedback, bad input, runs.
+"""Phased elimination as a strategy: its fold, waiting, lost feedback, runs.
 
 test_phased_replay.py checks what it decides.
 """
@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from scipy import stats
 from torch.testing import assert_close
 
 from botorch_ext import (
@@ -492,101 +491,6 @@ def test_a_first_round_that_is_learnt():
 
 def prior(**options):
     return KernelGP(kernel(), LAMBDA, **options)
-
-
-def with_data():
-    model = prior()
-    model.add(torch.tensor([[3.0, -2.0]]).double(), torch.zeros(1).double())
-    return model
-
-
-def of_model(make_model, **options):
-    return lambda: PhasedElimination(
-        finite(),
-        make_model(),
-        **{"width": 1.0, "rounds": rounds.Doubling(), "horizon": 9} | options,
-    )
-
-
-def transformed():
-    from botorch.models.transforms import Normalize
-
-    return prior(input_transform=Normalize(2, bounds=box().bounds))
-
-
-REFUSED = {
-    "infinite mean": (
-        lambda: make("bpe_delay", finite(), 20, delay=stats.pareto(0.9)),
-        "delay must have a finite mean, got pareto",
-    ),
-    "no mean": (
-        lambda: make("bpe_delay", finite(), 20, delay=stats.halfcauchy()),
-        "delay must have a finite mean",
-    ),
-    "negative delay": (
-        lambda: make("bpe_delay", finite(), 20, delay=-3),
-        "delay must be an allowance .*got -3",
-    ),
-    "perhaps negative": (
-        lambda: make("bpe_delay", finite(), 20, delay=stats.norm(50, 1)),
-        "delay must have a support not below 0",
-    ),
-    "negative mean": (lambda: delays.Poisson(-1.0), "mean must be finite and at least 0, got -1.0"),
-    "no delay": (
-        lambda: make("bpe_delay", finite(), 20, delay="soon"),
-        "delay must be an allowance .*got 'soon'",
-    ),
-    "horizon 0": (lambda: make("bpe", finite(), 0), "horizon must be .*at least 1, got 0"),
-    "horizon of doubling": (
-        lambda: make("phased_uncertainty_sampling", finite(), 0, width=1.0),
-        "horizon must be .*at least 1, got 0",
-    ),
-    "horizon 2.5": (
-        lambda: make("phased_uncertainty_sampling", finite(), 2.5, width=1.0),  # pyright: ignore
-        "horizon must be a whole number, .*got 2.5",
-    ),
-    "no bound": (
-        lambda: make("bpe", finite(), 20, rkhs_bound=None),
-        "rkhs_bound must be given unless width is, got None",
-    ),
-    "no noise": (
-        lambda: make("bpe_delay", box(), 20, noise_std=None),
-        "noise_std must be given unless width is, got None",
-    ),
-    "delta": (lambda: make("bpe", finite(), 20, delta=1.5), "delta must be in .*got 1.5"),
-    "delta of an allowance": (
-        lambda: make("bpe_delay", finite(), 20, delta=0.0, width=1.0, delay=delays.Poisson(2)),
-        "delta must be in .*got 0.0",
-    ),
-    "width": (lambda: make("bpe", finite(), 20, width=-1.0), "width must be non-negative"),
-    "rounds": (of_model(prior, rounds=10), "rounds must be Rounds, .*got 10"),
-    "no horizon": (
-        of_model(prior, horizon=None),
-        r"horizon must be given with Doubling\(.*got None",
-    ),
-    "another horizon": (
-        of_model(prior, rounds=rounds.DelayAware(rounds.SquareRoot(20), 3)),
-        "horizon must be 20, that of the rounds, got 9",
-    ),
-    "waits": (of_model(prior, waits="no"), "waits must be True or False, got 'no'"),
-    "data": (of_model(with_data), "model must have no data, .*got 1 observations"),
-    "batch": (
-        of_model(lambda: KernelGP(kernel(), torch.tensor([0.1, 0.2]).double())),
-        r"model must .*batch.*got .*\(2,\)",
-    ),
-    "transforms": (of_model(transformed), "model must not have input or outcome transforms"),
-    "dtype": (
-        of_model(lambda: prior(dtype=torch.float32)),
-        "model must be torch.float64 .*got torch.float32",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_bad_input_is_refused(case):
-    call, message = REFUSED[case]
-    with pytest.raises(ValueError, match=message):
-        call()
 
 
 def test_rounds_that_are_made_for_a_horizon_tell_it():

@@ -6,9 +6,10 @@ import pytest
 import torch
 from gpytorch.kernels import RBFKernel
 
-from botorch_ext import Box, FiniteSet, algorithms
+from botorch_ext import Box, FiniteSet, RegretBalancing, algorithms
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.information_gain import max_information_gain
+from botorch_ext.strategies import Asked, RandomSearch, Told, Trial
 from tests.helpers import devices, pairwise
 from tests.oracles.balancing import published_bound
 from tests.strategies.masters.balancing_sessions import (
@@ -18,6 +19,7 @@ from tests.strategies.masters.balancing_sessions import (
     B,
     drive,
     make,
+    snapshot,
 )
 from tests.strategies.sessions import LAMBDA, box, f, finite, kernel, script
 
@@ -224,3 +226,90 @@ def test_the_report_says_how_every_base_stands():
             assert own["lower"] == pytest.approx(low + (high - low) * test.lower)
     fresh = make(finite()).report()["bases"][0]
     assert [fresh[name] for name in ("mean_reward", "upper", "lower")] == [None] * 3
+
+
+@pytest.mark.parametrize("value", [-2.51, 1.5000001, 40.0])
+def test_a_reward_outside_the_range_is_refused_before_anything_changes(value):
+    strategy, twin = make(finite(), **BOLD), make(finite(), **BOLD)
+    for s in (strategy, twin):
+        drive(s, script(40, seed=31))
+    id, before = strategy.pending[0], snapshot(strategy)
+    message = rf"value must be in reward_range, from -2.5 to 1.5, got {value} for trial {id}"
+    with pytest.raises(ValueError, match=message):
+        strategy.tell(id, value)
+    assert snapshot(strategy) == before
+    with pytest.raises(ValueError, match="value must be in reward_range"):
+        strategy.replay([Told(strategy.pending[1], 0.1), Told(id, value)])
+    assert snapshot(strategy) == before
+    for s in (strategy, twin):
+        s.tell(id, 1.5)  # the ends are allowed
+        s.ask()
+    assert snapshot(strategy) == snapshot(twin)
+
+
+def linear(n):
+    return 0.1 * n
+
+
+def test_a_bound_that_falls_later_is_refused_when_it_is_reached():
+    def late(n):
+        return 0.0 if n == 1003 else 0.0001 * n
+
+    # Of the bases the first plays once, then the second alone.
+    bases = [RandomSearch(box()), RandomSearch(box(), seed=1)]
+    strategy = RegretBalancing(bases, [lambda n: float(n), late], reward_range=(-9.0, 9.0))
+    strategy.ask(1002)
+    events = strategy.events
+    with pytest.raises(ValueError, match="bound of base 1 must never decrease"):
+        strategy.ask(2)  # the first of them would do
+    assert len(strategy.events) == 1002
+    assert [base.history.trials[-1].id for base in strategy.bases] == [0, 1000]
+    trial = strategy.ask()
+    assert trial.info["base"] == 1
+    before = snapshot(strategy)
+    message = "bound of base 1 must never decrease, got 0.0 for n = 1003 after 0.1002"
+    for batch in (None, 5):
+        with pytest.raises(ValueError, match=message):
+            strategy.ask(batch)
+        assert snapshot(strategy) == before
+    again = RegretBalancing(bases, [lambda n: float(n), late], reward_range=(-9.0, 9.0))
+    again.replay([*events, Asked(trial)])
+    beyond = Asked(Trial(1003, trial.x, None, {"base": 1, "decision": {}}))
+    with pytest.raises(ValueError, match=message):
+        again.replay([beyond])
+    assert snapshot(again) == before
+    strategy.abandon(trial.id)  # makes room
+    assert strategy.ask().info["base"] == 1
+
+
+def test_a_recorded_trial_of_the_wrong_base_is_refused():
+    def fresh():
+        bases = [RandomSearch(finite(), seed=seed) for seed in range(3)]
+        bounds = [linear, linear, lambda n: 0.5 * linear(n)]
+        return RegretBalancing(bases, bounds, reward_range=(0.0, 1.0), c=0.1)
+
+    strategy = fresh()
+    for _ in range(30):
+        trial = strategy.ask()
+        strategy.tell(trial.id, 1.0 if trial.info["base"] else 0.0)
+    assert strategy.eliminated.keys() == {0}
+    events, before = strategy.events, snapshot(strategy)
+    turn = strategy.ask().info["base"]
+    for base, message in [
+        (0, r"base of trial 30 must be active, one of \[1, 2\], got 0"),
+        (3 - turn, f"base of trial 30 must be {turn}, whose regret bound is least, got {3 - turn}"),
+        (3, "base in the info of trial 30 must be one of 3, got 3"),
+    ]:
+        again = fresh()
+        with pytest.raises(ValueError, match=message):
+            again.replay([*events, asked(30, base)])
+        assert snapshot(again) == snapshot(fresh())
+        again.replay(events)
+        with pytest.raises(ValueError, match=message):
+            again.replay([asked(30, base)])
+        assert snapshot(again) == before
+
+
+def asked(id, base):
+    info = {"base": base, "decision": {"index": 3}, "index": 3}
+    return Asked(Trial(id, finite().points[3], None, info))
