@@ -248,6 +248,7 @@ print(json.dumps([name for name, spec in specs.items() if spec is not None and s
     return {name for name in names if not name.startswith("_")}
 
 
+@pytest.mark.slow
 def test_importing_the_package_stays_light() -> None:
     assert _third_party("import botorch_ext") <= {PACKAGE}
     # Names are loaded when they are first used.

@@ -54,6 +54,7 @@ def _unknown(docstring: str) -> list[str]:
     return [name for name, last in parts if last not in _known() and not pydoc.locate(name)]
 
 
+@pytest.mark.slow
 def test_an_unknown_name_is_noticed():
     assert _unknown("A `Strategy` and a `Strategie`, ``anything``.") == ["Strategie"]
 

@@ -9,6 +9,8 @@ from contextlib import closing
 from functools import partial
 from unittest.mock import patch
 
+import pytest
+
 import botorch_ext as bx
 from benchmarks import demo
 from benchmarks.studies.forks import in_a_fork, is_alive, wait_for
@@ -47,6 +49,7 @@ def _killed_after(folder, number):
     return _events(folder)
 
 
+@pytest.mark.slow
 def test_the_demo_is_killed_and_goes_on(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     bx.problems.SVCTuning("breast_cancer").evaluate([0.0, 0.0])  # the processes are born warm

@@ -281,6 +281,7 @@ def test_seeds_are_outermost():
 # --- rows -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_started_again_it_does_only_what_is_missing(watched, tmp_path, capsys):
     argv = ["--smoke", "--only", OURS, "--output", str(tmp_path)]
     main(argv)
@@ -299,6 +300,7 @@ def test_started_again_it_does_only_what_is_missing(watched, tmp_path, capsys):
     assert len(watched) == 3
 
 
+@pytest.mark.slow
 def test_rows_of_other_settings_are_stale(watched, tmp_path, monkeypatch, capsys):
     argv = ["--smoke", "--only", OURS, "--output", str(tmp_path)]
     main(argv)
@@ -320,6 +322,7 @@ def test_a_failing_run_ends_no_others(watched, tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "runs" / f"{REFERENCE}.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_processes_send_rows_back():
     to_run = [Case("sequential", "Branin", noise, "TPE", 1, smoke=True) for noise in (0.005, 0.05)]
     found = dict(as_they_finish(attempt, to_run, processes=2))

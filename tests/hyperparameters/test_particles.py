@@ -47,6 +47,7 @@ def draws():
     return long_run(density_of(), 4096, 300, seed=1)
 
 
+@pytest.mark.slow
 def test_sweeps_keep_the_moments_of_another_sampler(draws):
     density = density_of()
     g = torch.Generator().manual_seed(2)
@@ -71,6 +72,7 @@ def largest_difference(one, other):
     return max(scores)
 
 
+@pytest.mark.slow
 def test_few_particles_that_scale_each_other_keep_them_too(draws):
     """Particles of a handful adapt their steps to one another."""
     density = density_of()
@@ -80,6 +82,7 @@ def test_few_particles_that_scale_each_other_keep_them_too(draws):
     assert largest_difference(draws[1024:], torch.cat(ends)) < THRESHOLD
 
 
+@pytest.mark.slow
 def test_a_wrong_density_is_found(draws):
     """The test above can fail: data of another noise."""
     density = density_of()
@@ -101,6 +104,7 @@ def test_resampling_draws_by_the_weights():
     assert_close(counts.double().mean(dim=0), 3 * weights, rtol=0, atol=0.07)
 
 
+@pytest.mark.slow
 def test_particles_follow_data():
     """Of a start at once, and of moves from one datum to the next, the mean is that of a long run
     to four tenths of its spread."""

@@ -22,32 +22,33 @@ def in_the_middle(entry):
 
 
 def impossible_calls(session):
-    """Calls that nothing can accept: each a function, and the error."""
+    """Calls that nothing can accept: each a function, and the error.
+
+    The kinds of input that an argument refuses are in ``tests/wrong_calls``.
+    """
     strategy, place = session.strategy, session.entry.place
     pending, told = strategy.pending[0], next(iter(strategy.history.values))
     offer = session.offer()
-    for value in (NAN, INF, -INF, None, "high", "1.5", b"1.5", torch.zeros(2)):
+    for value in (NAN, None):
         yield (lambda v=value: strategy.tell(pending, v)), ValueError
     gone = sorted(strategy.history.abandoned)[:1]
-    unknown = (told, *gone, 99, -1, True, "2", 2.0, [2], None, strategy.history.trials[pending])
-    for id in unknown:
+    for id in (told, *gone, 99, None):
         yield (lambda i=id: strategy.tell(i, 0.1)), UnknownTrialError
         yield (lambda i=id: strategy.abandon(i)), UnknownTrialError
-    for number in (0, -3, 2.5, "3", True):
-        yield (lambda n=number: strategy.ask(n, **offer)), ValueError
+    yield (lambda: strategy.ask(0, **offer)), ValueError
     if session.entry.method in QUICK and session.entry.method != "random":
         yield (lambda: strategy.ask(10_000)), ValueError
     if place.contexts is None:
         yield (lambda: strategy.ask(context=[0.2])), ValueError
         yield (lambda: strategy.best(context=[0.2])), ValueError
     else:
-        for context in (None, [], [0.2, 0.1], [NAN], [7.0], "high"):
+        for context in (None, [], [7.0]):
             wrong = {**offer, "context": context}
             yield (lambda w=wrong: strategy.ask(**w)), ValueError
             yield (lambda w=wrong: strategy.ask(2, **w)), ValueError
         yield (lambda: strategy.best(context=[7.0])), ValueError
     lowest = place.domain().sample(2, seed=0) - 99.0
-    for actions in ([], lowest[:0], lowest, lowest[:, :0], "all", lowest * NAN):
+    for actions in ([], lowest):
         wrong = {**offer, "actions": actions}
         yield (lambda w=wrong: strategy.ask(**w)), ValueError
 
