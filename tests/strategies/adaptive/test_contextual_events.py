@@ -6,6 +6,7 @@ import torch
 from botorch_ext import CandidateModels, FiniteSet, algorithms
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.strategies import Asked, RandomSearch, Told, Trial
+from tests.helpers import pairwise
 from tests.oracles.models import Candidate
 from tests.strategies.adaptive.contextual_sessions import (
     NOISE_VARIANCE,
@@ -87,25 +88,6 @@ def test_graphs_of_contexts_and_actions_are_left_behind():
         s.ask(context=given["context"])
 
 
-@pytest.mark.parametrize("given", ["list", "tuple", "numpy"])
-def test_contexts_and_actions_may_be_nested_numbers(given):
-    strategy, twin = pair()
-    offer = offers(SETTINGS["product"], finite(), 1, 104, share=1.0)[0]
-    convert = {"list": torch.Tensor.tolist, "numpy": torch.Tensor.numpy}
-    convert["tuple"] = lambda tensor: tuple(tensor.tolist())
-    strategy.ask(**{key: convert[given](value) for key, value in offer.keywords().items()})
-    twin.ask(**offer.keywords())
-    assert snapshot(strategy) == snapshot(twin)
-
-
-@pytest.mark.parametrize(
-    "task", [2, 2.0, [2], torch.tensor(2).numpy(), torch.tensor([2.0]).double()]
-)
-def test_a_task_is_a_number(task):
-    strategy, twin = pair(name="tasks")
-    assert plain(Asked(strategy.ask(context=task))) == plain(Asked(twin.ask(context=[2.0])))
-
-
 @of_each_kind
 @pytest.mark.parametrize("domain", [finite, box])
 def test_initial_points_are_some_of_the_actions_there_are(method, domain):
@@ -121,9 +103,7 @@ def test_initial_points_are_some_of_the_actions_there_are(method, domain):
     assert len(set(places)) > 2
 
 
-@pytest.mark.parametrize("domain", [finite, box])
-@pytest.mark.parametrize("method", ["cgp_ucb", *MULTI_MODEL])
-@pytest.mark.parametrize("policy", ["hallucinate", "censor"])
+@pairwise(method=["cgp_ucb", *MULTI_MODEL], domain=[finite, box], policy=["hallucinate", "censor"])
 def test_best_is_the_best_of_the_evaluated_actions(method, domain, policy):
     X, Y = contextual_data(SETTINGS["product"], domain(), 4)
     strategy = make(method, domain(), "product", policy, initial=(X, Y))

@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import cache
 from itertools import cycle
 
 import pytest
@@ -54,6 +55,16 @@ def played(strategy, steps=5, contexts=None):
     return strategy
 
 
+@cache
+def _session(domain, policy):
+    return played(make(domain, policy))
+
+
+def one_session(domain, policy="hallucinate"):
+    """A strategy in a session that is played once."""
+    return _session(domain, policy).clone()
+
+
 def told(strategy):
     """Joint rows and values of what models know, by the policy also what is censored."""
     rows, values = [], []
@@ -100,7 +111,7 @@ def asked_by_a_fit(strategy):
 @both
 @all_policies
 def test_bands_are_the_textbook_ones_of_the_fit_with_pending_trials(domain, policy):
-    strategy = played(make(domain, policy))
+    strategy = one_session(domain, policy)
     numbers = strategy.report()["fit"]
     X, y = told(strategy)
     pending = [strategy.history.trials[id].x for id in strategy.pending]
@@ -123,7 +134,7 @@ def test_bands_are_the_textbook_ones_of_the_fit_with_pending_trials(domain, poli
 @both
 @all_policies
 def test_a_refit_keeps_every_row(domain, policy):
-    strategy = played(make(domain, policy))
+    strategy = one_session(domain, policy)
     strategy.tell(strategy.pending[0], 107.0)
     before = strategy.posterior
     num_rows, num_pending = before.num_observations, len(before.factor.pending)
@@ -190,7 +201,7 @@ def test_what_is_told_too_late_is_no_datum(domain):
 
 @pytest.mark.parametrize(("domain", "policy"), list(zip(cycle([BOX, GRID]), POLICIES)))
 def test_replay_fits_nothing_and_goes_on_bit_for_bit(domain, policy, monkeypatch):
-    strategy = played(make(domain, policy))
+    strategy = one_session(domain, policy)
     assert len(asked_by_a_fit(strategy)) >= 2
     events = json.loads(json.dumps([trial.info for trial in strategy.history.trials]))
     other = make(domain, policy)
@@ -217,7 +228,7 @@ def test_replay_fits_nothing_and_goes_on_bit_for_bit(domain, policy, monkeypatch
 
 def test_recorded_numbers_are_those_that_replay_plays_by():
     """Not those that a fit would find now."""
-    strategy = played(make(BOX))
+    strategy = one_session(BOX)
     last = strategy.history.trials[asked_by_a_fit(strategy)[-1]]
     other_fit = {**last.info["fit"], "mean": 50.0, "lengthscales": [0.3, 0.7]}
     events = [
@@ -407,7 +418,7 @@ def test_before_the_first_fit_means_are_in_units_of_what_was_observed():
 
 
 def test_a_question_that_is_not_asked_leaves_nothing():
-    strategy = played(make(BOX))
+    strategy = one_session(BOX)
     strategy.tell(strategy.pending[0], 111.0)
     before = strategy.report()
     trial = strategy.next_trial(strategy._checked_choices(None, None))
@@ -421,7 +432,7 @@ def test_a_question_that_is_not_asked_leaves_nothing():
 
 def test_what_is_told_between_a_choice_and_its_asking_counts():
     """As a master may do: the rows that the choice was made by are then out of date."""
-    strategy = played(make(BOX))
+    strategy = one_session(BOX)
     strategy.tell(strategy.pending[0], 111.0)
     trial = strategy.next_trial(strategy._checked_choices(None, None))
     strategy.tell(strategy.pending[0], 95.0)

@@ -129,7 +129,7 @@ def value(box, x):
     return float((3 * box.to_unit(x)).sum().sin())
 
 
-def session(name, method, seed, num_asks=7, offer=None, **options):
+def session(name, method, seed, num_asks=6, offer=None, **options):
     """Asks with every third trial pending, one abandoned, data from before and first points."""
     box = SPACES[name]()
     if method != "regret_balancing":
