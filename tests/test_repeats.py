@@ -54,35 +54,6 @@ def test_a_batch_is_the_same_by_graphs(kernel, constrained):
         assert_close(one, other, rtol=0, atol=0)
 
 
-def noisy(dim, n=30):
-    generator = torch.Generator().manual_seed(0)
-    X = torch.rand(n, dim, generator=generator, dtype=torch.float64)
-    return X.to(CUDA), (6 * X).sin().sum(dim=-1).to(CUDA)
-
-
-def gp_ucb(box):
-    return bx.algorithms.gp_ucb(
-        box, matern(0.3), noise_variance=1e-2, width=2.0, initial=noisy(box.dim)
-    )
-
-
-def he_gp_ucb(box):
-    models = bx.CandidateModels.lengthscales(
-        rbf(1.0), [0.1, 0.2, 0.4, 0.8], noise_variance=1e-2, device=CUDA
-    )
-    return bx.algorithms.he_gp_ucb(box, models, width=2.0, noise_std=0.1, initial=noisy(box.dim))
-
-
-@pytest.mark.parametrize("method", [gp_ucb, he_gp_ucb])
-def test_an_ask_is_the_same_by_graphs(method):
-    asked = []
-    for graphs in (False, True):
-        with PretendCUDA(graphs=graphs), counting() as tally:
-            asked.append(method(bx.Box([[0.0] * 2, [1.0] * 2], device=CUDA)).ask().x.host)
-            assert (tally.replays > 0) == graphs
-    assert_close(*asked, rtol=0, atol=0)
-
-
 class Counting:
     """A CUDA that does nothing while it records and once more at each replay."""
 

@@ -14,7 +14,7 @@ from botorch_ext.checks import whole_number
 from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.immutable import Immutable
-from botorch_ext.search.ascent import projected_bfgs
+from botorch_ext.search.ascent import batched_lbfgsb
 
 # Observations up to which each new one is reason enough for a fit, and the share of them by which
 # their number must grow from there on.
@@ -197,7 +197,7 @@ def most_probable(
     if near is not None:
         starts.append(lower.new_tensor(near).log())
     U = ((torch.stack(starts) - lower) / side).clamp(0, 1)
-    ends, values = projected_bfgs(on_cube, U, 1e-3, 1e-8, 100)
+    ends, values = batched_lbfgsb(on_cube, U, 1e-5, 100)
     best = inside(ends[values.argmax()])
     constant = float(density.constants(best.unsqueeze(0)))
     return _in_units(best[:-1], constant, mean, scale)

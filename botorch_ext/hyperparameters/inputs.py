@@ -69,11 +69,6 @@ class Inputs(Immutable):
             return None
         return torch.cat([box.without_steps().stretch(box.lower) for box in self._boxes])
 
-    @property
-    def is_recordable(self) -> bool:
-        """Whether features can be a part of a CUDA graph."""
-        return all(box.is_plain for box in self._boxes)
-
     def features(self, joint: Tensor) -> Tensor:
         """``... x (d + d_z)`` joint rows to ``... x p``."""
         parts = joint.split([box.dim for box in self._boxes], dim=-1)

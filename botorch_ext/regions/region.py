@@ -16,7 +16,7 @@ from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.constraints import Constraint
 from botorch_ext.regions.population import Population, drawn_population
-from botorch_ext.search.ascent import feasible_ascent, projected_bfgs
+from botorch_ext.search.ascent import batched_lbfgsb, feasible_ascent
 from botorch_ext.search.objectives import Objective, evaluate, on_unit_cube
 from botorch_ext.search.screening import spread_best
 
@@ -238,7 +238,7 @@ class Region:
             objective: What to maximise.
             points: ``m x d``, in the region, such as a population; the members are screened too.
             num_starts: How many are polished.
-            tolerance: A polish ends when a step gains less than this, relative to the spread of the
+            tolerance: How far below its maximum a polish may end, relative to the spread of the
                 screened values.
 
         Returns:
@@ -252,10 +252,7 @@ class Region:
         best, best_value = X[first], values[first]
         scaled = on_unit_cube(objective.value_and_gradient, self.box, values)
         starts = self.box.to_unit(X[spread_best(values, X, self.box, num_starts)])
-        recordable = getattr(objective, "is_recordable", False)
-        free, _ = projected_bfgs(
-            scaled, starts, 0.3 * tolerance**0.5, tolerance, recordable=recordable
-        )
+        free, _ = batched_lbfgsb(scaled, starts, tolerance)
         inside = self._unit_meets(free)
         ends = free[inside]
         if len(ends) < len(starts):

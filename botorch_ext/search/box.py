@@ -8,7 +8,7 @@ from torch import Tensor
 from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.search.ascent import projected_bfgs
+from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.search.mixed import MixedSearch
 from botorch_ext.search.objectives import (
     FunctionObjective,
@@ -128,9 +128,9 @@ def maximize_on_box(
     extra: Tensor | None = None,
     tolerance: float = 1e-9,
 ) -> tuple[Tensor, Tensor]:
-    """Screens many points in one batched call, then lets the best race: a batched quasi-Newton
-    ascent that starts leave when they fall behind. Where columns take some numbers only, or
-    constraints hold, `MixedSearch` follows; where the points are few all of them are looked at.
+    """Screens many points in one batched call, then lets the best race by batched L-BFGS-B. Where
+    columns take some numbers only, or constraints hold, `MixedSearch` follows; where the points are
+    few all of them are looked at.
 
     Args:
         objective: What to maximise.
@@ -139,8 +139,8 @@ def maximize_on_box(
         num_raw: Screening points.
         num_starts: How many of them climb.
         extra: ``m x d`` more points to screen, such as the best so far.
-        tolerance: A polish ends when a step gains less than this, relative to the spread of the
-            screened values.
+        tolerance: How far below its maximum a climb may end, relative to the spread of the screened
+            values.
 
     Returns:
         The ``d``-dim maximiser found and its value.
@@ -159,15 +159,8 @@ def maximize_on_box(
     if not box.is_filled:
         x, value = MixedSearch(objective, box, values, tolerance).best(torch.cat([best, starts]))
         return x.squeeze(0), value.squeeze(0)
-    # Where the gradient is g, the value is below the peak by about g^2.
-    polished, _ = projected_bfgs(
-        on_unit_cube(objective.value_and_gradient, box, values),
-        box.to_unit(starts),
-        0.3 * tolerance**0.5,
-        tolerance,
-        race=True,
-        recordable=getattr(objective, "is_recordable", False),
-    )
+    scaled = on_unit_cube(objective.value_and_gradient, box, values)
+    polished, _ = batched_lbfgsb(scaled, box.to_unit(starts), tolerance, race=True)
     X = torch.cat([best, box.from_unit(polished)])
     values = evaluate(objective, X)
     top = values.argmax(dim=0, keepdim=True)

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from botorch_ext.chunks import points_at_once
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.models.predictions import MOST_IN_BATCH
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _SQRT_HALF_PI = math.sqrt(0.5 * math.pi)
@@ -135,11 +134,6 @@ class IntegratedImprovement:
             means = [self.means_of_draws(chunk) for chunk in self._chunks(places)]
             largest = [chunk.amax(dim=-1, keepdim=True) for chunk in means]
             self._incumbents = torch.cat(largest, dim=-1).amax(dim=-1, keepdim=True)
-
-    @property
-    def is_recordable(self) -> bool:
-        """Whether it can be a part of a CUDA graph."""
-        return len(self._rows) <= MOST_IN_BATCH and self._inputs.is_recordable
 
     def means_of_draws(self, F: Tensor) -> Tensor:
         """Means given the values of each draw at the rows: ``n x p`` features to ``m x s x n``."""

@@ -19,7 +19,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from botorch_ext.domains import Box
-from botorch_ext.search.ascent import feasible_ascent, projected_bfgs
+from botorch_ext.search.ascent import batched_lbfgsb, feasible_ascent
 from botorch_ext.search.objectives import Objective, evaluate, on_unit_cube
 from botorch_ext.search.screening import spread_best
 
@@ -46,8 +46,8 @@ class MixedSearch:
         objective: What to maximise.
         box: Where: one that does not hold every point within its bounds.
         values: Of the objective at screened points, for its scale.
-        tolerance: A climb ends when a step gains less than this, relative to the spread of the
-            screened values.
+        tolerance: How far below its maximum a climb may end, relative to the spread of the screened
+            values.
     """
 
     def __init__(self, objective: Objective, box: Box, values: Tensor, tolerance: float) -> None:
@@ -120,8 +120,7 @@ class MixedSearch:
             for row in spread_best(heights, box.from_unit(ends), box, num_sliding).tolist():
                 ends[row] = self._slid(scaled, ends[row], tolerance, max_iterations)
         else:
-            least = 0.3 * tolerance**0.5
-            ends, _ = projected_bfgs(scaled, box.to_unit(X), least, tolerance, max_iterations)
+            ends, _ = batched_lbfgsb(scaled, box.to_unit(X), tolerance, max_iterations)
         ends = box.nearby(box.from_unit(ends), X)
         return _better(X, f, ends, evaluate(self._objective, ends))
 

@@ -13,7 +13,7 @@ from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.search.ascent import projected_bfgs
+from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.search.box import ConfidenceBound
 from botorch_ext.search.objectives import on_unit_cube
 from botorch_ext.search.screening import near_points, screening_points, spread_best
@@ -82,11 +82,6 @@ class AverageBound:
         self._climber = _Climber(self.bounds)
         self._weights = members_of(self.probabilities, self._climber.positions)
 
-    @property
-    def is_recordable(self) -> bool:
-        """Whether it can be a part of a CUDA graph."""
-        return self._climber.is_recordable
-
     def value(self, X: Tensor) -> Tensor:
         return self.probabilities @ self.bounds.values(X)
 
@@ -147,11 +142,6 @@ class _Climber:
             bound = ConfidenceBound(part.model, widths, context=bounds.context)
             self._parts.append((bound, members_of(bounds.offsets, part.positions)))
 
-    @property
-    def is_recordable(self) -> bool:
-        """Whether it can be a part of a CUDA graph."""
-        return all(bound.is_recordable for bound, _ in self._parts)
-
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """``(m s) x d`` points to ``m s`` values and ``(m s) x d`` gradients."""
         values, gradients, start = [], [], 0
@@ -188,8 +178,8 @@ def maximize_over_models(
         seed: Seeds the screening points.
         num_raw: Points that all models are screened on.
         extra: ``n x d`` more points to screen, such as the best so far.
-        tolerance: A climb ends when a step gains less than this, relative to the spread of the
-            screened values.
+        tolerance: How far below its maximum a climb may end, relative to the spread of the screened
+            values.
 
     Returns:
         The ``d``-dim point and the position of its model.
@@ -249,24 +239,9 @@ def _climb(
     """
     climber = _Climber(bounds)
     flat = members_of(starts, climber.positions).flatten(0, 1)
-
-    def own(points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        if len(rows) >= len(flat):  # of all starts, in their order
-            return climber.value_and_gradient(points)
-        # All of them each time: a batch of models is not cut to those that still climb.
-        value, gradient = climber.value_and_gradient(flat.index_copy(0, rows, points))
-        return value[rows], gradient[rows]
-
-    scaled = on_unit_cube(own, box, values)
-    ends, _ = projected_bfgs(
-        scaled,
-        box.to_unit(flat),
-        0.3 * tolerance**0.5,
-        tolerance,
-        max_iterations,
-        with_rows=True,
-        recordable=climber.is_recordable,
-    )
+    scaled = on_unit_cube(climber.value_and_gradient, box, values)
+    # A batch of models is not cut to those that still climb.
+    ends, _ = batched_lbfgsb(scaled, box.to_unit(flat), tolerance, max_iterations, together=True)
     ends = box.from_unit(ends)
     heights, _ = climber.value_and_gradient(ends)
     order = sorted(range(len(starts)), key=climber.positions.__getitem__)

@@ -19,9 +19,8 @@ _CHUNK = 4096
 class Objective(Protocol):
     """What is maximised: batched values, and values with gradients.
 
-    It may also say the ``entries`` of its largest temporary tensor for each point, whether it
-    ``is_recordable``, a part of a CUDA graph, and the ``span``: how far below the largest of its
-    values others make a difference.
+    It may also say the ``entries`` of its largest temporary tensor for each point, and the
+    ``span``: how far below the largest of its values others make a difference.
     """
 
     def value(self, X: Tensor) -> Tensor:
@@ -81,29 +80,28 @@ def within_span(objective: Objective, values: Tensor) -> Tensor:
 
 
 def on_unit_cube(
-    value_and_gradient: Callable[..., tuple[Tensor, Tensor]], box: Box, values: Tensor
-) -> Callable[..., tuple[Tensor, Tensor]]:
+    value_and_gradient: Callable[[Tensor], tuple[Tensor, Tensor]], box: Box, values: Tensor
+) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
     """A function for the routines of `ascent`: on the unit cube, where one step size fits all
     coordinates, shifted and scaled so that ``values`` lie in [-1, 0]. Columns of whole numbers or
     codes have no gradient, and stay.
 
     Args:
-        value_and_gradient: What to maximise: of ``m x d`` points, and of whatever else it takes.
+        value_and_gradient: ``m x d`` to ``m`` values and ``m x d`` gradients.
         box: Where.
         values: Some of its values.
 
     Returns:
-        From ``m x d`` points of the unit cube, and whatever else, to ``m`` values and ``m x d``
-        gradients.
+        From ``m x d`` points of the unit cube to ``m`` values and ``m x d`` gradients.
     """
     best = values.max()
     spread = best - values.min()
     spread = torch.where(spread > 0, spread, 1.0)
     side = (box.upper - box.lower) / spread if box.is_plain else None
 
-    def scaled(U: Tensor, *more: Tensor) -> tuple[Tensor, Tensor]:
+    def scaled(U: Tensor) -> tuple[Tensor, Tensor]:
         X = box.from_unit(U)
-        value, gradient = value_and_gradient(X, *more)
+        value, gradient = value_and_gradient(X)
         scale = box.stretch(X) / spread if side is None else side
         return (value - best) / spread, gradient * scale
 

@@ -37,11 +37,6 @@ class HighestOfParticles:
         self._model, self._constants, self._width = model, constants.unsqueeze(-1), width
         self._inputs, self._context = inputs, context
 
-    @property
-    def is_recordable(self) -> bool:
-        """Whether it can be a part of a CUDA graph."""
-        return self._model.is_recordable and self._inputs.is_recordable
-
     def value(self, X: Tensor) -> Tensor:
         """``n x d`` to ``n``."""
         entries = len(self._constants) * max(self._model.num_observations, 1)

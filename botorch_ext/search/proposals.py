@@ -8,7 +8,7 @@ from torch import Tensor
 from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.search.ascent import projected_bfgs
+from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.search.box import ConfidenceBound
 from botorch_ext.search.objectives import lowest_for_others, on_unit_cube
 from botorch_ext.search.screening import near_points, screening_points, spread_best
@@ -56,19 +56,9 @@ def proposals(
         starts = X[spread_best(values, X, box, _NUM_STARTS)]  # (k, starts, d)
         model = models.single(position)
         own = widths[position].repeat_interleave(starts.shape[1])
-
-        def value_and_gradient(
-            points: Tensor, rows: Tensor, model: object = model, own: Tensor = own
-        ) -> tuple[Tensor, Tensor]:
-            bound = ConfidenceBound(model, own[rows], context=context)  # pyright: ignore
-            return bound.value_and_gradient(points)
-
-        ends, _ = projected_bfgs(
-            on_unit_cube(value_and_gradient, box, values),
-            box.to_unit(starts.flatten(0, 1)),
-            0.3 * _TOLERANCE**0.5,
-            _TOLERANCE,
-            with_rows=True,
-        )
+        bound = ConfidenceBound(model, own, context=context)
+        scaled = on_unit_cube(bound.value_and_gradient, box, values)
+        flat = box.to_unit(starts.flatten(0, 1))
+        ends, _ = batched_lbfgsb(scaled, flat, _TOLERANCE, together=True)
         found.append(box.from_unit(ends))
     return torch.cat(found)

@@ -157,15 +157,6 @@ def test_nothing_is_to_be_gained_where_something_was_asked():
     assert (own.value(ROWS) < own.value(SQUARE.sample(64, 0)).max() - 4).all()
 
 
-@pytest.mark.parametrize(("num", "is_recordable"), [(512, True), (513, False)])
-def test_many_rows_are_not_recorded(num, is_recordable):
-    model = model_of()
-    pending, inputs = SQUARE.sample(num - 6, 0), Inputs.of(SQUARE, None, X)
-    normals = torch.zeros(3, 2, num, 1, dtype=torch.float64)
-    own = IntegratedImprovement(model, pending, X, normals, inputs)
-    assert own.is_recordable == is_recordable
-
-
 def test_what_an_observation_teaches_is_the_knowledge_gradient():
     """By quadrature over the next observation, of every point of a set in turn."""
     model, places = model_of(), torch.cat([X, X[:2]])  # two were asked twice
