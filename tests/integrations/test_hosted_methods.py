@@ -14,9 +14,9 @@ from botorch_ext.integrations.host_records import HostTrial
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.parameters import Parameter, Real
 from botorch_ext.integrations.spaces import NamedSpace
-from tests.laws.live import quietly
 from tests.laws.places import value_of
 from tests.laws.registry import ENTRIES, METHODS, QUICK, Entry
+from tests.laws.shared_sessions import quietly
 
 pytestmark = quietly
 STEPS = 10

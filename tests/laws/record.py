@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from tests.laws import translation
+from tests.laws import recorded_names
 from tests.laws.registry import ENTRIES, Entry
 from tests.laws.sessions import Session, best, plain, question
 
@@ -72,7 +72,7 @@ def differences(recorded: dict[str, Any]) -> list[str]:
     can: each is asked after the recorded events before it."""
     entry, seed = BY_NAME[recorded["entry"]], recorded["seed"]
     method, place = entry.method, entry.place
-    events = [translation.event(method, record) for record in recorded["events"]]
+    events = [recorded_names.event(method, record) for record in recorded["events"]]
     strategy, found, num_asked = entry.make(seed), [], 0
     for done, (event, of) in enumerate(zip(events, recorded["events"], strict=True)):
         if of[0] != "asked":
@@ -80,7 +80,7 @@ def differences(recorded: dict[str, Any]) -> list[str]:
             continue
         now = question(strategy, place.offer(of[5], seed))
         num_asked += 1
-        expected = {"x": of[2], "info": translation.info(method, dict(of[4]))}
+        expected = {"x": of[2], "info": recorded_names.info(method, dict(of[4]))}
         now, expected = _comparable(method, now), _comparable(method, expected)
         if now != expected:
             found.append(f"question {of[1]}: {_difference(expected, now)}")
@@ -97,7 +97,7 @@ def differences(recorded: dict[str, Any]) -> list[str]:
     now = question(strategy, place.offer(num_asked, seed))
     expected = recorded["next"]
     if "info" in expected:
-        expected = {**expected, "info": translation.info(method, dict(expected["info"]))}
+        expected = {**expected, "info": recorded_names.info(method, dict(expected["info"]))}
     now, expected = _comparable(method, now), _comparable(method, expected)
     if now != expected:
         found.append(f"next question: {_difference(expected, now)}")
@@ -107,7 +107,7 @@ def differences(recorded: dict[str, Any]) -> list[str]:
 def _comparable(method: str, asked: dict[str, Any]) -> dict[str, Any]:
     if "info" not in asked:
         return asked
-    return {**asked, "info": translation.comparable(method, asked["info"])}
+    return {**asked, "info": recorded_names.comparable(method, asked["info"])}
 
 
 def _holds(now: Any, then: Any) -> bool:

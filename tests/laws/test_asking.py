@@ -4,8 +4,17 @@ import torch
 
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.strategies import Asked
-from tests.laws.live import SEED, copied, every_entry, played, quietly, spoil_trial, started, state
 from tests.laws.sessions import plain
+from tests.laws.shared_sessions import (
+    SEED,
+    copied,
+    every_entry,
+    played,
+    quietly,
+    spoil_trial,
+    started,
+    state,
+)
 
 pytestmark = quietly
 

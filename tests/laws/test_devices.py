@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from botorch_ext.strategies import Asked
 from tests.helpers import devices
-from tests.laws.live import beliefs, every_entry, played, quietly, reading, started
+from tests.laws.shared_sessions import beliefs, every_entry, played, quietly, reading, started
 
 
 @pytest.mark.slow

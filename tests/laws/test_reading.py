@@ -5,7 +5,8 @@ import json
 import torch
 
 from botorch_ext.strategies import Asked, Told
-from tests.laws.live import (
+from tests.laws.sessions import plain, question
+from tests.laws.shared_sessions import (
     copied,
     every_entry,
     played,
@@ -15,7 +16,6 @@ from tests.laws.live import (
     started,
     state,
 )
-from tests.laws.sessions import plain, question
 
 pytestmark = quietly
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from botorch_ext.strategies import Strategy
 from tests.helpers import assert_near
-from tests.laws import translation
+from tests.laws import recorded_names
 from tests.laws.record import BY_NAME, read
 from tests.laws.registry import POLICIES, Entry
 from tests.laws.sessions import best, question
@@ -30,7 +30,7 @@ def resumed(session: dict[str, Any]) -> tuple[Entry, Strategy, dict[str, Any]]:
     """A strategy with the recorded events, and what the next ask is given."""
     entry, seed = BY_NAME[session["entry"]], session["seed"]
     strategy = entry.make(seed)
-    strategy.replay([translation.event(entry.method, record) for record in session["events"]])
+    strategy.replay([recorded_names.event(entry.method, record) for record in session["events"]])
     num_asked = sum(record[0] == "asked" for record in session["events"])
     return entry, strategy, entry.place.offer(num_asked, seed)
 
@@ -49,7 +49,7 @@ def test_a_recorded_session_goes_on(session):
         assert_fits_alike(asked["info"]["fit"], expected["info"]["fit"])
     elif not entry.place.is_box or "actions" in offer:
         assert asked["x"] == expected["x"]
-        now, then = (translation.comparable(entry.method, q["info"]) for q in (asked, expected))
+        now, then = (recorded_names.comparable(entry.method, q["info"]) for q in (asked, expected))
         assert now.keys() == then.keys()
         assert_near(now, then, rel=1e-6)
     elif max(abs(a - b) for a, b in zip(asked["x"], expected["x"], strict=True)) > 1e-6:
@@ -64,7 +64,7 @@ def through_json(value: Any) -> Any:
 def translated(entry: Entry, recorded: dict[str, Any]) -> dict[str, Any]:
     if "info" not in recorded:
         return recorded
-    return recorded | {"info": translation.info(entry.method, dict(recorded["info"]))}
+    return recorded | {"info": recorded_names.info(entry.method, dict(recorded["info"]))}
 
 
 def assert_fits_alike(now: dict[str, Any], then: dict[str, Any]) -> None:

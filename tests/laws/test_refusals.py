@@ -5,9 +5,9 @@ import torch
 
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.strategies import Abandoned, Asked, Told, Trial
-from tests.laws.live import copied, every_entry, played, quietly, state
 from tests.laws.registry import QUICK
 from tests.laws.sessions import question
+from tests.laws.shared_sessions import copied, every_entry, played, quietly, state
 
 pytestmark = quietly
 

@@ -3,8 +3,8 @@
 from collections import Counter
 
 from botorch_ext import algorithms
-from tests.laws.live import played, quietly
 from tests.laws.registry import ENTRIES, METHODS, PLAYED, POLICIES
+from tests.laws.shared_sessions import played, quietly
 
 pytestmark = quietly
 

@@ -5,9 +5,9 @@ import pickle
 from itertools import pairwise
 
 from botorch_ext.strategies import Asked
-from tests.laws.live import every_entry, played, quietly, reading, started, state
 from tests.laws.registry import PLAYED
 from tests.laws.sessions import from_plain, plain, question
+from tests.laws.shared_sessions import every_entry, played, quietly, reading, started, state
 
 pytestmark = quietly
 

@@ -7,10 +7,10 @@ from botorch_ext import algorithms
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Abandoned, Asked, Attached, Told, Trial
-from tests.laws.live import quietly
 from tests.laws.places import PLACES, value_of
 from tests.laws.registry import METHODS, POLICIES
 from tests.laws.sessions import plain, question
+from tests.laws.shared_sessions import quietly
 from tests.strategies.sessions import (
     LAMBDA,
     all_policies,

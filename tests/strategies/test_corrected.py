@@ -11,10 +11,10 @@ from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Asked, Corrected, Told
 from botorch_ext.widths import SelfNormalized
 from tests.helpers import assert_near
-from tests.laws.live import quietly, state
 from tests.laws.places import PLACES, rbf, value_of
 from tests.laws.registry import DELTA, LAMBDA, METHODS, POLICIES, SIGMA, B
 from tests.laws.sessions import plain, question
+from tests.laws.shared_sessions import quietly, state
 from tests.strategies.sessions import LAMBDA as OWN_LAMBDA
 from tests.strategies.sessions import all_policies, both_domains, box, data, f, make
 from tests.strategies.sessions import kernel as a_kernel

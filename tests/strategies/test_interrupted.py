@@ -8,10 +8,10 @@ import torch
 
 from botorch_ext.exceptions import WaitingForObservations
 from botorch_ext.strategies import Strategy
-from tests.laws.live import quietly, state
 from tests.laws.places import PLACES, value_of
 from tests.laws.registry import METHODS, POLICIES
 from tests.laws.sessions import plain, question
+from tests.laws.shared_sessions import quietly, state
 from tests.strategies.interrupts import lines_of
 from tests.strategies.sessions import box, data, make
 

@@ -9,9 +9,9 @@ import pytest
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.strategies import Asked, Attached, Corrected, Told
 from tests.helpers import assert_near
-from tests.laws.live import beliefs, every_entry, quietly, reading, state
 from tests.laws.registry import PLAYED, Entry
 from tests.laws.sessions import BusySession, from_plain, plain, question
+from tests.laws.shared_sessions import beliefs, every_entry, quietly, reading, state
 
 pytestmark = quietly
 
