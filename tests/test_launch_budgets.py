@@ -36,6 +36,7 @@ BUDGETS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", BUDGETS)
 def test_a_path_launches_and_waits_no_more_than_it_did(path):
     reached, wanted = BUDGETS[path]

@@ -13,8 +13,14 @@ from tests.run_examples import examples
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 STORY = ROOT / "docs" / "a_study_that_lasts.md"
+# Pages whose examples run in another tool.
+IN_HOSTS = ("in_ax", "in_optuna")
 EXAMPLES = [
-    pytest.param(code, id=f"{page.stem}-{i}")
+    pytest.param(
+        code,
+        id=f"{page.stem}-{i}",
+        marks=[pytest.mark.slow] if page.stem in IN_HOSTS else [],
+    )
     for page in PAGES
     if page != STORY
     for i, code in enumerate(examples(page))

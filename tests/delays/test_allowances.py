@@ -75,7 +75,8 @@ def test_the_corrected_allowance_holds_and_the_printed_one_does_not() -> None:
         )
         for printed in (False, True)
     }
-    # Fewer misses than delta allows with chance 0.999, and more than it does with that chance.
+    # Misses at a rate of delta are more than these in at most 1e-3 of the seeds: the false-alarm
+    # rate of the first assertion, and how rarely the second one holds by chance.
     assert misses[False] <= stats.binom(runs, delta).ppf(0.999)
     assert misses[True] > stats.binom(runs, delta).ppf(0.999)
 
@@ -209,6 +210,7 @@ def test_observed_covers_the_next_delay(delay, num_told: int, level: float) -> N
     seen = [SeenDelays(delay.sample(num_told, rng)) for _ in range(100)]
     covered = delay.distribution.cdf([Observed(level)(1, 1000, 0.01, each) for each in seen])
     missed, error = 1 - np.mean(covered), np.std(covered) / math.sqrt(100)
+    # Three standard errors: a false alarm in about 1e-3 of the seeds.
     # Tails heavier than exponential are underrated where the delays seen cannot tell.
     heavy = delay == LogNormal(20, 1.5) and level > 1 - 1 / num_told
     assert missed <= (2.0 if heavy else 1.2) * (1 - level) + 3 * error

@@ -23,7 +23,7 @@ def chances(sample: np.ndarray, upto: int) -> np.ndarray:
 
 
 def close_to(expected: np.ndarray) -> np.ndarray:
-    """Five standard errors of a frequency, at most."""
+    """Five standard errors of a frequency, at most: a false alarm in 6e-7 for each."""
     return 5 * np.sqrt(expected * (1 - expected) / NUM) + 1e-12
 
 

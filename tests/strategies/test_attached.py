@@ -301,6 +301,7 @@ def test_what_is_attached_makes_no_pending_trial_late(domain):
     assert strategy.report()["told_too_late"] == [1]
 
 
+@pytest.mark.slow
 def test_what_is_attached_is_no_center_of_a_search():
     def centers(strategy):
         return strategy._incumbents()[min(len(strategy.evaluated()[0]), 8) :]

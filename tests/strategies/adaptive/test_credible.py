@@ -229,6 +229,7 @@ def test_of_a_growing_set_those_that_have_joined_count(policy):
     assert len(sizes) > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("credibility", [None, 0.3])
 def test_no_point_of_a_fine_grid_and_no_credible_model_beats_a_pick_on_a_box(credibility):
     X, Y = data(box(), 3)

@@ -239,7 +239,8 @@ def test_the_same_with_contexts(seed, changing, delay):
 
 
 @quietly
-@pytest.mark.parametrize("delay", [0, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", [0, 3])
 def test_on_a_box_it_plays_gp_bucb_but_for_probes_within_the_budget(delay):
     box, ridge, sigma, steps = Box([[0.0, 0.0], [1.0, 1.0]]), 1e-2, 0.05, 40
     numbers = {"noise_variance": ridge, "rkhs_bound": B, "noise_std": sigma}
