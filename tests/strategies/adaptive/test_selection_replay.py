@@ -1,6 +1,7 @@
 """The baselines for unknown hyperparameters against their definitions, by replay."""
 
 import math
+from itertools import cycle
 
 import pytest
 import torch
@@ -25,7 +26,7 @@ from tests.strategies.adaptive.model_sessions import (
 )
 from tests.strategies.sessions import (
     LAMBDA,
-    all_policies,
+    POLICIES,
     box,
     data,
     f,
@@ -63,8 +64,9 @@ def log_evidence(candidates, session):
 # --- MLE-UCB and ExpectedUCB ----------------------------------------------------------------------
 
 
-@all_policies
-@pytest.mark.parametrize("name", ["lengthscales", "periods", "mixed"])
+@pytest.mark.parametrize(
+    ("name", "policy"), list(zip(cycle(["lengthscales", "periods", "mixed"]), POLICIES))
+)
 def test_mle_ucb_plays_the_model_with_the_highest_evidence(name, policy):
     width = widths.SelfNormalized(B, SIGMA, DELTA)
     strategy = make("mle_ucb", finite(), policy, name, width=width, seed=1)
@@ -87,8 +89,9 @@ def test_mle_ucb_plays_the_model_with_the_highest_evidence(name, policy):
     assert reported == pytest.approx(log_evidence(candidates, session).tolist(), rel=1e-7, abs=1e-7)
 
 
-@all_policies
-@pytest.mark.parametrize("name", ["means", "periods", "mixed"])
+@pytest.mark.parametrize(
+    ("name", "policy"), list(zip(cycle(["means", "periods", "mixed"]), POLICIES))
+)
 def test_expected_ucb_averages_the_bounds_by_the_evidence(name, policy):
     width = widths.SelfNormalized(B, SIGMA, DELTA)
     strategy = make("expected_ucb", finite(), policy, name, width=width, seed=1)
