@@ -15,7 +15,6 @@ from botorch_ext.domains import FiniteSet
 from botorch_ext.exceptions import KernelBoundWarning
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Abandoned, Asked, OptimisticStrategy, Told
-from botorch_ext.widths import Width
 from tests.helpers import assert_near, devices, pairwise, steps_on, tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior, self_normalized_width
 from tests.strategies.sessions import (
@@ -231,31 +230,6 @@ def test_a_report_and_the_next_question_agree(domain, policy):
         report = strategy.report()
         assert report["t"] == (1 if policy == "ignore" else num_pending + 1)
         assert strategy.ask().info["width"] == report["current_width"]
-
-
-@both_domains
-@all_policies
-def test_a_failed_question_changes_nothing(domain, policy):
-    strategy, twin = (make(domain(), policy, initial=data(domain(), 3)) for _ in range(2))
-    for s in (strategy, twin):
-        s.ask(3)
-        s.tell(1, 0.4)
-    before = snapshot(strategy)
-    strategy.width = Fails()
-    with pytest.raises(RuntimeError, match="on purpose"):
-        strategy.ask()
-    strategy.width = twin.width
-    assert snapshot(strategy) == before
-    for s in (strategy, twin):
-        s.tell(0, 0.1)
-        s.tell(2, -0.3)
-        s.ask()
-    assert snapshot(strategy) == snapshot(twin)
-
-
-class Fails(Width):
-    def __call__(self, t, model):
-        raise RuntimeError("on purpose")
 
 
 def test_jittered_rows_are_counted():

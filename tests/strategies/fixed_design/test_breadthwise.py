@@ -2,7 +2,6 @@
 
 import json
 import math
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
@@ -80,16 +79,6 @@ def test_a_prior_mean_moves_everything_with_it():
         assert torch.equal(one.kept, two.kept)
 
 
-def test_run_waits_by_itself():
-    problem = ON_LINE.problem()
-    strategy, alone = ON_LINE.make(), ON_LINE.make()
-    with ThreadPoolExecutor(4) as pool:
-        result = run(strategy, problem, 100, executor=pool, max_pending=4, progress=False)
-    assert sorted(result.ids) == list(range(HORIZON))  # the horizon ended it
-    run(alone, problem, HORIZON, progress=False)
-    assert torch.equal(points(alone), points(strategy))
-
-
 class Widening(Width):
     """A width and an offset that depend on the step."""
 
@@ -161,23 +150,6 @@ def test_a_replay_where_variances_are_rounded_differently(case):
     info["std"] += 0.1
     with pytest.raises(ValueError, match=f"info of trial {HORIZON - 1} must have std"):
         algorithms.breadthwise_exploration(domain, ON_LINE.kernel(), **numbers).replay(events)
-
-
-@both
-def test_the_same_on_devices(case, device):
-    there = Box(case.box.bounds.tolist(), dtype=torch.float64, device=device)
-    strategies = [
-        algorithms.breadthwise_exploration(where, case.kernel(), **case.numbers)
-        for where in (case.box, there)
-    ]
-    problem = case.problem()
-    for strategy in strategies:
-        run(strategy, lambda x: problem(x.cpu()), HORIZON, progress=False)
-    one, two = strategies
-    assert two.levels[-1].centers.device.type == device.type
-    assert_close(one.levels[1].std, two.levels[1].std.cpu(), **tolerance(torch.float64))
-    if device.type == "cpu":
-        assert state(one) == state(two)
 
 
 def test_a_constant_width_is_a_float():

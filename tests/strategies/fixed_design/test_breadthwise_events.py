@@ -23,20 +23,6 @@ from tests.strategies.fixed_design.breadthwise_sessions import (
 from tests.strategies.sessions import plain
 
 
-def test_a_replay_is_taken_up_where_it_stopped():
-    case, problem = ON_LINE, ON_LINE.problem()
-    whole = case.make()
-    play_promptly(whole, problem, HORIZON)
-    parts = case.make()
-    for first in range(0, len(whole.events), 13):
-        parts.replay(whole.events[first : first + 13])
-    assert state(parts) == state(whole)
-    half = case.make()
-    half.replay(whole.events[:60])
-    play_promptly(half, problem, HORIZON - 30)
-    assert state(half) == state(whole)
-
-
 def test_of_two_decisions_within_rounding_the_recorded_one_counts():
     # The observations of level 2 are chosen so that one of its four cells lies on the threshold.
     def played_with(value, **options):

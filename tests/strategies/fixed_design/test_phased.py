@@ -288,27 +288,6 @@ def test_a_round_is_asked_to_its_border_and_then_waits(method, domain):
     assert len(strategy.ask(second - 1)) == second - 1
 
 
-@both_domains
-@all_methods
-def test_one_at_a_time_or_many_at_once_is_the_same(method, domain):
-    strategies = [make(method, domain(), HORIZON) for _ in range(2)]
-    for strategy, many in zip(strategies, (False, True), strict=True):
-        while len(strategy.history.trials) < HORIZON:
-            try:
-                left = HORIZON - len(strategy.history.trials)
-                strategy.ask(left) if many else strategy.ask()
-            except WaitingForObservations as error:
-                if error.available:
-                    strategy.ask(error.available)
-                tell(strategy, strategy.pending)
-    one, two = (points(strategy) for strategy in strategies)
-    if method == "bpe_delay":  # many at once: nothing is ever told
-        length = len(strategies[0].rounds[0].points)
-        assert torch.equal(one[:length], two[:length])
-    else:
-        assert torch.equal(one, two)
-
-
 @all_methods
 def test_nothing_is_asked_beyond_the_horizon(method):
     strategy = make(method, finite(), HORIZON)
@@ -561,18 +540,6 @@ def test_run_goes_on_when_trials_fail():
     assert set(arrived).isdisjoint({failure.id for failure in result.failures})
 
 
-def test_a_study_continues_in_another_process():
-    problem = rkhs(finite())
-    whole = make("bpe", problem.domain, 30)
-    run(whole, problem, 30, progress=False)
-    first = make("bpe", problem.domain, 30)
-    run(first, problem, 13, progress=False)
-    second = make("bpe", FiniteSet(problem.domain.points), 30)
-    second.replay(pickle.loads(pickle.dumps(first.events)))
-    run(second, problem, 30, progress=False)
-    assert torch.equal(points(second), points(whole))
-
-
 def test_the_clock_jumps_over_the_waiting():
     problem = rkhs(finite())
     strategy = make("bpe", problem.domain, 30)
@@ -721,19 +688,6 @@ def test_float32(domain):
     fresh.replay(strategy.events)
     assert fresh.report() == strategy.report()
     assert strategy.rounds[-1].choice.volume < 1.0
-
-
-@both_domains
-def test_the_same_on_devices(domain, device):
-    here, there = domain(), domain(device=device)
-    strategies = [make("bpe", where, 40, width=1.0) for where in (here, there)]
-    for strategy in strategies:
-        run(strategy, lambda x: f(x.cpu()), 40, progress=False)
-    one, two = (points(strategy).cpu() for strategy in strategies)
-    if device.type == "cpu":
-        assert torch.equal(one, two)
-    assert len(two) == 40
-    assert bool(there.contains(points(strategies[1])).all())
 
 
 @both_domains
