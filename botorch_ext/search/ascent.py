@@ -10,9 +10,9 @@ from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched
 from numpy import ndarray
 from torch import Tensor
 
-# In a race a start gives up where so many times the gain of its last step would leave it below the
-# best so far; not in the first evaluations, when steps are short.
-_HOPE, _HEAD_START = 8.0, 4
+# In a race a start gives up where its slope, followed so far along each side of the cube, does not
+# lead to the best value so far; not in the first evaluations, when it may stand on a plateau.
+_REACH, _HEAD_START = 0.25, 4
 # Step lengths `feasible_ascent` tries at once, each half the one before: relative to the last one
 # taken, from twice as long on.
 _NUM_TRIED = 4
@@ -64,13 +64,14 @@ def batched_lbfgsb(
         # A line search steps back from a value that is no higher than that of the start.
         f = np.where(finite, f, np.where(np.isfinite(lowest[rows]), lowest[rows], 0))
         g = np.where(finite[:, None] & np.isfinite(g), g, 0)
-        gain = f - heights[rows]
-        better = finite & (gain > 0)
+        better = finite & (f > heights[rows])
         ends[rows[better]], heights[rows[better]] = points[better], f[better]
         if race:
-            # A step that comes as high as the best and meets no slope there ends an ascent.
             evaluations[rows] += 1
-            behind = better & (evaluations[rows] > _HEAD_START) & (f + _HOPE * gain < heights.max())
+            reach = np.where(g > 0, 1 - points, points).clip(max=_REACH)
+            promised = f + (np.abs(g) * reach).sum(axis=-1)
+            behind = better & (evaluations[rows] > _HEAD_START) & (promised < heights.max())
+            # A step that comes as high as the best and meets no slope there ends an ascent.
             f[behind], g[behind] = heights.max(), 0
         return -f, -g
 
@@ -78,9 +79,8 @@ def batched_lbfgsb(
         loss,
         latest,
         bounds=[(0.0, 1.0)] * starts.shape[-1],
-        factr=None,
-        # One step of a slow ascent may gain much less than what is left.
-        ftol=max(1e-3 * tolerance, torch.finfo(starts.dtype).eps),
+        # A step of a slow ascent may gain much less than what is left. In units of rounding.
+        factr=max(1e-3 * tolerance, torch.finfo(starts.dtype).eps) / torch.finfo(torch.float64).eps,
         # Where the gradient is g and the curvature c, the maximum is higher by g^2 / 2c.
         pgtol=0.1 * tolerance**0.5,
         maxiter=max_iterations,

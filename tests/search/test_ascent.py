@@ -239,6 +239,29 @@ def test_an_entry_of_a_gradient_that_is_not_finite_is_zero(bad):
     assert_close(values, bowl(X)[0], rtol=0, atol=0)
 
 
+def test_a_race_ends_as_high_with_fewer_evaluations():
+    peaks = starts(12, 3, seed=3)
+    heights = torch.linspace(0.5, 1.0, 12, dtype=torch.float64)
+    counts = []
+
+    def narrow_hills(X):
+        counts[-1] += len(X)
+        return (heights * (-20 * torch.cdist(X, peaks).square()).exp()).sum(dim=-1)
+
+    found = []
+    for race in (False, True):
+        counts.append(0)
+        found.append(
+            batched_lbfgsb(with_gradient(narrow_hills), starts(40, 3, seed=8), 1e-9, race=race)
+        )
+    assert_close(found[1][1].max(), found[0][1].max(), rtol=0, atol=1e-9)
+    assert counts[1] < 0.8 * counts[0]
+    # The values are those of the points, of starts that gave up too.
+    counts.append(0)
+    assert_close(found[1][1], narrow_hills(found[1][0]), rtol=0, atol=1e-12)
+    assert found[1][1].min() < found[0][1].min()
+
+
 # --- feasible ascent ------------------------------------------------------------------------------
 
 
