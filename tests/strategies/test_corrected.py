@@ -87,6 +87,7 @@ def assert_same(one, other):
     assert_near(question(one, offer(one)), question(other, offer(other)))
 
 
+@pytest.mark.slow
 @every_exact_method
 def test_what_was_corrected_is_as_if_told_right(method):
     wrong, right = made(method), made(method)

@@ -83,6 +83,7 @@ def correct(strategy):
 CALLS = [ask_twice, tell, abandon, attach, correct]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("method", METHODS_TRIED)
 def test_a_call_broken_off_anywhere_leaves_a_whole_strategy(method, call):

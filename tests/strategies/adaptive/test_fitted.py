@@ -311,6 +311,7 @@ def test_few_or_equal_values_give_a_sensible_question(domain, values):
         assert trial.info["fit"]["lengthscales"] == numbers["lengthscales"]
 
 
+@pytest.mark.slow
 @both
 def test_large_values_and_duplicates(domain):
     small, large = make(domain), make(domain)
@@ -384,6 +385,7 @@ def test_changing_actions():
     assert "fit" in strategy.ask(actions=actions).info
 
 
+@pytest.mark.slow
 @both
 def test_stable_opt_takes_it(domain):
     strategy = bx.algorithms.stable_opt(domain, bx.Fitted(), width=2.0, radius=0.2, num_initial=3)

@@ -150,6 +150,7 @@ def session(name, method, seed, num_asks=6, offer=None, **options):
     return strategy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "name"),
     [

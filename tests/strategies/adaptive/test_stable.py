@@ -399,6 +399,7 @@ def test_forged_infos_are_refused_as_a_whole(changes):
     assert strategy.events == ()
 
 
+@pytest.mark.slow
 @PLAIN
 @pairwise(domain=[finite, box], dtype=[torch.float64, torch.float32], device=devices())
 def test_trials_follow_dtype_and_device_of_the_domain(domain, dtype, device):
