@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains import Box
-from botorch_ext.search.elimination import eliminated, solved
 from botorch_ext.search.sliding import (
     INSIDE,
     LONGEST,
@@ -162,3 +161,21 @@ def _nearest(c: Tensor, A: Tensor, C: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         A.take_along_dim(rows[..., None], 1),
         C.take_along_dim(rows[..., None, None], 1),
     )
+
+
+def solved(A: Tensor, B: Tensor, eye: Tensor) -> Tensor:
+    """A^-1 B for many small definite matrices, ``... x n x n`` and ``... x n x m``; anything where
+    A is not definite.
+
+    No library of linear algebra: what those do with small batches on CUDA may stop the host.
+    """
+    return eliminated(torch.cat([A, B], dim=-1), eye)
+
+
+def eliminated(AB: Tensor, eye: Tensor) -> Tensor:
+    """A^-1 B, by elimination without pivots."""
+    n = len(eye)
+    for i in range(n):
+        row = AB[..., i : i + 1, :] / AB[..., i : i + 1, i : i + 1]
+        AB = torch.addcmul(AB, eye[:, i : i + 1] - AB[..., i : i + 1], row)
+    return AB[..., n:]

@@ -1,7 +1,8 @@
-"""Models and points together: the argmax of the upper confidence bounds of many models on a box."""
+"""Models and points together: the argmax of the upper confidence bounds of several models."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from botorch_ext.domains.contexts import with_context
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.search.ascent import batched_lbfgsb
-from botorch_ext.search.box import ConfidenceBound
+from botorch_ext.search.box import ConfidenceBound, maximize_bound
 from botorch_ext.search.objectives import on_unit_cube
 from botorch_ext.search.screening import near_points, screening_points, spread_best
 
@@ -156,6 +157,72 @@ class _Climber:
         if len(values) == 1:
             return values[0], gradients[0]
         return torch.cat(values), torch.cat(gradients)
+
+
+def best_in_box(
+    bounds: UpperBounds,
+    box: Box,
+    seed: int,
+    incumbents: Tensor,
+    contenders: list[int] | Tensor | None = None,
+    probabilities: Tensor | None = None,
+) -> tuple[Tensor, int]:
+    """The point of a box with the highest of m upper bounds, and the model that gave it.
+
+    Args:
+        bounds: Of m models.
+        box: Where.
+        seed: Seeds the screening points.
+        incumbents: ``n x d`` points of the box that join the screening.
+        contenders: Which models count, or of each whether it does, ``(m,)``; None for all.
+        probabilities: ``m``: the bounds are averaged with these weights, and the model is the most
+            probable one.
+    """
+    n, m = bounds.models.num_observations, bounds.models.num_models
+    if probabilities is not None:
+        average = AverageBound(bounds, probabilities)
+        x = maximize_bound(average, box, seed, incumbents, n, m)
+        return x, int(probabilities.argmax())
+    if contenders is None:
+        contenders = list(range(m))
+    elif isinstance(contenders, Tensor):
+        contenders = [position for position, counts in enumerate(contenders.tolist()) if counts]
+    if len(contenders) == 1:  # what GP-UCB with this model does
+        (position,) = contenders
+        single, width = bounds.models.single(position), bounds.widths[position]
+        bound = ConfidenceBound(single, width, context=bounds.context)
+        x = maximize_bound(bound, box, seed, incumbents, n)
+        return x, position
+    if len(contenders) < m:
+        bounds = bounds.select(contenders)
+    if not box.is_filled:
+        highest = HighestBound(bounds)
+        x = maximize_bound(highest, box, seed, incumbents, n, len(contenders))
+        return x, contenders[highest.model_at(x)]
+    x, place = maximize_over_models(bounds, box, seed, extra=incumbents)
+    return x, contenders[place]
+
+
+def best_pair(
+    bounds: Tensor,
+    contenders: list[int] | Tensor | None = None,
+    probabilities: Tensor | None = None,
+) -> tuple[Tensor, Tensor | None]:
+    """The candidate with the highest of ``m x N`` bounds and the model that gave it, ``(1,)`` each;
+    of equal ones the first; None for the only model. Arguments as for `best_in_box`."""
+    if probabilities is not None:
+        row = (probabilities @ bounds).argmax(dim=0, keepdim=True)
+        return row, probabilities.argmax(dim=0, keepdim=True)
+    if len(bounds) == 1:
+        return bounds.argmax(dim=1), None
+    if isinstance(contenders, Tensor):
+        bounds, contenders = bounds.masked_fill(~contenders.unsqueeze(-1), -math.inf), None
+    elif contenders is not None:
+        bounds = members_of(bounds, contenders)
+    highest, which = bounds.max(dim=0)
+    row = highest.argmax(dim=0, keepdim=True)
+    place = which[row]
+    return row, place if contenders is None else place.new_tensor(contenders)[place]
 
 
 def maximize_over_models(

@@ -1,4 +1,5 @@
-"""Particles: the highest upper confidence bound of GPs that each have their own hyperparameters."""
+"""Particles: the highest upper bound and the average mean of GPs that each have their own
+hyperparameters."""
 
 from __future__ import annotations
 
@@ -67,3 +68,26 @@ class HighestOfParticles:
     def _moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         mean, std = self._model.mean_and_std(self._inputs.at(X, self._context))
         return mean + self._constants, std
+
+
+class AverageMean:
+    """The posterior mean averaged over m models, with its gradient in closed form.
+
+    Args:
+        model: A `KernelGP` with one batch dimension of m models, of features.
+        inputs: From points to features, `botorch_ext.hyperparameters.inputs.Inputs`.
+        context: ``d_z``, or None.
+    """
+
+    def __init__(self, model: Any, inputs: Any, context: Tensor | None = None) -> None:
+        self._model, self._inputs, self._context = model, inputs, context
+
+    def value(self, X: Tensor) -> Tensor:
+        """``n x d`` to ``n``."""
+        return self._model.mean_at(self._inputs.at(X, self._context)).mean(dim=0)
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """``n x d`` to ``n`` values and ``n x d`` gradients."""
+        F = self._inputs.at(X, self._context)
+        mean, _, gradient, _ = self._model.mean_std_and_gradients(F)
+        return mean.mean(dim=0), self._inputs.pullback(X, gradient.mean(dim=0))

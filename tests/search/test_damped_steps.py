@@ -5,8 +5,7 @@ import torch
 from torch.testing import assert_close
 
 from botorch_ext import Box
-from botorch_ext.search.damped_steps import DampedSteps
-from botorch_ext.search.elimination import solved
+from botorch_ext.search.damped_steps import DampedSteps, solved
 from botorch_ext.search.objectives import FunctionObjective
 from botorch_ext.search.sliding import INSIDE, LONGEST
 from tests.helpers import tolerance

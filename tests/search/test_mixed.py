@@ -10,8 +10,7 @@ from scipy.optimize import LinearConstraint, milp
 import botorch_ext as bx
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.box import ConfidenceBound, maximize_bound, maximize_on_box
-from botorch_ext.search.highest import best_in_box
-from botorch_ext.search.models import HighestBound, UpperBounds, maximize_over_models
+from botorch_ext.search.models import HighestBound, UpperBounds, best_in_box, maximize_over_models
 from botorch_ext.search.objectives import FunctionObjective, evaluate
 from botorch_ext.search.screening import near_points, on_faces, screening_points
 

@@ -20,8 +20,8 @@ from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.hyperparameters.particles import Cloud, Particles
 from botorch_ext.search.box import maximize_on_box
-from botorch_ext.search.improvement import AverageMean
 from botorch_ext.search.objectives import evaluate
+from botorch_ext.search.particles import AverageMean
 from botorch_ext.search.screening import near_points
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
