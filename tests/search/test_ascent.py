@@ -106,6 +106,16 @@ def test_no_start_gets_worse_on_a_rough_function():
     assert after.mean() > before.mean() + 1
 
 
+def test_a_start_stays_where_its_gradient_leads_downhill():
+    def misled(X):
+        return -(X - 0.4).square().sum(dim=-1), 2 * (X - 0.4)
+
+    U = starts(6, 2, seed=1)
+    X, values = batched_lbfgsb(misled, U, 1e-9)
+    assert torch.equal(X, U)
+    assert_close(values, misled(U)[0], rtol=0, atol=0)
+
+
 # 20 hills, most of them cut off by the faces.
 def hills(X):
     tops = 1.6 * starts(20, X.shape[-1], seed=5).to(X) - 0.3
