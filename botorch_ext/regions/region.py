@@ -25,7 +25,7 @@ from botorch_ext.search.screening import spread_best
 # evaluated together.
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4}
 
-# Feasible ascent of what quasi-Newton ascent carries out of the region.
+# Steps of feasible ascent from starts that L-BFGS-B carries out of the region.
 _NUM_STEPS = 20
 
 
@@ -231,8 +231,8 @@ class Region:
     def maximize(
         self, objective: Objective, points: Tensor, num_starts: int = 6, tolerance: float = 1e-9
     ) -> tuple[Tensor, Tensor]:
-        """Screens points and polishes the best: by quasi-Newton ascent in the box where that ends
-        in the region, by feasible ascent where it does not.
+        """Screens points and polishes the best: by L-BFGS-B in the box where that ends in the
+        region, by feasible ascent where it does not.
 
         Args:
             objective: What to maximise.
