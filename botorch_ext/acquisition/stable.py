@@ -10,16 +10,17 @@ from botorch.acquisition.objective import PosteriorTransform
 from torch import Tensor
 
 from botorch_ext.acquisition.alternatives import AlternativeBounds, Widths
-from botorch_ext.acquisition.arguments import as_batch, columns_of
-from botorch_ext.acquisition.climb_arguments import (
+from botorch_ext.acquisition.arguments import (
+    as_batch,
     checked_fixed,
     checked_limits,
     checked_steps,
+    columns_of,
     require_within,
 )
-from botorch_ext.acquisition.closed_bounds import closed_bounds
 from botorch_ext.domains import Box
 from botorch_ext.domains.points import require_finite
+from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.robust.box_balls import BoxBalls, Norm
 from botorch_ext.robust.climbs import Climbs
 from botorch_ext.robust.own_bounds import OwnBounds
@@ -207,3 +208,19 @@ class _WorstCase(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Any:  # pyright: ignore
         (slopes,) = ctx.saved_tensors
         return gradient.unsqueeze(-1) * slopes, None, None
+
+
+def closed_bounds(acqf: AlternativeBounds) -> OwnBounds | None:
+    """The upper bounds of an acquisition function as it is now, with gradients that need no
+    autograd; None where they have no closed form."""
+    if acqf.posterior_transform is not None:
+        return None
+    alternatives: Any = acqf.model
+    parts, start = [], 0
+    for model, count in zip(alternatives.models, alternatives.counts, strict=True):
+        known = isinstance(model, KernelGP) and model.num_observations > 0
+        if not known or not model.has_closed_form_gradient:
+            return None
+        parts.append((model, acqf.positions[start : start + count]))
+        start += count
+    return OwnBounds(parts, acqf.width, acqf.offset, 1.0 if acqf.maximize else -1.0)

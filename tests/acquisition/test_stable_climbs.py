@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 from botorch_ext import KernelGP
 from botorch_ext.acquisition import OptimisticModelUCB, StableUCB
-from botorch_ext.acquisition.closed_bounds import closed_bounds
+from botorch_ext.acquisition.stable import closed_bounds
 from botorch_ext.robust.perturbations import Perturbations
 from botorch_ext.search.objectives import FunctionObjective
 from tests.acquisition.places import BOUNDS, draw, kernel_gp, single_task_gp
