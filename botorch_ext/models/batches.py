@@ -5,18 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any, Generic, Protocol, Self
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.checks import whole_number
-from botorch_ext.kernels.batching import members_of, stacked_kernel
+from botorch_ext.kernels.batching import members_of, same_form, stacked_kernel
 from botorch_ext.models.checks import PriorMean, checked_row_numbers, checked_values
 from botorch_ext.models.downdate import log_evidence
+from botorch_ext.models.finite import FinitePosterior
+from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.kernel_variants import GrowingFamily
-from botorch_ext.models.parts import Model, Part, grouped
 from botorch_ext.models.specification import Candidate
 from botorch_ext.models.stacked_means import stacked_mean
 
@@ -27,6 +29,30 @@ class ModelWidth(Protocol):
     def __call__(self, t: int, model: Any) -> float | Tensor: ...
 
     def offset(self, t: int, model: Any) -> float | Tensor: ...
+
+
+Model = TypeVar("Model", KernelGP, FinitePosterior)
+
+
+@dataclass(frozen=True, eq=False)
+class Part(Generic[Model]):
+    """Models of one form as one batch.
+
+    Args:
+        model: Of batch shape ``(b,)``; of one alone, without batch dimensions.
+        positions: Which b models of the set these are.
+    """
+
+    model: Model
+    positions: list[int]
+
+    def each(self, values: Tensor) -> Tensor:
+        """What `model` answers as ``b x ...``."""
+        return values if len(self.positions) > 1 else values.unsqueeze(0)
+
+    def member(self, place: int) -> Model:
+        """One of the models: a `fork`, or `model` itself where it is the only one."""
+        return self.model.select(place) if len(self.positions) > 1 else self.model
 
 
 class ModelParts(ABC, Generic[Model]):
@@ -373,3 +399,19 @@ class ModelParts(ABC, Generic[Model]):
     def _in_order(self, values: list[Tensor]) -> Tensor:
         together = values[0] if len(values) == 1 else torch.cat(values)
         return together if self._natural else members_of(together, self._inverse)
+
+
+def grouped(candidates: Sequence[Candidate]) -> list[list[int]]:
+    """The positions of models that make one batch: same form, and all or none have a prior mean."""
+    groups: list[list[int]] = []
+    for i, candidate in enumerate(candidates):
+        for group in groups:
+            first = candidates[group[0]]
+            if (first.mean is None) == (candidate.mean is None) and (
+                first.kernel is candidate.kernel or same_form(first.kernel, candidate.kernel)
+            ):
+                group.append(i)
+                break
+        else:
+            groups.append([i])
+    return groups

@@ -8,11 +8,10 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.domains.shards import Shard
-from botorch_ext.models.batches import ModelParts
+from botorch_ext.models.batches import ModelParts, Part
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.downdate import moments_without
 from botorch_ext.models.finite import FinitePosterior
-from botorch_ext.models.parts import Part
 from botorch_ext.models.specification import Candidate
 
 
