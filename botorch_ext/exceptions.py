@@ -59,7 +59,7 @@ class AllModelsRejectedWarning(BotorchExtWarning):
 
 
 class NoTritonWarning(BotorchExtWarning):
-    """Triton is there and cannot compile: steps on a finite set take more launches."""
+    """Never issued: a step on a finite set runs as PyTorch operations, with or without Triton."""
 
 
 class IndependentSamplingWarning(BotorchExtWarning):

@@ -9,8 +9,6 @@ from benchmarks.common.pretend_cuda import PretendCUDA
 from tests.helpers import devices
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # no windows, also where there is a display
-if not torch.cuda.is_available():
-    os.environ.setdefault("TRITON_INTERPRET", "1")  # read when Triton is imported
 # Shells start background jobs with Ctrl-C switched off, and the tests of Ctrl-C with them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # A study asks with one thread where that is faster; more threads round differently.

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from benchmarks.common.pretend_cuda import PretendCUDA, budget, triton_pretended
+from benchmarks.common.pretend_cuda import PretendCUDA, budget
 from benchmarks.performance.hot_paths import PATHS
 from benchmarks.performance.meters import LaunchMeter
 from botorch_ext.hyperparameters.density import Density
@@ -49,20 +49,6 @@ def test_a_path_launches_and_waits_no_more_than_it_did(path):
     assert not meter.tally.nondeterministic
     assert got.launches <= reached.launches, f"{got} over {reached}, wanted {wanted}"
     assert got.stops <= reached.stops, f"{got} over {reached}, wanted {wanted}: {lines}"
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="kernels are interpreted without a GPU")
-def test_a_step_of_fused_kernels_launches_little():
-    pytest.importorskip("triton")
-    path, meter = PATHS["gp_ucb, finite, N=2500, ask and tell"], LaunchMeter()
-    with PretendCUDA(), triton_pretended():
-        path(meter, True)
-    reached, wanted = Most(13, 1), Most(6, 1)
-    got = Most(meter.launches, meter.stops)
-    names = meter.tally.operations
-    assert names["_enter"] == names["_highest_of_all"] == meter.steps
-    assert got.launches <= reached.launches, f"{got} over {reached}, wanted {wanted}"
-    assert got.stops <= reached.stops, f"{got} over {reached}, wanted {wanted}"
 
 
 def test_no_sweep_of_particles_waits():

@@ -68,7 +68,6 @@ OPTIONAL = {
         "psycopg",
         "sqlalchemy",
     ),
-    "triton",
 }
 
 

@@ -1,4 +1,4 @@
-"""Tests on the GPU: all that take a device, on the real one, and its own kernels."""
+"""Tests on the GPU: all that take a device, on the real one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from benchmarks.gpu.setting import Setting
 
 
 def run_device_tests(setting: Setting) -> None:
-    """Runs the tests that take a device on CUDA, and those of kernels in Triton; writes how many
-    passed, and which did not.
+    """Runs the tests that take a device on CUDA; writes how many passed, and which did not.
 
     Raises:
         SystemExit: A test failed.
     """
     report = setting.output / "tests.xml"
-    command = [sys.executable, "-m", "pytest", "-q", "-k", "(cuda and not pretended) or fused"]
+    command = [sys.executable, "-m", "pytest", "-q", "-k", "cuda and not pretended"]
     command += ["--junitxml", str(report)]
     if find_spec("xdist") is not None:
         command += ["-n", "4"]

@@ -63,9 +63,8 @@ def measure_paths(setting: Setting) -> None:
     text = (
         "Times are milliseconds of a step. Launches and stops are counted on a pretended GPU; "
         "those in CUDA graphs are launched together. Predicted: 5 to 10 us for a launch, 2 us for "
-        "one in a graph, 20 us for a stop, 4.3 TB/s (an H200, before anything was measured). A "
-        "step of gp_ucb on a finite set is counted without its kernels in Triton, with which it "
-        "launches 13. The floor moves the same bytes with one launch and one stop. Picks are equal "
+        "one in a graph, 20 us for a stop, 4.3 TB/s (an H200, before anything was measured). "
+        "The floor moves the same bytes with one launch and one stop. Picks are equal "
         "where they agree with those of the CPU to 1e-6; on a box the GPU searches otherwise, and "
         "they need not be."
     )

@@ -9,20 +9,17 @@ the lines that wait most. Writes launches.md and launches.csv.
 from __future__ import annotations
 
 import warnings
-from importlib.util import find_spec
 
 import torch
 from botorch.exceptions.warnings import InputDataWarning
 from tqdm import tqdm
 
 from benchmarks.common.command_line import parse_options
-from benchmarks.common.pretend_cuda import PretendCUDA, triton_pretended
+from benchmarks.common.pretend_cuda import PretendCUDA
 from benchmarks.common.tables import Row, markdown_table, write_csv
 from benchmarks.performance.hot_paths import OF_BOTORCH, PATHS
 from benchmarks.performance.meters import LaunchMeter
 
-# Counted with its kernels in Triton too.
-_FUSED = "gp_ucb, finite, N=2500, ask and tell"
 _TITLE = "Launches and stops on a GPU, counted without one"
 
 
@@ -38,12 +35,6 @@ def main(argv: list[str] | None = None) -> None:
         with PretendCUDA(graphs=True):
             path(meter, options.smoke)
         rows.append(_row(name, meter))
-        if name == _FUSED and find_spec("triton") and not torch.cuda.is_available():
-            meter = LaunchMeter()
-            with PretendCUDA(graphs=True), triton_pretended():
-                path(meter, options.smoke)
-            # What kernels in Triton read and write is not counted.
-            rows.append(_row(f"{name}, kernels in Triton", meter) | {"MB/step": ""})
     text = (
         f"# {_TITLE}\n\n"
         f"`python -m benchmarks.performance.launches`{' (smoke)' if options.smoke else ''}. "

@@ -12,7 +12,7 @@ from botorch_ext.kernel_functions.base import KernelFunction, Pullback, columns,
 
 # By smoothness nu: s = rate |x1 - x2| / lengthscale is what the profile is simplest in,
 # exp(-s^2) or a polynomial in s times exp(-s); and the factor of the slope.
-RATES = {math.inf: math.sqrt(0.5), 0.5: 1.0, 1.5: math.sqrt(3), 2.5: math.sqrt(5)}
+_RATES = {math.inf: math.sqrt(0.5), 0.5: 1.0, 1.5: math.sqrt(3), 2.5: math.sqrt(5)}
 _SLOPES = {math.inf: 2.0, 0.5: 1.0, 1.5: 1.0, 2.5: 1 / 3}
 
 
@@ -45,7 +45,7 @@ class StationaryKernel(KernelFunction):
 
     @property
     def _rate(self) -> Tensor:
-        return RATES[self.nu] * self.inverse_lengthscale
+        return _RATES[self.nu] * self.inverse_lengthscale
 
     def _distance(self, X1: Tensor, X2: Tensor) -> Tensor:
         """s. One matrix of distances serves a whole batch of isotropic kernels."""

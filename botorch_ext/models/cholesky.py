@@ -205,19 +205,6 @@ class GrowingCholesky:
         if pending:
             self.pending.extend(range(n, n + num_new))
 
-    def room(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """The buffers of L, z, y, gains and jitter, with room for another row: who writes it there
-        calls `count_row`."""
-        L = self.triangle.room()
-        self._reserve(self.num_points + 1)
-        return L, self.z, self.y, self.gains, self.jitter
-
-    def count_row(self, pending: bool) -> None:
-        """Takes in the row that was written where there was `room`; pending rows before it leave no
-        room for a known one, which would move them."""
-        self.triangle.num_rows += 1
-        self._count(1, pending)
-
     def extended(self, cross: Tensor, covariance: Tensor, y: Tensor) -> GrowingCholesky:
         """A new factor with m more points, differentiable in all arguments; this one stays as it
         is.

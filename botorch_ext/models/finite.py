@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from types import ModuleType
-from typing import Any
 
 import torch
 from gpytorch.kernels import Kernel
@@ -27,7 +25,6 @@ from botorch_ext.models.checks import (
 )
 from botorch_ext.models.cholesky import GrowingCholesky
 from botorch_ext.models.downdate import variance_of_pending
-from botorch_ext.models.fusing import fused_step
 from botorch_ext.models.growing_rows import GrowingRows
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.posterior import GrowingPosterior
@@ -165,47 +162,10 @@ class FinitePosterior(GrowingPosterior):
             raise ValueError(f"index must be less than {len(self.candidates)}, got {index}")
         y = None if y is None else amount(y, "y", "finite")
         cross = self.cross_factor(index)
-        step = self._fused_step(y)
-        if step is not None:
-            self._enter(step, index, y, cross)
-            return
         target = None if y is None else self.candidates.new_full((1,), y)
         # A strided column would slow the product with V down by a sixth.
         cross = cross.unsqueeze(-1).contiguous()
         self._append(self.candidates[index : index + 1], target, cross)
-
-    def _fused_step(self, y: float | None) -> ModuleType | None:
-        """The kernels that add an observation at a candidate, where they can."""
-        step = fused_step(self.candidates)
-        if (
-            step is None
-            or self.batch_shape
-            or self.prior_mean is not None
-            or (y is not None and self.factor.pending)
-            or not (self.factor.triangle.is_plain and self._inputs.is_plain)
-            or not step.takes(self.kernel_function)
-        ):
-            return None
-        return step if self._V.last().is_plain else None
-
-    def _enter(self, step: Any, index: int, y: float | None, cross: Tensor) -> None:
-        n, last = self.num_observations, self._V.last()
-        first = n - last.num_rows
-        earlier = self._V.combined(cross[None, :first], 0)[0] if first else None
-        L, *vectors = self.factor.room()
-        if y is not None:
-            self.factor.y[n : n + 1].fill_(y)
-        to = step.Buffers(
-            last.room(), first, L, *vectors, self._inputs.room(), self.mean, self.variance
-        )
-        step.enter(
-            *(self.kernel_function, self.noise_variance, self._own_candidates),
-            *(self.candidates[index], cross, earlier, y is None, to),
-        )
-        self.factor.count_row(y is None)
-        last.num_rows += 1
-        self._inputs.num_rows += 1
-        self._warn_of_jitter(n)
 
     def cross_factor(self, index: int) -> Tensor:
         """L^-1 k(data, candidate), ``*batch x n``."""

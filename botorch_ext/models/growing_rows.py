@@ -109,16 +109,6 @@ class GrowingRows:
         self._buffer[(*self._batch_index, slice(n, n + m), slice(None))] = rows
         self.num_rows = n + m
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether all rows are those of the buffer, of all its members."""
-        return self._late is None and self._members is None
-
-    def room(self) -> Tensor:
-        """The buffer, with room for another row; who writes it there counts it in `num_rows`."""
-        self._reserve(self.num_rows + 1)
-        return self._buffer
-
     def truncate(self, num_rows: int) -> None:
         """Forgets all rows from ``num_rows`` on."""
         if self._is_lent or self._late is not None:

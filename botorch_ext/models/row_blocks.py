@@ -81,12 +81,6 @@ class RowBlocks:
         self._open(rows)
         self.append(rows[..., room:, :])
 
-    def last(self) -> GrowingRows:
-        """The block that the next row goes into."""
-        if self._blocks[-1].num_rows == self.most_rows:
-            self._open(self._blocks[-1].values)
-        return self._blocks[-1]
-
     def truncate(self, num_rows: int) -> None:
         """Forgets all rows from ``num_rows`` on."""
         while len(self._blocks) > 1 and self.num_rows - self._blocks[-1].num_rows >= num_rows:

@@ -10,7 +10,6 @@ It lives with the benchmarks, which print what it counts, and the tests import i
 wheel has neither. It shows mixed devices, stops and launches, not times and not the digits of CUDA.
 """
 
-from benchmarks.common.pretend_cuda.kernels import triton_pretended
 from benchmarks.common.pretend_cuda.memory import following_memory
 from benchmarks.common.pretend_cuda.mode import PretendCUDA
 from benchmarks.common.pretend_cuda.tally import OverBudget, Tally, budget, counting, no_stops
@@ -25,5 +24,4 @@ __all__ = [
     "counting",
     "following_memory",
     "no_stops",
-    "triton_pretended",
 ]

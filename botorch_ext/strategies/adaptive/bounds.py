@@ -10,7 +10,6 @@ from torch import Tensor
 
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_models import FiniteCandidates
-from botorch_ext.models.fusing import fused_step
 from botorch_ext.search.models import UpperBounds
 
 Models = CandidateModels | FiniteCandidates
@@ -46,18 +45,6 @@ class Bounds:
         std = self.models.std
         half_width = torch.addcmul(self.offsets[:, None], self.widths[:, None], std)
         return self.models.mean, std, half_width
-
-    def highest_at_once(self) -> list[float] | None:
-        """The row of the candidate with the highest upper bound of the only model, and its mean,
-        standard deviation, width and offset, where kernels find it; None elsewhere."""
-        models = self.models
-        if not isinstance(models, FiniteCandidates) or len(models) > 1 or models.shard is not None:
-            return None
-        step = fused_step(models.candidates)
-        if step is None:
-            return None
-        model = models.single(0)
-        return step.highest(model.mean, model.variance, self.widths, self.offsets).tolist()
 
     def at_candidate(self, model: Tensor | None, row: Tensor) -> list[Tensor]:
         """Mean, standard deviation, width and offset at a candidate, ``(1,)`` each.

@@ -97,11 +97,6 @@ class Highest(Search):
             incumbents = turn.incumbents()
             x, model = best_in_box(bounds.upper(), box, turn.seed, incumbents, contenders, weights)
             return Pick(x, model)
-        if weights is None and choices.rows is None:
-            read = bounds.highest_at_once()
-            if read is not None:
-                row, numbers = int(read[0]), read[1:]
-                return Pick(points[row].clone(), 0, dict(choices.places(row)), numbers=numbers)
         if bounds.of_candidates is None:
             values = lowest_for_others(bounds.upper().values(points))
             row, model = _read(best_pair(values, contenders, weights))
