@@ -65,8 +65,8 @@ def measure_paths(setting: Setting) -> None:
         "those in CUDA graphs are launched together. Predicted: 5 to 10 us for a launch, 2 us for "
         "one in a graph, 20 us for a stop, 4.3 TB/s (an H200, before anything was measured). "
         "The floor moves the same bytes with one launch and one stop. Picks are equal "
-        "where they agree with those of the CPU to 1e-6; on a box the GPU searches otherwise, and "
-        "they need not be."
+        "where they agree with those of the CPU to 1e-6; in regions and for worst cases the GPU "
+        "searches otherwise, and they need not be."
     )
     rows: list[Row] = []
     for name, path in tqdm(_few(PATHS, setting), unit="path"):

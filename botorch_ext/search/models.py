@@ -16,7 +16,7 @@ from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.search.box import ConfidenceBound, maximize_bound
-from botorch_ext.search.objectives import on_unit_cube
+from botorch_ext.search.objectives import lowest_for_others, on_unit_cube
 from botorch_ext.search.screening import near_points, screening_points, spread_best
 
 # Numbers in the largest intermediate tensor of a screening on the CPU.
@@ -26,6 +26,8 @@ _MAX_ENTRIES = 2**21
 _NUM_MODELS, _CLOSER, _NUM_STARTS, _FIRST_STEPS = 8, 2, 12, 4
 # Models that are climbed with to the end, and the starts of each.
 _NUM_FINALISTS, _NUM_FINAL_STARTS = 4, 3
+# Of proposals: screened points, one in four near the best so far, and climbs under each bound.
+_NUM_SCREENED, _NUM_PROPOSED, _PROPOSED_TOLERANCE = 512, 2, 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,15 +134,20 @@ class _Climber:
     """Upper bounds at points that each belong to one model: as many points for each of m models.
 
     Points are in the order of `positions`: all of a model's together.
+
+    Args:
+        bounds: Of m models.
+        widths: ``m x s``, of each of the s points of a model; None for those of the bounds.
     """
 
-    def __init__(self, bounds: UpperBounds) -> None:
+    def __init__(self, bounds: UpperBounds, widths: Tensor | None = None) -> None:
         self._parts: list[tuple[ConfidenceBound, Tensor]] = []
         self.positions: list[int] = []
+        widths = bounds.widths.unsqueeze(-1) if widths is None else widths
         for part in bounds.models.parts:
             self.positions += part.positions
-            widths = members_of(bounds.widths, part.positions).unsqueeze(-1)
-            bound = ConfidenceBound(part.model, widths, context=bounds.context)
+            own = members_of(widths, part.positions)
+            bound = ConfidenceBound(part.model, own, context=bounds.context)
             self._parts.append((bound, members_of(bounds.offsets, part.positions)))
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
@@ -276,6 +283,46 @@ def maximize_over_models(
     return ends.flatten(0, 1)[top], places[top // num_starts]
 
 
+@torch.no_grad()
+def proposals(
+    models: CandidateModels,
+    widths: Tensor,
+    box: Box,
+    seed: int,
+    incumbents: Tensor,
+    context: Tensor | None = None,
+) -> Tensor:
+    """Screened points of a box, and the maxima that climbs from some of them find under each bound
+    mean + width * std.
+
+    Args:
+        models: m models.
+        widths: ``m x k``, of the bounds of each model; negative ones make lower bounds.
+        box: Where.
+        seed: Seeds the screening points.
+        incumbents: ``n x d`` points of the box that are screened too.
+        context: ``d_z``: the models see points joined with this context.
+
+    Returns:
+        ``n x d`` points of the box.
+    """
+    if box.listed is not None:
+        return box.listed
+    X = screening_points(box, _NUM_SCREENED, seed)
+    if len(incumbents):
+        near = near_points(incumbents, box, _NUM_SCREENED // 4, seed)
+        X = torch.cat([incumbents, near, X[len(near) :]])
+    if not box.is_filled:  # no climb goes there
+        return X
+    mean, std = (part.unsqueeze(1) for part in models.mean_and_std(with_context(X, context)))
+    values = lowest_for_others(mean + widths.unsqueeze(-1) * std)  # (m, k, n)
+    starts = X[spread_best(values, X, box, _NUM_PROPOSED)].flatten(1, 2)  # (m, starts, d)
+    means = UpperBounds(models, 0 * widths[:, 0], 0 * widths[:, 0], context)
+    own = widths.repeat_interleave(starts.shape[1] // widths.shape[1], dim=-1)
+    ends, _ = _climb(means, box, starts, values, _PROPOSED_TOLERANCE, widths=own)
+    return torch.cat([X, ends.flatten(0, 1)])
+
+
 def _highest(values: Tensor, num: int) -> list[int]:
     """The rows of ``m x n`` values with the highest entries, from the highest on; of equal ones the
     first."""
@@ -290,6 +337,7 @@ def _climb(
     values: Tensor,
     tolerance: float,
     max_iterations: int = 200,
+    widths: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Climbs from ``m x s x d`` starts, those of each model under its own bound.
 
@@ -300,11 +348,12 @@ def _climb(
         values: Some values of the bounds, for their scale.
         tolerance: See `maximize_over_models`.
         max_iterations: Steps of each climb.
+        widths: ``m x s``, of each start; None for those of the bounds.
 
     Returns:
         ``m x s x d`` ends and their ``m x s`` heights, none below its start.
     """
-    climber = _Climber(bounds)
+    climber = _Climber(bounds, widths)
     flat = members_of(starts, climber.positions).flatten(0, 1)
     scaled = on_unit_cube(climber.value_and_gradient, box, values)
     # A batch of models is not cut to those that still climb.

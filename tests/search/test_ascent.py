@@ -5,6 +5,7 @@ import torch
 from scipy.optimize import lsq_linear, minimize
 from torch.testing import assert_close
 
+from benchmarks.common.pretend_cuda import PretendCUDA, counting
 from botorch_ext.search.ascent import batched_lbfgsb, feasible_ascent
 
 
@@ -114,6 +115,22 @@ def test_a_start_stays_where_its_gradient_leads_downhill():
     X, values = batched_lbfgsb(misled, U, 1e-9)
     assert torch.equal(X, U)
     assert_close(values, misled(U)[0], rtol=0, atol=0)
+
+
+def test_a_gpu_is_waited_for_once_in_each_iteration():
+    with PretendCUDA():
+        U = starts(30, 2).to("cuda")
+        calls = 0
+
+        def counted(X):
+            nonlocal calls
+            calls += 1
+            return -(X - 0.4).pow(4).sum(dim=-1), -4 * (X - 0.4).pow(3)
+
+        with counting() as tally:
+            batched_lbfgsb(counted, U, 1e-9)
+        assert calls > 5
+        assert tally.num_stops == calls + 1  # the starts
 
 
 # 20 hills, most of them cut off by the faces.

@@ -6,7 +6,13 @@ from torch.testing import assert_close
 from benchmarks.common.pretend_cuda import PretendCUDA, counting, following_memory
 from botorch_ext import Box, CandidateModels, chunks
 from botorch_ext.search.box import ConfidenceBound, maximize_on_box
-from botorch_ext.search.models import AverageBound, UpperBounds, maximize_over_models
+from botorch_ext.search.models import (
+    AverageBound,
+    UpperBounds,
+    maximize_over_models,
+    proposals,
+)
+from botorch_ext.search.screening import near_points
 from tests.helpers import tolerance
 
 BOX = Box([[2.0, -3.0, 0.5], [5.0, -1.0, 0.9]])
@@ -141,3 +147,19 @@ def test_many_models_are_solved_for_together_on_cuda():
             found.append(torch.stack([mean.cpu(), std.cpu()]))
     assert [shape[0] for shape, _ in tally.solves] == [4]
     assert_close(*found, **TOL)
+
+
+@pytest.mark.parametrize("kind", ["one form", "mixed"])
+def test_the_best_proposal_under_each_bound_is_a_maximum(kind, device):
+    models, box = bounds_of(kind, 25, device).models, BOX.to(device=device)
+    widths = torch.linspace(1.0, 2.5, models.num_models, dtype=torch.float64, device=device)
+    widths = torch.stack([widths, -widths], dim=-1)
+    X = proposals(models, widths, box, 0, BOX.sample(25, seed=1)[:3].to(device))
+    assert bool(box.contains(X).all())
+    mean, std = models.mean_and_std(X)
+    for i in range(models.num_models):
+        for width in widths[i].tolist():
+            best = (mean[i] + width * std[i]).argmax()
+            around = near_points(X[best][None], box, 500, seed=2, distances=(0.001, 0.01))
+            bound = ConfidenceBound(models.single(i), width)
+            assert (bound.value(around) <= mean[i, best] + width * std[i, best] + 1e-6).all()

@@ -14,8 +14,7 @@ from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.search.models import best_in_box
-from botorch_ext.search.proposals import proposals
+from botorch_ext.search.models import best_in_box, proposals
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
