@@ -60,10 +60,11 @@ class CandidateModels(ModelParts[KernelGP]):
     only one of is shared by all models.
 
     m models of n observations are m n^2 numbers, and up to 1.6 times as many with the room they
-    have to grow; on N candidates m n N more. While they grow there are 2.6 m n^2 for a moment, and
-    on a GPU a search over a box copies a quarter of the models; what it evaluates besides takes
-    some GiB there, however many models there are. So 512 models of 3500 observations in float64
-    take 50 GB, 63 GB in a search, and 129 GB for a moment when the room is used up.
+    have to grow; on N candidates m n N more, up to 1.5 times as many with that room. While they
+    grow there are 2.6 m n^2 for a moment, and 2.5 m n N on candidates. On a GPU a search over a box
+    copies a quarter of the models; what it evaluates besides takes some GiB there, however many
+    models there are. So 512 models of 3500 observations in float64 take 50 GB, 63 GB in a search,
+    and 129 GB for a moment when the room is used up.
 
     Raises:
         ValueError: No model, numbers of entries that do not match, a name that occurs twice, or a

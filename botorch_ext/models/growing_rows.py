@@ -26,14 +26,12 @@ class GrowingRows:
     Args:
         buffer: ``*batch x capacity x width``.
         growth: By what factor the buffer grows where there is no more room.
-        most: Rows that it grows to at most; None for any number.
     """
 
-    def __init__(self, buffer: Tensor, growth: float, most: int | None = None) -> None:
+    def __init__(self, buffer: Tensor, growth: float) -> None:
         self.num_rows = 0
         self._buffer = buffer
         self._growth = growth
-        self._most = most
         # The members of a batch with one dimension that live; None for all.
         self._members: list[int] | None = None
         self._is_lent = False
@@ -183,16 +181,16 @@ class GrowingRows:
         if max(num_rows, n) > capacity:
             capacity = max(num_rows, n, int(self._growth * capacity))
             capacity = -(-capacity // 32) * 32  # so that rows stay aligned
-            capacity = capacity if self._most is None else min(capacity, self._most)
         new = object.__new__(type(self))
         vars(new).update(vars(self))
         new._buffer = self._room((*self.batch_shape, capacity, self._buffer.shape[-1]))
-        rows = (slice(0, n), self._columns)
-        if self._members is None or self._num_shared < n:
-            new._buffer[(..., *rows)] = self.values
-        else:
-            for i, j in enumerate(self._members):
-                new._buffer[(i, *rows)] = self._buffer[(j, *rows)]
+        # One part after the other: there is no third copy of all rows while the second is made.
+        shared = slice(0, self._num_shared)
+        width = self._buffer[..., self._columns].shape[-1]
+        for own, other in [(..., ...)] if self._members is None else enumerate(self._members):
+            new._buffer[own, shared, :width] = self._buffer[other, shared, :width]
+        if self._late is not None:
+            new._buffer[..., shared.stop : n, : self._late.shape[-1]] = self._late
         new._members, new._late, new._is_lent = None, None, False
         return new
 
