@@ -146,7 +146,7 @@ class GrowingRows:
         if self._late is not None:
             self._late = members_of(self._late, index)
 
-    def shed(self) -> None:
+    def _shed(self) -> None:
         """Frees the rows of members that are forgotten."""
         if self._members is not None or self._holds_others:
             vars(self).update(vars(self._owned()))
@@ -226,7 +226,7 @@ class GrowingTriangle(GrowingRows):
     def keep(self, index: int | list[int]) -> None:
         super().keep(index)
         if self._members is not None and self._buffer.is_cuda:
-            self.shed()  # members of a larger batch are solved for one by one
+            self._shed()  # members of a larger batch are solved for one by one
 
     def extend(self, left: Tensor, corner: Tensor) -> None:
         """Adds m rows: ``*batch x m x n`` and their lower triangular end, ``*batch x m x m``."""
