@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy import ndarray
+from scipy.optimize import minimize
 from torch import Tensor
 
 from botorch_ext.domains import Box
@@ -128,8 +129,6 @@ class MixedSearch:
         self, scaled: ValueAndGradient, start: Tensor, tolerance: float, max_iterations: int
     ) -> Tensor:
         """Where one start, ``d`` in the unit cube, climbs to along the constraints (SLSQP)."""
-        from scipy.optimize import minimize  # slow to import
-
         box, free = self._box, self._continuous
         constraints: Any = box.constraints
         A, b = (tensor.double().cpu().numpy() for tensor in constraints)
