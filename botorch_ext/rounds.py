@@ -13,7 +13,7 @@ from typing import Any
 
 from botorch_ext.checks import whole_number
 from botorch_ext.delays import Allowance, SeenDelays, as_allowance
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 
 
 class Rounds(Immutable, ABC):

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 ROOMS = (
     "exceptions",
     "checks",
-    "immutable",
+    "state",
     "palette",
     "chunks",
     "distances",

@@ -18,7 +18,7 @@ from botorch_ext.domains.linear_constraints import LinearConstraints
 from botorch_ext.domains.points import PointsLike, as_points, checked_rows
 from botorch_ext.domains.scales import Scales
 from botorch_ext.exceptions import OutsideDomainError
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 
 # All 2^d corners of a box of so many dimensions are looked at.
 _MOST_CORNERS_DIM = 8

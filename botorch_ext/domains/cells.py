@@ -12,7 +12,7 @@ from torch import Tensor
 
 from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains.box import Box
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 
 # Codes are int64.
 MAX_LEVEL = 62

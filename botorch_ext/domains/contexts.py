@@ -13,7 +13,7 @@ from botorch_ext.domains.box import Box
 from botorch_ext.domains.finite_set import Domain, FiniteSet
 from botorch_ext.domains.points import PointsLike, as_points, checked_like
 from botorch_ext.domains.reading import DomainLike, as_domain
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 
 # A context, or what becomes one: d_z numbers, or one number where d_z is 1.
 ContextLike = PointsLike

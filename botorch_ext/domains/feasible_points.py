@@ -12,7 +12,7 @@ from torch.quasirandom import SobolEngine
 
 from botorch_ext.domains.linear_constraints import LinearConstraints
 from botorch_ext.domains.scales import Scales
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 
 # Sobol points drawn at once; where less than this share of the first of them is feasible, points
 # are drawn in another way.

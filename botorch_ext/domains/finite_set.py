@@ -14,7 +14,7 @@ from botorch_ext.domains.box import Box
 from botorch_ext.domains.points import PointsLike, as_floating, as_points, require_finite
 from botorch_ext.domains.shards import Shard
 from botorch_ext.exceptions import OutsideDomainError
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 
 # Numbers whose keys are made at once, to bound memory.
 _KEYED_ENTRIES = 2**20

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from botorch_ext.domains.points import as_floating
 from botorch_ext.domains.scales import Scales
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 
 # Relative to the largest sum of terms that a constraint can have.
 _TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-5}

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number, whole_number
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 
 
 class Scales(Immutable):

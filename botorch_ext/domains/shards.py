@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 
 
 @dataclass(frozen=True)

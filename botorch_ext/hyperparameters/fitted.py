@@ -13,8 +13,8 @@ from torch import Tensor
 from botorch_ext.checks import whole_number
 from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.prior import Prior
-from botorch_ext.immutable import Immutable
 from botorch_ext.search.ascent import batched_lbfgsb
+from botorch_ext.state import Immutable
 
 # Observations up to which each new one is reason enough for a fit, and the share of them by which
 # their number must grow from there on.

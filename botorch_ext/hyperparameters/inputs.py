@@ -11,7 +11,7 @@ from torch import Tensor
 
 from botorch_ext.domains import Box, Domain
 from botorch_ext.domains.contexts import ContextSpace, with_context
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 
 # Two categories are as far apart as the two ends of another column.
 _OF_CATEGORY = math.sqrt(0.5)

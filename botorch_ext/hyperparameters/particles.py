@@ -11,8 +11,8 @@ from botorch_ext.checks import whole_number
 from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.moves import swept
 from botorch_ext.hyperparameters.prior import Prior
-from botorch_ext.immutable import Immutable
 from botorch_ext.models.resampling import resampled
+from botorch_ext.state import Immutable
 
 # Draws from the prior of which the first particles are chosen.
 _NUM_DRAWS = 256

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
 from botorch_ext.studies.description import describe
-from botorch_ext.studies.kept_strategy import independent, kept_copy
+from botorch_ext.studies.kept_strategy import kept_copy
 from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_records import to_json
 
@@ -76,7 +76,7 @@ class HostedStrategy:
     @property
     def strategy(self) -> Strategy:
         """A copy of the strategy, in the state of the trials it followed last."""
-        return independent(self._strategy)
+        return self._strategy.clone()
 
     def follow(self, trials: Sequence[HostTrial]) -> None:
         """Learns all that the trials say.
@@ -186,7 +186,7 @@ class HostedStrategy:
 
     def state(self) -> tuple[Any, ...]:
         """Where it is now, for `return_to`."""
-        return self._strategy.clone(), list(self._facts), self._num_recorded, self._number
+        return self._strategy.successor(), list(self._facts), self._num_recorded, self._number
 
     def return_to(self, state: tuple[Any, ...]) -> None:
         """Takes back what was asked since, of which no record is kept.
@@ -200,14 +200,13 @@ class HostedStrategy:
 
     def _forget(self) -> None:
         """Starts again before the first event."""
-        self._strategy = self._fresh.started()
+        self._strategy = self._fresh.clone()
         # What it knows, in order; how much of it records say; the number of the next record.
         self._facts: list[Fact] = []
         self._num_recorded = self._number = 0
 
     def _is_behind(self) -> bool:
-        strategy = self._strategy
-        return strategy.is_torn or len(strategy.history.events) != len(self._facts)
+        return len(self._strategy.history.events) != len(self._facts)
 
     def _learn(
         self, facts: list[Fact], trials: Sequence[HostTrial], records: Mapping[int | str, Record]

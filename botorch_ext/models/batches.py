@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -21,6 +20,7 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.kernel_variants import GrowingFamily
 from botorch_ext.models.specification import Candidate
 from botorch_ext.models.stacked_means import stacked_mean
+from botorch_ext.state import shallow
 
 
 class ModelWidth(Protocol):
@@ -88,8 +88,8 @@ class ModelParts(ABC, Generic[Model]):
         self._natural = order == list(range(len(order)))
         self._inverse = sorted(range(len(order)), key=order.__getitem__)
         self._places = {
-            position: (part, member)
-            for part in self.parts
+            position: (place, member)
+            for place, part in enumerate(self.parts)
             for member, position in enumerate(part.positions)
         }
         self._plain = None
@@ -228,7 +228,7 @@ class ModelParts(ABC, Generic[Model]):
                 f"positions must be different numbers in [0, {len(self)}), at least one, "
                 f"got {positions}"
             )
-        new = copy(self)
+        new = shallow(self)
         new._entries = [self._entries[position] for position in positions]
         new.parts = []
         for part in self.parts:
@@ -246,6 +246,13 @@ class ModelParts(ABC, Generic[Model]):
         """A copy that goes its own way from here, with rows, targets and models; until either
         changes them both share the rows of their factors."""
         return self.select(range(len(self)))
+
+    def successor(self) -> Self:
+        """A copy that takes the place of this set, which stays as it is; see
+        `GrowingPosterior.successor`."""
+        new = shallow(self)
+        new.parts = [Part(part.model.successor(), part.positions) for part in self.parts]
+        return new
 
     def single(self, position: int) -> Model:
         """One model, not batched, with the data, to look at: what it shares with this set is not to
@@ -375,7 +382,7 @@ class ModelParts(ABC, Generic[Model]):
             )
         values = []
         for position in range(len(self)):
-            part, member = self._places[self.plain(position)]
+            part, member = self._place(self.plain(position))
             values.append(part.each(at(width[position], part.model))[member])
         return torch.stack(values)
 
@@ -383,13 +390,16 @@ class ModelParts(ABC, Generic[Model]):
         """The part of a model and its place there."""
         if whole_number(position, "position") not in self._places:
             raise ValueError(f"position must lie in [0, {len(self)}), got {position}")
-        return self._places[position]
+        place, member = self._places[position]
+        return self.parts[place], member
 
     def _checked_rows(self, rows: Sequence[int]) -> list[int]:
         return checked_row_numbers(rows, self.num_observations)
 
     def _gather(self, function: Callable[[Model], Tensor]) -> Tensor:
         """What the model of each part answers as ``m x ...``, in the order of the models."""
+        if len(self.parts) == 1 and self._natural:
+            return self.parts[0].each(function(self.parts[0].model))
         return self._in_order([part.each(function(part.model)) for part in self.parts])
 
     def _of_plain(self, values: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.growing_rows import GrowingTriangle, identity
 from botorch_ext.models.jitter import cholesky_with_jitter, least_pivot
 from botorch_ext.models.pending_columns import PendingColumns
+from botorch_ext.state import shallow
 
 _GROWTH = 1.25
 _VECTORS = ("z", "y", "gains", "jitter")
@@ -78,11 +79,17 @@ class GrowingCholesky:
 
     def fork(self) -> GrowingCholesky:
         """A copy that goes its own way from here; it shares the rows of L."""
-        new = object.__new__(GrowingCholesky)
-        vars(new).update(vars(self))
+        new = shallow(self)
         for name in _VECTORS:
             setattr(new, name, getattr(self, name).clone())
         new.triangle, new.pending = self.triangle.fork(), list(self.pending)
+        return new
+
+    def successor(self) -> GrowingCholesky:
+        """A copy that takes the place of this one, whose rows stay as they are: see
+        `GrowingRows.successor`."""
+        new = shallow(self)
+        new.triangle, new.pending = self.triangle.successor(), list(self.pending)
         return new
 
     def keep(self, index: int | list[int]) -> None:
@@ -193,6 +200,7 @@ class GrowingCholesky:
         self._count(m, y is None)
         if y is not None and self.pending:
             # What is now known moves the mean at the pending points, and with it their targets.
+            self.z, self.y = self.z.clone(), self.y.clone()
             start, change = self._project()
             change[..., n - start :] += z
             return corner, start, change
@@ -297,8 +305,9 @@ class GrowingCholesky:
         """
         n = self.num_points
         start = min([*rows, *self.pending[:1]], default=n)
-        before = self.z[..., start:n].clone()
+        before = self.z[..., start:n]
         change = y - self.y[..., rows]
+        self.z, self.y = self.z.clone(), self.y.clone()
         self.y[..., rows] = y
         # z moves along the columns of L^-1 of these rows: some are at hand, the others solved for.
         stop = 0 if self._columns is None else self._columns.stop
@@ -345,6 +354,7 @@ class GrowingCholesky:
         old = slice(num_points, n)
         self.triangle.truncate(num_points)
         for name in _VECTORS:
+            setattr(self, name, getattr(self, name).clone())
             getattr(self, name)[..., old] = 0
         self.pending = [row for row in self.pending if row < num_points]
         self.num_points = num_points

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 
 import torch
 from gpytorch.kernels import Kernel
@@ -30,6 +29,7 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.posterior import GrowingPosterior
 from botorch_ext.models.stacked_means import selected_mean
 from botorch_ext.models.triangular import solve_triangular
+from botorch_ext.state import shallow
 
 # A million candidates with 1,000 observations in float64 are 8 GB of rows, and 17.4 GB for a moment
 # while their buffer grows from 864 rows to 1,312.
@@ -117,10 +117,15 @@ class FinitePosterior(GrowingPosterior):
             self._set_residuals(known, model.factor.y[..., known])
 
     def fork(self) -> FinitePosterior:
-        new = copy(self)
+        new = shallow(self)
         for name in ("factor", "_V", "_inputs"):
             setattr(new, name, getattr(self, name).fork())
-        new.mean, new.variance = self.mean.clone(), self.variance.clone()
+        return new
+
+    def successor(self) -> FinitePosterior:
+        new = shallow(self)
+        for name in ("factor", "_V", "_inputs"):
+            setattr(new, name, getattr(self, name).successor())
         return new
 
     def keep(self, index: int | list[int]) -> None:
@@ -221,8 +226,8 @@ class FinitePosterior(GrowingPosterior):
         for start in range(num_points, n, at_once):
             rows = slice(start, min(start + at_once, n))
             removed = self._V.block(rows)
-            self.variance += removed.square().sum(dim=-2)
-            self.mean -= (self.factor.z[..., None, rows] @ removed).squeeze(-2)
+            self.variance = self.variance + removed.square().sum(dim=-2)
+            self.mean = self.mean - (self.factor.z[..., None, rows] @ removed).squeeze(-2)
         self._V.truncate(num_points)
         self._inputs.truncate(num_points)
         self._move_mean(*self.factor.truncate(num_points))
@@ -231,7 +236,7 @@ class FinitePosterior(GrowingPosterior):
         self._move_mean(*self.factor.set_targets(rows, y))
 
     def _move_mean(self, start: int, change: Tensor) -> None:
-        self.mean += self._V.combined(change.unsqueeze(-2), start).squeeze(-2)
+        self.mean = self.mean + self._V.combined(change.unsqueeze(-2), start).squeeze(-2)
 
     def _prior_mean(self, X: Tensor) -> Tensor:
         return self._mean_at(self.prior_mean, X)
@@ -259,16 +264,16 @@ class FinitePosterior(GrowingPosterior):
         if m == 1:  # vector operations
             rows = rows / corner
             row = rows[..., 0, :]
-            self.variance.addcmul_(row, row, value=-1)
+            self.variance = self.variance.addcmul(row, row, value=-1)
         else:
             rows = solve_triangular(corner, rows)
-            self.variance -= rows.square().sum(dim=-2)
+            self.variance = self.variance - rows.square().sum(dim=-2)
         self._V.append(rows)
         self._inputs.append(X)
         self._warn_of_jitter(n)
         if Y is None:
             return
         if start == n and m == 1:
-            self.mean.addcmul_(change, rows[..., 0, :])
+            self.mean = self.mean.addcmul(change, rows[..., 0, :])
         else:
             self._move_mean(start, change)

@@ -11,6 +11,7 @@ from torch.nn.functional import pad
 
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.triangular import solve_triangular
+from botorch_ext.state import shallow
 
 # Own rows of a copy before it takes a buffer of its own.
 _MOST_LATE = 4
@@ -100,10 +101,11 @@ class GrowingRows:
     def append(self, rows: Tensor) -> None:
         """Adds ``*batch x m x width`` rows."""
         n, m = self.num_rows, rows.shape[-2]
-        if self._has_room_beside(m):
-            self._add_beside(rows)
-            return
-        self._reserve(n + m)
+        if self._late is not None or n + m > self._buffer.shape[-2]:
+            if self._has_room_beside(m):
+                self._add_beside(rows)
+                return
+            vars(self).update(vars(self._owned(n + m)))
         self._buffer[(*self._batch_index, slice(n, n + m), slice(None))] = rows
         self.num_rows = n + m
 
@@ -128,11 +130,17 @@ class GrowingRows:
 
     def fork(self) -> Self:
         """A copy that goes its own way from here."""
-        new = object.__new__(type(self))
-        vars(new).update(vars(self))
+        new = shallow(self)
         if self._late is None:
             self._is_lent, new._is_lent = True, False
             new._late = self.block(slice(self.num_rows, self.num_rows)).clone()
+        return new
+
+    def successor(self) -> Self:
+        """A copy that takes the place of this one: its new rows go into the same buffer, behind
+        the rows of this one, which stay as they are. Of two successors only one may be used."""
+        new = shallow(self)
+        new._is_lent = True
         return new
 
     def keep(self, index: int | list[int]) -> None:
@@ -171,18 +179,13 @@ class GrowingRows:
         self._late = torch.cat([pad(late, (0, rows.shape[-1] - late.shape[-1])), rows], dim=-2)
         self.num_rows += rows.shape[-2]
 
-    def _reserve(self, num_rows: int) -> None:
-        if self._late is not None or num_rows > self.capacity:
-            vars(self).update(vars(self._owned(num_rows)))
-
     def _owned(self, num_rows: int = 0) -> Self:
         """A copy with a buffer of its own, with room for so many rows, of the living alone."""
         n, capacity = self.num_rows, self.capacity
         if max(num_rows, n) > capacity:
             capacity = max(num_rows, n, int(self._growth * capacity))
             capacity = -(-capacity // 32) * 32  # so that rows stay aligned
-        new = object.__new__(type(self))
-        vars(new).update(vars(self))
+        new = shallow(self)
         new._buffer = self._room((*self.batch_shape, capacity, self._buffer.shape[-1]))
         # One part after the other: there is no third copy of all rows while the second is made.
         shared = slice(0, self._num_shared)
@@ -231,10 +234,11 @@ class GrowingTriangle(GrowingRows):
     def extend(self, left: Tensor, corner: Tensor) -> None:
         """Adds m rows: ``*batch x m x n`` and their lower triangular end, ``*batch x m x m``."""
         n, m = self.num_rows, corner.shape[-1]
-        if self._has_room_beside(m):
-            self._add_beside(torch.cat([left, corner], dim=-1))
-            return
-        self._reserve(n + m)
+        if self._late is not None or n + m > self._buffer.shape[-2]:
+            if self._has_room_beside(m):
+                self._add_beside(torch.cat([left, corner], dim=-1))
+                return
+            vars(self).update(vars(self._owned(n + m)))
         rows = (*self._batch_index, slice(n, n + m))
         self._buffer[(*rows, slice(0, n))] = left
         self._buffer[(*rows, slice(n, n + m))] = corner

@@ -136,6 +136,11 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         new._inputs, new.factor = self._inputs.clone(), self.factor.fork()
         return new
 
+    def successor(self) -> Self:
+        new = self._shallow_copy()
+        new.factor = self.factor.successor()
+        return new
+
     def keep(self, index: int | list[int]) -> None:
         super().keep(index)
         mean = selected_mean(self.mean, index)

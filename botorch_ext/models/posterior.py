@@ -59,6 +59,11 @@ class GrowingPosterior:
         """A copy that goes its own way from here; until it changes them it shares the rows of the
         factor, and for ever the kernel and the prior mean."""
 
+    @abstractmethod
+    def successor(self) -> Self:
+        """A copy that takes the place of this one, which stays as it is: rows that are added to the
+        copy go into the same buffers, behind its own. Of two successors only one may be used."""
+
     @property
     def batch_shape(self) -> torch.Size:
         return self.factor.batch_shape

@@ -10,6 +10,7 @@ from torch import Tensor
 from botorch_ext.models.cholesky import GrowingCholesky, least_pivot
 from botorch_ext.models.conditioning import condition
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.state import shallow
 
 # New rows of a design are kept apart from the covariance of all candidates until there are as many.
 _MOST_ROWS = 128
@@ -77,9 +78,15 @@ class RepeatedDesign:
         design._start(counts.clone())
         return design
 
+    def successor(self) -> RepeatedDesign:
+        """A copy that takes the place of this design, which stays as it is; see
+        `GrowingRows.successor`."""
+        new = shallow(self)
+        new.counts, new.variance = self.counts.clone(), self.variance.clone()
+        return new
+
     def __deepcopy__(self, memo: dict[int, object]) -> RepeatedDesign:
-        new = object.__new__(RepeatedDesign)
-        vars(new).update(vars(self))  # shared where nothing writes: the model and the candidates
+        new = shallow(self)  # shared where nothing writes: the model and the candidates
         for name in ("counts", "variance", "_rows", "_information_gain"):
             setattr(new, name, getattr(self, name).clone())
         new._covariance = None if self._covariance is None else self._covariance.clone()
@@ -163,7 +170,7 @@ class RepeatedDesign:
         if self._covariance is None:
             self._covariance = self._prior_covariance()
         rows = self._rows[: self._num_rows]
-        self._covariance.addmm_(rows.mT, rows, alpha=-1)
+        self._covariance = torch.addmm(self._covariance, rows.mT, rows, alpha=-1)
         self._rows = rows.new_empty(_MOST_ROWS, len(self.candidates))
         self._num_rows = 0
 

@@ -12,10 +12,10 @@ from torch.quasirandom import SobolEngine
 from botorch_ext.chunks import points_at_once
 from botorch_ext.distances import distances
 from botorch_ext.domains import Box
-from botorch_ext.immutable import Immutable
 from botorch_ext.robust.descent import CutBall, Norm, descend
 from botorch_ext.robust.newton import polish
 from botorch_ext.search.objectives import Objective
+from botorch_ext.state import Immutable
 
 # Screening evaluates this many points in one call on the CPU.
 _CHUNK = 2**15

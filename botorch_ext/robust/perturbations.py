@@ -11,8 +11,8 @@ from torch import Tensor
 
 from botorch_ext.checks import amount
 from botorch_ext.domains import Box, Domain, FiniteSet
-from botorch_ext.immutable import Immutable
 from botorch_ext.robust.box_balls import BoxBalls, Norm
+from botorch_ext.state import Immutable
 
 # Pairs of points that are looked at in one go, to bound memory.
 _BLOCK = 2**18

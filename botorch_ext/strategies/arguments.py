@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any
 
 from botorch_ext.domains.reading import domain_read
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 
 _PLAIN = bool | int | float | str | None
 

@@ -1,33 +1,66 @@
-"""Base of all strategies: ask and tell."""
+"""Base of all strategies: ask and tell, events, what was found and what is warned of."""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from dataclasses import replace
-from typing import Any, overload
+from itertools import islice
+from typing import Any, Self, overload
 
+import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number, seed_number, whole_number
+from botorch_ext.checks import one_number, seed_number, short, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
-from botorch_ext.exceptions import KernelBoundWarning
+from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError
+from botorch_ext.state import Immutable, State
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.admission import checked_data
 from botorch_ext.strategies.arguments import Arguments, recorded
-from botorch_ext.strategies.events import Asked, Attached, Trial
-from botorch_ext.strategies.findings import Findings
+from botorch_ext.strategies.events import (
+    Abandoned,
+    Asked,
+    Attached,
+    Corrected,
+    Event,
+    History,
+    Told,
+    Trial,
+    as_told_right,
+    copied,
+)
 from botorch_ext.strategies.first_points import FirstPoints
-from botorch_ext.strategies.recorded_events import abandoned, corrected, require_point, told
+from botorch_ext.strategies.recorded_events import (
+    abandoned,
+    are_members,
+    corrected,
+    require_point,
+    told,
+)
+
+# Evaluated points that join the screening of a box.
+_NUM_INCUMBENTS = 8
 
 
-class Strategy(Findings):
+class Strategy(State):
     """Decides what to evaluate next.
 
-    A subclass implements `_decide` (what to ask, changing nothing that shows), `_absorb` (how an
-    event changes its model), where a recorded trial can be wrong `_check_event`, and
-    `evaluated_means`. Random choices draw from ``self._seed_of(step)``, so that they depend on the
-    seed and the step alone. Attributes are state, and copied with it, unless they are `Immutable`.
+    The state follows from the events alone, and is replaced rather than changed: `_decide` and
+    `_absorb` work on a `successor`, which becomes the state once they are done. So a call that
+    breaks off leaves the state as it was, and replaying `events` on a freshly made strategy costs
+    no optimisation and gives the same next question bit for bit on the same machine.
+
+    A subclass implements `_decide` (what to ask), `_absorb` (how an event changes the state),
+    `evaluated_means`, and `_recall` where `_absorb` needs more than the event. Random
+    choices draw from ``self._seed_of(step)``, so that they depend on the seed and the step alone.
+    Lists, dicts and sets that are attributes may be changed in place, what they hold may not;
+    other values that change are a `State`, or are replaced.
 
     Args:
         domain: Where actions live: a `Box`, its bounds or a `FiniteSet`.
@@ -55,6 +88,10 @@ class Strategy(Findings):
     #: How many results there should be before its models choose; 0 for a method that is told how
     #: many points come first.
     least_initial: int = 0
+    #: Why results that were not asked for are refused; None where they are taken.
+    refuses_attached: str | None = None
+    #: What events happen in, given this state: they may want few threads.
+    within: Callable[..., AbstractContextManager[Any]] = nullcontext
     #: What it was made with.
     arguments: Arguments
 
@@ -72,7 +109,17 @@ class Strategy(Findings):
         num_initial: int | None = 0,
         context_domain: Domain | int | ContextSpace | None = None,
     ) -> None:
-        super().__init__()
+        self.warnings: list[str] = []
+        # Those that are yet to be raised.
+        self._unraised: list[tuple[str, type[Warning]]] = []
+        self._noted: set[type[Warning]] = set()
+        self.history = History()
+        # What `_decide` has worked out that `_absorb` needs for the same trial.
+        self._ahead: Any = None
+        # This state before its first event; None while there is none.
+        self._first: _First | None = None
+        # Whether values are others than those by which recorded trials were chosen.
+        self._is_corrected = False
         if num_initial is not None or not self.least_initial:
             num_initial = whole_number(num_initial, "num_initial", least=0)
         if isinstance(domain, Box) and not self.takes_spaces:
@@ -143,14 +190,15 @@ class Strategy(Findings):
             WaitingForObservations: The method must be told something first.
             HorizonReached: The method has not that many trials left.
         """
-        self._make_whole()
         choices = self._checked_choices(context, actions)
-        if num_trials is None:
-            self.require_askable(1, choices)
-            return self._asked(1, choices)[0]
-        num_trials = whole_number(num_trials, "num_trials", least=1)
-        self.require_askable(num_trials, choices)
-        return self._asked(num_trials, choices)
+        num = 1 if num_trials is None else whole_number(num_trials, "num_trials", least=1)
+        self.require_askable(num, choices)
+        after = self.successor()
+        trials = [after._asked(choices) for _ in range(num)]
+        self._become(after)
+        # Whatever the caller does to the answer, the record stays as it is.
+        asked = [trial.copy() for trial in trials]
+        return asked[0] if num_trials is None else asked
 
     def tell(self, id: int, value: float) -> None:
         """Answers a trial, in any order, at any time.
@@ -163,7 +211,7 @@ class Strategy(Findings):
             UnknownTrialError: The trial was never asked, or is already told or abandoned.
             ValueError: The value is no number, NaN or infinite.
         """
-        self._apply(told(id, value))
+        self._happen(told(id, value))
 
     def abandon(self, id: int, failed: bool = False) -> None:
         """Gives up on a trial: it leaves `pending` and is no data.
@@ -177,7 +225,7 @@ class Strategy(Findings):
             UnknownTrialError: The trial was never asked, or is already told or abandoned.
             ValueError: ``failed`` is no bool.
         """
-        self._apply(abandoned(id, failed))
+        self._happen(abandoned(id, failed))
 
     def attach(self, x: Any, value: float, context: ContextLike | None = None) -> Trial:
         """Adds a result that was not asked for. It is an observation like those of ``initial``, and
@@ -203,7 +251,7 @@ class Strategy(Findings):
             raise ValueError(f"x must be one point, got {len(X)}")
         info = self._info_of_attached(X, context)
         trial = Trial(id, X[0].detach().clone(), context, info)
-        self._apply(Attached(trial, one_number(value, "value", f" for trial {id}")))
+        self._happen(Attached(trial, one_number(value, "value", f" for trial {id}")))
         return trial.copy()
 
     def correct(self, id: int, value: float) -> None:
@@ -219,7 +267,176 @@ class Strategy(Findings):
             UnknownTrialError: The trial has no value.
             ValueError: The value is no number, NaN or infinite.
         """
-        self._apply(corrected(id, value))
+        self._happen(corrected(id, value))
+
+    # --- events -----------------------------------------------------------------------------------
+
+    def replay(self, events: Iterable[Event]) -> None:
+        """Applies recorded events: the state is then that of the strategy that recorded them. Parts
+        of the strategy that were read before, such as bases, are then no longer its own.
+
+        Args:
+            events: `events` of a strategy that was made with the same arguments. What its trials
+                record is trusted: ids, membership of the domain, finite values and the types of
+                what is read are checked, and not whether the method would have asked the same.
+
+        Raises:
+            ValueError: An event that cannot follow the ones before it, or a trial that does not
+                belong to the domain. Whatever is raised, none of the events is then applied.
+        """
+        if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
+            raise ValueError(f"events must be those of a strategy, got {short(events)}")
+        events = [copied(event) for event in self.checked(list(events))]
+        after = self.clone()
+        after.follow(events)
+        self._become(after)
+
+    def follow(self, events: Sequence[Event]) -> None:
+        """Applies events without the copies that `replay` makes: they are the strategy's from now
+        on. Up to the last correction they are applied once, as if every value had been told right.
+        Their warnings are left to `take_warnings`.
+
+        Raises:
+            ValueError: As `replay`; the event that is wrong and those after it are not applied.
+        """
+        checked, num_first = self.checked(events), _num_until_corrected(events)
+        if num_first:
+            try:
+                first = [*self.history.events, *islice(checked, num_first)]
+                vars(self).update(vars(self._corrected(first)))
+            except ValueError:  # one after the other, to stop at the one that is wrong
+                checked = self.checked(events)
+        for event in checked:
+            vars(self).update(vars(self.after(event)))
+
+    def checked(self, events: Sequence[Event]) -> Iterator[Event]:
+        """Events from elsewhere, each checked when it is its turn, after those before it were
+        applied or not.
+
+        Raises:
+            ValueError: One that can follow no events, or is of another domain.
+        """
+        known = are_members(events, self.domain)
+        for event in events:
+            yield self._checked(event, known)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Everything that happened, in order; a copy."""
+        return tuple(copied(event) for event in self.history.events)
+
+    @property
+    def pending(self) -> list[int]:
+        """Ids asked and neither told nor abandoned."""
+        return self.history.pending
+
+    def clone(self) -> Self:
+        """A strategy in the same state that goes its own way from here."""
+        return deepcopy(self)
+
+    def after(self, event: Event) -> Self:
+        """The successor of this state after an event, whose warnings it has yet to raise.
+
+        Raises:
+            UnknownTrialError: The trial is not pending.
+            ValueError: An event that cannot come now, or a trial whose record is none of this
+                method.
+        """
+        after = self.successor()
+        with after.within(after):
+            after._take(event)
+        return after
+
+    def check_event(self, event: Event) -> None:
+        """Raises, and changes nothing, unless the event can come now.
+
+        Raises:
+            UnknownTrialError: The trial is not pending.
+            ValueError: An event that cannot come now.
+        """
+        if isinstance(event, Attached) and self.refuses_attached is not None:
+            who = type(self).__name__
+            raise ValueError(f"{who} takes no attached results: {self.refuses_attached}")
+        self.history.check(event)
+
+    def successor(self) -> Self:
+        new = super().successor()
+        if not self.history.events:
+            new._first = _First(self)
+        return new
+
+    # --- what was found ---------------------------------------------------------------------------
+
+    def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
+        """The told, attached or initial point with the highest posterior mean, and that mean.
+
+        Args:
+            context: ``d_z``: the mean of every evaluated action at this context counts. None: at
+                the context it was evaluated in.
+
+        Returns:
+            The ``d``-dim point and its mean.
+
+        Raises:
+            NoObservationsError: Nothing was evaluated yet.
+            ValueError: A context that `ask` would refuse.
+        """
+        X, _ = self.evaluated()
+        if context is not None:
+            X = with_context(X[:, : self.domain.dim], self.checked_context(context))
+        if not len(X):
+            raise NoObservationsError("best needs at least one evaluated point, got none")
+        mean = self.evaluated_means() if context is None else self.means_at(X)
+        top = int(mean.argmax())
+        return X[top, : self.domain.dim].clone(), float(mean[top])
+
+    def report(self) -> dict[str, Any]:
+        """What the strategy did and knows, as plain numbers, strings and lists."""
+        X, Y = self.evaluated()
+        summary: dict[str, Any] = {
+            "strategy": type(self).__name__,
+            "num_asked": self.history.num_asked,
+            "num_told": len(self.history.values) - len(self.history.attached),
+            "num_initial": self._first_points.num,
+            "num_initial_data": 0 if self.initial is None else len(self.initial[0]),
+            "pending": self.pending,
+            "abandoned": sorted(self.history.abandoned),
+            "failed": sorted(self.history.failed),
+            "attached": list(self.history.attached),
+            "corrected": sorted(self.history.corrected),
+            "best": None,
+            "best_observation": None,
+            "warnings": list(self.warnings),
+        }
+        if len(X):
+            x, mean = self.best()
+            summary["best"] = {"x": x.tolist(), "mean": mean}
+            summary["best_observation"] = float(Y.max())
+        return summary
+
+    def evaluated(self) -> tuple[Tensor, Tensor]:
+        """The initial, the told and the attached points, ``n x d`` or with contexts
+        ``n x (d + d_z)``, and their ``n`` values."""
+        like = self.domain.like
+        X, Y = self.history.told_points(like)
+        if self.initial is None:
+            return X, Y
+        if not len(X):
+            return self.initial
+        return torch.cat([self.initial[0], X]), torch.cat([self.initial[1], Y])
+
+    @abstractmethod
+    def evaluated_means(self) -> Tensor:
+        """The posterior mean at the points of `evaluated`, in its order."""
+
+    def means_at(self, X: Tensor) -> Tensor:
+        """The posterior mean at ``n x (d + d_z)`` joint rows; for strategies with contexts."""
+        raise NotImplementedError
+
+    def _incumbents(self) -> Tensor:
+        """The evaluated actions with the largest observations."""
+        X, Y = self.evaluated()
+        return X[Y.topk(min(_NUM_INCUMBENTS, len(Y))).indices, : self.domain.dim]
 
     # --- for strategies that play this one, and for pictures --------------------------------------
 
@@ -253,7 +470,7 @@ class Strategy(Findings):
         return f"{type(self).__name__}, whose actions never change"
 
     def next_trial(self, choices: Choices) -> Trial:
-        """What `ask` records for these choices; changes nothing that shows."""
+        """The trial that `ask` records for these choices."""
         id = len(self.history.trials)
         if self._first_points.include(self.history, id):
             seed = self._seed_of(self.history.asked_before(id))
@@ -287,20 +504,15 @@ class Strategy(Findings):
 
     @abstractmethod
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        """The next point and what was known when it was chosen. It may bring a model up to date
-        with the events, and changes nothing else; should it fail, that is undone as well: events
-        alone say when it happens, or rounding would differ in a replay."""
+        """The next point and what was known when it was chosen. The state may change as `_absorb`
+        will change it for the same trial, whether it is decided or replayed."""
 
-    def _asked(self, num_trials: int, choices: Choices) -> list[Trial]:
-        asked = []
-        for _ in range(num_trials):
-            with self.within(self):
-                trial = self._change(self.next_trial, choices)
-            self._happen(Asked(trial))
-            # Whatever the caller does to the answer, the record stays as it is.
-            asked.append(trial.copy())
-        self._raise_warnings()
-        return asked
+    def _asked(self, choices: Choices) -> Trial:
+        """Decides the next trial and takes it in."""
+        with self.within(self):
+            trial = self.next_trial(choices)
+            self._apply(Asked(trial))
+        return trial
 
     def _is_play(self, id: int) -> bool:
         """Whether the method chose a trial, maybe the next one: it is neither attached nor one of
@@ -348,3 +560,168 @@ class Strategy(Findings):
     def _seed_of(self, step: int) -> int:
         """A seed for one step: the same whether the steps before it were made or replayed."""
         return (self.seed * 1_000_003 + step) % 2**31
+
+    def _recall(self, trial: Trial) -> Any:
+        """What `_decide` has left in `_ahead` when a trial was asked, from what the trial records.
+        A LookupError, TypeError or ValueError says that it does not record what `_absorb` needs,
+        in the right form; whether the method would ask it is not asked."""
+
+    @abstractmethod
+    def _absorb(self, event: Event) -> None:
+        """Changes this state, a successor that nobody else has, for the last event of the
+        history."""
+
+    def _take_as_asked(self, is_corrected: bool) -> None:
+        """Says whether values are others than those by which trials were chosen: a check of a
+        record that depends on values is then left out, and what a record says of them is computed
+        again."""
+        self._is_corrected = is_corrected
+
+    def _forget_fits(self, id: int) -> None:
+        """Forgets what was fitted to the value of a trial that is now another."""
+
+    # --- what happens -----------------------------------------------------------------------------
+
+    def _checked(self, event: Event, is_member: bool) -> Event:
+        """An event from elsewhere, or a ValueError where it can follow no events; ``is_member`` as
+        for `check_recorded`."""
+        match event:
+            case Asked(trial):
+                self.check_recorded(trial, is_member)
+                return event
+            case Told(id, value):
+                return told(id, value)
+            case Abandoned(id, failed):
+                return abandoned(id, failed)
+            case Attached(trial, value):
+                self._check_attached(trial, is_member)
+                return Attached(trial, one_number(value, "value", f" for trial {trial.id}"))
+            case Corrected(id, value):
+                return corrected(id, value)
+        raise ValueError(f"events must be those of a strategy, got a {type(event).__name__}")
+
+    def _happen(self, event: Event) -> None:
+        self._become(self.after(event))
+
+    def _prepare(self, event: Event) -> None:
+        """Checks an event that comes from elsewhere, and recalls what was decided with it."""
+        self.check_event(event)
+        if not isinstance(event, Asked) or not self._is_play(event.trial.id):
+            return
+        try:
+            self._ahead = self._recall(event.trial)
+        except (LookupError, TypeError) as error:
+            raise ValueError(
+                f"info of trial {event.trial.id} must be what {type(self).__name__} records, got "
+                f"{short(event.trial.info)}"
+            ) from error
+
+    def _take(self, event: Event) -> None:
+        """Checks an event from elsewhere and changes this state for it."""
+        self._prepare(event)
+        self._apply(event)
+
+    def _apply(self, event: Event) -> None:
+        """Changes this state for an event that can come now."""
+        self.history = self.history.after(event)
+        if isinstance(event, Corrected):
+            vars(self).update(vars(self._corrected(self.history.events)))
+        else:
+            self._absorb(event)
+        self._ahead = None
+
+    def _corrected(self, events: Sequence[Event]) -> Self:
+        """The state after all events: up to the last correction they are applied as if every value
+        had been told right. What was raised before is not raised again."""
+        first_state = _First(self) if self._first is None else self._first
+        after: Self = first_state.state.clone()
+        after._first = first_state
+        first = events[: _num_until_corrected(events)]
+        after._take_as_asked(True)
+        for event in as_told_right(first):
+            with after.within(after):
+                if isinstance(event, Corrected):
+                    after.check_event(event)
+                    after._forget_fits(event.id)
+                else:
+                    after._take(event)
+        after._take_as_asked(False)
+        after.history.events = list(first)
+        after.history.corrected = {event.id for event in first if isinstance(event, Corrected)}
+        for event in events[len(first) :]:
+            with after.within(after):
+                after._take(event)
+        after._unraised = [
+            warning
+            for warning in after._unraised
+            if warning in self._unraised or warning[0] not in self.warnings
+        ]
+        return after
+
+    def _become(self, after: Self) -> None:
+        """Goes over to a later state. Its warnings come last: should one of them be made an error,
+        what it warns of has happened all the same."""
+        vars(self).update(vars(after))
+        if self._unraised:
+            self._raise_warnings()
+
+    # --- warnings ---------------------------------------------------------------------------------
+
+    def take_warnings(self) -> list[tuple[str, type[Warning]]]:
+        """The messages and categories of the warnings that are yet to be raised, once."""
+        taken, self._unraised = self._unraised, []
+        return taken
+
+    def expect(self, category: type[Warning]) -> None:
+        """Warnings of this category are not raised, nor reported: whoever made the strategy knows
+        of them."""
+        self._noted.add(category)
+
+    def _note(self, message: str, category: type[Warning]) -> None:
+        """A warning: it goes into the report at once, and is raised after the event."""
+        self.warnings.append(message)
+        self._unraised.append((message, category))
+
+    def _note_once(self, message: str, category: type[Warning]) -> None:
+        """As `_note`, the first of a category alone."""
+        if category not in self._noted:
+            self._noted.add(category)
+            self._note(message, category)
+
+    def _raise_warnings(self) -> None:
+        """Raises all of them; the first that a filter makes an error comes last, and tells of the
+        other errors."""
+        first = None
+        for message, category in self.take_warnings():
+            try:
+                warnings.warn(message, category, stacklevel=_level_of_the_caller())
+            except Warning as error:
+                if first is None:
+                    first = error
+                else:
+                    first.add_note(message)
+        if first is not None:
+            raise first
+
+
+class _First(Immutable):
+    """The state of a strategy before its first event."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.state: Any = object.__new__(type(strategy))
+        vars(self.state).update(vars(strategy))
+
+
+def _num_until_corrected(events: Sequence[Event]) -> int:
+    """How many events there are up to the last correction."""
+    places = range(len(events), 0, -1)
+    return next((place for place in places if isinstance(events[place - 1], Corrected)), 0)
+
+
+def _level_of_the_caller() -> int:
+    """The ``stacklevel`` of the line that called this package."""
+    level, frame = 1, sys._getframe(1)
+    # Code that `exec` was given has no name.
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("botorch_ext."):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.exceptions import UnknownTrialError
+from botorch_ext.state import shallow
 
 _UNCHANGING = {bool, int, float, str, type(None)}
 
@@ -50,9 +51,9 @@ def _copied(plain: Any) -> Any:
     if type(plain) in _UNCHANGING:
         return plain
     if isinstance(plain, dict):
-        return {key: _copied(value) for key, value in plain.items()}
+        return {k: v if type(v) in _UNCHANGING else _copied(v) for k, v in plain.items()}
     if isinstance(plain, list):
-        return [_copied(value) for value in plain]
+        return [v if type(v) in _UNCHANGING else _copied(v) for v in plain]
     return deepcopy(plain)
 
 
@@ -121,7 +122,8 @@ def as_told_right(events: Sequence[Event]) -> list[Event]:
 
 
 class History:
-    """All events so far, and what follows from them alone."""
+    """All events so far, and what follows from them alone. It is never changed: the history
+    `after` another event takes its place."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -155,6 +157,8 @@ class History:
 
     def is_attached(self, id: int) -> bool:
         """Whether a trial, maybe the next one, was not asked for."""
+        if not self.attached:
+            return False
         place = bisect_left(self.attached, id)
         return self.attached[place : place + 1] == [id]
 
@@ -163,34 +167,32 @@ class History:
         return id - bisect_left(self.attached, id)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> History:
-        # Events are records: nothing changes them.
-        new = History()
-        for name, value in vars(self).items():
-            setattr(new, name, copy(value))
-        return new
+        return shallow(self)  # no event changes it
 
-    def apply(self, event: Event) -> None:
-        """Records an event that `check` has accepted."""
+    def after(self, event: Event) -> History:
+        """The history with one more event, which `check` has accepted."""
+        new = shallow(self)
+        new.events = [*self.events, event]
         match event:
             case Asked(trial):
-                self.trials.append(trial)
-                self._pending[trial.id] = None
+                new.trials = [*self.trials, trial]
+                new._pending = self._pending | {trial.id: None}
             case Told(id, value):
-                self.values[id] = value
-                del self._pending[id]
+                new.values = self.values | {id: value}
+                new._pending = {other: None for other in self._pending if other != id}
             case Abandoned(id, failed):
-                self.abandoned.add(id)
+                new.abandoned = self.abandoned | {id}
                 if failed:
-                    self.failed.add(id)
-                del self._pending[id]
+                    new.failed = self.failed | {id}
+                new._pending = {other: None for other in self._pending if other != id}
             case Attached(trial, value):
-                self.attached.append(trial.id)
-                self.trials.append(trial)
-                self.values[trial.id] = value
+                new.attached = [*self.attached, trial.id]
+                new.trials = [*self.trials, trial]
+                new.values = self.values | {trial.id: value}
             case Corrected(id, value):
-                self.corrected.add(id)
-                self.values[id] = value
-        self.events.append(event)
+                new.corrected = self.corrected | {id}
+                new.values = self.values | {id: value}
+        return new
 
     def check(self, event: Event) -> None:
         """Raises unless the event can follow.

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains import Domain, FiniteSet
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import History
 

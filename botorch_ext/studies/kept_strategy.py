@@ -20,30 +20,21 @@ if TYPE_CHECKING:
 
 
 def kept_copy(strategy: Strategy, minimize: bool) -> Strategy:
-    """A copy of a strategy for somebody who keeps its events, and makes it anew where one breaks
-    off.
+    """A copy of a strategy for somebody who keeps its events.
 
     Args:
         strategy: Without events.
         minimize: Whether smaller values are better.
     """
     copy = strategy.clone()
-    copy.undoes = False
     copy.within = threads_for
     copy.history.sign = -1.0 if minimize else 1.0
     return copy
 
 
-def independent(strategy: Strategy) -> Strategy:
-    """A copy of a strategy that is kept, which undoes by itself what breaks off."""
-    copy = strategy.clone()
-    copy.undoes = True
-    return copy
-
-
 class KeptStrategy:
-    """A strategy whose events are those of a journal. Whatever goes wrong, its state in memory is
-    then made anew from the journal.
+    """A strategy whose events are those of a journal. What happens to it happens to a successor,
+    which takes its place once the journal has its events.
 
     Args:
         strategy: Without events; it is copied.
@@ -54,10 +45,9 @@ class KeptStrategy:
         self._process = os.getpid()
         self._lock = Lock()
         self._owner: int | None = None  # the thread that has it
-        self._fresh = kept_copy(strategy, journal.minimize)
-        self._journal = journal
-        self._sign = self._fresh.history.sign
-        self._forget()
+        self._strategy = kept_copy(strategy, journal.minimize)
+        self._journal, self._position = journal, journal.start
+        self._sign = self._strategy.history.sign
 
     @contextmanager
     def turn(self) -> Iterator[Strategy]:
@@ -68,22 +58,19 @@ class KeptStrategy:
             try:
                 with self._journal.writing() as connection:
                     self._catch_up(connection)
-                    raised = None
+                    raised, strategy = None, self._strategy.successor()
                     try:
-                        yield self._strategy
+                        yield strategy
                     except Warning as warning:  # made an error by a filter: it has happened
-                        if self._strategy.is_torn:  # or was made one while it happened
-                            raise
                         raised = warning
-                    new = self._strategy.history.events[self._position.count :]
+                    new = strategy.history.events[self._position.count :]
                     bodies = [as_text(event, self._sign) for event in new]
                     position = self._journal.append(connection, self._position, bodies)
-                self._position = position
+                self._strategy, self._position = strategy, position
                 if raised is not None:
                     raise raised
             finally:
                 self._owner = None
-                self._forget_what_is_not_kept()
 
     @contextmanager
     def up_to_date(self) -> Iterator[Strategy]:
@@ -98,12 +85,10 @@ class KeptStrategy:
                     yield self._strategy
             finally:
                 self._owner = None
-                self._forget_what_is_not_kept()
 
     def _catch_up(self, connection: Connection) -> None:
-        self._forget_what_is_not_kept()
         entries, position = self._journal.since(connection, self._position)
-        strategy, like = self._strategy, self._strategy.domain.like
+        strategy, like = self._strategy.successor(), self._strategy.domain.like
         events = [from_text(entry.body, like, self._sign) for entry in entries]
         try:
             strategy.follow(events)
@@ -115,17 +100,7 @@ class KeptStrategy:
             ) from error
         # Whoever asked and told has seen them, and the report has them.
         strategy.take_warnings()
-        self._position = position
-
-    def _forget(self) -> None:
-        """Starts again before the first event: the next call replays them."""
-        self._strategy = self._fresh.started()
-        self._position = self._journal.start
-
-    def _forget_what_is_not_kept(self) -> None:
-        strategy = self._strategy
-        if strategy.is_torn or len(strategy.history.events) != self._position.count:
-            self._forget()
+        self._strategy, self._position = strategy, position
 
     def _require_own_turn(self) -> None:
         if os.getpid() != self._process:

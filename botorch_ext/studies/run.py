@@ -14,7 +14,6 @@ from botorch_ext.checks import amount, flag, short, whole_number
 from botorch_ext.exceptions import ObjectiveError
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.failures import Failure, Failures, require_taken
-from botorch_ext.studies.kept_strategy import independent
 from botorch_ext.studies.questions import Questions
 from botorch_ext.studies.running_study import Objective, RunningStudy
 from botorch_ext.studies.streams import Source, Stream, action_stream, context_stream
@@ -226,7 +225,7 @@ def _result(running: RunningStudy, strategy: Strategy) -> RunResult:
     best = running.best_id(strategy)
     top = None if best is None else ids.index(best)
     return RunResult(
-        strategy=strategy if strategy is running.target.asked else independent(strategy),
+        strategy=strategy if strategy is running.target.asked else strategy.clone(),
         ids=ids,
         X=X,
         Y=Y,

@@ -25,7 +25,7 @@ from botorch_ext.strategies import (
 )
 from botorch_ext.strategies.action_sets import Actions
 from botorch_ext.studies.description import describe, require_same
-from botorch_ext.studies.kept_strategy import KeptStrategy, independent
+from botorch_ext.studies.kept_strategy import KeptStrategy
 
 if TYPE_CHECKING:
     from botorch_ext.studies.journal import Journal
@@ -184,7 +184,7 @@ class Study:
         """A copy of the strategy, up to date with the file, in its own sign: the negative where the
         study minimises. To be read, not to be asked or told: that would not be kept."""
         with self._kept.up_to_date() as strategy:
-            return independent(strategy)
+            return strategy.clone()
 
     @property
     def pending(self) -> list[int]:

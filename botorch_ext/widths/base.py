@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import amount
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 
 
 class ConfidenceModel(Protocol):

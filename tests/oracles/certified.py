@@ -280,8 +280,7 @@ def follow(oracle: Certified, strategy: Any, events: Any) -> Certified:
     """Goes through events with a strategy that has none yet, which follows them too: whom it lets
     survive is looked at before each question is taken in."""
     for event in events:
-        strategy.check_event(event)
-        strategy.fold(event)
+        strategy.follow([event])
         match type(event).__name__:
             case "Asked":
                 survivors = torch.zeros(oracle.N, dtype=torch.bool)

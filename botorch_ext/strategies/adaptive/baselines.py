@@ -255,6 +255,7 @@ class LengthscaleBalancing(BoundsStrategy):
         self._shift = float(Y.mean())
         spread = float(Y.std()) if len(values) > 1 else 0.0
         self._scale = spread if spread > 0 else 1.0
+        self._rows.posterior = self._rows.posterior.successor()
         self._rows.posterior.set_targets(rows, (Y - self._shift) / self._scale)
 
     def evaluated_means(self) -> Tensor:

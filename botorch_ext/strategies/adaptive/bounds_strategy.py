@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any, TypedDict
+from dataclasses import replace
+from typing import Any, TypedDict, cast
 
+import torch
 from torch import Tensor
 
 from botorch_ext.checks import short
 from botorch_ext.domains import Domain, FiniteSet
-from botorch_ext.domains.contexts import ContextSpace, with_context
+from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
 from botorch_ext.exceptions import (
     AllModelsRejectedWarning,
     EnlargementWarning,
@@ -20,19 +22,20 @@ from botorch_ext.exceptions import (
 )
 from botorch_ext.hyperparameters.fitted import Fitted, Hyperparameters
 from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.strategies.action_sets import Choices
-from botorch_ext.strategies.adaptive.bounds import Models
-from botorch_ext.strategies.adaptive.bounds_findings import BoundsFindings
+from botorch_ext.strategies.adaptive.bounds import Bounds, Models
 from botorch_ext.strategies.adaptive.judges import Judge
 from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy, PendingRows
-from botorch_ext.strategies.adaptive.predictions import Prediction
+from botorch_ext.strategies.adaptive.predictions import Play, Prediction, ToldOnly
 from botorch_ext.strategies.adaptive.refits import Refits
 from botorch_ext.strategies.adaptive.searches import Highest, Search, Turn
 from botorch_ext.strategies.admission import probes_of
+from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.cautions import LOOKS, odd_lengthscales, odd_scale
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
-from botorch_ext.widths import Width
+from botorch_ext.widths import Width, as_tensor_like
 from botorch_ext.widths.base import SEVERAL_TIMES, as_widths
 from botorch_ext.widths.composed import share_of_enlargement
 
@@ -50,7 +53,7 @@ class BoundsOptions(TypedDict, total=False):
     context_domain: Domain | int | ContextSpace | None
 
 
-class BoundsStrategy(BoundsFindings):
+class BoundsStrategy(Strategy):
     """Plays the confidence bounds mean +- (width * std + offset) of one or more models of the same
     data.
 
@@ -163,10 +166,6 @@ class BoundsStrategy(BoundsFindings):
         self.num_known: list[int] = []
         # The places among the candidates of the models that the posterior still has.
         self.alive: list[int] = list(range(models.num_models))
-        # What was chosen last: it needs no check.
-        self._decided: dict[str, Any] | None = None
-        # The rows in the models of the fit it was chosen by, until the next event.
-        self._refitted: PendingRows[Models] | None = None
         # From the place of a model to the number of observations that refuted it.
         self.rejected: dict[int, int] = {}
         self.all_rejected_at: int | None = None
@@ -186,6 +185,130 @@ class BoundsStrategy(BoundsFindings):
         self._restart()
         self._grow()
 
+    # --- what is known ----------------------------------------------------------------------------
+
+    @property
+    def posterior(self) -> Any:
+        """What the models know that are not eliminated, in the order of `alive`: the told data, and
+        the pending trials as the policy says. `CandidateModels`, or `FiniteCandidates` on a finite
+        set without contexts. Reading it changes nothing."""
+        return self._rows.current().posterior
+
+    @property
+    def models(self) -> Models:
+        """As `posterior`, but the latest events may be missing; not to be changed."""
+        return self._rows.posterior
+
+    @property
+    def num_data(self) -> int:
+        """Observations so far, initial ones included."""
+        return self._rows.num_data
+
+    @property
+    def next_step(self) -> int:
+        """t of the next ask: one more than the steps so far, initial ones included."""
+        return self._num_data_before + len(self.history.trials) + 1
+
+    @property
+    def plays(self) -> list[Play]:
+        """The observations that models asked for, in the order of telling."""
+        plays, t = [], self._num_data_before
+        for event in self.history.events:
+            if isinstance(event, Attached):
+                t += 1
+            elif isinstance(event, Told) and event.id not in self._rows.told_too_late:
+                t += 1
+                if self._is_play(event.id):
+                    plays.append(Play(t, event.id, self.history.trials[event.id].info["model"]))
+        return plays
+
+    def times_played(self) -> list[int]:
+        """How often each model was played, those that are eliminated included."""
+        played = [0] * len(self.names)
+        for trial in self.history.trials:
+            if self._is_play(trial.id):
+                played[trial.info["model"]] += 1
+        return played
+
+    def evidence(self) -> Tensor:
+        """The log marginal likelihood of the told data under the models of `models`."""
+        return self._evidence(self._rows.for_means())
+
+    @torch.no_grad()
+    def bands(self, X: Tensor, context: ContextLike | None = None) -> tuple[Tensor, Tensor]:
+        """The confidence bands of the models that are not eliminated, pending trials as the policy
+        says: what the next ask chooses by.
+
+        Args:
+            X: ``n x d`` points of the domain.
+            context: ``d_z``, where the strategy takes contexts.
+
+        Returns:
+            Two ``m x n``-dim tensors in the order of `alive`, in units of the observations: the
+            means, and how far the bands reach to either side.
+
+        Raises:
+            ValueError: Points outside the domain, or a context that `ask` would refuse.
+        """
+        checked = self.checked_context(context)
+        X = self.domain.require_contains(X)
+        bounds = self._bounds(self._rows.current().posterior, checked)
+        if bounds.of_candidates is not None and isinstance(self.domain, FiniteSet):
+            index = self.domain.index(X)
+            mean, _, half_width = (
+                bounds.models.at(values, index)  # pyright: ignore
+                for values in bounds.of_candidates
+            )
+            return mean, half_width
+        mean, std = bounds.upper().models.mean_and_std(with_context(X, checked))
+        return mean, bounds.widths[:, None] * std + bounds.offsets[:, None]
+
+    def report(self) -> dict[str, Any]:
+        rows = self._rows.current()
+        posterior, summary = rows.posterior, super().report()
+        evidence, played = self._evidence(rows), self.times_played()
+        widths = self._bounds(posterior).widths.tolist()
+        gains = posterior.information_gain().tolist()
+        models: list[dict[str, Any]] = [
+            {
+                "name": name,
+                "status": "rejected" if id in self.rejected else "alive",
+                "rejected_at": self.rejected.get(id),
+                "times_played": played[id],
+                "log_marginal_likelihood": None,
+                "current_width": None,
+                "information_gain": None,
+            }
+            | self.judge.summary(id)
+            for id, name in enumerate(self.names)
+        ]
+        for id, likelihood, width, gain in zip(
+            self.alive, evidence.tolist(), widths, gains, strict=True
+        ):
+            models[id] |= {
+                "log_marginal_likelihood": likelihood,
+                "current_width": width,
+                "information_gain": gain,
+            }
+        likeliest = int(evidence.argmax())
+        summary |= {
+            "t": rows.num_rows + 1,
+            "width": repr(self.width),
+            # Of the likeliest model:
+            "current_width": widths[likeliest],
+            "information_gain": gains[likeliest],
+            "jittered_rows": int(posterior.jittered_rows()[likeliest]),
+            "models": models,
+            "alive": [self.names[id] for id in self.alive],
+            "all_rejected_at": self.all_rejected_at,
+            "pending_policy": rows.policy.pending,
+            "inflated": rows.policy.inflate,
+            "told_too_late": list(rows.told_too_late),
+        }
+        if self.refits is not None:
+            summary["fit"] = self.refits.summary()
+        return summary
+
     # --- decisions --------------------------------------------------------------------------------
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
@@ -195,6 +318,7 @@ class BoundsStrategy(BoundsFindings):
         if self.refits is not None and self.refits.is_due(self.num_data):
             numbers = self.refits.fit(*self._data())
             rows, fit = self._rows_with(numbers), {"fit": numbers.record()}
+            self._ahead = rows
         bounds = self._bounds(rows.posterior, choices.context)
         turn = Turn(
             self.domain,
@@ -210,9 +334,7 @@ class BoundsStrategy(BoundsFindings):
         info = pick.info | self._record(bounds, pick.model, place, pick.numbers)
         if pick.opponent is not None:
             info["pessimistic"] = self._record(bounds, pick.opponent, place)
-        info |= fit
-        self._decided, self._refitted = info, rows if fit else None
-        return pick.x, info
+        return pick.x, info | fit
 
     # --- fits -------------------------------------------------------------------------------------
 
@@ -252,69 +374,160 @@ class BoundsStrategy(BoundsFindings):
             self.refits.forget()
             self._restart()
 
-    def _adopt(self, trial: Trial, refitted: PendingRows[Models] | None) -> None:
-        """Goes over to the fit of a trial, whose rows are there where it was asked just now."""
-        refits: Any = self.refits
-        name = f"info of trial {trial.id}"
-        numbers = refits.checked(trial.info, self.num_data, name, self._is_corrected)
-        if numbers is not None:
-            known = trial.info is self._decided and refitted is not None
-            self._rows = refitted if known else self._rows_with(numbers)  # pyright: ignore
-            refits.adopt(numbers, self.num_data)
+    # --- bounds and means -------------------------------------------------------------------------
+
+    def _current_width(self) -> Width | list[Width]:
+        """The width at this step: one for all models, or one for each candidate."""
+        return self.width
+
+    def _bounds(self, posterior: Models, context: Tensor | None = None) -> Bounds:
+        t, of_alive = posterior.num_observations + 1, self._current_width()
+        if not isinstance(of_alive, Width):
+            of_alive = [of_alive[id] for id in self.alive]
+        widths = posterior.width(of_alive, t)
+        if self._rows.policy.inflate:
+            widths = widths * posterior.pending_information_gain().exp()
+        return Bounds(posterior, widths, posterior.offset(of_alive, t), context)
+
+    def _evidence(self, rows: PendingRows[Models]) -> Tensor:
+        return rows.posterior.log_marginal_likelihood(rows.untold(self.history))
+
+    def _likeliest(self, rows: PendingRows[Models]) -> int:
+        return 0 if len(self.alive) == 1 else int(self._evidence(rows).argmax())
+
+    def evaluated_means(self) -> Tensor:
+        rows = self._rows.for_means()
+        if isinstance(rows.posterior, FiniteCandidates):
+            told = [self.history.trials[id].info["index"] for id in self.history.values]
+            rows_told = self._initial_data_rows + told
+            at = torch.tensor(rows_told, dtype=torch.long, device=self.domain.device)
+            return rows.posterior.at(rows.posterior.mean[self._likeliest(rows)], at)
+        return self.means_at(self.evaluated()[0])
+
+    @torch.no_grad()
+    def means_at(self, X: Tensor) -> Tensor:
+        rows = self._rows.for_means()
+        models: Any = rows.posterior
+        return models.means(self._likeliest(rows), X)
+
+    def check_joint(self, X: Tensor) -> None:
+        models: Any = self._rows.posterior
+        models.require_takes(X)
+
+    # --- what a trial records ---------------------------------------------------------------------
+
+    def _in_units(self, prediction: Prediction) -> Prediction:
+        """A prediction in the units of the observations."""
+        return prediction
+
+    def _record(
+        self, bounds: Bounds, position: int, at: int | Tensor, numbers: list[float] | None = None
+    ) -> dict[str, Any]:
+        """What a trial records of a model at a candidate (its row) or a joint row; the numbers of
+        the model there may be known."""
+        models: Any = bounds.models
+        untold = self._rows.untold(self.history) if self.judge.needs_predictions else []
+        if numbers is None:
+            if bounds.of_candidates is not None:
+                mean, std = (models.at(values[position], at) for values in bounds.of_candidates[:2])
+            else:
+                mean, std, _ = models.moments_without(position, [], at)
+            own = [mean, std, bounds.widths[position], bounds.offsets[position]]
+            numbers = torch.stack(own).tolist()
+        now = Prediction(self.alive[position], *numbers)
+        told = None
+        if self.judge.needs_predictions:
+            told = self._in_units(self._told_only(bounds, position, at, untold) if untold else now)
+        return self._in_units(now).record(told)
+
+    def _told_only(
+        self, bounds: Bounds, position: int, at: int | Tensor, untold: list[int]
+    ) -> Prediction:
+        models: Any = bounds.models
+        mean, std, gain = models.moments_without(position, untold, at)
+        plain = models.plain(position)
+        if plain != position:
+            gain = models.moments_without(plain, untold, at)[2]
+        told = ToldOnly(
+            models.noise_variance[position],
+            models.num_observations - len(untold),
+            models.dim,
+            gain,
+        )
+        id, width, t = self.alive[position], self._current_width(), told.num_observations + 1
+        own = width if isinstance(width, Width) else width[id]
+        numbers = [as_tensor_like(value, mean) for value in (own(t, told), own.offset(t, told))]
+        return Prediction(id, *torch.stack([mean, std, *numbers]).tolist())
+
+    def _predict_again(self, trial: Trial) -> None:
+        """Replaces what models said of a trial before a value was corrected."""
+        if not self._is_play(trial.id):
+            return
+        bounds = self._bounds(self._rows.posterior, trial.context)
+        at = trial.info["index"] if bounds.on_candidates else trial.point
+        info = trial.info | self._said_again(bounds, trial.info, at)
+        if "pessimistic" in info:
+            info["pessimistic"] = self._said_again(bounds, info["pessimistic"], at)
+        self.history.trials[trial.id] = replace(trial, info=info)
+
+    def _said_again(
+        self, bounds: Bounds, record: dict[str, Any], at: int | Tensor
+    ) -> dict[str, Any]:
+        """What a model says at a place in place of what was recorded, where it is not refuted."""
+        if record["model"] not in self.alive:
+            return record
+        return self._record(bounds, self.alive.index(record["model"]), at)
 
     # --- the fold ---------------------------------------------------------------------------------
 
-    def _check_event(self, event: Event) -> None:
-        if not isinstance(event, Asked | Attached):
-            return
-        id, info = event.trial.id, event.trial.info
-        if isinstance(event, Asked) and self._is_play(id) and info is not self._decided:
-            self._check_played(event.trial)
-        if self._looks_at_kernel_later:
-            joint: Any = self._rows.posterior
-            self._largest = joint.largest_variances(event.trial.point.unsqueeze(0))
-
-    def _check_played(self, trial: Trial) -> None:
-        """A ValueError where a recorded trial is none that the method asks now."""
+    def _recall(self, trial: Trial) -> Any:
         name = f"info of trial {trial.id}"
-        self._check_prediction(trial.info, name)
-        if self.refits is not None:
-            self.refits.checked(trial.info, self.num_data, name, self._is_corrected)
-
-    def _check_prediction(self, record: Any, name: str) -> None:
-        Prediction.check_record(record, name, self.judge.needs_predictions)
-        models = range(len(self.names)) if self._is_corrected else self.alive
-        if record["model"] not in models:
-            raise ValueError(
-                f"model in the {name} must be alive, one of {self.alive}, got {record['model']}"
-            )
+        Prediction.check_record(trial.info, name, self.judge.needs_predictions)
+        if not 0 <= trial.info["model"] < len(self.names):
+            raise ValueError(f"model in the {name} must be one of {len(self.names)}")
+        if "fit" not in trial.info:
+            return None
+        self._rows.catch_up()
+        return self._rows_with(cast(Refits, self.refits).recorded(trial.info, f"fit in the {name}"))
 
     def _absorb(self, event: Event) -> None:
-        refitted, self._refitted = self._refitted, None
         if isinstance(event, Asked | Attached):
-            self._rows.catch_up()
-            if self.refits is not None and self._is_play(event.trial.id):
-                self._adopt(event.trial, refitted)
-            if self._noise and self._is_play(event.trial.id):
-                self._note_enlargement(event.trial.info)
-            if self._is_corrected and self.judge.needs_predictions:
-                self._predict_again(event.trial)
-            if self._looks_at_kernel_later and not self.warnings:
-                self._note_large_kernels(self._largest)
-            known = len(self.names)
-            self._grow()
-            self.num_known.append(known)
-        is_datum = self._rows.absorb(event, self.history)
-        if is_datum and self.num_data & (self.num_data - 1) == 0:  # now and then
+            self._absorb_trial(event.trial)
+        if not self._rows.absorb(event, self.history):
+            return
+        num_data = self._rows.num_data
+        if num_data & (num_data - 1) == 0:  # now and then
             self._restart()
-        if is_datum and self.num_data in LOOKS:
+        if num_data in LOOKS:
             self._note_scale()
-        if is_datum and isinstance(event, Told) and self._is_play(event.id):
+        if isinstance(event, Told) and self._is_play(event.id):
             trial = self.history.trials[event.id]
             for model in self.judge.learn(trial, event.value, self):
                 self._reject(model)
 
+    def _absorb_trial(self, trial: Trial) -> None:
+        self._rows.catch_up()
+        if self._is_play(trial.id):
+            if "fit" in trial.info:
+                refits, self._rows = cast(Refits, self.refits), self._ahead
+                refits.adopt(refits.recorded(trial.info, "fit"), self.num_data)
+            if self._noise and EnlargementWarning not in self._noted:
+                self._note_enlargement(trial.info)
+            if self._is_corrected and self.judge.needs_predictions:
+                self._predict_again(trial)
+        if self._looks_at_kernel_later:
+            joint: Any = self._rows.posterior
+            largest = joint.largest_variances(trial.point.unsqueeze(0))
+            if not self.warnings:
+                self._note_large_kernels(largest)
+        known = len(self.names)
+        self._grow()
+        self.num_known.append(known)
+
     def _grow(self) -> None:
+        if not self._rows.posterior.grows:
+            return
+        self._rows.posterior = self._rows.posterior.successor()
         added = self._rows.posterior.grow(self.next_step)
         if added and self._noise:
             self._noise += self._rows.posterior.noise_variance[-len(added) :].tolist()
@@ -324,6 +537,7 @@ class BoundsStrategy(BoundsFindings):
     def _reject(self, id: int) -> None:
         """Eliminates a model and drops its posterior; the last one stays, with a warning."""
         if len(self.alive) > 1:
+            self._rows.posterior = self._rows.posterior.successor()
             self._rows.posterior.drop(self.alive.index(id))
             self.alive.remove(id)
             self.rejected[id] = self.num_data

@@ -130,10 +130,10 @@ class CredibleParticles(ParticleStrategy):
         model = of.with_pending(pending).model
         return HighestOfParticles(model, of.constants, self.width, of.inputs, context)
 
-    def _check_asked(self, trial: Trial) -> None:
-        super()._check_asked(trial)
+    def _recall(self, trial: Trial) -> Cloud | None:
         name = f"model in the info of trial {trial.id}"
         place = whole_number(trial.info["model"], name, least=0)
         num = self.particles.number(self._num_data)
         if place >= num:
             raise ValueError(f"{name} must be one of {num} particles, got {place}")
+        return super()._recall(trial)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 from botorch_ext.strategies.adaptive.ledger import Choice, Ledger, Suspect, Terms
 
 

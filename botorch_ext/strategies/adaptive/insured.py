@@ -103,7 +103,6 @@ class InsuredStrategy(BoundsStrategy):
         listed = isinstance(domain, FiniteSet) and self.context_space is None
         models, points = self._rows.posterior, domain.points if listed else None  # pyright: ignore
         self._told = ToldBounds(models, points, self._published, self.levels)
-        self._looked: tuple[dict[str, Any], Look, Choice] | None = None
         self.refutations: list[dict[str, Any]] = []
         # The joint row of each trial, as numbers.
         self._points: list[tuple[float, ...]] = []
@@ -167,7 +166,7 @@ class InsuredStrategy(BoundsStrategy):
             rows = with_context(X[[choice.row, *seen]], choices.context)
             places = zip(map(tuple, rows.tolist()), self._told.watched.places(rows), strict=True)
             info["watched"] = [list(row) for row, place in dict(places).items() if place is None]
-        self._decided, self._looked = info, (info, look, choice)
+        self._ahead = look, choice
         return x, info
 
     def _recorded(
@@ -297,57 +296,33 @@ class InsuredStrategy(BoundsStrategy):
 
     # --- the fold ---------------------------------------------------------------------------------
 
-    def _check_played(self, trial: Trial) -> None:
-        super()._check_played(trial)
-        name, info = f"info of trial {trial.id}", trial.info
-        level = info.get("level")
-        least = 0 if self._is_corrected else self.ledger.level
-        if type(level) is not int or not least <= level < self.terms.num_levels:
+    def _recall(self, trial: Trial) -> Any:
+        super()._recall(trial)
+        level, num_levels = trial.info["level"], self.terms.num_levels
+        if type(level) is not int or not 0 <= level < num_levels:
             raise ValueError(
-                f"level in the {name} must be a whole number from {least} to "
-                f"{self.terms.num_levels - 1}, got {level!r}"
+                f"level in the info of trial {trial.id} must be a whole number less than "
+                f"{num_levels}, got {level!r}"
             )
-        choice = Choice.recorded(info, name, self.terms, trial.id)
-        if choice.kind == "block" and not self.buys_blocks:
-            raise ValueError(f"kind in the {name} must not be 'block': none is bought")
-        if not self._is_corrected:
-            self._check_refuted(info.get("refuted", []), level, name)
-        if not self._told.is_listed:
-            self._recorded_rows(trial, name)
+        choice = Choice.recorded(trial.info, "info", self.terms, trial.id)
+        return self._look_again(trial), choice
 
-    def _check_refuted(self, refuted: Any, level: int, name: str) -> None:
-        """A ValueError unless this says which levels went before one."""
-        expected = list(range(self.ledger.level, level))
-        is_list = isinstance(refuted, list) and all(isinstance(one, dict) for one in refuted)
-        if not is_list or [one.get("level") for one in refuted] != expected:
+    def _recorded_rows(self, trial: Trial) -> Tensor:
+        """The rows that are watched from a trial on."""
+        point = trial.point
+        X = point.new_tensor(trial.info["watched"]).reshape(-1, len(point))
+        places = self._told.watched.places(torch.cat([X, point.unsqueeze(0)]))
+        has_point = places[-1] is not None or bool((X == point).all(dim=-1).any())
+        if not has_point or not X.isfinite().all():
             raise ValueError(
-                f"refuted in the {name} must be the levels {expected}, got {refuted!r}"
+                f"watched in the info of trial {trial.id} must be finite rows, of which one is its "
+                f"point unless that is watched already, got {trial.info['watched']}"
             )
-        for one in refuted:
-            for key in ("lower", "upper"):
-                one_number(one.get(key), f"{key} of what is refuted in the {name}")
-            if not isinstance(one.get("point"), list):
-                raise ValueError(f"point of what is refuted in the {name} must be a list")
-
-    def _recorded_rows(self, trial: Trial, name: str) -> Tensor:
-        """The rows that are watched from a trial on, or a ValueError."""
-        like, point = self.domain.like, trial.point
-        rows = trial.info.get("watched")
-        try:
-            X = like.new_tensor(rows).reshape(-1, len(point))
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise ValueError(f"watched in the {name} must be joint rows, got {rows!r}") from error
-        known = self._told.watched.places(torch.cat([X, point.unsqueeze(0)]))
-        if not X.isfinite().all() or any(place is not None for place in known[:-1]):
-            raise ValueError(f"watched in the {name} must be finite, new rows, got {rows!r}")
-        if known[-1] is None and not bool((X == point).all(dim=-1).any()):
-            raise ValueError(f"watched in the {name} must have the point that was asked")
         return X
 
     def _absorb(self, event: Event) -> None:
-        decided, self._looked = self._looked, None
         if isinstance(event, Asked | Attached):
-            self._enter(event.trial, decided)
+            self._enter(event.trial)
         super()._absorb(event)
         self._told.absorb(event, self.history)
         if isinstance(event, Told | Attached):
@@ -358,7 +333,7 @@ class InsuredStrategy(BoundsStrategy):
     def _follow(self, trial: Trial, look: Look) -> None:
         """Follows a trial that the method asked, with what was known before it."""
 
-    def _enter(self, trial: Trial, decided: tuple[dict[str, Any], Look, Choice] | None) -> None:
+    def _enter(self, trial: Trial) -> None:
         """Takes over what was seen and decided when a trial was asked, or attached."""
         told, point = self._told, trial.point.unsqueeze(0)
         # On a listed set its row says which it is, and the host need not wait.
@@ -368,11 +343,7 @@ class InsuredStrategy(BoundsStrategy):
                 self._rows.catch_up()
                 told.watch(point, told.told(self._rows, self.history))
         else:
-            if decided is not None and decided[0] is trial.info:
-                _, look, choice = decided
-            else:
-                look = self._look_again(trial)
-                choice = Choice.recorded(trial.info, "info", self.terms, trial.id)
+            look, choice = self._ahead
             told.watched.bounds = look.bounds
             level, given_up = trial.info["level"], trial.info.get("refuted", ())
             if self._is_corrected:
@@ -381,7 +352,7 @@ class InsuredStrategy(BoundsStrategy):
             for refuted in given_up:
                 self.refutations.append({"trial": trial.id} | deepcopy(refuted))
             if not told.is_listed:
-                told.watch(self._recorded_rows(trial, "info"), look.told)
+                told.watch(self._recorded_rows(trial), look.told)
             self._follow(trial, look)
         told.keep(point)
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from botorch_ext.checks import one_number
 from botorch_ext.models.kernel_variants import shrunk_lengthscale
+from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.bounds import Models
 from botorch_ext.strategies.events import Trial
 from botorch_ext.widths import check_delta, require
@@ -49,7 +50,7 @@ class Standing(Protocol):
         ...
 
 
-class Judge:
+class Judge(State):
     """A judge that learns nothing and lets all models play."""
 
     #: Whether trials record what their model predicts from told data alone.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from botorch_ext.checks import one_number, whole_number
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 from botorch_ext.widths.base import require
 
 # Kinds of trials that are charged to a purse.

@@ -86,8 +86,6 @@ class ParticleStrategy(Strategy):
         self._num_absorbed = 0
         # Follows from the events: particles and models of the data so far.
         self._known: tuple[tuple[int, int | None], Cloud, Ensemble] | None = None
-        # What was chosen last, and its particles: they need no check.
-        self._decided: dict[str, Any] | None = None
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -178,7 +176,7 @@ class ParticleStrategy(Strategy):
             width = len(flat) // m
             rows = [flat[start : start + width] for start in range(0, len(flat), width)]
             info["particles"] = {"parameters": rows, "values": values}
-        self._decided = info
+        self._ahead = cloud
         return x, info
 
     def _candidates(self, choices: Choices) -> Tensor | None:
@@ -254,30 +252,16 @@ class ParticleStrategy(Strategy):
 
     # --- the fold ---------------------------------------------------------------------------------
 
-    def _check_event(self, event: Event) -> None:
-        if not isinstance(event, Asked) or not self._is_play(event.trial.id):
-            return
-        if event.trial.info is not self._decided:
-            self._check_asked(event.trial)
-
-    def _check_asked(self, trial: Trial) -> None:
-        """A ValueError where a recorded trial is none that the method asks now."""
+    def _recall(self, trial: Trial) -> Cloud | None:
         name = f"info of trial {trial.id}"
         for key in self._numbers:
             one_number(trial.info.get(key), f"{key} in the {name}")
-        record, n = trial.info.get("particles"), self._num_data
-        is_known = self._cloud is not None and self._num_absorbed == n
-        # Where a value was corrected, particles start again.
-        if not self._is_corrected and (record is None) != is_known:
-            raise ValueError(
-                f"particles in the {name} must be there exactly where data came, got {record!r}"
-            )
-        if record is not None:
-            self._recorded(record, n, len(trial.point), name)
-
-    def _recorded(self, record: Any, num_data: int, num_columns: int, name: str) -> Cloud:
-        """Recorded particles, or a ValueError."""
-        shape = self.particles.number(num_data), num_columns + 2
+        if "particles" not in trial.info:
+            if self._cloud is None:
+                raise ValueError(f"particles in the {name} must be there for the first trial")
+            return None
+        record = trial.info["particles"]
+        shape = self.particles.number(self._num_data), len(trial.point) + 2
         numbers = []
         for key, expected in (("parameters", shape), ("values", shape[:1])):
             own = record.get(key) if isinstance(record, dict) else None
@@ -295,12 +279,6 @@ class ParticleStrategy(Strategy):
     def _absorb(self, event: Event) -> None:
         if not isinstance(event, Asked) or "particles" not in event.trial.info:
             return
-        info, n = event.trial.info, self._num_data
-        # Something may have been told since the decision, as by a master.
-        if info is self._decided and self._known is not None and self._known[0][0] == n:
-            _, self._cloud, ensemble = self._known
-            self._known = (n, None), self._cloud, ensemble
-        else:
-            columns = len(event.trial.point)
-            self._cloud = self._recorded(info["particles"], n, columns, "info")
-        self._num_absorbed = n
+        self._cloud, self._num_absorbed = self._ahead, self._num_data
+        if self._known is not None and self._known[1] is self._cloud:  # its models are, too
+            self._known = (self._num_absorbed, None), *self._known[1:]

@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 from torch import Tensor
 
 from botorch_ext.checks import amount, flag, whole_number
+from botorch_ext.state import State, shallow
 from botorch_ext.strategies.events import (
     Abandoned,
     Asked,
@@ -87,11 +88,13 @@ class Growing(Protocol):
 
     def fork(self) -> Self: ...
 
+    def successor(self) -> Self: ...
+
 
 _Posterior = TypeVar("_Posterior", bound=Growing)
 
 
-class PendingRows(Generic[_Posterior]):
+class PendingRows(State, Generic[_Posterior]):
     """A posterior whose rows follow the events of a study.
 
     The trial asked last gets its row when the next event comes: told at once it costs one update.
@@ -116,6 +119,13 @@ class PendingRows(Generic[_Posterior]):
         # The values that the posterior does not have yet, and their rows.
         self._waiting: dict[int, float] = {}
 
+    def successor(self) -> Self:
+        # The posterior is replaced where it changes.
+        new = shallow(self)
+        new.ids, new.told_too_late = self.ids.copy(), self.told_too_late.copy()
+        new._waiting = self._waiting.copy()
+        return new
+
     def catch_up(self) -> None:
         """Takes in what waits: `posterior` then has all events. When this happens follows from the
         events, not from who reads them, or rounding would differ in a replay."""
@@ -123,6 +133,7 @@ class PendingRows(Generic[_Posterior]):
             self._enter(self._newest, self.policy.minimum)
             self._newest = None
         if self._waiting:
+            self.posterior = self.posterior.successor()
             values = self.posterior.noise_variance.new_tensor([*self._waiting.values()])
             self.posterior.set_targets([*self._waiting], values)
             self._waiting = {}
@@ -207,7 +218,7 @@ class PendingRows(Generic[_Posterior]):
         has_row = not at_once and keeps_pending
         match event:
             case Told(id, value):
-                if self._timed_out(id, history):
+                if self.policy.timeout is not None and self._timed_out(id, history):
                     self.told_too_late.append(id)
                     return False
                 if has_row:
@@ -217,11 +228,13 @@ class PendingRows(Generic[_Posterior]):
                 self.num_data += 1
                 return True
             case Abandoned(id) if has_row:
+                self.posterior = self.posterior.successor()
                 self.posterior.remove(self.ids.index(id))
                 self.ids.remove(id)
         return False
 
     def _enter(self, trial: Trial, value: float | None) -> None:
+        self.posterior = self.posterior.successor()
         add_candidate: Any = getattr(self.posterior, "add_candidate", None)
         if add_candidate is not None:
             add_candidate(trial.info["index"], value)
@@ -231,6 +244,5 @@ class PendingRows(Generic[_Posterior]):
         self.ids.append(trial.id)
 
     def _timed_out(self, id: int, history: History) -> bool:
-        timeout = self.policy.timeout
-        asked_since = history.num_asked - history.asked_before(id)
-        return timeout is not None and asked_since > timeout + 1
+        timeout: Any = self.policy.timeout
+        return history.num_asked - history.asked_before(id) > timeout + 1

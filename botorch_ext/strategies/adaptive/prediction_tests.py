@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from botorch_ext.state import State
 from botorch_ext.widths import check_delta, check_misspecification, check_noise_std
 
 Side = Literal["optimistic", "pessimistic"]
@@ -69,7 +70,7 @@ class RunningTest:
         return self.margin < 0
 
 
-class RunningTests:
+class RunningTests(State):
     """The running sums of all models.
 
     A model u is refuted when |sum_{S_u} eta_i| > sqrt(xi_t |S_u|) + sum_{S_u} (w_i s_{i-1}(x_i) +

@@ -18,9 +18,10 @@ from botorch_ext.hyperparameters.fitted import (
 )
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.state import State
 
 
-class Refits:
+class Refits(State):
     """The hyperparameters a strategy plays by, and when they are fitted again.
 
     Args:
@@ -94,17 +95,9 @@ class Refits:
             device=like.device,
         )
 
-    def checked(
-        self, info: dict[str, Any], num_data: int, name: str, is_corrected: bool
-    ) -> Hyperparameters | None:
-        """What a recorded trial says of a fit, None where it says nothing and nothing is due; or a
-        ValueError. Fits start again where a value was corrected: then none need be due."""
-        if not is_corrected and self.is_due(num_data) != ("fit" in info):
-            due = "have 'fit'" if self.is_due(num_data) else "not have 'fit'"
-            raise ValueError(f"{name} must {due} after {num_data} observations")
-        if "fit" not in info:
-            return None
-        return Hyperparameters.from_record(info["fit"], self._num_columns, f"fit in the {name}")
+    def recorded(self, info: dict[str, Any], name: str) -> Hyperparameters:
+        """The fit that a trial records, or a ValueError."""
+        return Hyperparameters.from_record(info["fit"], self._num_columns, name)
 
     def adopt(self, numbers: Hyperparameters, num_data: int) -> None:
         """Plays by a fit to so many observations from here on."""

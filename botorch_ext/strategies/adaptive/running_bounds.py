@@ -9,8 +9,10 @@ from typing import Self
 import torch
 from torch import Tensor
 
+from botorch_ext.state import State
 
-class RunningBounds:
+
+class RunningBounds(State):
     """The tightest bounds so far on f at n points: of each of m models at each of some levels of
     misspecification, and of the average of a point's own observations.
 
@@ -62,6 +64,8 @@ class RunningBounds:
             union: One over the share of delta that is spent on this point.
             delta: Failure probability of all averages together.
         """
+        for name in _OF_POINTS[2:]:
+            setattr(self, name, getattr(self, name).clone())
         self.counts[row] += 1
         self.sums[row] += value
         n = self.counts[row]

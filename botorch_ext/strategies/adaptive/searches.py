@@ -12,7 +12,6 @@ from torch import Tensor
 
 from botorch_ext.domains import Domain
 from botorch_ext.domains.shards import Shard
-from botorch_ext.immutable import Immutable
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.robust.box_balls import BoxBalls
 from botorch_ext.robust.own_bounds import OwnBounds
@@ -20,6 +19,7 @@ from botorch_ext.robust.perturbations import FiniteBalls
 from botorch_ext.robust.worst_case import lowest_bound, maximize_worst_case
 from botorch_ext.search.models import best_in_box, best_pair
 from botorch_ext.search.objectives import lowest_for_others
+from botorch_ext.state import Immutable
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds
 

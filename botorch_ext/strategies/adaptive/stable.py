@@ -20,6 +20,7 @@ from botorch_ext.robust.perturbations import Perturbations
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
 from botorch_ext.strategies.adaptive.elimination import PredictionTests, tested_width
 from botorch_ext.strategies.adaptive.prediction_tests import RunningTest
+from botorch_ext.strategies.adaptive.predictions import Prediction
 from botorch_ext.strategies.adaptive.searches import WorstCase
 from botorch_ext.strategies.events import Trial
 from botorch_ext.widths import Width
@@ -143,20 +144,9 @@ class StableStrategy(BoundsStrategy):
         center = trial.info.get("center")
         return trial.x if center is None else self.domain.like.new_tensor(center)
 
-    def _check_played(self, trial: Trial) -> None:
-        super()._check_played(trial)
+    def _recall(self, trial: Trial) -> Any:
         name = f"info of trial {trial.id}"
-        if "pessimistic" not in trial.info:
-            raise ValueError(f"{name} must have 'pessimistic', got {sorted(trial.info)}")
-        self._check_prediction(trial.info["pessimistic"], f"pessimistic {name}")
-        center = trial.info.get("center")
-        if not isinstance(center, list):
-            raise ValueError(f"center in the {name} must be a list of numbers, got {center!r}")
-        name = f"center in the {name}"
-        X = self.domain.require_contains(as_points(center, self.domain.dim, trial.x, name), name)
-        if isinstance(self.domain, FiniteSet):
-            place = trial.info.get("center_index")
-            if place != int(self.domain.index(X)):
-                raise ValueError(f"{name} must be the point of center_index, got {place!r}")
-        if not bool(self.perturbations.reach(X, trial.x.unsqueeze(0)).all()):
-            raise ValueError(f"x of trial {trial.id} must be within reach of its center {center}")
+        Prediction.check_record(trial.info["pessimistic"], f"pessimistic {name}", False)
+        X = as_points(trial.info["center"], self.domain.dim, trial.x, f"center in the {name}")
+        self.domain.require_contains(X, f"center in the {name}")
+        return super()._recall(trial)

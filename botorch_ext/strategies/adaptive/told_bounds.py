@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.models.finite_models import FiniteCandidates
+from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.bounds import Models
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
 from botorch_ext.strategies.adaptive.running_bounds import RunningBounds
@@ -38,7 +39,7 @@ class Look:
     refuted: list[dict[str, Any]]
 
 
-class ToldBounds:
+class ToldBounds(State):
     """Bounds from told data alone, at watched points, for each level of misspecification.
 
     Args:

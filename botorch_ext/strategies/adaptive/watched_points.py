@@ -7,13 +7,14 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.running_bounds import RunningBounds
 
 # Those that nobody asked for: the newest are kept.
 _MOST_UNASKED = 256
 
 
-class WatchedPoints:
+class WatchedPoints(State):
     """Joint rows with their running bounds, and where each is.
 
     Args:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor
 
 from botorch_ext.domains import Box, Domain, FiniteSet
-from botorch_ext.immutable import Immutable
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.planning import POPULATION_SIZE, plan, plan_in_region
 from botorch_ext.regions.population import Population
 from botorch_ext.regions.region import Region
 from botorch_ext.search.box import ConfidenceBound
+from botorch_ext.state import Immutable
 from botorch_ext.widths import ConfidenceModel, Width
 
 
@@ -35,6 +35,25 @@ class Choice:
     std: list[float]
     volume: float
     volume_error: float
+
+    @classmethod
+    def recorded(cls, record: dict[str, Any], domain: Domain) -> Self:
+        """The plan that a trial has recorded.
+
+        Raises:
+            KeyError: Something is missing.
+            ValueError: A point that is none of the domain, or a point without a deviation.
+        """
+        choice = cls(**{name: record[name] for name in cls.__annotations__})
+        if len(choice.std) != len(choice.plan):
+            raise ValueError(f"std must be {len(choice.plan)} numbers, got {len(choice.std)}")
+        if isinstance(domain, FiniteSet):
+            for row in choice.plan:
+                if type(row) is not int or not 0 <= row < domain.num_points:
+                    raise ValueError(f"plan must be rows of {domain.num_points} points, got {row}")
+        elif choice.plan:
+            domain.require_contains(choice.plan, "plan")
+        return choice
 
 
 # Width, offset, threshold and argmax of a `Closing`.

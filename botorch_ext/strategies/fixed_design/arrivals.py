@@ -11,14 +11,12 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains import Domain
-from botorch_ext.immutable import Immutable
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.region import Region
-from botorch_ext.strategies.events import Trial
+from botorch_ext.state import Immutable
 from botorch_ext.strategies.fixed_design.arenas import Choice
 from botorch_ext.strategies.fixed_design.certified_arenas import certified_arena_of
 from botorch_ext.strategies.fixed_design.progress import is_reached
-from botorch_ext.strategies.fixed_design.records import check_opening
 from botorch_ext.strategies.fixed_design.round import Round
 
 # Of a plan, what is added at once to a round that waits: of max-variance points any number may be
@@ -95,13 +93,9 @@ class Arrivals(Immutable):
         given, count = self._given(round.points), _num_more(round, left)
         return self._more(self.arena.choose(round.survivors, given, count, seed))
 
-    def recorded_more(self, trial: Trial, round: Round, left: int) -> More:
-        """What `more` returned when the trial was recorded, without choosing anything; a ValueError
-        where it can not be that."""
-        record, count = trial.info["more"], _num_more(round, left)
-        check_opening(record, f"more of trial {trial.id}", self.domain, count, count, None)
-        choice = Choice(**{name: record[name] for name in Choice.__annotations__})
-        return self._more(choice)
+    def recorded_more(self, record: dict[str, Any]) -> More:
+        """What `more` returned when a trial recorded it, without choosing anything."""
+        return self._more(Choice.recorded(record, self.domain))
 
     def _more(self, choice: Choice) -> More:
         return More(choice, self.arena.points(choice), vars(choice).copy())
@@ -135,18 +129,6 @@ class Arrivals(Immutable):
             seeds: Of the step, and of the points that a region is searched by.
         """
         return self.arena.highest(survivors, posterior, 0.0, incumbents, seeds)
-
-    def check_played(self, trial: Trial, round: Round) -> None:
-        """A ValueError unless this can be the survivor with the highest mean."""
-        place = self.arena.place(round.survivors, trial.x.unsqueeze(0))
-        if place is None:
-            raise ValueError(
-                f"x of trial {trial.id} must lie in the region, got {trial.x.tolist()}"
-            )
-        expected = {"round": round.number} | place
-        recorded = {name: trial.info.get(name) for name in expected}
-        if recorded != expected:
-            raise ValueError(f"info of trial {trial.id} must have {expected}, got {recorded}")
 
     def _given(self, points: Tensor) -> KernelGP:
         model = self.model.fork()

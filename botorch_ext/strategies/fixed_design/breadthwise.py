@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy, deepcopy
-from typing import Any
+from typing import Any, Self
 
 import torch
 from gpytorch.means import ConstantMean, ZeroMean
@@ -31,7 +31,6 @@ from botorch_ext.strategies.fixed_design.horizon import (
     waiting,
 )
 from botorch_ext.strategies.fixed_design.level import Level
-from botorch_ext.strategies.fixed_design.records import check_kept
 from botorch_ext.strategies.fixed_design.refinement import Descent, RefinementRule
 from botorch_ext.widths import Width, as_width, check_rkhs_bound
 
@@ -133,9 +132,6 @@ class BreadthwiseExploration(Strategy):
         self._design = RepeatedDesign(model, root.centers)
         # The rows of the trials of the current level.
         self._rows: list[int] = []
-        self._opening: Descent | None = None
-        # That of the cell of the trial checked last; None where it is not active.
-        self._row: int | None = None
 
     def report(self) -> dict[str, Any]:
         return super().report() | {
@@ -177,9 +173,8 @@ class BreadthwiseExploration(Strategy):
         many cells."""
         if not self._rule.is_known(self.levels[-1], self._design, t):
             return self.levels[-1], self._design, None
-        if self._opening is None:
-            self._opening = self._rule.descend(self.levels[-1], self._design, t)
-        return self._opening.level, self._opening.design, self._opening
+        opening = self._rule.descend(self.levels[-1], self._design, t)
+        return opening.level, opening.design, opening
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         level, design, opening = self._at(len(self.history.trials) + 1)
@@ -193,34 +188,29 @@ class BreadthwiseExploration(Strategy):
         }
         if opening is not None:
             info["opening"] = opening.record
+        self._ahead = opening, row
         return design.candidates[row].clone(), info
 
     # --- the fold ---------------------------------------------------------------------------------
 
-    def _check_event(self, event: Event) -> None:
-        if isinstance(event, Asked):
-            opening = self._opening_of(event.trial)
-            level, design = self.levels[-1], self._design
-            if opening is not None:
-                level, design = opening.level, opening.design
-            self._row = self._checked_row(event.trial, level, design)
-            self._opening = opening
+    def successor(self) -> Self:
+        new = super().successor()
+        new.levels[-1] = copy(new.levels[-1])
+        return new
 
     def _absorb(self, event: Event) -> None:
         match event:
             case Asked(trial):
-                if self._opening is not None:
-                    self._enter(self._opening)
-                self._opening = None
-                if self._row is None:
+                opening, row = self._ahead
+                if opening is not None:
+                    self._enter(opening)
+                if row is None:
                     self._join(trial.info["cell"])
                 else:
-                    self._rows.append(self._row)
-                    self._design.add(self._row)
+                    self._rows.append(row)
+                    self._design.add(row)
             case Told(id, value):
-                row = self._rows[id - self.levels[-1].first]
-                self.levels[-1].counts[row] += 1
-                self.levels[-1].sums[row] += value
+                self.levels[-1].observe(self._rows[id - self.levels[-1].first], value)
             case Abandoned(id):
                 self._design.remove(self._rows[id - self.levels[-1].first])
 
@@ -253,64 +243,24 @@ class BreadthwiseExploration(Strategy):
         self._design = RepeatedDesign.from_counts(self.model, centers, counts)
         self._rows = [*(own + (own >= row) for own in self._rows), row]
 
-    def _opening_of(self, trial: Trial) -> Descent | None:
-        """What a trial opens: decided just now, or recorded; None within a level."""
-        t = trial.id + 1
-        if t > self.horizon:
+    def _recall(self, trial: Trial) -> tuple[Descent | None, int | None]:
+        """What was refined before a trial, and the row of its cell; None where right values have
+        dropped it."""
+        if trial.id >= self.horizon:
             raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
-        record = trial.info.get("opening")
-        if record is None:
-            own = self.levels[-1], self._design, t
-            if not self._is_corrected and self._rule.is_known(*own, -self._rule.recorded):
-                raise ValueError(
-                    f"info of trial {trial.id} must have an opening: a level starts there, got "
-                    f"{list(trial.info)}"
-                )
-            return None
-        if self._opening is not None and self._opening.record is record:
-            return self._opening
-        name = f"opening of trial {trial.id}"
-        check_kept(record, name)
-        if pending := self.pending:
-            raise ValueError(
-                f"{name} must come after the level before, of which these pend: {pending}"
-            )
-        try:
-            own = self.levels[-1], self._design
-            return self._rule.descend(*own, t, record, self._is_corrected)
-        except (ValueError, IndexError) as error:
-            raise ValueError(f"{name} must be one of these observations: {error}") from error
-
-    def _checked_row(self, trial: Trial, level: Level, design: RepeatedDesign) -> int | None:
-        """The row of the cell of a trial, or a ValueError where the method would not ask it; None
-        where right values have dropped it."""
-        info, cell = trial.info, trial.info.get("cell")
-        row = level.row_of(cell) if type(cell) is int else None
-        if self._is_corrected:
-            return row
-        if row is None or info.get("level") != level.depth:
+        level, opening, record = self.levels[-1], None, trial.info.get("opening")
+        if record is not None:
+            own = level, self._design, trial.id + 1
+            opening = self._rule.descend(*own, record, self._is_corrected)
+            level = opening.level
+        cell = whole_number(trial.info["cell"], f"cell in the info of trial {trial.id}")
+        row = level.row_of(cell)
+        if row is None and not self._is_corrected:
             raise ValueError(
                 f"info of trial {trial.id} must have an active cell of level {level.depth}, got "
-                f"cell {cell!r} of level {info.get('level')!r}"
+                f"cell {cell}"
             )
-        if not torch.equal(trial.x, design.candidates[row]):
-            raise ValueError(
-                f"x of trial {trial.id} must be the center {design.candidates[row].tolist()} of "
-                f"its cell, got {trial.x.tolist()}"
-            )
-        pair = torch.stack([design.variance[row], design.variance.max()]).clamp_min(0).sqrt()
-        std, largest = pair.tolist()
-        if not self._rule.is_recorded(std, largest):
-            raise ValueError(
-                f"cell of trial {trial.id} must have the largest std, {largest:g}, got {std:g}"
-            )
-        for name, known in (("std", std), ("slack", level.slack)):
-            given = info.get(name)
-            if type(given) is not float or not self._rule.is_recorded(given, known):
-                raise ValueError(
-                    f"info of trial {trial.id} must have {name} {known}, got {given!r}"
-                )
-        return row
+        return opening, row
 
     def evaluated_means(self) -> Tensor:
         """Of the observations of all levels."""

@@ -151,7 +151,6 @@ class CertifiedElimination(Strategy):
         self._told = model.fork() if callable(free) else None
         if self._told is not None and self.initial is not None:
             self._told.add(*self.initial)
-        self._move: Move | None = None
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -191,7 +190,7 @@ class CertifiedElimination(Strategy):
         require_left(num_trials, self.history.num_asked, self.horizon)
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        self._move = move = self._moved(None)
+        self._ahead = move = self._moved(None)
         progress, step = move.progress, self.history.num_asked
         if progress.phase == "block":
             x = progress.planned[len(progress.bought)].clone()  # pyright: ignore
@@ -247,52 +246,20 @@ class CertifiedElimination(Strategy):
 
     # --- the fold ---------------------------------------------------------------------------------
 
-    def _check_event(self, event: Event) -> None:
-        if not isinstance(event, Asked):
-            return
-        trial = event.trial
-        if self.history.asked_before(trial.id) >= self.horizon:
-            raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
-        if not self._is_play(trial.id):
-            self._move = None
-        elif self._move is None or self._move.info is not trial.info:
-            self._move = self._recorded(trial)
+    def check_event(self, event: Event) -> None:
+        super().check_event(event)
+        if isinstance(event, Asked) and self.history.asked_before(event.trial.id) >= self.horizon:
+            raise ValueError(
+                f"id must be less than the horizon of {self.horizon}, got {event.trial.id}"
+            )
 
-    def _recorded(self, trial: Trial) -> Move:
-        """The move of a recorded trial, or a ValueError where it is none that comes now."""
-        info, name = trial.info, f"info of trial {trial.id}"
-        try:
-            move = self._moved(info)
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"{name} must have what was decided, got {list(info)}") from error
-        progress = move.progress
-        expected = dict(move.info)
-        if progress.phase == "block":
-            planned = progress.planned[len(progress.bought)]  # pyright: ignore
-            if not torch.equal(trial.x, planned):
-                raise ValueError(
-                    f"x of trial {trial.id} must be the planned {planned.tolist()}, got "
-                    f"{trial.x.tolist()}"
-                )
-        elif not self._is_corrected:
-            place = self._arena.place(progress.survivors, trial.x.unsqueeze(0))
-            if place is None:
-                raise ValueError(
-                    f"x of trial {trial.id} must lie in the region, got {trial.x.tolist()}"
-                )
-            expected |= place
-        if self._is_corrected:
-            return move
-        if info != expected:
-            raise ValueError(f"{name} must have {expected}, got {info}")
-        return Move(progress, info)
+    def _recall(self, trial: Trial) -> Move:
+        return self._moved(trial.info)
 
     def _absorb(self, event: Event) -> None:
         match event:
-            case Asked(trial):
-                if self._move is not None:
-                    self._adopt(self._move, trial.id)
-                self._move = None
+            case Asked(trial) if self._is_play(trial.id):
+                self._adopt(self._ahead, trial.id)
             case Told(id, value):
                 x = self.history.trials[id].x
                 for model in self._told, self._arrived if id in self._progress.bought else None:

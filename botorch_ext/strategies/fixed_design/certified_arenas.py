@@ -15,7 +15,7 @@ from botorch_ext.regions.region import Region
 from botorch_ext.search.box import ConfidenceBound, affordable_points, maximize_bound
 from botorch_ext.search.screening import near_points
 from botorch_ext.strategies.fixed_design.arenas import Arena, BoxArena, FiniteArena
-from botorch_ext.strategies.fixed_design.cuts import Bounds, Cut, require_near
+from botorch_ext.strategies.fixed_design.cuts import Bounds, Cut
 
 # Points of a region that climb; the region is searched at every step.
 _NUM_STARTS = 12
@@ -47,11 +47,8 @@ class CertifiedArena(Arena, Protocol):
         """Drops whose upper bound is below the largest lower one; ``X`` are points to look at."""
         ...
 
-    def recut(
-        self, survivors: Any, bounds: Bounds, X: Tensor, record: dict[str, Any], most: float
-    ) -> Cut:
-        """The cut of a record, whose certificate is ``most`` at most, with nothing searched for; a
-        ValueError where it cannot be one."""
+    def recut(self, survivors: Any, bounds: Bounds, X: Tensor, record: dict[str, Any]) -> Cut:
+        """The cut of a record, with nothing searched for."""
         ...
 
     def certificate(self, survivors: Any, bounds: Bounds, seed: int) -> float:
@@ -110,19 +107,9 @@ class CertifiedSet(FiniteArena):
         argmax = self.candidates[survivors[top]].tolist()
         return self._cut(survivors, upper, lower, float(value), argmax)
 
-    def recut(
-        self,
-        survivors: Tensor,
-        bounds: Bounds,
-        X: Tensor,
-        record: dict[str, Any],
-        most: float,
-    ) -> Cut:
+    def recut(self, survivors: Tensor, bounds: Bounds, X: Tensor, record: dict[str, Any]) -> Cut:
         upper, lower = self._bounds(survivors, bounds)
-        threshold, certificate = record["threshold"], record["certificate"]
-        require_near(threshold, lower.max(), "threshold", lower)
-        cut = self._cut(survivors, upper, lower, threshold, record["argmax"])
-        require_near(certificate, min(cut.certificate, most), "certificate", lower)
+        cut = self._cut(survivors, upper, lower, record["threshold"], record["argmax"])
         return Cut.recorded(record, cut.survivors)
 
     def _cut(
@@ -203,21 +190,8 @@ class CertifiedBox(BoxArena):
         certificate = self.certificate(left, bounds, seed)
         return Cut(threshold, x.tolist(), certificate, drawn.volume, drawn.volume_error, left)
 
-    def recut(
-        self,
-        survivors: Region,
-        bounds: Bounds,
-        X: Tensor,
-        record: dict[str, Any],
-        most: float,
-    ) -> Cut:
-        if record["certificate"] > most:
-            raise ValueError(f"certificate must be at most {most}, got {record['certificate']}")
+    def recut(self, survivors: Region, bounds: Bounds, X: Tensor, record: dict[str, Any]) -> Cut:
         x = X.new_tensor([record["argmax"]])
-        survivors.require_contains(x, "argmax in the record")
-        mean, std = bounds.belief.mean_and_std(x)
-        value = bounds.clipped(mean - bounds.width * std - bounds.offset)
-        require_near(record["threshold"], value, "threshold", x)
         inside = X[survivors.meets(X)]
         left = self._restricted(survivors, bounds, record["threshold"], x, inside)
         return Cut.recorded(record, left)

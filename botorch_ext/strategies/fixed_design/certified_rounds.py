@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 from torch import Tensor
 
+from botorch_ext.checks import flag, one_number
 from botorch_ext.domains import Domain, FiniteSet
-from botorch_ext.immutable import Immutable
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.state import Immutable
 from botorch_ext.strategies.adaptive.predictions import ToldOnly
 from botorch_ext.strategies.fixed_design.arenas import Choice, evaluated_at
 from botorch_ext.strategies.fixed_design.certified_arenas import certified_arena_of
@@ -18,11 +19,9 @@ from botorch_ext.strategies.fixed_design.cuts import Bounds, Cut
 from botorch_ext.strategies.fixed_design.progress import (
     Progress,
     Schedule,
-    checked_promise,
     is_reached,
     plain_certificate,
 )
-from botorch_ext.strategies.fixed_design.records import check_cut, check_opening
 from botorch_ext.widths import Width
 from botorch_ext.widths.base import ConfidenceModel
 
@@ -72,8 +71,8 @@ class Move:
 class CertifiedRounds(Immutable):
     """The lines of certified elimination before a step: closings, cuts, plans.
 
-    Where a record is given nothing is chosen: what it says is taken, and refused where it can not
-    be. Arguments as for `CertifiedElimination`.
+    Where a record is given nothing is chosen: what it says is taken. Arguments as for
+    `CertifiedElimination`.
     """
 
     def __init__(
@@ -96,7 +95,8 @@ class CertifiedRounds(Immutable):
         """Lines 1 to 3 of the pseudo-code before a step.
 
         Raises:
-            ValueError: The record is none that can be made now.
+            ValueError: A record in a wrong form.
+            KeyError: Something is missing in the record.
         """
         made: dict[str, Any] = {}
         if now.phase == "wait" and self._closes(now, seen, recorded):
@@ -167,9 +167,7 @@ class CertifiedRounds(Immutable):
         if recorded is None:
             puts_off = can and self._pending_will_do(now, seen, cut, numbers)
         else:
-            puts_off = recorded["cut"]["put_off"]
-            if type(puts_off) is not bool or (puts_off and not can):
-                raise ValueError(f"put_off of the cut must be {can} or False, got {puts_off!r}")
+            puts_off = flag(recorded["cut"]["put_off"], "put_off of the cut")
         made["cut"] = cut.record() | {"put_off": puts_off}
         if not puts_off or self.arena.cuts_while_putting_off:
             now = now.after(cut)
@@ -200,9 +198,11 @@ class CertifiedRounds(Immutable):
             seed = self.population_seed(now, seen)
             cut = self.arena.cut(now.survivors, bounds, points, seed)
             return replace(cut, certificate=min(cut.certificate, now.certificate))
-        record: Any = recorded.get(name)
-        check_cut(record, f"{name} of trial {seen.step}", self.domain)
-        return self.arena.recut(now.survivors, bounds, points, record, now.certificate)
+        record = recorded[name]
+        for key in ("threshold", "certificate"):
+            one_number(record[key], f"{key} of the {name}")
+        self.domain.require_contains(record["argmax"], f"argmax of the {name}")
+        return self.arena.recut(now.survivors, bounds, points, record)
 
     def _told(self, posterior: Any) -> ConfidenceModel:
         """What a width sees of the posterior without pending rows."""
@@ -223,10 +223,8 @@ class CertifiedRounds(Immutable):
             choice = self.arena.choose(now.survivors, given, count, seen.seed_of(seen.step))
             promise = now.promise if again else self._promise(now, seen, choice)
         else:
-            record: Any = recorded.get("plan")
-            check_opening(record, f"plan of trial {seen.step}", self.domain, count, count, None)
-            choice = Choice(**{name: record[name] for name in Choice.__annotations__})
-            promise = checked_promise(record["promise"], "promise")
+            choice = Choice.recorded(recorded["plan"], self.domain)
+            promise = one_number(recorded["plan"]["promise"], "promise")
         made["plan"] = vars(choice) | {"promise": promise}
         now = now.planning(choice, self.arena.points(choice), promise)
         if recorded is not None and seen.is_corrected:

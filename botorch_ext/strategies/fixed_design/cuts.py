@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
 
@@ -62,11 +61,3 @@ class Cut:
         record = vars(self).copy()
         del record["survivors"]
         return record
-
-
-def require_near(recorded: float, value: Tensor | float, name: str, like: Tensor) -> None:
-    """A ValueError unless a recorded number is that of this machine but for rounding, which in
-    float32 leaves little of a posterior that knows much."""
-    value, rounding = float(value), 1e-6 if like.dtype is torch.float64 else 1e-2
-    if abs(recorded - value) > rounding * max(abs(value), 1.0):
-        raise ValueError(f"{name} must be {value}, got {recorded}")

@@ -7,9 +7,9 @@ from torch import Tensor
 from botorch_ext.checks import short
 from botorch_ext.domains import Domain
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
-from botorch_ext.immutable import Immutable
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.replicates import means_with_repeats
+from botorch_ext.state import Immutable
 
 
 def require_prior(model: KernelGP, domain: Domain) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,11 +65,6 @@ class Level:
     def __post_init__(self) -> None:
         self.counts = torch.zeros_like(self.codes)
         self.sums = self.tree.box.like.new_zeros(len(self.codes))
-
-    def __deepcopy__(self, memo: dict[int, object]) -> Level:
-        new = copy(self)
-        new.counts, new.sums = self.counts.clone(), self.sums.clone()
-        return new
 
     @property
     def num_cells(self) -> int:
@@ -147,6 +141,12 @@ class Level:
                 "threshold": self.refinement.threshold,
             }
         return summary
+
+    def observe(self, row: int, value: float) -> None:
+        """Learns an observation at the center of a cell."""
+        self.counts, self.sums = self.counts.clone(), self.sums.clone()
+        self.counts[row] += 1
+        self.sums[row] += value
 
     def put_off(self, num_evaluations: int) -> None:
         """Refines the level no sooner than when it has twice as many evaluations as now."""

@@ -28,8 +28,6 @@ from botorch_ext.strategies.fixed_design.horizon import (
     require_prior,
     waiting,
 )
-from botorch_ext.strategies.fixed_design.progress import checked_promise
-from botorch_ext.strategies.fixed_design.records import check_opening
 from botorch_ext.strategies.fixed_design.round import Closing, Round
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_delta, require
@@ -136,8 +134,6 @@ class PhasedElimination(Strategy):
         self._arrivals = Arrivals(domain, model, kappa) if closing == "arrival" else None
         self._arena = self._arrivals.arena if self._arrivals else arena_of(domain)
         self._delays: dict[int, int] = {}
-        self._opening: _Opening | None = None
-        self._more: More | None = None
         first = self._length_of(1)
         if first > horizon:
             message = (
@@ -188,22 +184,22 @@ class PhasedElimination(Strategy):
         return self.round_lengths.length(number, self.horizon, self.delta, seen)
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        step = len(self.history.trials)
+        step, opening, more = len(self.history.trials), None, None
         info: dict[str, Any] = {}
-        self._more = None
         if self._opens(step):
-            self._opening = self._open(step)
-            round = self._opening.round
-            info["opening"] = self._opening.record
+            opening = self._open(step)
+            round = opening.round
+            info["opening"] = opening.record
         else:
             round = self.rounds[-1]
+        if not round.plays_mean and step == round.ids.stop:
+            left, seed = self.horizon - step, self._seed_of(step)
+            more = self._arrivals.more(round, left, seed)  # pyright: ignore
+            info["more"] = more.record
+            round = more.added_to(round)
+        self._ahead = opening, more
         if round.plays_mean:
             return self._play_mean(round, step, info)
-        if step == round.ids.stop:
-            left, seed = self.horizon - step, self._seed_of(step)
-            self._more = self._arrivals.more(round, left, seed)  # pyright: ignore
-            info["more"] = self._more.record
-            round = self._more.added_to(round)
         return round.points[step - round.first].clone(), info | self._info(round, step)
 
     def _opens(self, step: int) -> bool:
@@ -267,23 +263,24 @@ class PhasedElimination(Strategy):
         x, place = arrivals.highest_mean(round.survivors, told, self._incumbents, seeds)
         return x, info | {"round": round.number} | place
 
+    def _recall(self, trial: Trial) -> tuple[_Opening | None, More | None]:
+        if trial.id >= self.horizon:
+            raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
+        opening = more = None
+        if "opening" in trial.info:
+            opening = self._recorded_opening(trial.id, trial.info["opening"])
+        if "more" in trial.info:
+            more = self._arrivals.recorded_more(trial.info["more"])  # pyright: ignore
+        return opening, more
+
     def _recorded_opening(self, step: int, record: dict[str, Any]) -> _Opening:
         """What `_open` returned when the event was recorded, without choosing anything."""
-        self._check_opening(step, record)
-        try:
-            closing, survivors = self._close(None if self._is_corrected else record)
-            if isinstance(survivors, Tensor) and not len(survivors):
-                raise ValueError("nothing survives")
-        except ValueError as error:
-            known = {name: record[name] for name in ("threshold", "argmax")}
-            raise ValueError(
-                f"opening of trial {step} must have the threshold and the argmax of the round "
-                f"before, got {known}: {error}"
-            ) from error
-        choice = Choice(**{name: record[name] for name in Choice.__annotations__})
-        round = self._make_round(step, survivors, choice)
+        closing, survivors = self._close(None if self._is_corrected else record)
+        if isinstance(survivors, Tensor) and not len(survivors):
+            raise ValueError(f"threshold of trial {step} must leave points, got {record}")
+        round = self._make_round(step, survivors, Choice.recorded(record, self.domain))
         if self._arrivals is not None and round.length:
-            round.promise = checked_promise(record.get("promise"), "promise")
+            round.promise = one_number(record["promise"], "promise")
         return _Opening(closing, round, record)
 
     def _make_round(self, first: int, survivors: Tensor | Region, choice: Choice) -> Round:
@@ -301,7 +298,11 @@ class PhasedElimination(Strategy):
             return Closing(arrived), round.survivors
         X = round.points[[id - round.first for id in arrived]]
         Y = X.new_tensor([self.history.values[id] for id in arrived])
-        known = None if record is None else (record["threshold"], record["argmax"])
+        known = None
+        if record is not None:
+            threshold = one_number(record["threshold"], "threshold")
+            self.domain.require_contains(record["argmax"], "argmax")
+            known = threshold, record["argmax"]
         bounds, survivors = self._arena.eliminate(
             round.survivors, self.model, self.width, X, Y, known, self._seed_of(round.first)
         )
@@ -309,99 +310,20 @@ class PhasedElimination(Strategy):
 
     # --- the fold ---------------------------------------------------------------------------------
 
-    def _check_event(self, event: Event) -> None:
-        if isinstance(event, Asked):
-            if event.trial.id >= self.horizon:
-                allowed = f"less than the horizon of {self.horizon}"
-                raise ValueError(f"id must be {allowed}, got {event.trial.id}")
-            opening = self._opening_of(event.trial)
-            round = self.rounds[-1] if opening is None else opening.round
-            if round.plays_mean and not self._is_corrected:
-                self._arrivals.check_played(event.trial, round)  # pyright: ignore
-            elif not round.plays_mean:
-                self._more = self._more_of(event.trial, round)
-                longer = round if self._more is None else self._more.added_to(round)
-                self._check_planned(event.trial, longer)
-            self._opening = opening
-
-    def _more_of(self, trial: Trial, round: Round) -> More | None:
-        """What a trial adds to its round: decided just now, or recorded."""
-        adds = trial.id == round.ids.stop
-        if adds != ("more" in trial.info):
-            raise ValueError(
-                f"info of trial {trial.id} must have {'more' if adds else 'no more'} points of its "
-                f"round, got {list(trial.info)}"
-            )
-        if not adds:
-            return None
-        if self._more is not None and self._more.record is trial.info["more"]:
-            return self._more
-        left = self.horizon - trial.id
-        return self._arrivals.recorded_more(trial, round, left)  # pyright: ignore
-
     def _absorb(self, event: Event) -> None:
         match event:
             case Asked(trial):
-                if self._opening is not None:
+                opening, more = self._ahead
+                if opening is not None:
                     if self.rounds:
-                        self.rounds[-1].end(self._opening.closing, trial.id)
-                    self.rounds.append(self._opening.round)
-                if self._more is not None:
-                    self.rounds[-1] = self._more.added_to(self.rounds[-1])
-                self._opening = self._more = None
+                        self.rounds[-1] = self.rounds[-1].ended(opening.closing, trial.id)
+                    self.rounds.append(opening.round)
+                if more is not None:
+                    self.rounds[-1] = more.added_to(self.rounds[-1])
                 if self.rounds[-1].plays_mean:
-                    self.rounds[-1].add(trial.x)
+                    self.rounds[-1] = self.rounds[-1].with_point(trial.x)
             case Told(id):
                 self._delays[id] = len(self.history.trials) - id - 1
-
-    def _opening_of(self, trial: Trial) -> _Opening | None:
-        """What a trial opens: decided just now, or recorded; None within a round."""
-        opens = self._may_open(trial.id)
-        if opens and self._arrivals is not None and self.rounds:
-            opens = "opening" in trial.info
-        if opens != ("opening" in trial.info):
-            raise ValueError(
-                f"info of trial {trial.id} must have "
-                + ("an opening: a round starts there" if opens else "no opening within a round")
-                + f", got {list(trial.info)}"
-            )
-        if not opens:
-            return None
-        record = trial.info["opening"]
-        if self._opening is not None and self._opening.record is record:
-            return self._opening
-        return self._recorded_opening(trial.id, record)
-
-    def _check_planned(self, trial: Trial, round: Round) -> None:
-        k = trial.id - round.first
-        if not torch.equal(trial.x, round.points[k]):
-            raise ValueError(
-                f"x of trial {trial.id} must be the planned {round.points[k].tolist()}, got "
-                f"{trial.x.tolist()}"
-            )
-        planned = self._info(round, trial.id)
-        recorded = {name: trial.info.get(name) for name in planned}
-        if recorded != planned:
-            raise ValueError(f"info of trial {trial.id} must have {planned}, got {recorded}")
-
-    def _check_opening(self, step: int, record: Any) -> None:
-        """A ValueError unless a round can start with this trial and this record."""
-        if self.waits and (missing := self._missing()):
-            raise ValueError(
-                f"opening of trial {step} must come after the round before, of which these pend: "
-                f"{missing}"
-            )
-        lengths, most = self.round_lengths, self._length_at(step)
-        # What was learnt from delays may differ in the last digits elsewhere.
-        learns = isinstance(lengths, DelayAware) and lengths.allowance.learns
-        if learns:
-            most = self.horizon - step
-        arrived = None
-        if self.rounds:
-            arrived = any(id in self.history.values for id in self.rounds[-1].ids)
-        check_opening(
-            record, f"opening of trial {step}", self.domain, 1 if learns else most, most, arrived
-        )
 
     def evaluated_means(self) -> Tensor:
         """Of all observations, those that came too late for their round included."""

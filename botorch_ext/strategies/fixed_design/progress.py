@@ -9,12 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number
 from botorch_ext.regions.region import Region
 from botorch_ext.rounds import SquareRoot
 from botorch_ext.strategies.fixed_design.arenas import Choice
 from botorch_ext.strategies.fixed_design.cuts import Cut
-from botorch_ext.widths.base import require
 
 # Of a round: free steps, then either a block of planned points and a wait for their observations,
 # or a rest where the block would not have been useful.
@@ -116,13 +114,6 @@ def is_reached(largest: float, promise: float, like: Tensor) -> bool:
     """Whether a standard deviation is what was promised, or less, but for rounding."""
     rounding = 1e-9 if like.dtype is torch.float64 else 1e-4
     return largest <= promise * (1 + rounding)
-
-
-def checked_promise(value: Any, name: str) -> float:
-    """A recorded promise, or a ValueError."""
-    promise = one_number(value, name)
-    require(0 <= promise < math.inf, name, promise, "finite and at least 0")
-    return promise
 
 
 def plain_certificate(certificate: float) -> float | None:

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from botorch_ext.domains.cells import MAX_LEVEL, CellTree
-from botorch_ext.immutable import Immutable
 from botorch_ext.kernel_functions.smoothness import HolderConstants
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.replicates import RepeatedDesign
+from botorch_ext.state import Immutable
 from botorch_ext.strategies.fixed_design.level import Level, Refinement
 from botorch_ext.widths import Width
 
@@ -68,22 +67,6 @@ class RefinementRule(Immutable):
     holder: HolderConstants
     max_cells: int
 
-    @property
-    def recorded(self) -> float:
-        """By how much, relative, what was recorded may differ from what is computed elsewhere: the
-        rounding of thousands of evaluations, in another order with another number of threads."""
-        return max(1e-6, self._rounding)
-
-    @property
-    def _rounding(self) -> float:
-        return 1e4 * torch.finfo(self.tree.box.dtype).eps
-
-    def is_recorded(self, given: float, known: float) -> bool:
-        """Whether a recorded standard deviation is the one that is known, but for rounding: that of
-        the variance is relative to k(x, x), so small ones have few digits."""
-        tolerances = {"rel_tol": self.recorded, "abs_tol": self._rounding}
-        return given >= 0 and math.isclose(given * given, known * known, **tolerances)
-
     def root(self) -> Level:
         """The level of the whole box."""
         return self._level(0, self.tree.box.like.new_zeros(1, dtype=torch.long), 0)
@@ -110,9 +93,7 @@ class RefinementRule(Immutable):
             f"{1 / math.sqrt(self.horizon):.3g}; give f in smaller units, or a longer horizon"
         )
 
-    def is_known(
-        self, level: Level, design: RepeatedDesign, t: int, tolerance: float = 0.0
-    ) -> bool:
+    def is_known(self, level: Level, design: RepeatedDesign, t: int) -> bool:
         """Whether all centers of a level are known better than f can move within a cell, so that it
         is refined before step t; cells in which f moves by at most 1/sqrt(T) never are.
 
@@ -124,14 +105,12 @@ class RefinementRule(Immutable):
             level: The current one.
             design: All its evaluations.
             t: The step, from 1.
-            tolerance: Relative, by which the conditions may be missed, or where it is negative must
-                be met.
         """
         if self.is_fine(level) or design.num_observations < level.next_look:
             return False
         error = float(self.width(t, design)) * float(design.variance.max().clamp_min(0).sqrt())
         error += float(self.width.offset(t, design))
-        return error < level.slack * (1 + tolerance)
+        return error < level.slack
 
     def descend(
         self,
@@ -152,18 +131,19 @@ class RefinementRule(Immutable):
                 many levels are left, and which cells are kept is decided again.
 
         Raises:
-            ValueError: These levels cannot have been refined like this.
+            LookupError: A record of cells that are not there.
         """
         levels, refinements, crowded, is_cut = [], [], None, False
         kept: list[list[int] | None] = []
         recorded: list[list[int] | None] = [] if record is None else record["kept"]
         while self.is_known(level, design, t) if record is None else len(kept) < len(recorded):
-            known = None if record is None or is_corrected else (recorded[len(kept)],)
-            refinement = self._refine(level, design, t, known)
+            refinement = self._refine(level, design, t)
+            if record is not None and not is_corrected:
+                refinement = _keeping(refinement, recorded[len(kept)])
             children = 2 * int(refinement.kept.sum())
             if is_corrected and children > self.max_cells:
                 refinement, is_cut = self._most_hopeful(refinement, level, design), True
-            elif self._are_too_many(children, level):
+            elif record is None and self._are_too_many(children, level):
                 crowded = children
                 break
             rows = refinement.kept.nonzero().squeeze(-1)
@@ -172,14 +152,11 @@ class RefinementRule(Immutable):
             design = RepeatedDesign(self.model, level.centers)
             refinements.append(refinement)
             levels.append(level)
-        if record is not None:
-            if len(kept) < len(recorded):
-                raise ValueError(f"level {level.depth} would have too many children")
-            if not is_corrected:
-                crowded = self._recorded_crowd(level, design, t, record)
-            elif self.is_known(level, design, t):
-                children = 2 * int(self._refine(level, design, t).kept.sum())
-                crowded = children if self._are_too_many(children, level) else None
+        if record is not None and not is_corrected:
+            crowded = record.get("crowded")
+        elif record is not None and self.is_known(level, design, t):
+            children = 2 * int(self._refine(level, design, t).kept.sum())
+            crowded = children if self._are_too_many(children, level) else None
         record = {"kept": kept} if crowded is None else {"kept": kept, "crowded": crowded}
         return Descent(refinements, levels, level, design, record, is_cut)
 
@@ -192,25 +169,6 @@ class RefinementRule(Immutable):
         kept[upper.topk(self.max_cells // 2).indices] = True
         return replace(refinement, kept=kept)
 
-    def _recorded_crowd(
-        self, level: Level, design: RepeatedDesign, t: int, record: dict[str, Any]
-    ) -> int | None:
-        """How many children too many were recorded for the last level of a descent."""
-        crowded: int | None = record.get("crowded")
-        if crowded is None:
-            if self.is_known(level, design, t, -self.recorded):
-                raise ValueError(f"level {level.depth} must be refined, too")
-            return None
-        known = self.is_known(level, design, t, self.recorded)
-        refinement, near = self._judge(level, design, t)
-        least, most = (
-            2 * int(kept.sum()) for kept in (refinement.kept & ~near, refinement.kept | near)
-        )
-        possible = crowded in range(least, most + 1, 2) and self._are_too_many(crowded, level)
-        if not known or not possible:
-            raise ValueError(f"level {level.depth} would not have {crowded} children too many")
-        return crowded
-
     def _are_too_many(self, children: int, level: Level) -> bool:
         """Whether a level with so many children of kept cells is not refined."""
         return children > self.max_cells or level.depth == MAX_LEVEL
@@ -220,33 +178,19 @@ class RefinementRule(Immutable):
         slack = self.rkhs_bound * self.holder.constant * radius**self.holder.exponent
         return Level(self.tree, self.model, depth, codes, slack, first)
 
-    def _refine(
-        self,
-        level: Level,
-        design: RepeatedDesign,
-        t: int,
-        known: tuple[list[int] | None] | None = None,
-    ) -> Refinement:
-        """Which cells of a level are kept; those of a record where it can be one of this level."""
-        refinement, near = self._judge(level, design, t)
-        if known is None:
-            return refinement
-        if not self.is_known(level, design, t, tolerance=self.recorded):
-            raise ValueError(f"level {level.depth} was not known well enough to be refined")
-        recorded = torch.ones_like(refinement.kept)
-        if known[0] is not None:
-            recorded[:] = False
-            recorded[known[0]] = True
-        possible = near | (refinement.kept == recorded)
-        if not bool(possible.all()) or not bool(recorded.any()):
-            raise ValueError(f"other cells of level {level.depth} were kept")
-        return replace(refinement, kept=recorded)
-
-    def _judge(self, level: Level, design: RepeatedDesign, t: int) -> tuple[Refinement, Tensor]:
-        """Which cells of a level are kept, and of which rounding elsewhere may decide otherwise."""
+    def _refine(self, level: Level, design: RepeatedDesign, t: int) -> Refinement:
+        """Which cells of a level are kept."""
         w, offset = float(self.width(t, design)), float(self.width.offset(t, design))
         mean, half = level.mean, w * design.std + offset
         threshold = (mean - half).max()
-        margin = mean + half + level.slack - threshold
-        near = margin.abs() <= self.recorded * (half + level.slack)
-        return Refinement(t, w, offset, float(threshold), margin >= 0), near
+        kept = mean + half + level.slack - threshold >= 0
+        return Refinement(t, w, offset, float(threshold), kept)
+
+
+def _keeping(refinement: Refinement, rows: list[int] | None) -> Refinement:
+    """A refinement that keeps other cells, all of them if None."""
+    kept = torch.ones_like(refinement.kept)
+    if rows is not None:
+        kept[:] = False
+        kept[rows] = True
+    return replace(refinement, kept=kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -76,15 +77,20 @@ class Round:
         """How many of its points were asked."""
         return min(len(history.trials) - self.first, len(self.points))
 
-    def add(self, x: Tensor) -> None:
-        """One more point, ``d``, that was asked without a plan."""
-        self.points = torch.cat([self.points, x.unsqueeze(0)])
+    def with_point(self, x: Tensor) -> Round:
+        """The round with one more point, ``d``, that was asked without a plan."""
+        new = copy(self)
+        new.points = torch.cat([self.points, x.unsqueeze(0)])
+        return new
 
-    def end(self, closing: Closing | None, stop: int) -> None:
-        """Closes it; what was planned from the trial ``stop`` on and never asked is forgotten."""
-        asked, choice = stop - self.first, self.choice
-        self.choice = replace(choice, plan=choice.plan[:asked], std=choice.std[:asked])
-        self.points, self.closing = self.points[:asked], closing
+    def ended(self, closing: Closing | None, stop: int) -> Round:
+        """The round once it is closed; what was planned from the trial ``stop`` on and never asked
+        is forgotten."""
+        new, asked = copy(self), stop - self.first
+        plan, std = self.choice.plan[:asked], self.choice.std[:asked]
+        new.choice = replace(self.choice, plan=plan, std=std)
+        new.points, new.closing = self.points[:asked], closing
+        return new
 
     def told_too_late(self, history: History) -> list[int]:
         """The trials that were told after the round had closed."""

@@ -21,18 +21,16 @@ from botorch_ext.strategies.adaptive.insured import InsuredStrategy
 from botorch_ext.strategies.adaptive.judges import Credible
 from botorch_ext.strategies.adaptive.ledger import Choice, Terms
 from botorch_ext.strategies.adaptive.told_bounds import Look
-from botorch_ext.strategies.events import Event, Told, Trial
+from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.arenas import Choice as Plan
 from botorch_ext.strategies.fixed_design.arenas import FiniteArena, evaluated_at
 from botorch_ext.strategies.fixed_design.horizon import require_left
 from botorch_ext.strategies.fixed_design.progress import (
     Progress,
     Schedule,
-    checked_promise,
     is_reached,
     plain_certificate,
 )
-from botorch_ext.strategies.fixed_design.records import check_opening
 from botorch_ext.widths import FixedDesign, Width
 
 # A share of the steps of a round is bought; a block is useful where the certificate is more than
@@ -118,9 +116,6 @@ class SafeStrategy(InsuredStrategy):
         self._progress = Progress(self._arena.whole, math.inf)
         # Of the block of this round, what has come; and which model planned it.
         self._block = self._empty_block()
-        self._begun: Progress | None = None
-        # What was known before the recorded trial checked last, and how far the rounds were.
-        self._verified: tuple[Look, Progress] | None = None
         # The certificate when the block was planned.
         self._cost = math.inf
         # The models that played at the last step, of which its certificate is.
@@ -159,18 +154,20 @@ class SafeStrategy(InsuredStrategy):
             choice = Choice(row, "block", cost, suspect=kept)
             x, known = self._arena.candidates[row].clone(), self._bounds(self._rows.posterior)
             info = {"index": row} | self._recorded(known, look, choice, x, {"index": row})
-            self._decided, self._looked = info, (info, look, choice)
+            self._ahead = look, choice
         else:
             x, info = self._chosen(choices, look)
-        info |= {"round": now.round, "phase": now.phase, "certificate": now.certificate} | notes
-        self._begun = now
-        return x, info
+        return x, info | {
+            "round": now.round,
+            "phase": now.phase,
+            "certificate": now.certificate,
+        } | notes
 
     def _begin(
         self, step: int, recorded: dict[str, Any] | None
     ) -> tuple[Look, Progress, dict[str, Any]]:
-        """What is known when a step begins, how far the rounds are then, and what ``info`` says of
-        that; of a recorded step nothing is chosen again."""
+        """Goes over to the rounds as they are when a step begins; what is known then, how far the
+        rounds are, and what ``info`` says of that. In a recorded step nothing is chosen again."""
         look, now, notes = self._look(), self._progress, {}
         schedule = cast(Schedule, self._schedule)
         if now.phase == "wait" and self._closes(now, look, recorded):
@@ -190,6 +187,9 @@ class SafeStrategy(InsuredStrategy):
             now = now.next_round()
         elif is_due or (now.phase == "wait" and now.waited >= length):
             now = self._planned(now, look, step, bought, recorded, notes)
+        if now.round > self._progress.round:
+            self._block = self._empty_block()
+        self._progress = now
         return look, now, notes
 
     def _survivors(self, look: Look) -> tuple[Tensor, Tensor]:
@@ -232,7 +232,6 @@ class SafeStrategy(InsuredStrategy):
         again = now.phase == "wait"
         survivors = cast(Tensor, now.survivors) if again else self._survivors(look)[0]
         now = replace(now, survivors=survivors)
-        name = f"plan of trial {step}"
         if recorded is None:
             prior = cast(KernelGP, self._prior.single(0).fork())
             if again and self._block.num_observations:
@@ -244,10 +243,8 @@ class SafeStrategy(InsuredStrategy):
                 after = FinitePosterior.from_model(prior, self._arena.candidates)
                 promise = float(after.std[survivors].max())
         else:
-            check_opening(recorded.get("plan"), name, self.domain, count, count, None)
-            record = recorded["plan"]
-            plan = Plan(**{key: record[key] for key in Plan.__annotations__})
-            promise = checked_promise(record["promise"], f"promise in the {name}")
+            plan = Plan.recorded(recorded["plan"], self.domain)
+            promise = one_number(recorded["plan"]["promise"], "promise")
         notes["plan"] = vars(plan) | {"promise": promise}
         after = now.planning(plan, self._arena.points(plan), promise)
         if again:
@@ -265,39 +262,24 @@ class SafeStrategy(InsuredStrategy):
     def _look_again(self, trial: Trial) -> Look:
         if self._schedule is None:
             return super()._look_again(trial)
-        look, self._begun = cast(tuple[Look, Progress], self._verified)
-        return look
+        return self._begin(self.history.asked_before(trial.id), trial.info)[0]
 
-    def _check_played(self, trial: Trial) -> None:
-        super()._check_played(trial)
-        if self._schedule is None:
+    def check_event(self, event: Event) -> None:
+        super().check_event(event)
+        if not isinstance(event, Asked) or self._schedule is None:
             return
-        name, info = f"info of trial {trial.id}", trial.info
-        step = self.history.asked_before(trial.id)
-        if step >= self.horizon:
-            raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
-        try:
-            look, now, _ = self._begin(step, info)
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"{name} must have what was decided, got {list(info)}") from error
-        expected: dict[str, Any] = {"round": now.round, "phase": now.phase}
-        if now.phase == "block":
-            expected |= {"kind": "block", "index": now.plan[len(now.bought)]}
-        recorded = {key: info.get(key) for key in expected}
-        if recorded != expected or (now.phase != "block" and info["kind"] == "block"):
-            raise ValueError(f"{name} must have {expected}, got {recorded}")
-        self._verified = look, now
+        if self.history.asked_before(event.trial.id) >= self.horizon:
+            raise ValueError(
+                f"id must be less than the horizon of {self.horizon}, got {event.trial.id}"
+            )
 
     def _follow(self, trial: Trial, look: Look) -> None:
         if self._schedule is None:
             return
-        now = cast(Progress, self._begun)
-        if now.round > self._progress.round:
-            self._block = self._empty_block()
         self._players = look.playing[:, look.level].tolist()
         if "plan" in trial.info:
-            self._cost = now.certificate
-        self._progress = now.asked(trial.id)
+            self._cost = self._progress.certificate
+        self._progress = self._progress.asked(trial.id)
 
     def _absorb(self, event: Event) -> None:
         super()._absorb(event)

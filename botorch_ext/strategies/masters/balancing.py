@@ -10,7 +10,7 @@ from typing import Any
 from botorch_ext.checks import amount, one_number
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.events import Corrected, Event, Told, Trial
+from botorch_ext.strategies.events import Corrected, Event, Told
 from botorch_ext.strategies.masters.master import MasterStrategy
 from botorch_ext.strategies.masters.regret_bounds import RegretBound, RescaledBound
 from botorch_ext.widths import check_delta
@@ -140,23 +140,10 @@ class RegretBalancing(MasterStrategy):
         history = self.bases[position].history
         return len(history.trials) - len(history.abandoned)
 
-    def _check_played(self, trial: Trial) -> None:
-        if self._is_corrected:
-            return
-        base, name = trial.info["base"], f"base of trial {trial.id}"
-        if base not in self.active:
-            raise ValueError(f"{name} must be active, one of {self.active}, got {base}")
-        bounds = [self._bounds[other](self._num_played(other)) for other in self.active]
-        own, least = self._bounds[base](self._num_played(base)), min(bounds)
-        # Equal up to the rounding of other machines.
-        if own > least + 1e-9 * (1 + least):
-            turn = self.active[bounds.index(least)]
-            raise ValueError(f"{name} must be {turn}, whose regret bound is least, got {base}")
-        self._bounds[base](self._num_played(base) + 1)
-
     # --- the fold ---------------------------------------------------------------------------------
 
-    def _check_event(self, event: Event) -> None:
+    def check_event(self, event: Event) -> None:
+        super().check_event(event)
         low, high = self.reward_range
         if isinstance(event, Told | Corrected) and not low <= event.value <= high:
             sign = self.history.sign
@@ -165,7 +152,6 @@ class RegretBalancing(MasterStrategy):
                 f"value must be in reward_range, from {low} to {high}, got {sign * event.value} "
                 f"for trial {event.id}"
             )
-        super()._check_event(event)
 
     def _absorb(self, event: Event) -> None:
         super()._absorb(event)

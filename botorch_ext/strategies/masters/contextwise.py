@@ -11,10 +11,9 @@ from torch import Tensor
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.events import Trial
 from botorch_ext.strategies.masters.master import MasterStrategy
 
 
@@ -72,14 +71,6 @@ class ContextwiseStrategy(MasterStrategy):
                 f"for {shown}"
             )
         return position
-
-    def _check_played(self, trial: Trial) -> None:
-        expected = self._position_of(trial.context)
-        if trial.info["base"] != expected:
-            raise ValueError(
-                f"base of trial {trial.id} must be {expected}, the one of its context, got "
-                f"{trial.info['base']}"
-            )
 
     def _info_of_attached(self, X: Tensor, context: Tensor | None) -> dict[str, Any]:
         return super()._info_of_attached(X, context) | {"base": self._position_of(context)}

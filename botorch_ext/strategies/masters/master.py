@@ -97,9 +97,6 @@ class MasterStrategy(Strategy):
             given: How many trials each base is about to be given before this one.
         """
 
-    def _check_played(self, trial: Trial) -> None:
-        """A ValueError where the base of a recorded trial is none that plays now."""
-
     def _judges(self, context: Tensor | None) -> list[Strategy]:
         """The bases whose best points count at a context; None where none is given."""
         return self.bases
@@ -146,7 +143,7 @@ class MasterStrategy(Strategy):
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         position = self._choose(choices, [0] * len(self.bases))
-        base = self.bases[position]
+        base = self.bases[position] = self.bases[position].successor()
         trial = base.next_trial(_own_choices(base, choices))
         places = {name: trial.info[name] for name in ("index", "action") if name in trial.info}
         return trial.x, {"base": position, "decision": trial.info} | places
@@ -175,24 +172,25 @@ class MasterStrategy(Strategy):
         context = None if base.context_space is None else trial.context
         return Trial(id, trial.x, context, trial.info["decision"]).copy()
 
-    def _check_event(self, event: Event) -> None:
-        if isinstance(event, Asked):
-            self._check_played(event.trial)
-        position, own = self._own_event(event)
+    def _recall(self, trial: Trial) -> None:
+        position, own = self._own_event(Asked(trial))
+        base = self.bases[position] = self.bases[position].successor()
         try:
-            self.bases[position].check_event(own)
+            base._prepare(own)
         except ValueError as error:
-            if isinstance(event, Asked) and isinstance(own, Asked):
-                its, here = own.trial.id, event.trial.id
-                error.add_note(f"It is trial {its} of base {position}, here {here}.")
+            its = len(self._ids[position])
+            error.add_note(f"It is trial {its} of base {position}, here {trial.id}.")
             raise
 
     def _absorb(self, event: Event) -> None:
         position, own = self._own_event(event)
         base = self.bases[position]
-        base.fold(own)
+        if isinstance(event, Asked):
+            base._apply(own)
+        else:
+            base = self.bases[position] = base.after(own)
         if isinstance(event, Asked | Attached):
-            self._ids[position].append(event.trial.id)
+            self._ids[position] = [*self._ids[position], event.trial.id]
         for message, category in base.take_warnings():
             self._note(f"base {position}: {message}", category)
 

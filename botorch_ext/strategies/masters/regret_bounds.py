@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from botorch_ext.checks import amount, one_number
-from botorch_ext.immutable import Immutable
+from botorch_ext.state import Immutable
 from botorch_ext.widths.base import require
 
 # R(n): what a strategy loses in n trials at most, in units of the rewards.

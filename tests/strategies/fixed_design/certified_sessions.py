@@ -113,5 +113,5 @@ def through(strategy: CertifiedElimination, look: Callable[[CertifiedElimination
     """Looks at a strategy that makes the events of another one its own, after each of them."""
     fresh = strategy.clone()
     for event in strategy.events:
-        fresh.fold(event)
+        fresh.follow([event])
         look(fresh)

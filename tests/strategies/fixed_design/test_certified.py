@@ -309,8 +309,7 @@ def test_on_a_box_what_is_asked_lies_in_the_region_and_is_certified(options, del
     fresh = make(problem.domain, horizon, **options)
     region = fresh.survivors
     for event in strategy.events:
-        fresh.check_event(event)
-        fresh.fold(event)
+        fresh.follow([event])
         if not isinstance(event, Asked):
             continue
         trial = event.trial
@@ -350,8 +349,7 @@ def test_on_a_box_free_steps_and_blocks_are_maxima():
         return mean, covariance.diag().clamp_min(0).sqrt()
 
     for event in strategy.events:
-        fresh.check_event(event)
-        fresh.fold(event)
+        fresh.follow([event])
         if not isinstance(event, Asked):
             continue
         trial, before = event.trial, list(range(event.trial.id))
