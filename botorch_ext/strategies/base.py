@@ -19,7 +19,7 @@ from botorch_ext.checks import one_number, seed_number, short, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError
-from botorch_ext.state import Immutable, State
+from botorch_ext.state import Immutable, State, shallow
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.admission import checked_data
 from botorch_ext.strategies.arguments import Arguments, recorded
@@ -708,8 +708,7 @@ class _First(Immutable):
     """The state of a strategy before its first event."""
 
     def __init__(self, strategy: Strategy) -> None:
-        self.state: Any = object.__new__(type(strategy))
-        vars(self.state).update(vars(strategy))
+        self.state: Any = shallow(strategy)
 
 
 def _num_until_corrected(events: Sequence[Event]) -> int:
