@@ -1,5 +1,6 @@
 """Arguments as text: the same to the last bit when they come back, and nothing else is made."""
 
+import json
 import math
 
 import numpy as np
@@ -20,6 +21,7 @@ from botorch_ext.kernels.structure import plain_kernel
 from botorch_ext.strategies import Terms
 from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_records import to_json
+from tests.integrations import saved_before
 
 RBF, Matern = kernels.RBFKernel, kernels.MaternKernel
 
@@ -136,6 +138,12 @@ def test_a_value_comes_back(name):
     assert as_text(again) == text
     # As text, in which NaN is NaN.
     assert to_json(plain(again[name])) == to_json(plain(VALUES[name]))
+
+
+@pytest.mark.parametrize("name", saved_before.TEXTS)
+def test_what_was_saved_before_comes_back(name):
+    text = saved_before.TEXTS[name]
+    assert json.loads(as_text(from_text(text))) == json.loads(text)
 
 
 def test_models_ask_as_those_they_come_from():
