@@ -18,7 +18,14 @@ FORBIDDEN += ("pickle.", "marshal.", "ctypes.", "code.", "builtins.input", "urll
 OF_SCIPY = "_attach_argparser_methods"
 WORDS = (
     *("os.system", "builtins.eval", "eval", "__import__", "__class__", "__reduce__", "__init__"),
-    *("torch.load", "pickle.loads", "rv_continuous", "function", "algorithm", "default_growth"),
+    *(
+        "torch.load",
+        "no_such_module.run",
+        "rv_continuous",
+        "function",
+        "algorithm",
+        "default_growth",
+    ),
     *("class", "state", "name", "values", "raw_lengthscale", "forward", "constraints", "", "nan"),
 )
 NUMBERS = (0, 1, -1, 2, 7, 10**4, 10**7, 10**12, 2**63, -(2**63), 10**400, 0.5, -0.0, 1e308, 1e-320)
