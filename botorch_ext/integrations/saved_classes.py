@@ -338,15 +338,12 @@ def _require_room(arguments: Mapping[str, Any], values: dict[str, Tensor]) -> No
 def _set_values_and_constraints(
     module: Any, values: dict[str, Tensor], constraints: dict[str, Interval]
 ) -> None:
-    own = own_values(module)
-    shapes = {name: tuple(value.shape) for name, value in own.items()}
+    shapes = {name: tuple(value.shape) for name, value in own_values(module).items()}
     if {name: tuple(value.shape) for name, value in values.items()} != shapes:
         raise ValueError(f"values must have the shapes {shapes}, got those of {sorted(values)}")
     for name, value in values.items():
         if not (value.is_floating_point() and value.numel() and bool(value.isfinite().all())):
             raise ValueError(f"{name} must be finite floating-point numbers, got {value.dtype}")
-        if name in module._buffers and not torch.equal(own[name].to(value.dtype), value):
-            raise ValueError(f"{name} must be that of its arguments")
     for name, constraint in constraints.items():
         parameter = name.removesuffix("_constraint")
         shape, initial = shapes[parameter], constraint._initial_value
