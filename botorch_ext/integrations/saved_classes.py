@@ -185,7 +185,7 @@ _OF_TENSOR = {
     "values": _numbers,
 }
 _OF_ARRAY = {
-    "dtype": lambda array: _dtype_name(torch.tensor(array).dtype),
+    "dtype": lambda array: _dtype_name(torch.as_tensor(array).dtype),
     "shape": lambda array: list(array.shape),
     "values": lambda array: array.reshape(-1).tolist(),
 }
