@@ -27,7 +27,7 @@ from botorch_ext.studies.plain_records import from_json, to_json
 
 # Values are not nested deeper. GPyTorch takes twice the time for each kernel around another one: a
 # kernel counts as several values.
-_DEEPEST, _KERNEL = 44, 4
+_DEEPEST, _KERNEL = 48, 4
 # What takes memory and time in proportion.
 _MOST = {
     **dict.fromkeys(("num_initial", "horizon", "num_points"), 10**6),

@@ -153,7 +153,7 @@ class Private:
         (10**400, "k must be a number of 64 bits"),
         (GroupAdditiveKernel(RBF(batch_shape=torch.Size([2])), [[0]], 1), "not be batched"),
         (
-            reduce(lambda k, _: kernels.ScaleKernel(k), range(9), RBF()),
+            reduce(lambda k, _: kernels.ScaleKernel(k), range(10), RBF()),
             "k must not be nested that deeply",
         ),
     ],
@@ -166,9 +166,11 @@ def test_what_would_be_lost_is_refused(value, message):
         as_text({"k": value})
 
 
-def test_seven_kernels_in_each_other_are_not_too_many():
+def test_eight_kernels_in_each_other_are_not_too_many():
     kernel = reduce(lambda k, _: kernels.ScaleKernel(k), range(7), RBF())
     assert back(kernel).base_kernel.base_kernel.outputscale == kernel.outputscale
+    kernel = reduce(lambda k, _: kernels.AdditiveKernel(k), range(7), RBF())
+    assert back(bx.CandidateModels(kernel, 0.01)).names == ["RBF"]
 
 
 class Wrapping(nn.Module):
