@@ -70,7 +70,7 @@ def from_text(text: str) -> dict[str, Any]:
         values = {name: _argument(tree, name) for name, tree in trees.items()}
         for name, value in values.items():
             if _sorted(_tree(value, name, [])) != _sorted(trees[name]):
-                raise ValueError(f"{name} must be as it is saved")
+                raise ValueError(f"{name} must be as it was saved, got what makes another value")
         return values
     except Exception as error:
         what = error if isinstance(error, ValueError) else repr(error)
