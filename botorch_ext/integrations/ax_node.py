@@ -19,6 +19,7 @@ from ax.exceptions.core import DataRequiredError, UserInputError
 from ax.exceptions.generation_strategy import GenerationStrategyCompleted
 from ax.generation_strategy.external_generation_node import ExternalGenerationNode
 from ax.generation_strategy.transition_criterion import PausingCriterion, TransitionCriterion
+from ax.storage.json_store.decoder import object_from_json
 from ax.storage.json_store.registry import CORE_DECODER_REGISTRY, CORE_ENCODER_REGISTRY
 from ax.utils.common.serialization import SerializationMixin
 
@@ -30,18 +31,35 @@ from botorch_ext.exceptions import (
     NoObservationsError,
     WaitingForObservations,
 )
-from botorch_ext.integrations.ax_saved import node_arguments
 from botorch_ext.integrations.ax_space import AxSpace
 from botorch_ext.integrations.ax_trials import RECORD, AxObjective, AxTrials
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.recipes import Recipe
-from botorch_ext.integrations.saved_arguments import as_text
-from botorch_ext.integrations.saved_forms import require_bounded
+from botorch_ext.integrations.saved_arguments import (
+    as_text,
+    from_text,
+    is_of,
+    require_bounded,
+    shown,
+)
 from botorch_ext.strategies import Strategy
 
 _TRIED_ON = Box([[0.0, 0.0], [1.0, 1.0]])
 # A method that can ask for so many trials at once is not asked how many it can.
 _MANY = 64
+# What Ax's JSON has of a node, each with its type; the last ones as Ax saves them.
+_SAVED = {
+    "arguments": str,
+    "contexts": list[str],
+    "num_points": int | None,
+    "name": str,
+    "should_deduplicate": bool,
+}
+_SAVED_BY_AX = {
+    "transition_criteria": list[TransitionCriterion],
+    "pausing_criteria": list[PausingCriterion],
+    "suggested_experiment_status": ExperimentStatus | None,
+}
 
 
 class StrategyNode(ExternalGenerationNode):
@@ -281,11 +299,30 @@ class StrategyNode(ExternalGenerationNode):
         decoder_registry: Any = None,
         class_decoder_registry: Any = None,
     ) -> dict[str, Any]:
-        """What `serialize_init_args` gave; a ValueError for anything else."""
-        known = inspect.signature(cls.__init__).parameters.keys() - {"algorithm"}
-        return node_arguments(args, known, decoder_registry, class_decoder_registry) | {
-            "_is_loaded": True
+        """What `serialize_init_args` gave, of which Ax decodes nothing but its own; a ValueError
+        for anything else."""
+        hints = _SAVED | _SAVED_BY_AX
+        if args.keys() != hints.keys():
+            raise ValueError(f"a saved node must have {sorted(hints)}, got {shown(sorted(args))}")
+        registries = {
+            "decoder_registry": decoder_registry,
+            "class_decoder_registry": class_decoder_registry,
         }
+        given = {
+            key: object_from_json(part, **registries) if key in _SAVED_BY_AX else part
+            for key, part in args.items()
+        }
+        for key, part in given.items():
+            if not is_of(part, hints[key]):
+                raise ValueError(f"{key} of a saved node must be {hints[key]}, got {shown(part)}")
+        arguments = from_text(given.pop("arguments"))
+        own = inspect.signature(cls.__init__).parameters.keys() - {"algorithm"}
+        if "algorithm" not in arguments or not own.isdisjoint(arguments):
+            raise ValueError(
+                "arguments of a saved node must be an algorithm and its arguments, got "
+                f"{shown(sorted(arguments))}"
+            )
+        return given | arguments | {"_is_loaded": True}
 
 
 def _to_json(node: StrategyNode) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ax.core.trial_status import TrialStatus
 from ax.exceptions.core import OptimizationNotConfiguredError, UnsupportedError, UserInputError
 
 from botorch_ext.integrations.ax_space import AxSpace
-from botorch_ext.integrations.host_records import HostTrial, Status
+from botorch_ext.integrations.host_trials import HostTrial, Status
 
 #: Under what the record of a question stands in the metadata of its candidate.
 RECORD = "botorch_ext"

@@ -17,8 +17,14 @@ from botorch_ext.exceptions import (
     StudyError,
     WaitingForObservations,
 )
-from botorch_ext.integrations.facts import facts_of, own_records, taken_back
-from botorch_ext.integrations.host_records import Fact, HostTrial, Record
+from botorch_ext.integrations.host_trials import (
+    Fact,
+    HostTrial,
+    Record,
+    facts_of,
+    own_records,
+    taken_back,
+)
 from botorch_ext.integrations.spaces import NamedSpace
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.action_sets import Choices

@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
 from botorch_ext.domains import FiniteSet
-from botorch_ext.integrations.host_records import HostTrial, Record, Status
+from botorch_ext.integrations.host_trials import HostTrial, Record, Status
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.optuna_spaces import as_kept, space_of
 from botorch_ext.integrations.recipes import Recipe

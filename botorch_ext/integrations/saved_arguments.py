@@ -1,66 +1,49 @@
-"""Arguments of strategies as text, for tools that keep what a strategy was made with."""
+"""Arguments of strategies as text, for tools that keep what a strategy was made with.
+
+In a text, a value is null, a number, a string, true, false, a list of values, or ``{"class": name,
+"state": {argument: value}}``: a class and the arguments that its object is made with. Names are
+those of one table (`saved_classes`), and of what the user allowed: no other class is made, no other
+function is found, and nothing that stands in a text is run.
+"""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import is_dataclass
-from functools import cache
-from math import prod
-from typing import Any, Literal
+import json
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import FunctionType, MappingProxyType, NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
-import scipy.stats
-import torch
 from gpytorch.kernels import Kernel
-from scipy.stats.distributions import rv_frozen
+from gpytorch.priors import Prior
 from torch import Tensor, nn
 
-from botorch_ext import delays, widths
-from botorch_ext.domains import Box, ContextSpace, FiniteSet
-from botorch_ext.hyperparameters.fitted import Fitted
-from botorch_ext.hyperparameters.particles import Particles
-from botorch_ext.hyperparameters.prior import Prior
-from botorch_ext.integrations.saved_forms import Form, Forms, is_of
-from botorch_ext.integrations.saved_models import forms_of_models
-from botorch_ext.integrations.saved_modules import (
-    form_of_kernel,
-    form_of_module,
-    forms_of_modules,
-)
-from botorch_ext.kernel_functions.smoothness import HolderConstants
+from botorch_ext.integrations.saved_classes import SavedClass, saved_classes
 from botorch_ext.models.kernel_variants import default_growth
-from botorch_ext.strategies import Terms
+from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_records import from_json, to_json
 
-# Dataclasses that are arguments: all widths and delays, but what is seen or has another form.
-_FIELDS = (
-    *(Fitted, Particles, Prior, ContextSpace, Terms),
-    *(
-        part
-        for room in (widths, delays)
-        for part in (getattr(room, name) for name in room.__all__)
-        if is_dataclass(part) and part not in (delays.SeenDelays, delays.FromScipy)
-    ),
-)
-# Distributions of delays, by what they are when they have their numbers.
-_DISTRIBUTIONS = {
-    type(scipy.stats.poisson(1.0)): Literal[
-        "bernoulli", "betabinom", "binom", "geom", "logser", "nbinom", "poisson", "randint", "zipf"
-    ],
-    type(scipy.stats.expon()): Literal[
-        *("beta", "chi2", "erlang", "expon", "exponweib", "gamma", "halfnorm", "invgamma"),
-        *("invgauss", "lognorm", "lomax", "pareto", "triang", "truncnorm", "uniform"),
-        "weibull_min",
-    ],
+# Values are not nested deeper. GPyTorch takes twice the time for each kernel around another one: a
+# kernel counts as several values.
+_DEEPEST, _KERNEL = 48, 4
+# What takes memory and time in proportion.
+_MOST = {
+    **dict.fromkeys(("num_initial", "horizon", "num_points"), 10**6),
+    **dict.fromkeys(("num_particles", "dim"), 10**4),
 }
-# PyTorch prints no tensor of more dimensions in less than seconds.
-_MOST_DIMS = 8
-_DTYPES = {
-    str(dtype).removeprefix("torch."): dtype
-    for dtype in (torch.float64, torch.float32, torch.int64, torch.int32, torch.bool)
-}
-_Dtype = Literal["float64", "float32", "int64", "int32", "bool"]
+_MOST_WHOLE = 2**64
+# What a text calls a function of the table, and where functions are called with all arguments.
+_FUNCTION, _ALGORITHM = "function", "algorithm"
+
+# Of one tree in any order of its keys, one text, in which NaN is NaN.
+_sorted = partial(json.dumps, sort_keys=True)
+
+_by_name = {each.called: each for each in saved_classes()}
+_by_kind = {each.kind: each for each in _by_name.values()}
+_functions: dict[str, Callable[..., Any]] = {"default_growth": default_growth}
+_algorithms: dict[str, Callable[..., Any]] = {}
 
 
 def as_text(arguments: Mapping[str, Any]) -> str:
@@ -70,7 +53,7 @@ def as_text(arguments: Mapping[str, Any]) -> str:
     Raises:
         ValueError: One that cannot be saved; the message names it, and how it may be allowed.
     """
-    return to_json({name: _forms().tree(value, name) for name, value in arguments.items()})
+    return to_json({name: _whole_tree(value, name) for name, value in arguments.items()})
 
 
 def from_text(text: str) -> dict[str, Any]:
@@ -84,7 +67,11 @@ def from_text(text: str) -> dict[str, Any]:
         trees = from_json(text)
         if not isinstance(trees, dict):
             raise ValueError("they have no names")
-        return {name: _forms().value(tree, name) for name, tree in trees.items()}
+        values = {name: _argument(tree, name) for name, tree in trees.items()}
+        for name, value in values.items():
+            if _sorted(_tree(value, name, [])) != _sorted(trees[name]):
+                raise ValueError(f"{name} must be as it was saved, got what makes another value")
+        return values
     except Exception as error:
         what = error if isinstance(error, ValueError) else repr(error)
         raise ValueError(f"saved arguments cannot be read: {what}") from error
@@ -112,127 +99,215 @@ def allow_argument(
         raise ValueError(f"argument must be a function or a class, got {argument!r}")
     if is_algorithm and isinstance(argument, type):
         raise ValueError(f"argument must be a function to be an algorithm, got {argument!r}")
-    known = _forms().name_of(argument) if isinstance(argument, type) else None
+    known = _by_kind.get(argument) if isinstance(argument, type) else None
     if known is not None:
-        if name not in (None, known):
-            raise ValueError(f"name must be {known!r}, as {argument!r} is saved, got {name!r}")
+        if name not in (None, known.called):
+            raise ValueError(
+                f"name must be {known.called!r}, as {argument!r} is saved, got {name!r}"
+            )
         return
     given = getattr(argument, "__name__", None) if name is None else name
     if not isinstance(given, str) or given == "<lambda>":
         raise ValueError(f"name must be given for {argument!r}, got {name!r}")
     if isinstance(argument, type):
-        _forms().add(_form_of(argument, given))
+        replaced = _by_name.get(given)
+        if given == _FUNCTION or not (replaced is None or _is_again(argument, replaced.kind)):
+            raise ValueError(f"name must be one that is not taken, got {given!r}")
+        if replaced is not None:
+            del _by_kind[replaced.kind]
+        _by_name[given] = _by_kind[argument] = SavedClass.of_user(argument, given)
     else:
-        _forms().add_function(argument, given, is_algorithm)
+        functions = _algorithms if is_algorithm else _functions
+        if not _is_again(argument, functions.get(given, argument)):
+            raise ValueError(f"name must be one that is not taken, got {given!r}")
+        functions[given] = argument
 
 
-def _form_of(kind: type, name: str | None = None) -> Form:
-    """Of a class of the user."""
-    given = kind.__name__ if name is None else name
-    if is_dataclass(kind):
-        return Form.of_fields(kind, given)
-    parameters = list(inspect.signature(kind).parameters.values())
-    is_module = issubclass(kind, nn.Module)
-    parts = {
-        each.name: Any
-        for each in parameters
-        if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
-        and not (is_module and each.name.endswith(("_prior", "_constraint")))
-    }
-    passes_on = any(each.kind is each.VAR_KEYWORD for each in parameters)
-    if issubclass(kind, Kernel) and passes_on:
-        return form_of_kernel(kind, parts, given)
-    if is_module:
-        return form_of_module(kind, parts, given)
-    return Form.of_attributes(kind, parts, given)
+def _is_again(new: Any, known: Any) -> bool:
+    """Whether one is the other, or was defined again in a notebook."""
+    if isinstance(new, FunctionType | type) and type(new) is type(known):
+        return (new.__module__, new.__qualname__) == (known.__module__, known.__qualname__)
+    return new is known
 
 
-@cache
-def _forms() -> Forms:
-    forms = Forms(_form_of)
-    values = (*_forms_of_values(), *map(Form.of_fields, _FIELDS))
-    for form in (*forms_of_modules(), *forms_of_models(), *values):
-        forms.add(form)
-    forms.add_function(default_growth, "default_growth")
-    return forms
+# --- from values to trees of JSON -----------------------------------------------------------------
 
 
-def _forms_of_values() -> Iterator[Form]:
-    yield Form(tuple, "tuple", {"parts": list[Any]}, lambda each: {"parts": list(each)}, _tuple)
-    yield Form(dict, "dict", {"pairs": list[list[Any]]}, _pairs, _dict)
-    numbers = {"dtype": _Dtype, "shape": list[int], "values": list[bool | int | float]}
-    yield Form(Tensor, "Tensor", numbers, _numbers, _tensor)
-    yield Form(np.ndarray, "array", numbers, _array_numbers, _array)
-    yield Form(torch.dtype, "dtype", {"name": _Dtype}, _dtype_name, lambda name: _DTYPES[name])
-    bounded = {"bounds": Tensor, "integer": tuple[int, ...], "log": tuple[int, ...]}
-    bounded |= {"categories": dict[int, tuple[float, ...]]}
-    bounded |= {"constraints": tuple[Tensor, Tensor] | None}
-    yield Form(Box, "Box", bounded, _of_box, Box)
-    yield Form.of_attributes(FiniteSet, {"points": Tensor})
-    constants = dict.fromkeys(("constant", "exponent", "variance"), float)
-    yield Form.of_attributes(HolderConstants, constants | {"lengthscales": tuple[float, ...]})
-    for kind, names in _DISTRIBUTIONS.items():
-        parts = {"name": names, "args": tuple[float, ...], "kwds": dict[str, float]}
-        yield Form(kind, kind.__name__, parts, _of_distribution, _distribution)
-    yield Form.of_attributes(delays.FromScipy, {"distribution": rv_frozen})
-
-
-def _of_distribution(frozen: Any) -> dict[str, Any]:
-    return {"name": frozen.dist.name, "args": frozen.args, "kwds": frozen.kwds}
-
-
-def _distribution(name: str, args: tuple[float, ...], kwds: dict[str, float]) -> Any:
-    return getattr(scipy.stats, name)(*args, **kwds)
-
-
-def _of_box(box: Box) -> dict[str, Any]:
-    names = ("bounds", "integer", "log", "constraints")
-    return {name: getattr(box, name) for name in names} | {"categories": dict(box.categories)}
-
-
-def _tuple(parts: list[Any]) -> tuple[Any, ...]:
-    return tuple(parts)
-
-
-def _pairs(value: dict[Any, Any]) -> dict[str, Any]:
-    return {"pairs": [[key, part] for key, part in value.items()]}
-
-
-def _dict(pairs: list[list[Any]]) -> dict[Any, Any]:
-    return dict(pairs)
-
-
-def _dtype_name(dtype: torch.dtype) -> dict[str, str]:
-    return {"name": str(dtype).removeprefix("torch.")}
-
-
-def _numbers(tensor: Tensor) -> dict[str, Any]:
-    name = str(tensor.dtype).removeprefix("torch.")
-    if name not in _DTYPES:
-        raise ValueError(f"a tensor must be one of {sorted(_DTYPES)}, got {name}")
-    if tensor.requires_grad or tensor.device.type != "cpu" or tensor.ndim > _MOST_DIMS:
-        raise ValueError(
-            f"a tensor must be on the CPU, need no gradient and have at most {_MOST_DIMS} "
-            f"dimensions, got {tuple(tensor.shape)} on {tensor.device}"
+def _whole_tree(value: Any, name: str) -> Any:
+    """A value as a tree of JSON that holds all of it, or a ValueError."""
+    try:
+        modules, others = [], []
+        tree = _tree(value, name, modules)
+        made = _argument(tree, name)
+        again = _tree(made, name, others)
+        # As text, in which NaN is NaN.
+        is_whole = to_json([tree, plain(value), list(map(_held, modules))]) == to_json(
+            [again, plain(made), list(map(_held, others))]
         )
-    return {"dtype": name, "shape": list(tensor.shape), "values": tensor.reshape(-1).tolist()}
+    except ValueError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{name} cannot be saved: {error!r}") from error
+    if not is_whole:
+        raise ValueError(
+            f"{name} must be made by its constructor alone to be saved, got a "
+            f"{type(value).__name__} that was changed"
+        )
+    return tree
 
 
-def _array_numbers(array: np.ndarray) -> dict[str, Any]:
-    return _numbers(torch.tensor(np.ascontiguousarray(array)).reshape(array.shape))
+def _tree(value: Any, name: str, modules: list[nn.Module], depth: int = 0) -> Any:
+    """A value as a tree of JSON; the modules in it are added to those."""
+    _require_shallow(name, depth)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, MappingProxyType):
+        value = dict(value)
+    if type(value) in (bool, int, float, str, NoneType):
+        return value
+    if type(value) is list:
+        return [_tree(part, name, modules, depth + 1) for part in value]
+    saved = _by_kind.get(type(value))
+    if saved is None:
+        for known, function in _functions_at(name).items():
+            if type(function) is type(value) and function == value:
+                return {"class": _FUNCTION, "state": {"name": known}}
+        raise ValueError(
+            f"{name} cannot be saved, as its class {type(value).__name__} is unknown"
+            + _advice(value, name)
+        )
+    if isinstance(value, nn.Module):
+        modules.append(value)
+    try:
+        parts = saved.arguments_of(value)
+    except Exception as error:
+        raise ValueError(f"{name} cannot be saved: {error}") from error
+    depth += _levels(saved)
+    state = {key: _tree(part, f"{key} of {name}", modules, depth) for key, part in parts.items()}
+    return {"class": saved.called, "state": state}
 
 
-def _tensor(dtype: str, shape: list[int], values: list[float]) -> Tensor:
-    if len(shape) > _MOST_DIMS:
-        raise ValueError(f"shape must have at most {_MOST_DIMS} dimensions, got {len(shape)}")
-    if min(shape, default=1) < 0 or prod(shape) != len(values):
-        raise ValueError(f"values must be as many as the shape {shape} says, got {len(values)}")
-    kept = _DTYPES[dtype]
-    kind = bool if dtype == "bool" else float if kept.is_floating_point else int
-    if not all(is_of(value, kind) for value in values):
-        raise ValueError(f"values must be those of the dtype {dtype}")
-    return torch.tensor(values, dtype=kept).reshape(shape)
+def _held(module: nn.Module) -> dict[str, Any]:
+    """All parameters, buffers and hooks of a module and of its parts, but those of priors."""
+    held = {}
+    for path, part in module.named_modules():
+        hooks = (part._forward_hooks, part._forward_pre_hooks, part._backward_hooks)
+        found = [part._parameters, part._buffers, *(list(each.values()) for each in hooks)]
+        if any(found) and not isinstance(part, Prior):
+            held[path] = plain(found)
+    return held
 
 
-def _array(**numbers: Any) -> np.ndarray:
-    return _tensor(**numbers).numpy()
+def _advice(value: Any, name: str) -> str:
+    """What to do about a value whose class is not in the table; nothing where nothing helps."""
+    if isinstance(value, FunctionType):
+        named = value.__name__ + (", is_algorithm=True" if name == _ALGORITHM else "")
+        helps = value.__name__ != "<lambda>"
+    else:
+        named = type(value).__name__
+        try:
+            saved = SavedClass.of_user(type(value), named)
+            helps = saved.made(saved.arguments_of(value)) is not None
+        except (ValueError, TypeError, NameError):
+            helps = False
+    return f": call allow_argument({named}) here and where it is loaded" if helps else ""
+
+
+# --- from trees of JSON to values -----------------------------------------------------------------
+
+
+def _argument(tree: Any, name: str) -> Any:
+    """What a tree of an argument was made of, or a ValueError."""
+    value = _value(tree, name)
+    is_function = isinstance(tree, dict) and tree["class"] == _FUNCTION
+    if name == _ALGORITHM and not (is_function or isinstance(value, str)):
+        raise ValueError(f"algorithm must be a function or its name, got {shown(value)}")
+    require_bounded(name, value)
+    return value
+
+
+def _value(tree: Any, name: str, depth: int = 0) -> Any:
+    _require_shallow(name, depth)
+    if isinstance(tree, list):
+        return [_value(part, name, depth + 1) for part in tree]
+    if isinstance(tree, int) and abs(tree) >= _MOST_WHOLE:
+        raise ValueError(f"{name} must be a number of 64 bits, got {shown(tree)}")
+    if not isinstance(tree, dict):
+        return tree
+    kind, state = tree.get("class"), tree.get("state")
+    if len(tree) != 2 or not isinstance(kind, str) or not isinstance(state, dict):
+        raise ValueError(f"{name} must have a class and a state, got {shown(tree)}")
+    if kind == _FUNCTION:
+        known, functions = state.get("name"), _functions_at(name)
+        if state.keys() != {"name"} or type(known) is not str or known not in functions:
+            raise ValueError(f"{name} must be a function that is allowed, got {shown(state)}")
+        return functions[known]
+    if kind not in _by_name:
+        raise ValueError(f"{name} must be of a class that is allowed, got {shown(kind)}")
+    saved, name = _by_name[kind], f"{name} ({kind})"
+    if state.keys() != saved.hints.keys():
+        raise ValueError(f"{name} must have {sorted(saved.hints)}, got {shown(sorted(state))}")
+    parts = {}
+    for key, hint in saved.hints.items():
+        parts[key] = _value(state[key], f"{key} of {name}", depth + _levels(saved))
+        if not is_of(parts[key], hint):
+            raise ValueError(f"{key} of {name} must be {hint}, got {shown(parts[key])}")
+        require_bounded(key, parts[key])
+    try:
+        return saved.made(parts)
+    except Exception as error:
+        raise ValueError(f"{name} cannot be made: {error}") from error
+
+
+def _functions_at(name: str) -> dict[str, Callable[..., Any]]:
+    return _algorithms if name == _ALGORITHM else _functions
+
+
+def _levels(saved: SavedClass) -> int:
+    return _KERNEL if issubclass(saved.kind, Kernel) else 1
+
+
+def _require_shallow(name: str, depth: int) -> None:
+    if depth > _DEEPEST:
+        raise ValueError(f"{name.split(' of ')[-1]} must not be nested that deeply")
+
+
+def require_bounded(name: str, value: Any) -> None:
+    """A ValueError for a number of things that no memory would hold."""
+    most = _MOST.get(name)
+    if most is not None and type(value) is int and value > most:
+        raise ValueError(f"{name} must be at most {most}, got {shown(value)}")
+
+
+def is_of(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type: a class, a union, a literal, a tuple, a list or a callable;
+    whole numbers are numbers, truth values are none; kernels and widths are no functions."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(is_of(value, each) for each in inner)
+    if origin is Literal:
+        return type(value) is str and value in inner
+    if origin is Callable:
+        of_library = type(value).__module__.startswith(("gpytorch.", "botorch.", "botorch_ext."))
+        return callable(value) and not of_library
+    if origin in (dict, Mapping):
+        fits = isinstance(value, dict) and all(is_of(each, inner[0]) for each in value)
+        return fits and all(is_of(each, inner[1]) for each in value.values())
+    if origin is tuple and inner[-1] is not Ellipsis:
+        fits = isinstance(value, tuple) and len(value) == len(inner)
+        return fits and all(map(is_of, value, inner))
+    if origin in (tuple, list, Sequence):
+        allowed = (list, tuple) if origin is Sequence else origin
+        return isinstance(value, allowed) and all(is_of(each, inner[0]) for each in value)
+    if hint is float:
+        return type(value) in (int, float)
+    return type(value) is hint if hint in (bool, int, Tensor) else isinstance(value, hint)
+
+
+def shown(value: Any) -> str:
+    """A value as a few words, whatever it is."""
+    if isinstance(value, Tensor | np.ndarray):
+        return f"a {type(value).__name__} of shape {tuple(value.shape)}"
+    return reprlib.repr(value)

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from botorch_ext.integrations.host_records import HostTrial
+from botorch_ext.integrations.host_trials import HostTrial
 from botorch_ext.integrations.hosted import HostedStrategy
 
 

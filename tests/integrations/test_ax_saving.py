@@ -23,6 +23,7 @@ from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.exceptions import BrokenStudyError
 from botorch_ext.integrations.ax import StrategyNode, allow_argument, generation_strategy
 from botorch_ext.integrations.ax_trials import RECORD
+from tests.integrations import saved_before
 from tests.integrations.in_ax import (
     METHODS,
     MIXED,
@@ -95,6 +96,15 @@ def test_killed_with_eight_running(method, space, kind, tmp_path):
     for index in whole._experiment.trials:
         assert parameters(again, index) == parameters(whole, index)
     assert on(again) == on(whole)
+
+
+@pytest.mark.parametrize("method", saved_before.EXPERIMENTS)
+def test_what_was_saved_before_goes_on(method, tmp_path):
+    """As the same strategy does that is made again for the trials there are."""
+    (tmp_path / "lab.json").write_text(json.dumps(saved_before.EXPERIMENTS[method]))
+    first, second = loaded("JSON", tmp_path), loaded("JSON", tmp_path)
+    second.set_generation_strategy(generation_strategy(method, **METHODS[method]))
+    assert on(first) == on(second)
 
 
 def test_two_nodes_are_loaded(tmp_path):

@@ -20,7 +20,7 @@ from botorch_ext.exceptions import (
     StudyError,
     WaitingForObservations,
 )
-from botorch_ext.integrations.host_records import HostTrial, Record
+from botorch_ext.integrations.host_trials import HostTrial, Record
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.parameters import Choice, Real, Whole
 from botorch_ext.integrations.recipes import Recipe

@@ -10,7 +10,7 @@ import torch
 
 import botorch_ext as bx
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
-from botorch_ext.integrations.host_records import HostTrial
+from botorch_ext.integrations.host_trials import HostTrial
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.parameters import Parameter, Real
 from botorch_ext.integrations.spaces import NamedSpace

@@ -1,5 +1,6 @@
 """Arguments as text: the same to the last bit when they come back, and nothing else is made."""
 
+import json
 import math
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy import stats
 
 import botorch_ext as bx
 from botorch_ext import delays, widths
-from botorch_ext.integrations import saved_modules
+from botorch_ext.integrations import saved_classes
 from botorch_ext.integrations.saved_arguments import as_text, from_text
 from botorch_ext.kernel_functions.smoothness import HolderConstants
 from botorch_ext.kernels import ActionContextKernel, GroupAdditiveKernel, NuggetKernel, TaskKernel
@@ -20,6 +21,7 @@ from botorch_ext.kernels.structure import plain_kernel
 from botorch_ext.strategies import Terms
 from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_records import to_json
+from tests.integrations import saved_before
 
 RBF, Matern = kernels.RBFKernel, kernels.MaternKernel
 
@@ -106,7 +108,7 @@ VALUES = {
 
 def test_every_kernel_of_the_table_is_tried():
     tried = {type(part) for kernel in KERNELS.values() for part in kernel.modules()}
-    assert tried >= saved_modules._KERNELS.keys()
+    assert tried >= {kind for kind in saved_classes._MODULES if issubclass(kind, kernels.Kernel)}
 
 
 # Of PyTorch, about GPyTorch's `IndexKernel`.
@@ -136,6 +138,12 @@ def test_a_value_comes_back(name):
     assert as_text(again) == text
     # As text, in which NaN is NaN.
     assert to_json(plain(again[name])) == to_json(plain(VALUES[name]))
+
+
+@pytest.mark.parametrize("name", saved_before.TEXTS)
+def test_what_was_saved_before_comes_back(name):
+    text = saved_before.TEXTS[name]
+    assert json.loads(as_text(from_text(text))) == json.loads(text)
 
 
 def test_models_ask_as_those_they_come_from():

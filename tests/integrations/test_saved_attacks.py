@@ -10,6 +10,7 @@ from gpytorch import kernels
 
 import botorch_ext as bx
 from botorch_ext.integrations.saved_arguments import as_text, from_text
+from botorch_ext.kernels import GroupAdditiveKernel
 
 RBF = kernels.RBFKernel
 
@@ -31,6 +32,7 @@ MODELS = tree_of(bx.CandidateModels([RBF(), kernels.MaternKernel()], 0.01))["sta
 GROWING = tree_of(bx.CandidateModels.growing(RBF(), 0.5, 0.01, dim=2))["state"]
 FAMILY = GROWING["family"]["state"]
 BATCH = tree_of(RBF(batch_shape=torch.Size([2])).double())
+GROUPS = tree_of(GroupAdditiveKernel(RBF(), [[0], [1]], dim=2).double())["state"]
 NOTHING = tree("dict", pairs=[])
 
 
@@ -101,6 +103,7 @@ ATTACKS = {
     "keys that are lists": tree("dict", pairs=[[[1], 2]]),
     "pairs that are none": tree("dict", pairs=[[1, 2, 3]]),
     "more numbers than there are": tree("Tensor", dtype="float64", shape=[10**12], values=[1.0]),
+    "rows without numbers": tree("Tensor", dtype="float64", shape=[10**12, 0], values=[]),
     "negative shapes": tree("Tensor", dtype="float64", shape=[-1, -1], values=[1.0]),
     "numbers of another dtype": tree("Tensor", dtype="int64", shape=[1], values=[0.5]),
     "a batch without numbers": tree(
@@ -118,6 +121,11 @@ ATTACKS = {
         dim=3000,
         values=HUGE,
         constraints=NOTHING,
+    ),
+    "groups of other columns": tree(
+        "GroupAdditiveKernel",
+        **GROUPS
+        | {"values": tree("dict", pairs=[["masks", tensor(1.0, 1.0, 0.0, 0.0, shape=[2, 2])]])},
     ),
     "a batch of none": tree(
         "RBFKernel", **POINT | {"batch_shape": tuples(0), "ard_num_dims": 10**12}
@@ -171,6 +179,21 @@ ATTACKS = {
 def test_any_other_tree_is_refused(attack):
     with pytest.raises(ValueError, match="saved arguments cannot be read"):
         from_text(json.dumps({"kernel": ATTACKS[attack]}))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["os.system", "type", "RFFKernel", "torch.nn.Linear", "botorch_ext.Box", "no_such_module.run"],
+)
+def test_a_class_outside_the_table_is_refused(name):
+    with pytest.raises(ValueError, match="kernel must be of a class that is allowed"):
+        from_text(json.dumps({"kernel": tree(name)}))
+
+
+def test_a_kernel_is_not_made_larger_than_its_values():
+    large = tree("RBFKernel", **POINT | {"ard_num_dims": 10**7})
+    with pytest.raises(ValueError, match="values must be as many as its arguments say, got 1"):
+        from_text(json.dumps({"kernel": large}))
 
 
 def test_what_the_attacks_change_is_read_as_it_is():
