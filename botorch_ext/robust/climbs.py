@@ -42,7 +42,7 @@ class Climbs:
         if not bool(free.any()):
             return X
         centers = X.unsqueeze(1).expand(-1, self._num_models, -1)
-        values, which = self._balls.quick_worst_case(self._bounds, centers)[0].max(dim=-1)
+        values, which = self._balls.worst_case(self._bounds, centers)[0].max(dim=-1)
         tolerance = _TOLERANCE * float(values.abs().max())
         box, hasty = Box(torch.stack([low, high])[:, free]), self._balls.searched(_HASTY)
         ends = X.clone()
