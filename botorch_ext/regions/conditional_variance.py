@@ -17,15 +17,11 @@ class ConditionalVariance:
     in closed form where the kernel has them.
 
     Keeps the inverse of the Cholesky factor, which grows by a row without being solved against.
-    Rows without a point are zero and change nothing.
 
     Args:
         model: Without batch dimensions.
         box: Where the points lie.
         capacity: How many points can be added.
-
-    Attributes:
-        num_points: How many rows are looked at: the points so far, or more.
     """
 
     def __init__(self, model: KernelGP, box: Box, capacity: int) -> None:
@@ -39,35 +35,20 @@ class ConditionalVariance:
             self.inverse[:n, :n] = inverse_factor(model)
         self._through_autograd = FunctionObjective(lambda X: self.value_and_columns(X)[0])
 
-    @property
-    def is_closed_form(self) -> bool:
-        """Whether gradients take no autograd."""
-        kernel = self.model.kernel_function
-        return kernel.has_closed_form_gradient and not hasattr(self.model, "input_transform")
-
     def value(self, X: Tensor) -> Tensor:
         return self.value_and_columns(X)[0]
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """``m x d`` to ``m`` variances and ``m x d`` gradients."""
-        if not self.is_closed_form:
-            return self._through_autograd.value_and_gradient(X)
         kernel, n = self.model.kernel_function, self.num_points
+        if not kernel.has_closed_form_gradient or hasattr(self.model, "input_transform"):
+            return self._through_autograd.value_and_gradient(X)
         Z, inverse = self.Z[:n], self.inverse[:n, :n]
         k, pullback = kernel.value_and_pullback(Z, X)
         # With the few points as rows in memory, products take a third of the time.
         v = k.mT.contiguous() @ inverse.mT  # m x n
         gradient = -2 * pullback((v @ inverse).mT)
         return kernel.diagonal(X) - v.square().sum(dim=-1), gradient
-
-    def gradient(self, X: Tensor) -> Tensor:
-        """``m x d`` to ``m x d``, in fewer operations than with the value."""
-        if not self.is_closed_form:
-            return self._through_autograd.value_and_gradient(X)[1]
-        n = self.num_points
-        inverse = self.inverse[:n, :n]
-        k, pullback = self.model.kernel_function.value_and_pullback(self.Z[:n], X)
-        return -2 * pullback(inverse.mT @ (inverse @ k))
 
     def value_and_columns(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """``m x d`` to ``m`` variances and L^-1 K(points, X)."""

@@ -24,7 +24,6 @@ from botorch_ext.models.conditioning import condition
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.triangular import solve_triangular
 from botorch_ext.regions.conditional_variance import ConditionalVariance
-from botorch_ext.regions.planning_in_step import plan_in_step
 from botorch_ext.regions.region import Region
 from botorch_ext.search.screening import best_apart
 from botorch_ext.search.sliding import sliding_ascent
@@ -84,8 +83,7 @@ def plan(
 
     On a finite set every point is an exact maximiser, ties broken at random. On a box or a region
     it is the best of a few that climb from the best of many screened points, along faces and
-    constraints where they come to them, and never leave the region. On CUDA these climb by other
-    steps: the points are others than on the CPU, and as good.
+    constraints where they come to them, and never leave the region.
 
     Args:
         domain: Where to choose; bounds are those of a `Box`.
@@ -208,16 +206,6 @@ def plan_in_region(region: Region, model: KernelGP, q: int, population: Tensor) 
     Returns:
         A `Plan`.
     """
-    choose = plan_in_step if population.is_cuda else _plan_while_they_climb
-    X, variance = choose(region, model, q, population)
-    return Plan(X, variance.clamp_min(0).sqrt(), model.noise_variance)
-
-
-def _plan_while_they_climb(
-    region: Region, model: KernelGP, q: int, population: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The points and their variances; those that have come to an end climb no more: best on the
-    CPU."""
     box = region.box
     variances = ConditionalVariance(model, box, q)
     kernel, Z = model.kernel_function, model.transform_inputs(population).clone()
@@ -248,4 +236,4 @@ def _plan_while_they_climb(
         Z[best] = model.transform_inputs(ends)
         covariances = kernel(model.transform_inputs(x), Z)[0]
         condition(V, variance, n, covariances, row[:-1], row[-1])
-    return X, chosen
+    return Plan(X, chosen.clamp_min(0).sqrt(), model.noise_variance)
