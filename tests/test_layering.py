@@ -23,7 +23,6 @@ ROOMS = (
     "palette",
     "chunks",
     "distances",
-    "repeats",
     "domains",
     "kernels",
     "kernel_functions",

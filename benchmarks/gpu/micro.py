@@ -13,7 +13,7 @@ from torch import Tensor
 from benchmarks.common.kernels import rbf
 from benchmarks.common.tables import Row
 from benchmarks.common.timing import median_seconds, seconds
-from benchmarks.gpu.predictions import BANDWIDTH, CDIST_ENTRY, LAUNCH, LAUNCH_IN_GRAPH, STOP
+from benchmarks.gpu.predictions import BANDWIDTH, CDIST_ENTRY, LAUNCH, STOP
 from benchmarks.gpu.setting import Setting
 from botorch_ext.kernel_functions import freeze
 from botorch_ext.models.triangular import solve_triangular
@@ -47,7 +47,7 @@ def _latencies(setting: Setting) -> list[Row]:
 
         return median_seconds(all_of_them, 5, device) / many
 
-    rows = [
+    return [
         _row(
             "a launch: x.add_(1) of one number",
             "us",
@@ -57,14 +57,6 @@ def _latencies(setting: Setting) -> list[Row]:
         _row("a stop: x.item()", "us", STOP, _us(repeated(x.item))),
         _row("an upload of one number", "us", STOP, _us(repeated(lambda: host.to(device)))),
     ]
-    if setting.has_gpu:
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            for _ in range(many):
-                x.add_(1)
-        taken = median_seconds(graph.replay, 5, device) / many
-        rows.append(_row("a launch in a CUDA graph", "us", LAUNCH_IN_GRAPH, _us(taken)))
-    return rows
 
 
 def _us(value: float) -> float:

@@ -52,7 +52,7 @@ def timed(path: Path, device: torch.device, threads: int, smoke: bool) -> Timed:
 def counted(path: Path, smoke: bool) -> LaunchMeter:
     """Plays a path on the pretended GPU."""
     meter = LaunchMeter()
-    with PretendCUDA(graphs=True):
+    with PretendCUDA():
         path(meter, smoke)
     return meter
 
@@ -62,11 +62,9 @@ def measure_paths(setting: Setting) -> None:
     warnings.filterwarnings("ignore", category=InputDataWarning)
     text = (
         "Times are milliseconds of a step. Launches and stops are counted on a pretended GPU; "
-        "those in CUDA graphs are launched together. Predicted: 5 to 10 us for a launch, 2 us for "
-        "one in a graph, 20 us for a stop, 4.3 TB/s (an H200, before anything was measured). "
-        "The floor moves the same bytes with one launch and one stop. Picks are equal "
-        "where they agree with those of the CPU to 1e-6; in regions and for worst cases the GPU "
-        "searches otherwise, and they need not be."
+        "predicted: 5 to 10 us for a launch, 20 us for a stop, 4.3 TB/s (an H200, before anything "
+        "was measured). The floor moves the same bytes with one launch and one stop. Picks are "
+        "equal where they agree with those of the CPU to 1e-6."
     )
     rows: list[Row] = []
     for name, path in tqdm(_few(PATHS, setting), unit="path"):
@@ -84,7 +82,6 @@ def _row(name: str, path: Path, setting: Setting) -> Row:
         "path": name,
         "launches before": BEFORE[name][0],
         "launches": count.launches,
-        "in graphs": count.tally.in_graphs / count.steps,
         "stops before": BEFORE[name][1],
         "stops": count.stops,
         "CPU, 1 thread": one.median,

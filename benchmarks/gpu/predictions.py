@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from benchmarks.performance.meters import LaunchMeter
 
-# Microseconds of a launch, from and to, of one in a graph, and of a stop.
+# Microseconds of a launch, from and to, and of a stop.
 LAUNCH = (5, 10)
-LAUNCH_IN_GRAPH = 2
 STOP = 20
 # Bytes in a second.
 BANDWIDTH = 4.3e12
@@ -38,10 +37,7 @@ def predicted_ms(counted: LaunchMeter) -> tuple[float, float]:
     """From and to, for a step: launches, stops, bytes and distances one after another."""
     rest = STOP * counted.stops + 1e6 * counted.num_bytes / BANDWIDTH
     rest += 1e-3 * CDIST_ENTRY * counted.tally.cdist_entries / counted.steps
-    in_graphs = counted.tally.in_graphs / counted.steps
-    rest += LAUNCH_IN_GRAPH * in_graphs
-    alone = counted.launches - in_graphs
-    low, high = (1e-3 * (launch * alone + rest) for launch in LAUNCH)
+    low, high = (1e-3 * (launch * counted.launches + rest) for launch in LAUNCH)
     return low, high
 
 

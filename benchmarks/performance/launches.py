@@ -32,15 +32,14 @@ def main(argv: list[str] | None = None) -> None:
     paths = [*PATHS.items(), *((f"BoTorch for {name}", path) for name, path in OF_BOTORCH.items())]
     for name, path in tqdm(paths, unit="path"):
         meter = LaunchMeter()
-        with PretendCUDA(graphs=True):
+        with PretendCUDA():
             path(meter, options.smoke)
         rows.append(_row(name, meter))
     text = (
         f"# {_TITLE}\n\n"
         f"`python -m benchmarks.performance.launches`{' (smoke)' if options.smoke else ''}. "
-        "Launches are of kernels, as many as PyTorch's operations take; those in a CUDA graph are "
-        "launched together. A stop is a wait of the host, uploads included.\n\n"
-        + markdown_table(rows)
+        "Launches are of kernels, as many as PyTorch's operations take. "
+        "A stop is a wait of the host, uploads included.\n\n" + markdown_table(rows)
     )
     print(text)
     (options.output / "launches.md").write_text(text)
@@ -53,7 +52,6 @@ def _row(name: str, meter: LaunchMeter) -> Row:
     return {
         "path": name,
         "launches/step": meter.launches,
-        "of them in CUDA graphs": tally.in_graphs / steps,
         "stops/step": meter.stops,
         "cdist entries/step": f"{tally.cdist_entries / steps:.3g}",
         "MB/step": meter.num_bytes / 1e6,

@@ -22,13 +22,14 @@ from botorch_ext.domains import Box
 from botorch_ext.domains.points import require_finite
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.robust.box_balls import BoxBalls, Norm
-from botorch_ext.robust.climbs import Climbs
 from botorch_ext.robust.own_bounds import OwnBounds
 from botorch_ext.robust.perturbations import Perturbations
-from botorch_ext.search.objectives import FunctionObjective
+from botorch_ext.robust.ridges import along_ridges
+from botorch_ext.search.objectives import FunctionObjective, Objective
 
-# Steps of a climb.
-_STEPS = 30
+# Steps of a climb and of the descents on the way, and what a step of a climb must gain relative to
+# the values.
+_STEPS, _HASTY, _TOLERANCE = 30, 8, 1e-6
 
 
 class StableUCB(AlternativeBounds):
@@ -103,7 +104,7 @@ class StableUCB(AlternativeBounds):
             return _WorstCase.apply(points.squeeze(1), bounds, balls).view(batch)
         # Every model has its own worst point: n x m x d.
         centers = points.expand(-1, self.num_models, d)
-        _, worst = balls.quick_worst_case(bounds, centers)
+        _, worst = balls.worst_case(bounds, centers)
         bounds = self._upper_bounds(balls.follow(centers, worst))
         return bounds.max(dim=-1).values.view(batch)
 
@@ -170,14 +171,45 @@ class StableUCB(AlternativeBounds):
             X[:, column] = value
             fixed[column] = True
         self.to(X)
-        climbs = Climbs(self._own_bounds(), self._balls_like(X), self.num_models)
-        ends = climbs.ends(X, low, high, ~fixed, num_steps)
+        ends = self._climbed(X, low, high, ~fixed, num_steps)
         with torch.no_grad():
             both = torch.stack([X, ends])
             values = self(both.unsqueeze(-2))
         better = values[1] > values[0]
         ends = torch.where(better.unsqueeze(-1), ends, X)
         return ends.unsqueeze(-2), torch.where(better, values[1], values[0])
+
+    def _climbed(
+        self, X: Tensor, low: Tensor, high: Tensor, free: Tensor, num_steps: int
+    ) -> Tensor:
+        """Where climbs along the ridges from ``n x d`` points end, each under the model that counts
+        at its start, ``n x d``; the ends are not compared with the starts.
+
+        Args:
+            X: Where they start.
+            low: ``d``: limits of the centres.
+            high: ``d``: limits of the centres.
+            free: ``d``: which columns move.
+            num_steps: Of each climb.
+        """
+        if not bool(free.any()):
+            return X
+        bounds, balls = self._own_bounds(), self._balls_like(X)
+        centers = X.unsqueeze(1).expand(-1, self.num_models, -1)
+        values, which = balls.worst_case(bounds, centers)[0].max(dim=-1)
+        tolerance = _TOLERANCE * float(values.abs().max())
+        box, hasty = Box(torch.stack([low, high])[:, free]), balls.searched(_HASTY)
+        ends = X.clone()
+        # Starts of one model and with the same fixed columns climb together.
+        kinds = torch.cat([which.unsqueeze(-1).to(X), X[:, ~free]], dim=-1)
+        for kind in kinds.unique(dim=0):
+            rows = (kinds == kind).all(dim=-1).nonzero().flatten()
+            cuts = _Cuts(bounds, hasty, int(kind[0]), self.num_models, X[rows[0]], free)
+            _, found = along_ridges(cuts, box, X[rows][:, free].cpu().numpy(), tolerance, num_steps)
+            moved = X[rows]
+            moved[:, free] = torch.from_numpy(found).to(X)
+            ends[rows] = moved
+        return ends
 
     def _own_bounds(self) -> OwnBounds | FunctionObjective:
         """The upper bounds of the models as they are now, each at points of its own."""
@@ -190,13 +222,53 @@ class StableUCB(AlternativeBounds):
         return self._balls
 
 
+class _Cuts:
+    """Bounds of one model at several perturbed points, and how they change as free columns of the
+    centre move; the least of them is the worst case.
+
+    Args:
+        bounds: Of m models, each at points of its own.
+        balls: What is within reach.
+        model: Which of the models.
+        num_models: m.
+        x: ``d``: the columns that are not free.
+        free: ``d``.
+    """
+
+    def __init__(
+        self,
+        bounds: Objective,
+        balls: BoxBalls,
+        model: int,
+        num_models: int,
+        x: Tensor,
+        free: Tensor,
+    ) -> None:
+        self._bounds, self._balls = bounds, balls
+        self._model, self._num_models = model, num_models
+        self._x, self._free = x, free
+
+    def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """``r x f`` free columns to ``s x r`` values and ``s x r x f`` gradients."""
+        centers = self._x.repeat(len(X), 1)
+        centers[:, self._free] = X
+        num_models = self._num_models
+        values, Z = self._balls.local_worst_cases(
+            self._bounds, centers.unsqueeze(1).expand(-1, num_models, -1)
+        )
+        _, gradients = self._bounds.value_and_gradient(Z.flatten(0, 1))
+        Z, gradients = Z[..., self._model, :], gradients.view(Z.shape)[..., self._model, :]
+        slopes = self._balls.pulled_back(centers.expand_as(Z), Z, gradients)
+        return values[..., self._model], slopes[..., self._free]
+
+
 class _WorstCase(torch.autograd.Function):
     """The largest worst case of several models, with its gradient."""
 
     @staticmethod
     def forward(ctx: Any, X: Tensor, bounds: OwnBounds, balls: BoxBalls) -> Tensor:  # pyright: ignore
         centers = X.unsqueeze(1).expand(-1, bounds.num_models, -1)
-        values, worst = balls.quick_worst_case(bounds, centers)
+        values, worst = balls.worst_case(bounds, centers)
         best, which = values.max(dim=-1)
         if ctx.needs_input_grad[0]:
             _, gradients = bounds.value_and_gradient(worst)

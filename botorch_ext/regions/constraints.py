@@ -59,7 +59,7 @@ class Constraint:
         """The slack and its gradient, without autograd where the model can: ``m x d`` to ``m`` and
         ``m x d``."""
         model, n = self.model, self.model.num_observations
-        if not self.is_closed_form:
+        if self._has_no_shortcut or model.mean is not None or not model.has_closed_form_gradient:
             value, gradient = ConfidenceBound(model, self.width).value_and_gradient(X)
             return value + (self.offset - self.threshold), gradient
         kernel, weights = model.kernel_function, model.factor.mean_weights[:n]
@@ -70,12 +70,6 @@ class Constraint:
         slack = weights @ k + self.width * std + (self.offset - self.threshold)
         share = (v @ self._inverse).mT * (self.width / std)
         return slack, pullback(weights.unsqueeze(-1) - share)
-
-    @property
-    def is_closed_form(self) -> bool:
-        """Whether gradients take no autograd."""
-        model = self.model
-        return not self._has_no_shortcut and model.mean is None and model.has_closed_form_gradient
 
     def is_met(self, X: Tensor) -> Tensor:
         """Where the slack is at least 0: ``m x d`` to ``m`` booleans.

@@ -21,9 +21,10 @@ _KEPT = 0.2
 NUM_GROUPS = 16
 # Smaller than 0.2 to this power of the cube, a set counts as empty.
 _MAX_LEVELS = 24
-_MAX_SHRINKS = 40
-# On a GPU draws of a move are tried at once; with so many only very thin sets keep points in place.
-_NUM_DRAWS = 16
+# Draws of a move, and how many of them are evaluated together: only very thin sets keep points in
+# place.
+_EVALUATED_TOGETHER = [1, 2, 4, 9]
+_NUM_DRAWS = sum(_EVALUATED_TOGETHER)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +143,10 @@ def hit_and_run(
     drawn (Neal 2003: slice sampling, the shrinkage procedure). Half of the lines point in
     directions between two points of the pool, which suits sets that are thin and oblique.
 
-    On a GPU the points are others than on the CPU, from other random numbers, and as uniform.
+    The draws of a point do not depend on the margin, so several of them are evaluated together;
+    the first in the set counts. The next draws are evaluated only for points that have none in the
+    set so far. A point stays where it is if no draw is in the set. That, too, leaves uniform points
+    uniform: a move is as likely as the move back, draw for draw.
 
     Args:
         margin: Defines the set.
@@ -155,57 +159,6 @@ def hit_and_run(
 
     Returns:
         ``m x d`` points of the set and their ``m`` margins.
-    """
-    move = _moved_at_once if U.is_cuda else _moved_draw_by_draw
-    return move(margin, U, values, level, num_sweeps, pool, generator)
-
-
-def _moved_draw_by_draw(
-    margin: Margin,
-    U: Tensor,
-    values: Tensor,
-    level: Tensor | float,
-    num_sweeps: int,
-    pool: Tensor,
-    generator: torch.Generator,
-) -> tuple[Tensor, Tensor]:
-    """Points that have moved are not looked at again: best on the CPU."""
-    U, values = U.clone(), values.clone()
-    m, d = U.shape
-    for _ in range(num_sweeps):
-        normal = torch.randn(m, d, generator=generator, dtype=torch.float64).to(U)
-        coins = torch.rand(m, generator=generator).to(U.device)
-        pairs = torch.randint(len(pool), (2, m), generator=generator).to(U.device)
-        direction, lower, upper = _lines(U, pool, normal, coins, pairs)
-        rows = torch.arange(len(U), device=U.device)
-        for _ in range(_MAX_SHRINKS):
-            if not len(rows):
-                break
-            draw = torch.rand(len(rows), generator=generator, dtype=torch.float64).to(U)
-            move = lower + (upper - lower) * draw
-            moved = (U[rows] + move[:, None] * direction).clamp(0, 1)
-            moved_values = margin(moved, level)
-            inside = moved_values >= level
-            U[rows[inside]], values[rows[inside]] = moved[inside], moved_values[inside]
-            lower, upper = torch.where(move < 0, move, lower), torch.where(move < 0, upper, move)
-            rows, lower, upper, direction = (a[~inside] for a in (rows, lower, upper, direction))
-    return U, values
-
-
-def _moved_at_once(
-    margin: Margin,
-    U: Tensor,
-    values: Tensor,
-    level: Tensor | float,
-    num_sweeps: int,
-    pool: Tensor,
-    generator: torch.Generator,
-) -> tuple[Tensor, Tensor]:
-    """All draws of a sweep are made as if none before were in the set, and looked at together:
-    best where launches and waiting cost more than arithmetic.
-
-    A point of which none is in the set stays. That, too, leaves uniform points uniform: a move is
-    as likely as the move back, draw for draw.
     """
     m, d = U.shape
     normal = torch.randn(num_sweeps, m, d, generator=generator, dtype=torch.float64)
@@ -220,13 +173,22 @@ def _moved_at_once(
             moves.append(torch.lerp(lower, upper, draw))
             below = moves[-1] < 0
             lower, upper = moves[-1].where(below, lower), upper.where(below, moves[-1])
-        moved = (U + torch.stack(moves)[..., None] * direction).clamp(0, 1)  # draws x m x d
-        moved_values = margin(moved.flatten(0, 1), level).view(-1, m)
-        inside = moved_values >= level
-        first = inside.to(torch.uint8).argmax(dim=0, keepdim=True)
-        stays = ~inside.any(dim=0)
-        U = U.where(stays[:, None], moved.take_along_dim(first[..., None], 0)[0])
-        values = values.where(stays, moved_values.gather(0, first)[0])
+        starts, rows = U, torch.arange(m, device=U.device)
+        for some in torch.stack(moves).split(_EVALUATED_TOGETHER):
+            moved = (starts + some[:, rows, None] * direction[rows]).clamp(0, 1)  # k x r x d
+            moved_values = margin(moved.flatten(0, 1), level).view(len(some), -1)
+            inside = moved_values >= level
+            first = inside.to(torch.uint8).argmax(dim=0, keepdim=True)
+            stays = ~inside.any(dim=0)
+            ends = starts.where(stays[:, None], moved.take_along_dim(first[..., None], 0)[0])
+            U = U.index_copy(0, rows, ends)
+            values = values.index_copy(
+                0, rows, values[rows].where(stays, moved_values.gather(0, first)[0])
+            )
+            rows = rows[stays]
+            if not len(rows):
+                break
+            starts = U[rows]
     return U, values
 
 

@@ -23,9 +23,9 @@ from botorch_ext.models.cholesky import least_pivot
 from botorch_ext.models.conditioning import condition
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.triangular import solve_triangular
-from botorch_ext.regions.conditional_variance import ConditionalVariance
-from botorch_ext.regions.planning_in_step import plan_in_step
+from botorch_ext.regions.constraints import inverse_factor
 from botorch_ext.regions.region import Region
+from botorch_ext.search.objectives import FunctionObjective
 from botorch_ext.search.screening import best_apart
 from botorch_ext.search.sliding import sliding_ascent
 
@@ -84,8 +84,7 @@ def plan(
 
     On a finite set every point is an exact maximiser, ties broken at random. On a box or a region
     it is the best of a few that climb from the best of many screened points, along faces and
-    constraints where they come to them, and never leave the region. On CUDA these climb by other
-    steps: the points are others than on the CPU, and as good.
+    constraints where they come to them, and never leave the region.
 
     Args:
         domain: Where to choose; bounds are those of a `Box`.
@@ -208,18 +207,8 @@ def plan_in_region(region: Region, model: KernelGP, q: int, population: Tensor) 
     Returns:
         A `Plan`.
     """
-    choose = plan_in_step if population.is_cuda else _plan_while_they_climb
-    X, variance = choose(region, model, q, population)
-    return Plan(X, variance.clamp_min(0).sqrt(), model.noise_variance)
-
-
-def _plan_while_they_climb(
-    region: Region, model: KernelGP, q: int, population: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The points and their variances; those that have come to an end climb no more: best on the
-    CPU."""
     box = region.box
-    variances = ConditionalVariance(model, box, q)
+    variances = _ConditionalVariance(model, box, q)
     kernel, Z = model.kernel_function, model.transform_inputs(population).clone()
     V, variance = _screened(model, Z, q)
     feasible = region.meets if region.constraints else None
@@ -248,4 +237,65 @@ def _plan_while_they_climb(
         Z[best] = model.transform_inputs(ends)
         covariances = kernel(model.transform_inputs(x), Z)[0]
         condition(V, variance, n, covariances, row[:-1], row[-1])
-    return X, chosen
+    return Plan(X, chosen.clamp_min(0).sqrt(), model.noise_variance)
+
+
+class _ConditionalVariance:
+    """The posterior variance given the data of a model and the points added since, with gradients
+    in closed form where the kernel has them.
+
+    Keeps the inverse of the Cholesky factor, which grows by a row without being solved against.
+
+    Args:
+        model: Without batch dimensions.
+        box: Where the points lie.
+        capacity: How many points can be added.
+    """
+
+    def __init__(self, model: KernelGP, box: Box, capacity: int) -> None:
+        self.model, self.box = model, box
+        n = self.num_points = model.num_observations
+        like = box.like
+        self.Z = model.transform_inputs(like[:1]).repeat(n + capacity, 1)
+        self.inverse = like.new_zeros(n + capacity, n + capacity)
+        if n:
+            self.Z[:n] = model.train_inputs[0]
+            self.inverse[:n, :n] = inverse_factor(model)
+        self._through_autograd = FunctionObjective(lambda X: self.value_and_columns(X)[0])
+
+    def value(self, X: Tensor) -> Tensor:
+        return self.value_and_columns(X)[0]
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """``m x d`` to ``m`` variances and ``m x d`` gradients."""
+        kernel, n = self.model.kernel_function, self.num_points
+        if not kernel.has_closed_form_gradient or hasattr(self.model, "input_transform"):
+            return self._through_autograd.value_and_gradient(X)
+        Z, inverse = self.Z[:n], self.inverse[:n, :n]
+        k, pullback = kernel.value_and_pullback(Z, X)
+        # With the few points as rows in memory, products take a third of the time.
+        v = k.mT.contiguous() @ inverse.mT  # m x n
+        gradient = -2 * pullback((v @ inverse).mT)
+        return kernel.diagonal(X) - v.square().sum(dim=-1), gradient
+
+    def value_and_columns(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """``m x d`` to ``m`` variances and L^-1 K(points, X)."""
+        kernel, n = self.model.kernel_function, self.num_points
+        Z = self.model.transform_inputs(X)
+        columns = self.inverse[:n, :n] @ kernel(self.Z[:n], Z)
+        return kernel.diagonal(Z) - columns.square().sum(dim=0), columns
+
+    def add(self, x: Tensor) -> Tensor:
+        """Conditions on one more point ``1 x d``; returns its new row of the Cholesky factor."""
+        kernel, n = self.model.kernel_function, self.num_points
+        z = self.model.transform_inputs(x)
+        inverse = self.inverse[:n, :n]
+        v = (inverse @ kernel(self.Z[:n], z))[:, 0]
+        prior = kernel.diagonal(z)[0]
+        variance = (prior - v.square().sum()).clamp_min(0)
+        pivot = torch.maximum(variance + self.model.noise_variance, least_pivot(prior)).sqrt()
+        self.inverse[n, :n] = -(v @ inverse) / pivot
+        self.inverse[n, n] = 1 / pivot
+        self.Z[n] = z[0]
+        self.num_points += 1
+        return torch.cat([v, pivot[None]])

@@ -8,16 +8,15 @@ from typing import Literal, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from botorch_ext.repeats import loop
-
 Norm = Literal["l2", "linf"]
 
 # Share of the predicted gain that a step must reach (Armijo), and the least that it is halved to.
 _SUFFICIENT, _SHORTEST = 1e-4, 2.0**-20
 # Steps without a gain above rounding, after which a descent ends.
 _MAX_IDLE = 8
-# Steps that the host does not look at where waiting costs more than arithmetic.
-_UNSEEN = 7
+# The host looks every so many steps which descents are over. Those leave: on a CPU their arithmetic
+# costs most, on a GPU the waits.
+_STEPS_TOGETHER = 4
 
 
 class CutBall(NamedTuple):
@@ -128,9 +127,9 @@ class _Descents(NamedTuple):
             moving=moving,
         )
 
-    def those(self, kept: Tensor) -> Self:
+    def those(self, rows: Tensor) -> Self:
         """Some of them."""
-        return type(self)(*(part[kept] for part in self))
+        return type(self)(*(part.index_select(0, rows) for part in self))
 
 
 def descend(
@@ -141,7 +140,6 @@ def descend(
     spread: Tensor,
     moving: Tensor,
     max_iterations: int,
-    recordable: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Spectral projected gradient descent (Birgin, Martinez and Raydan 2000) of many starts at
     once, each from its own offset around its own centre.
@@ -155,7 +153,6 @@ def descend(
         spread: ``n x *batch``: how much the function varies in each ball.
         moving: ``n x *batch``: which of them descend; the others stay.
         max_iterations: Steps of each descent; one that is halved counts again.
-        recordable: Whether ``value_and_gradient`` can be a part of a CUDA graph.
 
     Returns:
         ``n x *batch x d`` offsets and their ``n x *batch`` values, none above its start.
@@ -184,32 +181,18 @@ def descend(
         moves=torch.zeros_like(starts),
     )
 
-    def stepped(now: _Descents) -> _Descents:
-        trial = now.offsets + now.share.unsqueeze(-1) * now.moves
-        return now.moved(trial, *value_and_gradient(now.centers, trial))
-
-    def stepped_and_aimed(now: _Descents) -> _Descents:
-        return stepped(now).aimed(ball.norm)
-
-    if starts.is_cuda:
-        # Shapes never change: launches and waiting cost more than arithmetic.
-        going = going.aimed(ball.norm)
-        steps = loop(stepped_and_aimed, going, recordable, max_iterations)
-        for start in range(0, max_iterations, _UNSEEN):
-            going = steps(min(_UNSEEN, max_iterations - start))
-            if not bool(going.moving.any()):
-                break
-        return going.offsets, going.values
     ends = starts, f
-    for _ in range(max_iterations):
+    for iteration in range(max_iterations):
         going = going.aimed(ball.norm)
-        kept = going.moving.view(len(going.rows), -1).any(dim=-1)
-        if not bool(kept.all()):
-            ends = _written(ends, going)
-            going = going.those(kept)
-        if not len(going.rows):
-            break
-        going = stepped(going)
+        if iteration % _STEPS_TOGETHER == 0:
+            rows = going.moving.view(len(going.rows), -1).any(dim=-1).nonzero().squeeze(-1)
+            if len(rows) < len(going.rows):
+                ends = _written(ends, going)
+                going = going.those(rows)
+            if not len(rows):
+                break
+        trial = going.offsets + going.share.unsqueeze(-1) * going.moves
+        going = going.moved(trial, *value_and_gradient(going.centers, trial))
     return _written(ends, going)
 
 

@@ -53,11 +53,6 @@ class OwnBounds:
         """m."""
         return len(self._places)
 
-    @property
-    def is_recordable(self) -> bool:
-        """Whether they can be a part of a CUDA graph."""
-        return all(bound.is_recordable for bound, _ in self._parts)
-
     def value(self, X: Tensor) -> Tensor:
         return self._together([bound.value(Z) for bound, Z in self._of_parts(X)]) + self._offsets
 

@@ -55,11 +55,6 @@ class ConfidenceBound:
         self._through_autograd = FunctionObjective(self._evaluate)
 
     @property
-    def is_recordable(self) -> bool:
-        """Whether it can be a part of a CUDA graph."""
-        return self._has_gradient and self.model.is_recordable
-
-    @property
     def _has_gradient(self) -> bool:
         return self.model.has_closed_form_gradient and self.model.num_observations > 0
 

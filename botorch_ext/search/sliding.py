@@ -25,12 +25,12 @@ ValueAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
 _Quadratic = tuple[ndarray, ndarray, ndarray]
 
 # Lengths are in units of the scale. The longest step, and that of difference quotients.
-LONGEST = 0.3
-PROBE = {torch.float64: 1e-5, torch.float32: 1e-2}
+_LONGEST = 0.3
+_PROBE = {torch.float64: 1e-5, torch.float32: 1e-2}
 # A step aims so far inside the constraints it follows.
-INSIDE = {torch.float64: 1e-9, torch.float32: 1e-5}
+_INSIDE = {torch.float64: 1e-9, torch.float32: 1e-5}
 # The constraints that a start can meet at once are among the nearest few.
-NUM_NEAR = 3
+_NUM_NEAR = 3
 _NUM_ACTIVE = 2
 # Relative to the largest value: what a step must promise to gain, and the least curvature.
 _LEAST_GAIN = 4e-5
@@ -51,7 +51,8 @@ def sliding_ascent(
     """Climbs in a box where constraints are at least 0, and never leaves the feasible set.
 
     A start that promises to come no higher than another has is given up, and one ends where a step
-    that nothing cut short gained what it promised.
+    that nothing cut short gained what it promised. The host decides for all starts at once: a step
+    takes it two uploads and two downloads, and one more of each where there are constraints.
 
     Args:
         objective: What to maximise, positive at the starts.
@@ -65,10 +66,11 @@ def sliding_ascent(
     Returns:
         ``k x d`` feasible points and their ``k`` values, none below its start.
     """
-    ends = starts.cpu().numpy().copy()
+    ends, (lower, upper, unit) = np.split(
+        torch.cat([starts, box.bounds, scale[None]]).cpu().numpy(), [len(starts)]
+    )
     values = np.full(len(ends), -np.inf)
-    lower, upper, unit = (t.cpu().numpy() for t in (box.lower, box.upper, scale))
-    inside = INSIDE[starts.dtype]
+    inside = _INSIDE[starts.dtype]
 
     def on_device(points: ndarray) -> Tensor:
         return torch.as_tensor(points.reshape(-1, box.dim), device=starts.device)
@@ -76,11 +78,13 @@ def sliding_ascent(
     rows = np.arange(len(ends))
     for _ in range(num_steps):
         x = ends[rows]
-        probes, quotient = _probes(x, PROBE[starts.dtype] * unit, upper)
+        probes, quotient = _probes(x, _PROBE[starts.dtype] * unit, upper)
         quotient = quotient * unit[:, None]
         X = on_device(probes)
-        f, g, H = _quadratic(objective.value_and_gradient(X), unit, quotient)
-        near = [_quadratic(constraint(X), unit, quotient) for constraint in constraints]
+        functions = [objective.value_and_gradient, *constraints]
+        pairs = [function(X) for function in functions]
+        read = torch.stack([torch.cat([f[None], g.mT]) for f, g in pairs]).double().cpu().numpy()
+        (f, g, H), *near = (_quadratic(own, unit, quotient) for own in read.swapaxes(1, 2))
         values[rows] = f
         size = np.maximum(np.abs(f), np.finfo(f.dtype).tiny)
         room = np.stack([lower - x, upper - x]) / unit
@@ -95,7 +99,7 @@ def sliding_ascent(
         height = objective.value(flat).double().cpu().numpy().reshape(trials.shape[:-1])
         better = height > values[rows, None]
         if feasible is not None:
-            better[better] = feasible(flat[torch.as_tensor(better.ravel())]).cpu().numpy()
+            better[better] = feasible(on_device(trials[better])).cpu().numpy()
         height = np.where(better, height, -np.inf)
         best = height.argmax(axis=-1)
         (moved,) = np.nonzero(better.any(axis=-1))
@@ -110,12 +114,13 @@ def sliding_ascent(
         error = np.abs(values[rows] - f[kept] - size[kept] * promised)
         left = size[kept] * (gains[kept, 0] - promised) + 2 * error
         cut = (np.abs(taken - room[:, kept]) < 1e-12) & (taken != 0)
-        cut = cut.any(axis=(0, -1)) | (np.square(taken).sum(axis=-1) > 0.99 * LONGEST**2)
+        cut = cut.any(axis=(0, -1)) | (np.square(taken).sum(axis=-1) > 0.99 * _LONGEST**2)
         done = ~cut & (values[rows] + left <= (1 + _LEAST_GAIN) * values.max())
         rows = rows[~done]
         if not len(rows):
             break
-    return on_device(ends), torch.as_tensor(values).to(starts)
+    found = torch.from_numpy(np.column_stack([ends, values])).to(starts)
+    return found[:, :-1], found[:, -1]
 
 
 def _probes(x: ndarray, length: ndarray, upper: ndarray) -> tuple[ndarray, ndarray]:
@@ -126,12 +131,16 @@ def _probes(x: ndarray, length: ndarray, upper: ndarray) -> tuple[ndarray, ndarr
     return np.concatenate([x[:, None], beside], axis=1), 1 / step[..., None].astype(float)
 
 
-def _quadratic(
-    value_and_gradient: tuple[Tensor, Tensor], unit: ndarray, quotient: ndarray
-) -> _Quadratic:
-    """Values, gradients and Hessians in units of the scale: ``k``, ``k x d`` and ``k x d x d``."""
-    value, gradient = (t.double().cpu().numpy() for t in value_and_gradient)
+def _quadratic(read: ndarray, unit: ndarray, quotient: ndarray) -> _Quadratic:
+    """Values, gradients and Hessians in units of the scale: ``k``, ``k x d`` and ``k x d x d``.
+
+    Args:
+        read: ``k (d + 1) x (1 + d)``: values and gradients at the probes.
+        unit: ``d``, the scale.
+        quotient: What differences are to be multiplied with.
+    """
     k, d, _ = quotient.shape
+    value, gradient = read[:, 0], read[:, 1:]
     gradient = gradient.reshape(k, d + 1, d) * unit
     hessian = (gradient[:, 1:] - gradient[:, :1]) * quotient
     return value[:: d + 1], gradient[:, 0], (hessian + hessian.transpose(0, 2, 1)) / 2
@@ -155,7 +164,7 @@ def _steps(
     k, d = g.shape
     c, A, C = _nearest(near, k, d)  # k x J, k x J x d, k x J x d x d
     J = c.shape[1]
-    on = active_sets(J, d)  # s x J
+    on = _active_sets(J, d)  # s x J
     lower, upper = room[:, :, None]
     A_on = A[:, None] * on[..., None]  # k x s x J x d
     # Less of a ridge than what a step aims inside by, for constraints that run side by side.
@@ -181,7 +190,7 @@ def _steps(
     def step(target: ndarray) -> ndarray:
         p = climb + (solution[..., d:] @ target[..., None])[..., 0]
         length = np.sqrt((p * p).sum(axis=-1, keepdims=True))
-        return p * np.minimum(1, LONGEST / np.maximum(length, 1e-300))
+        return p * np.minimum(1, _LONGEST / np.maximum(length, 1e-300))
 
     aim = on * (inside - c[:, None])
     bend = on * _bent(step(aim), C)
@@ -215,7 +224,7 @@ def _nearest(near: list[_Quadratic], k: int, d: int) -> _Quadratic:
     c, A, C = (np.stack(parts, axis=1) for parts in zip(*near, strict=True))
     length = np.maximum(np.linalg.norm(A, axis=-1), 1e-300)
     c, A, C = c / length, A / length[..., None], C / length[..., None, None]
-    rows = np.argsort(c, axis=1, kind="stable")[:, :NUM_NEAR]
+    rows = np.argsort(c, axis=1, kind="stable")[:, :_NUM_NEAR]
     return (
         np.take_along_axis(c, rows, axis=1),
         np.take_along_axis(A, rows[..., None], axis=1),
@@ -223,7 +232,7 @@ def _nearest(near: list[_Quadratic], k: int, d: int) -> _Quadratic:
     )
 
 
-def active_sets(num: int, d: int) -> ndarray:
+def _active_sets(num: int, d: int) -> ndarray:
     """Each small set of ``num`` constraints as a row of zeros and ones; the empty one first."""
     sets = [
         set

@@ -1,5 +1,4 @@
-"""Sets whose volume and uniform distribution are known exactly; points move as on a CPU and as on a
-GPU.
+"""Sets whose volume and uniform distribution are known exactly.
 
 Tests at random have fixed seeds; the stated false-alarm rates are those of a new seed.
 """
@@ -13,14 +12,6 @@ from scipy.stats import chisquare, norm
 from benchmarks.common.pretend_cuda import PretendCUDA, budget
 from botorch_ext.regions import level_sets
 from botorch_ext.regions.level_sets import NUM_GROUPS, hit_and_run, sample_level_set
-
-
-@pytest.fixture(autouse=True, params=["draw by draw", "at once"])
-def form(request, monkeypatch):
-    if request.param == "at once":
-        monkeypatch.setattr(level_sets, "_moved_draw_by_draw", level_sets._moved_at_once)
-    return request.param
-
 
 SMALL, LARGE = torch.tensor([[0.2, 0.3], [0.75, 0.6]], dtype=torch.float64)
 
@@ -189,7 +180,7 @@ def test_the_same_generator_gives_the_same_points():
     assert runs[0].volume == runs[1].volume
 
 
-def test_where_nothing_is_hit_points_stay(form):
+def test_where_nothing_is_hit_points_stay():
     U, generator = uniform(50, 3, seed=1)
 
     def only_here(X, level=0.0):
@@ -199,11 +190,24 @@ def test_where_nothing_is_hit_points_stay(form):
     assert torch.equal(end, U) and bool((values == 0).all())
 
 
-def test_on_a_gpu_the_random_numbers_come_in_one_upload(form):
+def test_how_many_draws_are_evaluated_together_makes_no_difference(monkeypatch):
+    ends = []
+    for together in ([1, 2, 4, 9], [16], [1] * 16):
+        monkeypatch.setattr(level_sets, "_EVALUATED_TOGETHER", together)
+        U, generator = uniform(2000, 2, seed=3)
+        U = U[ball_and_ring(U) >= 0]
+        ends.append(moved(ball_and_ring, U, 4, U, generator))
+    for other in ends[1:]:
+        assert torch.equal(ends[0][0], other[0]) and torch.equal(ends[0][1], other[1])
+
+
+def test_a_sweep_waits_once_for_each_group_of_draws():
     with PretendCUDA():
         U, generator = uniform(64, 3, seed=1)
         U = 0.4 * U.to("cuda")
         values = 0.4 - U[:, 0]
-        with budget(uploads=1, stops=1):
+        groups = len(level_sets._EVALUATED_TOGETHER)
+        # The random numbers of all sweeps come in one upload.
+        with budget(uploads=1, stops=1 + 5 * groups):
             end, _ = hit_and_run(lambda X, level: 0.4 - X[:, 0], U, values, 0.0, 5, U, generator)
         assert bool((end[:, 0] <= 0.4).all()) and bool((end != U).any())

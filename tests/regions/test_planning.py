@@ -11,13 +11,14 @@ from botorch.optim import optimize_acqf
 from gpytorch.kernels import LinearKernel, MaternKernel, PeriodicKernel, RBFKernel
 from torch.testing import assert_close
 
-from benchmarks.common.pretend_cuda import PretendCUDA, following_memory
+from benchmarks.common.pretend_cuda import PretendCUDA, counting, following_memory
 from botorch_ext import Box, FiniteSet, KernelGP, Region, plan
 from botorch_ext.exceptions import JitterWarning, OutsideDomainError
 from botorch_ext.regions import planning
 from botorch_ext.regions.constraints import Constraint
 from tests.helpers import tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior
+from tests.regions.shared import two_rounds
 
 NOISE = 0.01
 TOL = tolerance(torch.float64)
@@ -415,6 +416,66 @@ def test_gradients_in_closed_form_climb_like_those_of_autograd(kind):
 def test_a_box_and_a_region_without_constraints_are_the_same():
     model = model_with(4)
     assert torch.equal(plan(box(), model, 6, seed=1).X, plan(Region(box()), model, 6, seed=1).X)
+
+
+@pytest.mark.parametrize("num", [1, 2, 3, 65])
+def test_few_points_to_start_from(num):
+    points = box().sample(num, seed=1)
+    batch = plan(box(), model_with(9), 6, population=points)
+    seen = data(9)[0]
+    assert batch.std[0] >= dense_std(kernel(), seen, points).max()
+    for x, std in zip(batch.X, batch.std, strict=True):
+        assert_close(std, dense_std(kernel(), seen, x[None])[0], **TOL)
+        seen = torch.cat([seen, x[None]])
+
+
+def test_a_box_in_float32():
+    small = box(dtype=torch.float32)
+    batch = plan(small, KernelGP(kernel(), NOISE, dtype=torch.float32), 10)
+    assert batch.X.dtype == torch.float32 and bool(small.contains(batch.X).all())
+    wide = batch.X.double()
+    for i, std in enumerate(batch.std.double()):
+        expected = dense_std(kernel(), wide[:i], wide[i : i + 1])[0]
+        assert_close(std, expected, **tolerance(torch.float32))
+
+
+def on(device, num_data=9):
+    """A region of two constraints and a model on a device."""
+    region, _ = two_rounds(device)
+    model = KernelGP(kernel().to(device), NOISE, device=device)
+    model.add(*(part.to(device) for part in data(num_data)))
+    return region, model
+
+
+def test_a_batch_on_devices(device):
+    region, model = on(device)
+    batch = plan(region, model, 8, seed=2)
+    assert batch.X.device.type == device.type
+    assert bool(region.contains(batch.X).all())
+    here, seen = batch.X.cpu(), data(9)[0]
+    for x, std in zip(here, batch.std.cpu(), strict=True):
+        assert_close(std, dense_std(kernel(), seen, x[None])[0], **TOL)
+        seen = torch.cat([seen, x[None]])
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+def test_the_device_gets_the_points_of_the_cpu_and_waits_only_for_steps(constrained):
+    batches = []
+    for device in ("cpu", "cuda"):
+        with PretendCUDA():
+            region, model = on(device)
+            region = region if constrained else Region(region.box)
+            points = box().sample(400, seed=1).to(device)
+            points = points[region.meets(points)]
+            with counting() as tally:
+                batch = planning.plan_in_region(region, model, 8, points)
+            batches.append((batch.X.cpu(), batch.std.cpu()))
+    assert not tally.nondeterministic
+    assert_close(*batches, rtol=0, atol=1e-6)
+    # The starts go to the host and the ends come back. In between every step of all climbers takes
+    # two waits each way; one more each way is for the constraints.
+    steps = planning._NUM_STEPS * (6 if constrained else 4)
+    assert tally.num_stops <= 8 * (2 + steps)
 
 
 # --- bad input ------------------------------------------------------------------------------------

@@ -4,8 +4,9 @@ from torch.testing import assert_close
 
 from benchmarks.common.pretend_cuda import PretendCUDA, counting
 from botorch_ext import Box
+from botorch_ext.robust import descent
 from botorch_ext.robust.box_balls import BoxBalls
-from botorch_ext.robust.descent import CutBall, descend
+from botorch_ext.robust.descent import _STEPS_TOGETHER, CutBall, descend
 from botorch_ext.search.objectives import FunctionObjective
 from tests.helpers import tolerance
 
@@ -70,7 +71,7 @@ def descended(max_iterations, norm, function=valleys):
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("max_iterations", [3, 100])
-def test_fixed_shapes_end_where_starts_that_leave_do(norm, max_iterations):
+def test_descents_on_a_gpu_end_where_those_on_a_cpu_do(norm, max_iterations):
     arguments = started()
     run = descended(max_iterations, norm)
     U, values = run(*arguments)
@@ -79,10 +80,22 @@ def test_fixed_shapes_end_where_starts_that_leave_do(norm, max_iterations):
         with counting() as tally:
             ends = run(*moved)
         same_U, same = (end.cpu() for end in ends)
-    assert tally.num_stops <= -(-max_iterations // 7)
+    # One wait for all descents, every few steps.
+    assert tally.num_stops <= -(-max_iterations // _STEPS_TOGETHER)
     assert not tally.nondeterministic
     assert_close(same, values, rtol=0, atol=1e-12)
     assert_close(same_U, U, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_when_descents_leave_makes_no_difference(norm, monkeypatch):
+    arguments, ends = started(), []
+    for steps in (1, 4, 200):  # in the last case none leaves
+        monkeypatch.setattr(descent, "_STEPS_TOGETHER", steps)
+        ends.append(descended(150, norm)(*arguments))
+    for U, values in ends[1:]:
+        assert_close(values, ends[0][1], rtol=0, atol=1e-12)
+        assert_close(U, ends[0][0], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -96,6 +109,45 @@ def test_ends_are_local_minima_not_above_their_starts(norm):
     near = U + 1e-3 * torch.randn(500, *U.shape, generator=g, dtype=torch.float64)
     near = CutBall(low, high, norm).nearest(near)
     assert (values - valleys(X, near).amin(dim=0))[moving].max() < 1e-9
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_linear_a_flat_and_a_quadratic_function(norm):
+    low, high = limits(50, 3)
+    ball, start = CutBall(low, high, norm), torch.zeros(50, 3, dtype=torch.float64)
+    moving = torch.ones(50, dtype=torch.bool)
+    slope = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)
+    arguments = (start, start, low, high, moving, moving)
+    U, values = descended(60, norm, lambda X, U: U @ slope)(*arguments)
+    # The least of a linear function is the nearest offset to a point far down.
+    assert_close(values, ball.nearest(-1e6 * slope.expand(50, 3)) @ slope, **TOL)
+    U, values = descended(60, norm, lambda X, U: 0 * U.sum(dim=-1) + 3)(*arguments)
+    assert torch.equal(U, start) and bool((values == 3).all())
+    top = torch.tensor([0.3, 0.2, -0.4], dtype=torch.float64)
+    U, _ = descended(60, "linf", lambda X, U: (U - top).square().sum(dim=-1))(*arguments)
+    assert_close(U, top.expand(50, 3).clamp(low, high), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("d", [2, 3])
+def test_starts_at_the_poles_of_a_ball_that_no_face_cuts_move_along_the_sphere(d, dtype):
+    start = torch.cat([torch.eye(d), -torch.eye(d)]).to(dtype)
+    slope = torch.arange(1.0, d + 1, dtype=dtype) - 0.5
+    slope = slope / slope.norm()
+    low = -torch.ones_like(start)
+    moving = torch.ones(2 * d, dtype=torch.bool)
+    arguments = (0 * start, start, low, -low, moving, moving)
+    U, values = descended(60, "l2", lambda X, U: U @ slope)(*arguments)
+    assert_close(values, -torch.ones_like(values), **tolerance(dtype))
+    assert_close(U, -slope.expand_as(U), rtol=0, atol=10 * tolerance(dtype)["atol"])
+    # Where one face cuts it, the poles of the others are none of its corners.
+    low[:, 0] = -0.5
+    expected = CutBall(low, torch.ones_like(low), "l2").nearest(-1e3 * slope.expand_as(start))
+    start = CutBall(low, torch.ones_like(low), "l2").clamp(start)
+    U, values = descended(60, "l2", lambda X, U: U @ slope)(
+        0 * start, start, low, torch.ones_like(low), moving, moving
+    )
+    assert_close(values, expected @ slope, **tolerance(dtype))
 
 
 def test_what_is_no_number_stays_at_its_start():
@@ -124,7 +176,7 @@ def test_worst_cases_are_the_same_on_both_devices(norm):
         with counting() as tally:
             got, places = balls.worst_case(FunctionObjective(function), X.to("cuda"))
         assert not tally.nondeterministic and not tally.cdist_entries
-        assert tally.num_stops <= balls.max_iterations // 7
+        assert tally.num_stops <= balls.max_iterations // _STEPS_TOGETHER
         assert_close(got.cpu(), least, **TOL)
         assert_close(function(places).cpu(), least, **TOL)
     assert_close(function(Z), least, **TOL)

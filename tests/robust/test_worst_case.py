@@ -179,23 +179,18 @@ def test_few_descents_go_to_ridges_that_lead_to_the_same_top(monkeypatch):
 
 @pytest.mark.parametrize("norm", ["l2", "linf"])
 @pytest.mark.parametrize("num_models", [1, 3])
-def test_searches_are_the_same_on_the_device_and_by_graphs(norm, num_models):
-    found, tallies = [], []
-    for device, graphs in (("cpu", False), ("cuda", False), ("cuda", True)):
-        with PretendCUDA(graphs=graphs):
+def test_searches_are_the_same_on_the_device(norm, num_models):
+    found = []
+    for device in ("cpu", "cuda"):
+        with PretendCUDA():
             bounds, box = upper_bounds(2, num_models, device=device)
             balls = Perturbations(0.25, norm).on(box)
             with counting() as tally:
                 x, position = maximize_worst_case(bounds, balls, 0)
                 z, opponent = lowest_bound(bounds, balls, x)
             found.append((x.cpu(), z.cpu(), position, opponent))
-            tallies.append(tally)
-    _, alone, together = tallies
-    assert alone.num_stops <= 200 and not alone.nondeterministic
-    assert together.replays and together.num_stops <= alone.num_stops
-    for a, b in zip(found[1], found[2], strict=True):
-        assert_close(a, b, rtol=0, atol=0)
-    (x, z, *positions), (y, w, *others) = found[:2]
+    assert tally.num_stops <= 200 and not tally.nondeterministic
+    (x, z, *positions), (y, w, *others) = found
     assert positions == others
     at_x, at_y = WorstCase(*of_cpu(num_models, positions[0], norm)).value(torch.stack([x, y]))
     assert_close(at_x, at_y, **tolerance(torch.float64))

@@ -10,11 +10,9 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from benchmarks.common.pretend_cuda.graphs import graphs_pretended
 from benchmarks.common.pretend_cuda.tally import count_launches
 from benchmarks.common.pretend_cuda.tensor import (
     CUDA,
-    RECORDERS,
     PretendTensor,
     moved,
     rebuilt,
@@ -30,15 +28,7 @@ class PretendCUDA(TorchFunctionMode):
     What is made on or moved to ``"cuda"`` lies on the CPU, says otherwise, and is refused together
     with tensors of the CPU where CUDA refuses it. Random numbers come from the generator of the
     CPU. There are no events or generators of CUDA, and other threads are not in the mode.
-
-    Args:
-        graphs: Whether there are graphs and streams, and ``torch.cuda.is_available()`` says that
-            there is CUDA; else it says what is true.
     """
-
-    def __init__(self, graphs: bool = False) -> None:
-        super().__init__()
-        self._graphs = graphs
 
     def __enter__(self) -> PretendCUDA:
         self._entered = ExitStack()
@@ -48,8 +38,6 @@ class PretendCUDA(TorchFunctionMode):
         # `Module.to` must make new parameters: numbers of another class fit into no old one.
         torch.__future__.set_overwrite_module_params_on_conversion(True)
         self._entered.callback(torch.__future__.set_overwrite_module_params_on_conversion, False)
-        if self._graphs:
-            self._entered.enter_context(graphs_pretended())
         self._entered.enter_context(torch.serialization.safe_globals([rebuilt]))
         return super().__enter__()
 
@@ -113,10 +101,7 @@ def _made(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not on_cuda:
         return func(*like, **kwargs)
     launches = 0 if "empty" in name else 1
-    if RECORDERS:
-        host = RECORDERS[-1].run(launches, False, func, like, kwargs)
-    else:
-        host = func(*like, **kwargs)
+    host = func(*like, **kwargs)
     count_launches(name, launches)
     if isinstance(host, Tensor):
         return PretendTensor(host)

@@ -33,8 +33,6 @@ class Tally:
 
     Attributes:
         launches: Of kernels, weighted.
-        in_graphs: How many of them were replayed, in graphs.
-        replays: Of graphs.
         views: Operations without a kernel.
         operations: How often each operation with a kernel ran.
         lines: Launches by line, if asked for.
@@ -48,8 +46,6 @@ class Tally:
 
     by_line: bool = False
     launches: int = 0
-    in_graphs: int = 0
-    replays: int = 0
     views: int = 0
     operations: Counter[str] = field(default_factory=Counter)
     lines: Counter[str] = field(default_factory=Counter)
@@ -96,15 +92,6 @@ def count_launches(name: str, launches: int) -> None:
         tally.operations[name] += 1
         if tally.by_line:
             tally.lines[cause()] += launches
-
-
-def count_replay(recorded: Tally) -> None:
-    """Adds a graph that is replayed."""
-    for watch in _watches:
-        watch.tally.launches += recorded.launches
-        watch.tally.in_graphs += recorded.launches
-        watch.tally.num_bytes += recorded.num_bytes
-        watch.tally.replays += 1
 
 
 def count_operation(

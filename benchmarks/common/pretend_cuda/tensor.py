@@ -22,7 +22,6 @@ _MASKS = (torch.bool, torch.uint8)
 _NO_NUMPY = "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first"
 
 BIRTHS: list[Callable[[Any], None]] = []  # told of every new tensor
-RECORDERS: list[Any] = []  # the graph that is recorded, if there is one
 
 
 class PretendTensor(Tensor):
@@ -81,12 +80,7 @@ class PretendTensor(Tensor):
         elif outside:
             _refuse_mixes(operation, args, outside)
 
-        if RECORDERS:
-            recorder = RECORDERS[-1]
-            mutates = func._schema.is_mutable
-            result = recorder.run(operation.launches, mutates, func, host_args, host_kwargs)
-        else:
-            result = func(*host_args, **host_kwargs)
+        result = func(*host_args, **host_kwargs)
         outputs = result if isinstance(result, tuple | list) else (result,)
         count_operation(
             operation,
