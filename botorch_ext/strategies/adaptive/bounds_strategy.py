@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any, TypedDict, cast
 
@@ -29,7 +28,7 @@ from botorch_ext.strategies.adaptive.bounds import Bounds, Models
 from botorch_ext.strategies.adaptive.judges import Judge
 from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy, PendingRows
 from botorch_ext.strategies.adaptive.predictions import Play, Prediction, ToldOnly
-from botorch_ext.strategies.adaptive.refits import Refits
+from botorch_ext.strategies.adaptive.refits import Refits, on_domain
 from botorch_ext.strategies.adaptive.searches import Highest, Search, Turn
 from botorch_ext.strategies.admission import probes_of
 from botorch_ext.strategies.base import Strategy
@@ -148,7 +147,7 @@ class BoundsStrategy(Strategy):
             if judge is not None:
                 raise ValueError("models must be fixed where they are judged, got Fitted")
             self.refits = Refits(model, domain, self.context_space)
-            model = self.refits.model(self.refits.current, probes)
+            model = self.refits.model(probes)
         models = _checked_models(model, probes)
         self.width = _checked_widths(width, models)
         self.judge = Judge() if judge is None else judge
@@ -160,7 +159,7 @@ class BoundsStrategy(Strategy):
                 raise ValueError("model must not have input or outcome transforms on a FiniteSet")
             rows = [] if self.initial is None else domain.index(self.initial[0]).tolist()
             self._initial_data_rows: list[int] = rows
-        posterior = self._on_domain(models)
+        posterior = on_domain(models, domain, self.context_space)
         # Of all models so far, and how many there were when each trial was asked.
         self.names: list[str] = list(models.names)
         self.num_known: list[int] = []
@@ -312,14 +311,13 @@ class BoundsStrategy(Strategy):
     # --- decisions --------------------------------------------------------------------------------
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        # Brings the models up to date with the events: `posterior` is the same before and after.
         self._rows.catch_up()
-        rows, fit = self._rows, {}
+        fit = {}
         if self.refits is not None and self.refits.is_due(self.num_data):
             numbers = self.refits.fit(*self._data())
-            rows, fit = self._rows_with(numbers), {"fit": numbers.record()}
-            self._ahead = rows
-        bounds = self._bounds(rows.posterior, choices.context)
+            self._refit(numbers)
+            fit = {"fit": numbers.record()}
+        bounds = self._bounds(self._rows.posterior, choices.context)
         turn = Turn(
             self.domain,
             choices,
@@ -338,11 +336,6 @@ class BoundsStrategy(Strategy):
 
     # --- fits -------------------------------------------------------------------------------------
 
-    def _on_domain(self, models: CandidateModels) -> Models:
-        if isinstance(self.domain, FiniteSet) and self.context_space is None:
-            return models.on(self.domain.points, self.domain.shard)
-        return deepcopy(models)
-
     def _data(self) -> tuple[Tensor, Tensor]:
         """The joint rows and the values that models know, without those told too late."""
         X, Y = self.evaluated()
@@ -354,19 +347,18 @@ class BoundsStrategy(Strategy):
             X, Y = X[kept], Y[kept]
         return X, Y
 
-    def _rows_with(self, numbers: Hyperparameters) -> PendingRows[Models]:
-        """The rows, pending ones as well, in models of these hyperparameters."""
-        refits: Any = self.refits
-        posterior = self._on_domain(CandidateModels.of(refits.model(numbers, self._data()[0])))
+    def _refit(self, numbers: Hyperparameters, is_fit: bool = True) -> None:
+        """Plays by other hyperparameters from here on: a fit, or the mode of the prior."""
+        refits = cast(Refits, self.refits)
+        refits.adopt(numbers, self.num_data if is_fit else None)
         values = [] if self.initial is None else self.initial[1].tolist()
-        return self._rows.moved_to(posterior, values, self.history)
+        self._rows = self._rows.moved_to(refits.models(self._data()[0]), values, self.history)
 
     def _restart(self) -> None:
         """Before the first fit the mode of the prior is in units of what is observed so far."""
         if self.refits is not None and not self.refits.num_fits:
             self._rows.catch_up()
-            self.refits.current = self.refits.before_any(self._data()[1])
-            self._rows = self._rows_with(self.refits.current)
+            self._refit(self.refits.before_any(self._data()[1]), is_fit=False)
 
     def _forget_fits(self, id: int) -> None:
         if self.refits is not None and self.refits.num_fits:
@@ -485,10 +477,9 @@ class BoundsStrategy(Strategy):
         Prediction.check_record(trial.info, name, self.judge.needs_predictions)
         if not 0 <= trial.info["model"] < len(self.names):
             raise ValueError(f"model in the {name} must be one of {len(self.names)}")
-        if "fit" not in trial.info:
-            return None
-        self._rows.catch_up()
-        return self._rows_with(cast(Refits, self.refits).recorded(trial.info, f"fit in the {name}"))
+        if "fit" in trial.info:
+            self._rows.catch_up()
+            self._refit(cast(Refits, self.refits).recorded(trial.info["fit"], f"fit in the {name}"))
 
     def _absorb(self, event: Event) -> None:
         if isinstance(event, Asked | Attached):
@@ -508,9 +499,6 @@ class BoundsStrategy(Strategy):
     def _absorb_trial(self, trial: Trial) -> None:
         self._rows.catch_up()
         if self._is_play(trial.id):
-            if "fit" in trial.info:
-                refits, self._rows = cast(Refits, self.refits), self._ahead
-                refits.adopt(refits.recorded(trial.info, "fit"), self.num_data)
             if self._noise and EnlargementWarning not in self._noted:
                 self._note_enlargement(trial.info)
             if self._is_corrected and self.judge.needs_predictions:

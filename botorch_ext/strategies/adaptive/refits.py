@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 from gpytorch.kernels import MaternKernel, ScaleKernel
 from torch import Tensor
 
-from botorch_ext.domains import Domain
+from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.hyperparameters.feature_kernel import FeatureKernel
 from botorch_ext.hyperparameters.fitted import (
@@ -17,8 +18,10 @@ from botorch_ext.hyperparameters.fitted import (
     prior_mode,
 )
 from botorch_ext.hyperparameters.inputs import Inputs
+from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.state import State
+from botorch_ext.strategies.adaptive.bounds import Models
 
 
 class Refits(State):
@@ -68,15 +71,18 @@ class Refits(State):
             near if self.num_fits else None,
         )
 
-    def model(self, numbers: Hyperparameters, X: Tensor) -> KernelGP:
-        """The model with these hyperparameters, without data.
+    def models(self, X: Tensor) -> Models:
+        """As `model`, as a set of one model that the strategy plays on its domain."""
+        return on_domain(CandidateModels.of(self.model(X)), self._domain, self._space)
+
+    def model(self, X: Tensor) -> KernelGP:
+        """The model with the current hyperparameters, without data.
 
         Args:
-            numbers: The hyperparameters.
             X: ``n x d`` joint rows that are told: contexts of which no domain is known range as far
                 as these.
         """
-        like = self._domain.like
+        like, numbers = self._domain.like, self.current
         inputs, lengthscales = self._inputs(X), like.new_tensor(numbers.lengthscales)
         if inputs.sides is None:
             lengthscales = inputs.of_features(lengthscales)
@@ -95,14 +101,16 @@ class Refits(State):
             device=like.device,
         )
 
-    def recorded(self, info: dict[str, Any], name: str) -> Hyperparameters:
+    def recorded(self, record: Any, name: str) -> Hyperparameters:
         """The fit that a trial records, or a ValueError."""
-        return Hyperparameters.from_record(info["fit"], self._num_columns, name)
+        return Hyperparameters.from_record(record, self._num_columns, name)
 
-    def adopt(self, numbers: Hyperparameters, num_data: int) -> None:
-        """Plays by a fit to so many observations from here on."""
-        self.current, self.num_data = numbers, num_data
-        self.num_fits += 1
+    def adopt(self, numbers: Hyperparameters, num_data: int | None) -> None:
+        """Plays by other hyperparameters from here on: those of a fit to so many observations, or
+        None."""
+        self.current = numbers
+        if num_data is not None:
+            self.num_data, self.num_fits = num_data, self.num_fits + 1
 
     def forget(self) -> None:
         """Plays by the mode of the prior until the next fit, which starts anew."""
@@ -114,3 +122,11 @@ class Refits(State):
 
     def _inputs(self, X: Tensor) -> Inputs:
         return Inputs.of(self._domain, self._space, X)
+
+
+def on_domain(models: CandidateModels, domain: Domain, space: ContextSpace | None) -> Models:
+    """A copy of models that a strategy may change; on a finite set without contexts, of all its
+    points."""
+    if isinstance(domain, FiniteSet) and space is None:
+        return models.on(domain.points, domain.shard)
+    return deepcopy(models)

@@ -204,23 +204,16 @@ class PhasedElimination(Strategy):
 
     def _opens(self, step: int) -> bool:
         """Whether a round starts with this trial."""
-        if not self._may_open(step):
-            return False
-        if self._arrivals is None or not self.rounds:
-            return True
-        round = self.rounds[-1]
-        places = [id - round.first for id in round.ids if id in self.history.values]
-        seed = self._seed_of(round.first)
-        return self._arrivals.suffice(round, places, round.num_asked(self.history), seed)
-
-    def _may_open(self, step: int) -> bool:
-        """Whether a round can start with this trial, by its number."""
         if not self.rounds:
             return True
         round = self.rounds[-1]
         if self._arrivals is None:
             return step == round.ids.stop
-        return not round.plays_mean and step >= round.first + round.length
+        if round.plays_mean or step < round.first + round.length:
+            return False
+        places = [id - round.first for id in round.ids if id in self.history.values]
+        seed = self._seed_of(round.first)
+        return self._arrivals.suffice(round, places, round.num_asked(self.history), seed)
 
     def _info(self, round: Round, step: int) -> dict[str, Any]:
         k = step - round.first
