@@ -119,6 +119,13 @@ class GrowingCholesky:
         """L^-1 R for ``*batch x n x m``."""
         return self.triangle.solve(R)
 
+    def solve_from(self, start: int, R: Tensor) -> Tensor:
+        """The rows from ``start`` of L^-1 applied to something that is zero before ``start``:
+        ``*batch x n' x m``, from row ``start``."""
+        later = slice(start, self.num_points)
+        tail = self.triangle.block(later, later).contiguous()
+        return torch.linalg.solve_triangular(tail, R, upper=False)
+
     def solve_transposed(self, V: Tensor) -> Tensor:
         """L^-T V for ``*batch x n x m``."""
         return self.triangle.solve_transposed(V)
@@ -243,23 +250,12 @@ class GrowingCholesky:
             new._columns = columns
         return new
 
-    def _tail_solve(self, start: int, R: Tensor) -> Tensor:
-        """The rows from ``start`` of L^-1 applied to something that is zero before ``start``."""
-        n = self.num_points
-        tail = self.triangle.block(slice(start, n), slice(start, n)).contiguous()
-        return torch.linalg.solve_triangular(tail, R, upper=False)
-
     def _current_columns(self) -> PendingColumns:
         """The columns of L^-1 of all pending rows, down to the last row."""
         columns = self._columns
         if columns is None:
             columns = PendingColumns.empty(self.pending[0], self.z, self.triangle.batch_shape)
-        new = slice(columns.stop, self.num_points)
-        if new.start == new.stop:
-            return columns
-        pending = [row - new.start for row in self.pending if row >= new.start]
-        left = self.triangle.block(new, slice(columns.start, new.start))
-        return columns.grown(left, self.triangle.block(new, new), pending)
+        return columns.reaching_down(self.triangle, self.pending)
 
     def _project(self) -> tuple[int, Tensor]:
         """Takes z off the pending columns; returns its change and where that starts."""
@@ -301,24 +297,21 @@ class GrowingCholesky:
         change = y - self.y[..., rows]
         self.y[..., rows] = y
         # z moves along the columns of L^-1 of these rows: some are at hand, the others solved for.
-        stop = 0 if self._columns is None else self._columns.stop
-        at_hand = {row: i for i, row in enumerate(self.pending) if row < stop}
+        at_hand = [] if self._columns is None else self._columns.rows
         solved = [i for i, row in enumerate(rows) if row not in at_hand]
         if solved:
             first = min(rows[i] for i in solved)
             R = change.new_zeros(*self.batch_shape, n - first, 1)
             R[..., [rows[i] - first for i in solved], 0] = change[..., solved]
-            self.z[..., first:n] += self._tail_solve(first, R).squeeze(-1)
+            self.z[..., first:n] += self.solve_from(first, R).squeeze(-1)
         told = [i for i, row in enumerate(rows) if row in at_hand]
         self.pending = [row for row in self.pending if row in at_hand or row not in rows]
         if told:
             columns = self._current_columns()
-            moved = columns.columns[..., [at_hand[rows[i]] for i in told], :]
             z = self.z[..., columns.start : n]
-            z += (change[..., None, told] @ moved).squeeze(-2)
-            kept = [i for i, row in enumerate(self.pending) if row not in rows]
-            self.pending = [self.pending[i] for i in kept]
-            self._columns = columns.kept(kept, self.pending[0]) if kept else None
+            z += columns.combined(change[..., told], [rows[i] for i in told])
+            self.pending = [row for row in self.pending if row not in rows]
+            self._columns = columns.without(rows)
         if self.pending:
             self._project()
         self._mean_weights = None
@@ -353,7 +346,7 @@ class GrowingCholesky:
             self._columns = None
             return num_points, self.z[..., num_points:num_points]
         if columns is not None and columns.stop > num_points:
-            self._columns = columns.truncated(num_points, len(self.pending))
+            self._columns = columns.truncated(num_points)
         return self._project()
 
 
