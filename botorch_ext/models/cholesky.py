@@ -11,11 +11,12 @@ from torch.nn.functional import pad
 
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.growing_rows import GrowingTriangle, identity
-from botorch_ext.models.jitter import cholesky_with_jitter, least_pivot
 from botorch_ext.models.pending_columns import PendingColumns
 
 _GROWTH = 1.25
 _VECTORS = ("z", "y", "gains", "jitter")
+# A pivot of less than this many units in the last place is rounding, not information.
+_ROUNDING = 1000
 
 
 class GrowingCholesky:
@@ -167,7 +168,7 @@ class GrowingCholesky:
         """
         conditional = covariance - cross.mT @ cross
         floor = least_pivot(covariance.diagonal(dim1=-2, dim2=-1))
-        corner, jitter = cholesky_with_jitter(conditional, self.noise_variance, floor)
+        corner, jitter = _cholesky_with_jitter(conditional, self.noise_variance, floor)
         noise_std = (self.noise_variance[..., None] + jitter).sqrt()
         return corner, jitter, (corner.diagonal(dim1=-2, dim2=-1) / noise_std).log()
 
@@ -355,3 +356,48 @@ def _forward_solve(corner: Tensor, residual: Tensor) -> Tensor:
     if corner.shape[-1] == 1:
         return residual / corner[..., 0]
     return torch.linalg.solve_triangular(corner, residual.unsqueeze(-1), upper=False).squeeze(-1)
+
+
+def least_pivot(prior_variance: Tensor) -> Tensor:
+    """The least pivot of a factorisation at points of this prior variance: less is rounding."""
+    return _ROUNDING * torch.finfo(prior_variance.dtype).eps * prior_variance
+
+
+def _cholesky_with_jitter(
+    conditional: Tensor, noise_variance: Tensor, floor: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Cholesky of ``conditional + noise I`` with jitter on those diagonal entries that need it.
+
+    A pivot below its ``... x m`` floor is raised to it, in its own diagonal entry only.
+    """
+    noise = noise_variance[..., None]
+    variance = conditional.diagonal(dim1=-2, dim2=-1)
+    m = conditional.shape[-1]
+    if m == 1:
+        pivot = variance.clamp_min(0) + noise
+        raised = torch.maximum(pivot, floor)
+        return raised.sqrt().unsqueeze(-1), raised - pivot
+    eye = torch.eye(m, dtype=conditional.dtype, device=conditional.device)
+    corner, info = torch.linalg.cholesky_ex(conditional + noise.unsqueeze(-1) * eye)
+    high_enough = corner.diagonal(dim1=-2, dim2=-1).square() >= floor
+    if bool(((info == 0) & high_enough.all(dim=-1)).all()):
+        return corner, torch.zeros_like(variance)
+    return _cholesky_by_columns(conditional, noise_variance, floor)
+
+
+def _cholesky_by_columns(
+    conditional: Tensor, noise_variance: Tensor, floor: Tensor
+) -> tuple[Tensor, Tensor]:
+    S, columns, jitter = conditional, [], []
+    for i in range(conditional.shape[-1]):
+        pivot = S[..., i, i].clamp_min(0) + noise_variance
+        raised = torch.maximum(pivot, floor[..., i])
+        column = S[..., :, i] / raised.sqrt()[..., None]
+        column = torch.cat(
+            [torch.zeros_like(column[..., :i]), raised.sqrt()[..., None], column[..., i + 1 :]],
+            dim=-1,
+        )
+        columns.append(column)
+        jitter.append(raised - pivot)
+        S = S - column[..., :, None] * column[..., None, :]
+    return torch.stack(columns, dim=-1), torch.stack(jitter, dim=-1)
