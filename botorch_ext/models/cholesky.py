@@ -11,12 +11,13 @@ from torch.nn.functional import pad
 
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.growing_rows import GrowingTriangle, identity
-from botorch_ext.models.jitter import cholesky_with_jitter, least_pivot
 from botorch_ext.models.pending_columns import PendingColumns
 from botorch_ext.state import shallow
 
 _GROWTH = 1.25
 _VECTORS = ("z", "y", "gains", "jitter")
+# A pivot of less than this many units in the last place is rounding, not information.
+_ROUNDING = 1000
 
 
 class GrowingCholesky:
@@ -126,6 +127,13 @@ class GrowingCholesky:
         """L^-1 R for ``*batch x n x m``."""
         return self.triangle.solve(R)
 
+    def solve_from(self, start: int, R: Tensor) -> Tensor:
+        """The rows from ``start`` of L^-1 applied to something that is zero before ``start``:
+        ``*batch x n' x m``, from row ``start``."""
+        later = slice(start, self.num_points)
+        tail = self.triangle.block(later, later).contiguous()
+        return torch.linalg.solve_triangular(tail, R, upper=False)
+
     def solve_transposed(self, V: Tensor) -> Tensor:
         """L^-T V for ``*batch x n x m``."""
         return self.triangle.solve_transposed(V)
@@ -167,7 +175,7 @@ class GrowingCholesky:
         """
         conditional = covariance - cross.mT @ cross
         floor = least_pivot(covariance.diagonal(dim1=-2, dim2=-1))
-        corner, jitter = cholesky_with_jitter(conditional, self.noise_variance, floor)
+        corner, jitter = _cholesky_with_jitter(conditional, self.noise_variance, floor)
         noise_std = (self.noise_variance[..., None] + jitter).sqrt()
         return corner, jitter, (corner.diagonal(dim1=-2, dim2=-1) / noise_std).log()
 
@@ -251,23 +259,12 @@ class GrowingCholesky:
             new._columns = columns
         return new
 
-    def _tail_solve(self, start: int, R: Tensor) -> Tensor:
-        """The rows from ``start`` of L^-1 applied to something that is zero before ``start``."""
-        n = self.num_points
-        tail = self.triangle.block(slice(start, n), slice(start, n)).contiguous()
-        return torch.linalg.solve_triangular(tail, R, upper=False)
-
     def _current_columns(self) -> PendingColumns:
         """The columns of L^-1 of all pending rows, down to the last row."""
         columns = self._columns
         if columns is None:
             columns = PendingColumns.empty(self.pending[0], self.z, self.triangle.batch_shape)
-        new = slice(columns.stop, self.num_points)
-        if new.start == new.stop:
-            return columns
-        pending = [row - new.start for row in self.pending if row >= new.start]
-        left = self.triangle.block(new, slice(columns.start, new.start))
-        return columns.grown(left, self.triangle.block(new, new), pending)
+        return columns.reaching_down(self.triangle, self.pending)
 
     def _project(self) -> tuple[int, Tensor]:
         """Takes z off the pending columns; returns its change and where that starts."""
@@ -310,24 +307,21 @@ class GrowingCholesky:
         self.z, self.y = self.z.clone(), self.y.clone()
         self.y[..., rows] = y
         # z moves along the columns of L^-1 of these rows: some are at hand, the others solved for.
-        stop = 0 if self._columns is None else self._columns.stop
-        at_hand = {row: i for i, row in enumerate(self.pending) if row < stop}
+        at_hand = [] if self._columns is None else self._columns.rows
         solved = [i for i, row in enumerate(rows) if row not in at_hand]
         if solved:
             first = min(rows[i] for i in solved)
             R = change.new_zeros(*self.batch_shape, n - first, 1)
             R[..., [rows[i] - first for i in solved], 0] = change[..., solved]
-            self.z[..., first:n] += self._tail_solve(first, R).squeeze(-1)
+            self.z[..., first:n] += self.solve_from(first, R).squeeze(-1)
         told = [i for i, row in enumerate(rows) if row in at_hand]
         self.pending = [row for row in self.pending if row in at_hand or row not in rows]
         if told:
             columns = self._current_columns()
-            moved = columns.columns[..., [at_hand[rows[i]] for i in told], :]
             z = self.z[..., columns.start : n]
-            z += (change[..., None, told] @ moved).squeeze(-2)
-            kept = [i for i, row in enumerate(self.pending) if row not in rows]
-            self.pending = [self.pending[i] for i in kept]
-            self._columns = columns.kept(kept, self.pending[0]) if kept else None
+            z += columns.combined(change[..., told], [rows[i] for i in told])
+            self.pending = [row for row in self.pending if row not in rows]
+            self._columns = columns.without(rows)
         if self.pending:
             self._project()
         self._mean_weights = None
@@ -363,7 +357,7 @@ class GrowingCholesky:
             self._columns = None
             return num_points, self.z[..., num_points:num_points]
         if columns is not None and columns.stop > num_points:
-            self._columns = columns.truncated(num_points, len(self.pending))
+            self._columns = columns.truncated(num_points)
         return self._project()
 
 
@@ -372,3 +366,48 @@ def _forward_solve(corner: Tensor, residual: Tensor) -> Tensor:
     if corner.shape[-1] == 1:
         return residual / corner[..., 0]
     return torch.linalg.solve_triangular(corner, residual.unsqueeze(-1), upper=False).squeeze(-1)
+
+
+def least_pivot(prior_variance: Tensor) -> Tensor:
+    """The least pivot of a factorisation at points of this prior variance: less is rounding."""
+    return _ROUNDING * torch.finfo(prior_variance.dtype).eps * prior_variance
+
+
+def _cholesky_with_jitter(
+    conditional: Tensor, noise_variance: Tensor, floor: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Cholesky of ``conditional + noise I`` with jitter on those diagonal entries that need it.
+
+    A pivot below its ``... x m`` floor is raised to it, in its own diagonal entry only.
+    """
+    noise = noise_variance[..., None]
+    variance = conditional.diagonal(dim1=-2, dim2=-1)
+    m = conditional.shape[-1]
+    if m == 1:
+        pivot = variance.clamp_min(0) + noise
+        raised = torch.maximum(pivot, floor)
+        return raised.sqrt().unsqueeze(-1), raised - pivot
+    eye = torch.eye(m, dtype=conditional.dtype, device=conditional.device)
+    corner, info = torch.linalg.cholesky_ex(conditional + noise.unsqueeze(-1) * eye)
+    high_enough = corner.diagonal(dim1=-2, dim2=-1).square() >= floor
+    if bool(((info == 0) & high_enough.all(dim=-1)).all()):
+        return corner, torch.zeros_like(variance)
+    return _cholesky_by_columns(conditional, noise_variance, floor)
+
+
+def _cholesky_by_columns(
+    conditional: Tensor, noise_variance: Tensor, floor: Tensor
+) -> tuple[Tensor, Tensor]:
+    S, columns, jitter = conditional, [], []
+    for i in range(conditional.shape[-1]):
+        pivot = S[..., i, i].clamp_min(0) + noise_variance
+        raised = torch.maximum(pivot, floor[..., i])
+        column = S[..., :, i] / raised.sqrt()[..., None]
+        column = torch.cat(
+            [torch.zeros_like(column[..., :i]), raised.sqrt()[..., None], column[..., i + 1 :]],
+            dim=-1,
+        )
+        columns.append(column)
+        jitter.append(raised - pivot)
+        S = S - column[..., :, None] * column[..., None, :]
+    return torch.stack(columns, dim=-1), torch.stack(jitter, dim=-1)

@@ -21,9 +21,7 @@ def _columns(factor: GrowingCholesky, rows: Sequence[int]) -> tuple[Tensor, Tens
     start = min(rows, default=n)
     units = factor.z.new_zeros(*factor.triangle.batch_shape, n, p)
     units[..., list(rows), range(p)] = 1
-    later = slice(start, n)
-    tail = factor.triangle.block(later, later).contiguous()
-    units[..., start:, :] = torch.linalg.solve_triangular(tail, units[..., start:, :], upper=False)
+    units[..., start:, :] = factor.solve_from(start, units[..., start:, :])
     return units, torch.linalg.cholesky(units.mT @ units)
 
 

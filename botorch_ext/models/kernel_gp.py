@@ -14,12 +14,14 @@ from botorch.models.model import FantasizeMixin, Model
 from botorch.models.transforms.input import InputTransform
 from botorch.models.transforms.outcome import OutcomeTransform, Standardize
 from botorch.posteriors import GPyTorchPosterior, Posterior
+from gpytorch import settings
 from gpytorch.constraints import Positive
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import Kernel
 from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.models import ExactGP
-from linear_operator.operators import DiagLinearOperator
+from linear_operator import to_linear_operator
+from linear_operator.operators import DiagLinearOperator, MatmulLinearOperator
 from torch import Tensor
 
 from botorch_ext.domains import require_same_kind
@@ -37,10 +39,11 @@ from botorch_ext.models.checks import (
 )
 from botorch_ext.models.cholesky import GrowingCholesky
 from botorch_ext.models.downdate import moments_without
-from botorch_ext.models.joint_posterior import joint_distribution
 from botorch_ext.models.posterior import GrowingPosterior
 from botorch_ext.models.stacked_means import selected_mean
 
+# A joint posterior over more points than this keeps its covariance unevaluated.
+_LAZY_COVARIANCE = 512
 # Entries of kernel matrices that are made at once where a mean alone is wanted.
 _MAX_ENTRIES = 2**22
 # Observations of a batch of models whose predictions are recorded as CUDA graphs.
@@ -361,11 +364,55 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
             noise = self.noise_variance.unsqueeze(-1)
         elif observation_noise is not False:
             noise = checked_noise_of(observation_noise, self.noise_variance).squeeze(-1)
-        distribution = joint_distribution(self, Z, noise)
+        distribution = self._joint_distribution(Z, noise)
         posterior = GPyTorchPosterior(distribution)
         if hasattr(self, "outcome_transform"):
             posterior = self.outcome_transform.untransform_posterior(posterior, X=X)
         return posterior if posterior_transform is None else posterior_transform(posterior, X=X)
+
+    def _joint_distribution(self, Z: Tensor, noise: Tensor | None) -> MultivariateNormal:
+        """The joint distribution of f, or of observations.
+
+        Args:
+            Z: ``t-batch x q x d`` points, transformed as the data are.
+            noise: The variance of the noise, which broadcasts to ``t-batch x q``; None for f
+                itself.
+
+        Returns:
+            A distribution over ``broadcast(t-batch, batch_shape) x q``, differentiable in ``Z``.
+        """
+        q, d = Z.shape[-2:]
+        batch = self.batch_shape
+        # The part of the t-batch that does not meet the batch of the model becomes more columns of
+        # one solve; broadcasting would copy the factor once for each of its entries.
+        t = (1,) * (len(batch) - Z.ndim + 2) + Z.shape[:-2]
+        split = len(t) - len(batch)
+        outer, inner = t[:split], t[split:]
+        Z = Z.reshape(*t, q, d)
+        columns = Z.reshape(-1, *inner, q, d).movedim(0, -3)  # *inner x prod(outer) x q x d
+        mean, variance, V = self.moments(columns.flatten(-3, -2))
+        full = torch.broadcast_shapes(inner, batch)
+
+        def unfold(A: Tensor) -> Tensor:  # *full x rows x (outer q) to *outer x *full x rows x q
+            rows = A.shape[-2]
+            A = A.expand(*full, rows, A.shape[-1]).reshape(*full, rows, math.prod(outer), q)
+            return A.movedim(-2, 0).reshape(*outer, *full, rows, q)
+
+        mean = unfold(mean.unsqueeze(-2)).squeeze(-2)  # *outer x *full x q
+        if q == 1:
+            floor = settings.min_variance.value(self.dtype)
+            covariance = unfold(variance.clamp_min(floor).unsqueeze(-2))
+        else:
+            V = unfold(V)
+            Z = Z.expand(*outer, *full, q, d)
+            if q <= _LAZY_COVARIANCE:
+                covariance = self.kernel_function(Z, Z) - V.mT @ V
+            else:
+                covariance = self.kernel(Z) + MatmulLinearOperator(-V.mT, V)
+        if noise is not None:
+            diagonal = DiagLinearOperator(noise.expand(mean.shape))
+            covariance = covariance + (diagonal if q > _LAZY_COVARIANCE else diagonal.to_dense())
+        return MultivariateNormal(mean, to_linear_operator(covariance))
 
     def subset_output(self, idcs: list[int]) -> Self:
         """The model itself; there is one output.

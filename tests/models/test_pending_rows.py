@@ -117,6 +117,18 @@ def test_random_sessions_are_the_dense_algebra(kind, seed, device):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_several_rows_told_at_once_in_any_order(kind):
+    session = Session(kind)
+    X = draw(9, 5)
+    Y = torch.tensor([1.0, -2.0, 0.5, 3.0, -1.0], dtype=torch.float64)
+    session.add(X[:5], None)
+    session.add(X[5:6], Y[:1])
+    session.add(X[6:], None)
+    session.set_targets([4, 7, 1, 2], Y[1:])
+    session.check()
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_removed_row_leaves_no_effect_on_a_mean_that_pends(kind):
     session = Session(kind)
     X = torch.tensor([[2.3, -2.0], [2.4, -2.0]], dtype=torch.float64)
