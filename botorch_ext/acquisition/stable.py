@@ -104,7 +104,7 @@ class StableUCB(AlternativeBounds):
             return _WorstCase.apply(points.squeeze(1), bounds, balls).view(batch)
         # Every model has its own worst point: n x m x d.
         centers = points.expand(-1, self.num_models, d)
-        _, worst = balls.worst_case(bounds, centers)
+        _, worst = balls.quick_worst_case(bounds, centers)
         bounds = self._upper_bounds(balls.follow(centers, worst))
         return bounds.max(dim=-1).values.view(batch)
 
@@ -196,7 +196,7 @@ class StableUCB(AlternativeBounds):
             return X
         bounds, balls = self._own_bounds(), self._balls_like(X)
         centers = X.unsqueeze(1).expand(-1, self.num_models, -1)
-        values, which = balls.worst_case(bounds, centers)[0].max(dim=-1)
+        values, which = balls.quick_worst_case(bounds, centers)[0].max(dim=-1)
         tolerance = _TOLERANCE * float(values.abs().max())
         box, hasty = Box(torch.stack([low, high])[:, free]), balls.searched(_HASTY)
         ends = X.clone()
@@ -268,7 +268,7 @@ class _WorstCase(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, X: Tensor, bounds: OwnBounds, balls: BoxBalls) -> Tensor:  # pyright: ignore
         centers = X.unsqueeze(1).expand(-1, bounds.num_models, -1)
-        values, worst = balls.worst_case(bounds, centers)
+        values, worst = balls.quick_worst_case(bounds, centers)
         best, which = values.max(dim=-1)
         if ctx.needs_input_grad[0]:
             _, gradients = bounds.value_and_gradient(worst)
