@@ -46,8 +46,6 @@ from botorch_ext.models.stacked_means import selected_mean
 _LAZY_COVARIANCE = 512
 # Entries of kernel matrices that are made at once where a mean alone is wanted.
 _MAX_ENTRIES = 2**22
-# Observations of a batch of models whose predictions are recorded as CUDA graphs.
-_MOST_IN_BATCH = 512
 
 
 class KernelGP(GrowingPosterior, Model, FantasizeMixin):
@@ -561,13 +559,6 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
     def has_closed_form_gradient(self) -> bool:
         """Whether `mean_std_and_gradients` works without autograd."""
         return self.kernel_function.has_closed_form_gradient and not self.has_transforms
-
-    @property
-    def is_recordable(self) -> bool:
-        """Whether `mean_std_and_gradients` can be a part of a CUDA graph."""
-        # Libraries may wait for the device while they solve with many large triangles at once.
-        small = not self.batch_shape or self.num_observations <= _MOST_IN_BATCH
-        return self.has_closed_form_gradient and self.mean is None and small
 
     @torch.no_grad()
     def mean_std_and_gradients(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
