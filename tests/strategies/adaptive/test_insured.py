@@ -487,7 +487,7 @@ def test_a_trial_on_a_box_records_what_is_watched():
     for wrong in ([[math.nan]], [], None):
         info = {key: value for key, value in trial.info.items() if key != "watched"}
         info |= {} if wrong is None else {"watched": wrong}
-        with pytest.raises(ValueError, match="watched in the info|info of trial 0 must be what"):
+        with pytest.raises(ValueError, match=r"watched in the info|info of trial 0 must be what"):
             insured().replay([Asked(Trial(0, trial.x, None, info))])
 
 
