@@ -321,7 +321,8 @@ class ModelParts(ABC, Generic[Model]):
 
     def jittered_rows(self) -> Tensor:
         """How many rows of each model have jitter on their diagonal entry, ``(m,)``."""
-        return self._gather(lambda model: (model.factor.jitter > 0).sum(dim=-1))
+        n = self.num_observations
+        return self._gather(lambda model: (model.factor.jitter[..., :n] > 0).sum(dim=-1))
 
     def pending_information_gain(self) -> Tensor:
         """I(pending points; f | known points) for each model, ``(m,)``."""

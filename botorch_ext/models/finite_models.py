@@ -61,9 +61,10 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
 
     def checksum(self) -> Tensor:
         """A number that is the same where values and points are, ``(1,)``."""
-        factors = [part.model.factor for part in self.parts]
+        n, factors = self.num_observations, [part.model.factor for part in self.parts]
         return sum(
-            ((f.z + f.gains).sum().view(1) for f in factors), self.noise_variance.new_zeros(1)
+            ((f.z + f.gains)[..., :n].sum().view(1) for f in factors),
+            self.noise_variance.new_zeros(1),
         )
 
     def add_candidate(self, index: int, y: float | None) -> None:

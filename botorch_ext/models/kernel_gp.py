@@ -317,6 +317,7 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
 
     def _truncate(self, num_points: int) -> None:
         self.factor.truncate(num_points)
+        self._inputs = self._inputs.clone()  # a predecessor has these rows
 
     def _set_residuals(self, rows: list[int], y: Tensor) -> None:
         self.factor.set_targets(rows, y)

@@ -130,7 +130,7 @@ class GrowingPosterior:
 
     def _warn_of_jitter(self, first: int) -> None:
         """Warns where the rows from ``first`` on have the first jitter in float32."""
-        jitter = self.factor.jitter
+        jitter = self.factor.jitter[..., : self.num_observations]
         if jitter.dtype == torch.float32 and bool(
             jitter[..., first:].any() > jitter[..., :first].any()
         ):

@@ -114,9 +114,6 @@ def tampered(session, last):
             yield changed(last, info={**info, "base": value})
         for value in (None, [1], "all"):
             yield changed(last, info={**info, "decision": value})
-    if "round" in info:
-        for value in (info["round"] + 1, -1, None, "1"):
-            yield changed(last, info={**info, "round": value})
 
 
 @every_entry
@@ -149,7 +146,7 @@ def test_a_replay_that_fails_at_its_end_leaves_nothing(entry):
     trial = whole.session.strategy.history.trials[-1]
     # Methods that record a decision find only when they come to it that there is none.
     wrong = Told(trial.id + 1, 0.1)
-    if trial.info.keys() & {"model", "round", "cell"}:
+    if trial.info.keys() & {"model", "cell"}:
         places = {name: trial.info[name] for name in ("index", "action") if name in trial.info}
         wrong = changed(trial, id=trial.id + 1, info=places)
     with pytest.raises(ValueError):  # noqa: PT011 - whatever it is

@@ -475,8 +475,9 @@ class BoundsStrategy(Strategy):
     def _recall(self, trial: Trial) -> Any:
         name = f"info of trial {trial.id}"
         Prediction.check_record(trial.info, name, self.judge.needs_predictions)
-        if not 0 <= trial.info["model"] < len(self.names):
-            raise ValueError(f"model in the {name} must be one of {len(self.names)}")
+        for record in trial.info, trial.info.get("pessimistic", trial.info):
+            if not 0 <= record["model"] < len(self.names):
+                raise ValueError(f"model in the {name} must be one of {len(self.names)}")
         if "fit" in trial.info:
             self._rows.catch_up()
             self._refit(cast(Refits, self.refits).recorded(trial.info["fit"], f"fit in the {name}"))

@@ -304,7 +304,14 @@ class InsuredStrategy(BoundsStrategy):
                 f"level in the info of trial {trial.id} must be a whole number less than "
                 f"{num_levels}, got {level!r}"
             )
+        refuted = trial.info.get("refuted", [])
+        if not isinstance(refuted, list) or not all(isinstance(own, dict) for own in refuted):
+            raise ValueError(
+                f"refuted in the info of trial {trial.id} must be a list of dicts, got {refuted!r}"
+            )
         choice = Choice.recorded(trial.info, "info", self.terms, trial.id)
+        if not self._told.is_listed:
+            self._recorded_rows(trial)
         return self._look_again(trial), choice
 
     def _recorded_rows(self, trial: Trial) -> Tensor:

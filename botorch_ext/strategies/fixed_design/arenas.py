@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import amount
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
@@ -42,11 +43,15 @@ class Choice:
 
         Raises:
             KeyError: Something is missing.
-            ValueError: A point that is none of the domain, or a point without a deviation.
+            ValueError: A point that is none of the domain, a point without a deviation, or a number
+                that is none.
         """
         choice = cls(**{name: record[name] for name in cls.__annotations__})
         if len(choice.std) != len(choice.plan):
             raise ValueError(f"std must be {len(choice.plan)} numbers, got {len(choice.std)}")
+        for name in ("std", "volume", "volume_error"):
+            for number in choice.std if name == "std" else [record[name]]:
+                amount(number, f"{name} of the plan", "non-negative and finite")
         if isinstance(domain, FiniteSet):
             for row in choice.plan:
                 if type(row) is not int or not 0 <= row < domain.num_points:

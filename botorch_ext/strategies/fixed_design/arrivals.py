@@ -31,12 +31,15 @@ class More:
     Args:
         choice: Their plan.
         points: ``m x d``.
-        record: What the event must hold so that replaying it chooses nothing.
     """
 
     choice: Choice
     points: Tensor
-    record: dict[str, Any]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What the event must hold so that replaying it chooses nothing."""
+        return vars(self.choice).copy()
 
     def added_to(self, round: Round) -> Round:
         """A copy of the round that goes on with them."""
@@ -91,14 +94,8 @@ class Arrivals(Immutable):
     def more(self, round: Round, left: int, seed: int) -> More:
         """The next max-variance points of a round that waits, with so many trials left."""
         given, count = self._given(round.points), _num_more(round, left)
-        return self._more(self.arena.choose(round.survivors, given, count, seed))
-
-    def recorded_more(self, record: dict[str, Any]) -> More:
-        """What `more` returned when a trial recorded it, without choosing anything."""
-        return self._more(Choice.recorded(record, self.domain))
-
-    def _more(self, choice: Choice) -> More:
-        return More(choice, self.arena.points(choice), vars(choice).copy())
+        choice = self.arena.choose(round.survivors, given, count, seed)
+        return More(choice, self.arena.points(choice))
 
     def posterior(self, X: Tensor, Y: Tensor) -> Any:
         """Of all told data, grown from the last one where that had the first of them."""

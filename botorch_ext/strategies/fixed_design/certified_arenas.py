@@ -118,7 +118,7 @@ class CertifiedSet(FiniteArena):
         kept = upper >= threshold
         left = survivors[kept]
         if not len(left):
-            raise ValueError("nothing survives")
+            raise ValueError(f"threshold must leave points, got {threshold}")
         certificate = float(upper[kept].max() - lower[kept].min())
         share = len(left) / len(self.candidates)
         return Cut(threshold, argmax, certificate, share, 0.0, left)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from botorch_ext.checks import flag, one_number
+from botorch_ext.checks import amount, flag
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.state import Immutable
@@ -199,8 +199,9 @@ class CertifiedRounds(Immutable):
             cut = self.arena.cut(now.survivors, bounds, points, seed)
             return replace(cut, certificate=min(cut.certificate, now.certificate))
         record = recorded[name]
-        for key in ("threshold", "certificate"):
-            one_number(record[key], f"{key} of the {name}")
+        amount(record["threshold"], f"threshold of the {name}", "finite")
+        for key in ("certificate", "volume", "volume_error"):
+            amount(record[key], f"{key} of the {name}", "non-negative and finite")
         self.domain.require_contains(record["argmax"], f"argmax of the {name}")
         return self.arena.recut(now.survivors, bounds, points, record)
 
@@ -224,7 +225,7 @@ class CertifiedRounds(Immutable):
             promise = now.promise if again else self._promise(now, seen, choice)
         else:
             choice = Choice.recorded(recorded["plan"], self.domain)
-            promise = one_number(recorded["plan"]["promise"], "promise")
+            promise = amount(recorded["plan"]["promise"], "promise", "non-negative and finite")
         made["plan"] = vars(choice) | {"promise": promise}
         now = now.planning(choice, self.arena.points(choice), promise)
         if recorded is not None and seen.is_corrected:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import flag, one_number
+from botorch_ext.checks import amount, flag, one_number
 from botorch_ext.delays import SeenDelays
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.exceptions import HorizonWarning
@@ -259,12 +259,13 @@ class PhasedElimination(Strategy):
     def _recall(self, trial: Trial) -> tuple[_Opening | None, More | None]:
         if trial.id >= self.horizon:
             raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
-        opening = more = None
-        if "opening" in trial.info:
-            opening = self._recorded_opening(trial.id, trial.info["opening"])
-        if "more" in trial.info:
-            more = self._arrivals.recorded_more(trial.info["more"])  # pyright: ignore
-        return opening, more
+        last = self.rounds[-1] if self.rounds else None
+        if last is None or "opening" in trial.info:
+            return self._recorded_opening(trial.id, trial.info["opening"]), None
+        if last.plays_mean or trial.id in last.ids:
+            return None, None
+        choice = Choice.recorded(trial.info["more"], self.domain)
+        return None, More(choice, self._arena.points(choice))
 
     def _recorded_opening(self, step: int, record: dict[str, Any]) -> _Opening:
         """What `_open` returned when the event was recorded, without choosing anything."""
@@ -273,7 +274,7 @@ class PhasedElimination(Strategy):
             raise ValueError(f"threshold of trial {step} must leave points, got {record}")
         round = self._make_round(step, survivors, Choice.recorded(record, self.domain))
         if self._arrivals is not None and round.length:
-            round.promise = one_number(record["promise"], "promise")
+            round.promise = amount(record["promise"], "promise", "non-negative and finite")
         return _Opening(closing, round, record)
 
     def _make_round(self, first: int, survivors: Tensor | Region, choice: Choice) -> Round:
@@ -293,7 +294,7 @@ class PhasedElimination(Strategy):
         Y = X.new_tensor([self.history.values[id] for id in arrived])
         known = None
         if record is not None:
-            threshold = one_number(record["threshold"], "threshold")
+            threshold = amount(record["threshold"], "threshold", "finite")
             self.domain.require_contains(record["argmax"], "argmax")
             known = threshold, record["argmax"]
         bounds, survivors = self._arena.eliminate(

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from botorch_ext.checks import short
 from botorch_ext.domains.cells import MAX_LEVEL, CellTree
 from botorch_ext.kernel_functions.smoothness import HolderConstants
 from botorch_ext.models.kernel_gp import KernelGP
@@ -131,7 +132,8 @@ class RefinementRule(Immutable):
                 many levels are left, and which cells are kept is decided again.
 
         Raises:
-            LookupError: A record of cells that are not there.
+            KeyError: Something is missing in the record.
+            ValueError: A record of cells that are not there.
         """
         levels, refinements, crowded, is_cut = [], [], None, False
         kept: list[list[int] | None] = []
@@ -188,9 +190,11 @@ class RefinementRule(Immutable):
 
 
 def _keeping(refinement: Refinement, rows: list[int] | None) -> Refinement:
-    """A refinement that keeps other cells, all of them if None."""
+    """A refinement that keeps other cells, all of them if None; or a ValueError."""
     kept = torch.ones_like(refinement.kept)
     if rows is not None:
+        if not rows or not all(type(row) is int and 0 <= row < len(kept) for row in rows):
+            raise ValueError(f"kept must be rows of {len(kept)} cells, got {short(rows)}")
         kept[:] = False
         kept[rows] = True
     return replace(refinement, kept=kept)

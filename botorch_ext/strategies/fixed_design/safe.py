@@ -9,7 +9,7 @@ from typing import Any, Unpack, cast
 
 from torch import Tensor
 
-from botorch_ext.checks import flag, one_number, whole_number
+from botorch_ext.checks import amount, flag, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite import FinitePosterior
@@ -203,7 +203,8 @@ class SafeStrategy(InsuredStrategy):
         """With the certificate of this step: no larger than before, within a level, while no model
         comes back."""
         if recorded is not None and not self._is_corrected:
-            return replace(now, certificate=one_number(recorded["certificate"], "certificate"))
+            certificate = amount(recorded["certificate"], "certificate", "non-negative and finite")
+            return replace(now, certificate=certificate)
         players = look.playing[:, look.level].tolist()
         is_back = any(new and not old for new, old in zip(players, self._players, strict=True))
         before = math.inf if is_back or look.level > self.ledger.level else now.certificate
@@ -244,7 +245,7 @@ class SafeStrategy(InsuredStrategy):
                 promise = float(after.std[survivors].max())
         else:
             plan = Plan.recorded(recorded["plan"], self.domain)
-            promise = one_number(recorded["plan"]["promise"], "promise")
+            promise = amount(recorded["plan"]["promise"], "promise", "non-negative and finite")
         notes["plan"] = vars(plan) | {"promise": promise}
         after = now.planning(plan, self._arena.points(plan), promise)
         if again:

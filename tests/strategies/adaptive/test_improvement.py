@@ -110,22 +110,6 @@ def test_methods_that_are_told_how_many_points_come_first_must_be():
         bx.algorithms.gp_bucb(BOX, bx.Fitted(), width=2.0, num_initial=None)
 
 
-def test_what_is_told_between_a_decision_and_its_event_counts():
-    """As where a master decides first."""
-    strategy = bx.algorithms.integrated_ei(BOX, FEW, num_initial=3)
-    trials = strategy.ask(3)
-    for trial in trials[:2]:
-        strategy.tell(trial.id, f(trial.x))
-    decided = Asked(strategy.next_trial(Choices()))
-    strategy.tell(trials[2].id, f(trials[2].x))
-    strategy.check_event(decided)
-    strategy.fold(decided)
-    again = bx.algorithms.integrated_ei(BOX, FEW, num_initial=3)
-    again.replay(strategy.events)
-    assert torch.equal(again.posterior.parameters, strategy.posterior.parameters)
-    assert torch.equal(again.ask().x, strategy.ask().x)
-
-
 @pytest.mark.parametrize("num_pending", [0, 2])
 def test_the_question_is_the_highest_log_improvement_of_the_dense_models(num_pending):
     """Of the recorded particles, by textbook algebra, on a grid."""
@@ -354,7 +338,6 @@ def changed(info, **parts):
     ("change", "named"),
     [
         (lambda info: {**info, "mean": "high"}, "mean"),
-        (lambda info: {k: v for k, v in info.items() if k != "particles"}, "particles"),
         (lambda info: changed(info, values=[0.0]), "values"),
         (lambda info: changed(info, parameters=[[math.nan] * 4] * 8), "parameters"),
         (lambda info: changed(info, parameters="none"), "parameters"),
@@ -370,6 +353,3 @@ def test_wrong_records_are_refused_by_name(change, named):
         strategy.replay([Asked(wrong)])
     assert strategy.report() == before
     strategy.replay([Asked(trial)])
-    again = Trial(trial.id + 1, trial.x, None, trial.info)
-    with pytest.raises(ValueError, match="particles"):
-        strategy.replay([Asked(again)])

@@ -455,12 +455,10 @@ def test_on_a_box_of_few_points_every_decision_is_that_of_the_definition():
     [
         {"cost": -1.0},
         {"cost": math.nan},
-        {"kind": "block"},
         {"kind": "guess"},
-        {"level": 3},
+        {"level": 99},
         {"refuted": 5},
         {"refuted": [5]},
-        {"refuted": [{"level": 0}]},
         {"suspect": {"level": 1}},
     ],
 )
@@ -482,6 +480,15 @@ def safe(domain=None, models=None, **options):
     models = CandidateModels([rbf(0.3)], 0.01) if models is None else models
     domain = Box([[0.0], [1.0]]) if domain is None else domain
     return algorithms.safe_ucb(domain, models, **({"noise_std": 0.1, "rkhs_bound": B} | options))
+
+
+def test_a_trial_on_a_box_records_what_is_watched():
+    trial = insured().ask()
+    for wrong in ([[math.nan]], [], None):
+        info = {key: value for key, value in trial.info.items() if key != "watched"}
+        info |= {} if wrong is None else {"watched": wrong}
+        with pytest.raises(ValueError, match=r"watched in the info|info of trial 0 must be what"):
+            insured().replay([Asked(Trial(0, trial.x, None, info))])
 
 
 def line():

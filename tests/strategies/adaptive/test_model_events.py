@@ -183,17 +183,6 @@ def test_forged_infos_are_refused_as_a_whole(changes):
     assert snapshot(strategy) == snapshot(twin)
 
 
-def test_a_question_of_a_rejected_model_is_refused():
-    played = recorded()
-    (rejected, *_) = sorted(set(range(4)) - set(played.alive))
-    strategy = make("he_gp_ucb", finite(), name="high means")
-    with pytest.raises(ValueError, match="model"):
-        strategy.replay(forged(played.events, model=rejected))
-    assert strategy.events == ()
-    assert strategy.alive == [0, 1, 2, 3]
-    assert strategy.report() == make("he_gp_ucb", finite(), name="high means").report()
-
-
 def test_events_of_other_models_are_refused_or_change_nothing():
     # Six models played, four known.
     played = make("he_gp_ucb", finite(), name="mixed")

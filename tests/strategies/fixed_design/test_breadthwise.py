@@ -1,7 +1,6 @@
 """Breadthwise exploration as users see it; test_breadthwise_replay.py checks what it decides."""
 
 import json
-import math
 from itertools import pairwise
 
 import pytest
@@ -12,7 +11,6 @@ from torch.testing import assert_close
 
 from botorch_ext import Box, algorithms, run
 from botorch_ext.exceptions import HorizonReached, HorizonWarning, KernelBoundWarning
-from botorch_ext.strategies import Asked
 from botorch_ext.widths import Constant, Width
 from tests.helpers import tolerance
 from tests.oracles.posterior import dense_posterior
@@ -121,35 +119,6 @@ def test_float32():
     fresh = algorithms.breadthwise_exploration(domain, k, **numbers)
     fresh.replay(strategy.events)
     assert fresh.report() == strategy.report()
-
-
-ROUNDED = {
-    # Relative, and of the variance: as much as the number of threads made after 600 evaluations.
-    "float32": (torch.float32, 1e-3, {}, 1e-4, 0.0),
-    "hardly any noise": (torch.float64, 1e-10, {"noise_std": 1e-5}, 0.0, 1e-13),
-}
-
-
-@pytest.mark.parametrize("case", ROUNDED)
-def test_a_replay_where_variances_are_rounded_differently(case):
-    dtype, noise_variance, numbers, relative, absolute = ROUNDED[case]
-    numbers = ON_LINE.numbers | {"noise_variance": noise_variance} | numbers
-    domain = Box([[2.0], [5.0]], dtype=dtype)
-    strategy, fresh = (
-        algorithms.breadthwise_exploration(domain, ON_LINE.kernel(), **numbers) for _ in range(2)
-    )
-    problem = ON_LINE.problem()
-    run(strategy, lambda x: problem(x.double()), HORIZON, progress=False)
-    events = strategy.events
-    for event in events:
-        if isinstance(event, Asked):
-            info = event.trial.info
-            info["std"] = math.sqrt(info["std"] ** 2 * (1 + relative) + absolute)
-    fresh.replay(events)
-    assert fresh.report() == strategy.report()
-    info["std"] += 0.1
-    with pytest.raises(ValueError, match=f"info of trial {HORIZON - 1} must have std"):
-        algorithms.breadthwise_exploration(domain, ON_LINE.kernel(), **numbers).replay(events)
 
 
 def test_a_constant_width_is_a_float():

@@ -9,7 +9,7 @@ import torch
 from botorch_ext import algorithms
 from botorch_ext.exceptions import CellLimitWarning, WaitingForObservations
 from botorch_ext.models import KernelGP
-from botorch_ext.strategies import Asked, Told
+from botorch_ext.strategies import Asked
 from tests.strategies.fixed_design.breadthwise_sessions import (
     HORIZON,
     LAMBDA,
@@ -98,73 +98,23 @@ def without(name):
     return change
 
 
-def opening_within(events, first):
-    record = events[first].trial.info["opening"]
-    events[next_asked(events, first)].trial.info["opening"] = record
-
-
-def another_point(events, first):
-    trial, other = events[first].trial, events[next_asked(events, first)].trial
-    trial.x.copy_(other.x)
-
-
-def another_cell(events, first):
-    # An active one, with its center, that was evaluated just before.
-    trial, other = events[first].trial, events[next_asked(events, first)].trial
-    other.x.copy_(trial.x)
-    other.info.update(cell=trial.info["cell"])
-
-
-def still_pending(events, first):
-    del events[max(i for i in range(first) if isinstance(events[i], Told))]
-
-
+UNREAD = "info of trial .* must be what BreadthwiseExploration records, got"
 # What is wrong with the events: a level opens at events[first], after some cells were dropped.
 WRONG = {
-    "no opening": (without("opening"), "info of trial .* must have an opening: a level starts"),
-    "opening within a level": (opening_within, "opening of trial .* must"),
-    "no record": (info(opening=3), "opening of trial .* must be a dict with .*got 3"),
-    "nothing kept": (opening(lambda kept: []), "opening of trial .* must .*got"),
-    "rows of text": (opening(lambda kept: ["all"]), "kept in the opening .* got 'all'"),
-    "no row": (opening(lambda kept: [[]]), r"kept in the opening .* got \[\]"),
-    "rows in disorder": (opening(lambda kept: [kept[0][::-1]]), "kept in the opening .*ascending"),
-    "a row twice": (
-        opening(lambda kept: [kept[0][:1] + kept[0]]),
-        "kept in the opening .*ascending",
-    ),
-    "a negative row": (opening(lambda kept: [[-1, *kept[0]]]), "kept in the opening .*ascending"),
-    "a row that is not there": (
-        opening(lambda kept: [[*kept[0], 99]]),
-        "opening of trial .* must be one of these observations",
-    ),
+    "no opening": (without("opening"), "info of trial 6 must have an active cell of level 2, got"),
+    "no record": (info(opening=3), UNREAD),
+    "rows of text": (opening(lambda kept: ["all"]), "kept must be rows of .* cells, got 'all'"),
+    "no row": (opening(lambda kept: [[]]), r"kept must be rows of .* cells, got \[\]"),
+    "a negative row": (opening(lambda kept: [[-1, *kept[0]]]), "kept must be rows of .* cells"),
+    "a row that is not there": (opening(lambda kept: [[*kept[0], 99]]), "kept must be rows of"),
     "a row beyond all integers": (
         opening(lambda kept: [[*kept[0], 2**70]]),
-        "opening of trial .* must be one of these observations",
+        "kept must be rows of",
     ),
-    "a cell too few": (
-        opening(lambda kept: [kept[0][1:]]),
-        "opening of trial .*: other cells of level .* were kept",
-    ),
-    "a cell too many": (
-        opening(lambda kept: [None]),
-        "opening of trial .*: other cells of level .* were kept",
-    ),
-    "a level too many": (
-        opening(lambda kept: [*kept, None]),
-        "opening of trial .*: level .* was not known well enough",
-    ),
-    "no cell": (without("cell"), "info of trial .* must have an active cell .*got cell None"),
-    "cell of text": (info(cell="1"), "info of trial .* must have an active cell .*got cell '1'"),
+    "no cell": (without("cell"), UNREAD),
+    "cell of text": (info(cell="1"), "cell in the info of trial 7 must be a whole number, got '1'"),
     "a dropped cell": (info(cell=-1), "info of trial .* must have an active cell .*got cell -1"),
     "a cell beyond all integers": (info(cell=2**70), "info of trial .* must have an active cell"),
-    "another level": (info(level=1), "info of trial .* must have .*got .*level 1"),
-    "another std": (info(std=0.5), "info of trial .* must have .*std.*got 0.5"),
-    "NaN std": (info(std=math.nan), "info of trial .* must have .*std.*got nan"),
-    "std of text": (info(std="low"), "info of trial .* must have .*std.*got 'low'"),
-    "another slack": (info(slack=0.5), "info of trial .* must have .*slack.*got 0.5"),
-    "another point": (another_point, "x of trial .* must be the center"),
-    "a cell that is known": (another_cell, "cell of trial .* must have the largest std"),
-    "still pending": (still_pending, "opening of .* after the level before, .*pend"),
 }
 
 
@@ -201,17 +151,6 @@ def test_a_replay_is_refused_as_a_whole(right, wrong):
         assert state(fresh) == expected
 
 
-def test_a_level_that_is_passed_must_be_recorded():
-    # B = 12: at first two levels are known before anything is evaluated.
-    case = ON_LINE.but(rkhs_bound=12.0)
-    played = case.make()
-    trial = played.ask()
-    assert trial.info["opening"] == {"kept": [None, None]}
-    trial.info["opening"] = {"kept": [None]}
-    with pytest.raises(ValueError, match=r"opening of trial 0 .*: level 1 must be refined, too"):
-        case.make().replay([Asked(trial)])
-
-
 @both
 def test_events_of_another_method_or_horizon_are_refused(case):
     numbers = {"noise_variance": LAMBDA, "rkhs_bound": 1.5, "noise_std": 0.02}
@@ -245,17 +184,6 @@ def test_what_was_put_off_is_replayed():
     assert state(fresh) == state(played)
     assert fresh.report()["warnings"] == played.report()["warnings"]
     assert fresh.ask().info == played.ask().info
-    for wrong in ({"kept": [], "crowded": 8}, {"kept": [], "crowded": "many"}, {"kept": []}):
-        changed = list(events)
-        trial = events[crowded[1]].trial.copy()
-        trial.info["opening"] = wrong
-        changed[crowded[1]] = Asked(trial)
-        with pytest.raises(ValueError, match=f"opening of trial {trial.id} must"):
-            case.make().replay(changed)
-    trial = events[crowded[1]].trial.copy()
-    del trial.info["opening"]
-    with pytest.raises(ValueError, match="must have an opening"):
-        case.make().replay([*events[: crowded[1]], Asked(trial)])
 
 
 def test_what_was_about_to_be_refined_is_forgotten_where_the_record_did_not():

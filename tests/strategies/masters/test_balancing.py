@@ -259,7 +259,6 @@ def test_a_bound_that_falls_later_is_refused_when_it_is_reached():
     bases = [RandomSearch(box()), RandomSearch(box(), seed=1)]
     strategy = RegretBalancing(bases, [lambda n: float(n), late], reward_range=(-9.0, 9.0))
     strategy.ask(1002)
-    events = strategy.events
     with pytest.raises(ValueError, match="bound of base 1 must never decrease"):
         strategy.ask(2)  # the first of them would do
     assert len(strategy.events) == 1002
@@ -272,17 +271,11 @@ def test_a_bound_that_falls_later_is_refused_when_it_is_reached():
         with pytest.raises(ValueError, match=message):
             strategy.ask(batch)
         assert snapshot(strategy) == before
-    again = RegretBalancing(bases, [lambda n: float(n), late], reward_range=(-9.0, 9.0))
-    again.replay([*events, Asked(trial)])
-    beyond = Asked(Trial(1003, trial.x, None, {"base": 1, "decision": {}}))
-    with pytest.raises(ValueError, match=message):
-        again.replay([beyond])
-    assert snapshot(again) == before
     strategy.abandon(trial.id)  # makes room
     assert strategy.ask().info["base"] == 1
 
 
-def test_a_recorded_trial_of_the_wrong_base_is_refused():
+def test_a_recorded_trial_of_no_base_is_refused():
     def fresh():
         bases = [RandomSearch(finite(), seed=seed) for seed in range(3)]
         bounds = [linear, linear, lambda n: 0.5 * linear(n)]
@@ -294,20 +287,14 @@ def test_a_recorded_trial_of_the_wrong_base_is_refused():
         strategy.tell(trial.id, 1.0 if trial.info["base"] else 0.0)
     assert strategy.eliminated.keys() == {0}
     events, before = strategy.events, snapshot(strategy)
-    turn = strategy.ask().info["base"]
-    for base, message in [
-        (0, r"base of trial 30 must be active, one of \[1, 2\], got 0"),
-        (3 - turn, f"base of trial 30 must be {turn}, whose regret bound is least, got {3 - turn}"),
-        (3, "base in the info of trial 30 must be one of 3, got 3"),
-    ]:
-        again = fresh()
-        with pytest.raises(ValueError, match=message):
-            again.replay([*events, asked(30, base)])
-        assert snapshot(again) == snapshot(fresh())
-        again.replay(events)
-        with pytest.raises(ValueError, match=message):
-            again.replay([asked(30, base)])
-        assert snapshot(again) == before
+    again, message = fresh(), "base in the info of trial 30 must be one of 3, got 3"
+    with pytest.raises(ValueError, match=message):
+        again.replay([*events, asked(30, 3)])
+    assert snapshot(again) == snapshot(fresh())
+    again.replay(events)
+    with pytest.raises(ValueError, match=message):
+        again.replay([asked(30, 3)])
+    assert snapshot(again) == before
 
 
 def asked(id, base):

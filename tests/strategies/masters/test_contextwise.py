@@ -71,14 +71,6 @@ def test_a_batch_goes_to_the_base_of_its_context():
             r"key of the context must be one of 4 positions, got 4 for \[29.0\]",
         ),
         (lambda s: s.best(context=[29.0]), "key of the context must be one of 4 positions, got 4"),
-        (
-            lambda s: s.replay([recorded(s, [29.0], 0)]),
-            "key of the context must be one of 4 positions, got 4",
-        ),
-        (
-            lambda s: s.replay([recorded(s, [8.0], 2)]),
-            "base of trial 1 must be 1, the one of its context, got 2",
-        ),
         (lambda s: s.replay([recorded(s, None, 0)]), "context of trial 1 must be given"),
     ],
 )

@@ -103,7 +103,7 @@ def test_what_comes_next_is_shown_without_asking_it(domain):
     play(master, script(25, seed=42))
     before = snapshot(master)
     choices = master._checked_choices(None, None)
-    preview = master.next_trial(choices)
+    preview = master.successor().next_trial(choices)
     assert snapshot(master) == before
     assert plain(Asked(master.ask())) == plain(Asked(preview))
 
@@ -303,7 +303,7 @@ HE = {"index": 1, "model": 0, **NUMBERS, "told": NUMBERS}
             "x of trial 3 must be the point of its index, got index None",
         ),
         (asked(3, SECOND, 0, {"index": 1}, index=1), "info of trial 2 must be a dict with"),
-        (asked(3, SECOND, 0, {**HE, "model": 9}, index=1), "model .* must be alive"),
+        (asked(3, SECOND, 0, {**HE, "model": 9}, index=1), "model .* must be one of 6"),
         (asked(2, SECOND, 0, HE, index=1), "id must be 3, the next one, got 2"),
         (Told(1, 0.1), "id must be one of the pending trials, got 1: already told"),
         (Abandoned(7), "id must be one of the pending trials, got 7: unknown"),
