@@ -261,7 +261,7 @@ def fine(x, radius, norm, count=41):
 @pytest.mark.parametrize(("policy", "norm"), [("hallucinate", "l2"), ("timeout", "linf")])
 def test_picks_on_a_box_are_at_least_as_good_as_a_fine_search(policy, norm):
     strategy = make(box(), policy, radius=0.3, norm=norm, initial=data(box(), 4))
-    play(strategy, script(8, seed=26))
+    play(strategy, script(4, seed=27))
     posterior = strategy.posterior
     trial = strategy.ask()
     center = torch.tensor(trial.info["center"], dtype=torch.float64)
