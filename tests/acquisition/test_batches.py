@@ -48,8 +48,7 @@ def one_by_one(acqf, X, pending=None):
     return total.logsumexp(0) if acqf._log else total.sum(0)
 
 
-@pytest.mark.parametrize("make", [kernel_gp, single_task_gp])
-@pytest.mark.parametrize("pending", [0, 2])
+@pytest.mark.parametrize(("make", "pending"), [(kernel_gp, 2), (single_task_gp, 0)])
 def test_a_batch_is_the_sum_of_its_points_one_by_one(place, make, pending):
     told = draw(pending, 7)[0] if pending else None
     acqf, X = place(make(), X_pending=told), draw(12, 3)[0].view(2, 2, 3, 2)

@@ -128,11 +128,11 @@ def test_particles_in_botorch_choose_as_the_strategy(strategy, pending):
         asked.posterior.to_botorch(),
         X_baseline=draw(12, 0)[0],
         X_pending=torch.stack(rows) if pending else None,
-        sampler=SobolQMCNormalSampler(torch.Size([512]), seed=0),
+        sampler=SobolQMCNormalSampler(torch.Size([128]), seed=0),
         prune_baseline=False,
     )
     with torch.no_grad():
-        elsewhere = acqf(BOX.sample(400, 3).unsqueeze(-2)).max()
+        elsewhere = acqf(BOX.sample(100, 3).unsqueeze(-2)).max()
         assert acqf(trial.x[None, None]) > elsewhere - 0.1
     value = float(acqf(trial.x[None, None])) - math.log(asked.posterior.outcomes.scale)
     assert value == pytest.approx(trial.info["log_improvement"], abs=0.1)

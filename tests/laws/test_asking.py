@@ -23,7 +23,7 @@ def first_events(entry, seed):
     """The events of the first actions with this seed of the strategy alone."""
     session = started(entry)
     session.strategy = entry.make(seed)
-    for action in session.actions[: 6 if entry.place.is_box else 15]:
+    for action in session.actions[: 4 if entry.place.is_box else 10]:
         session.do(action)
     return [plain(event) for event in session.strategy.events]
 

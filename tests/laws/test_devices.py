@@ -17,7 +17,7 @@ from tests.laws.shared_sessions import beliefs, every_entry, played, quietly, re
 @pytest.mark.parametrize("device", devices()[1:], indirect=True)
 def test_a_session_is_played_there(entry, device):
     session = started(replace(entry, device=device))
-    for action in session.actions[: 7 if entry.place.is_box else 18]:
+    for action in session.actions[: 5 if entry.place.is_box else 12]:
         session.do(action)
     asked = [event.trial for event in session.strategy.events if isinstance(event, Asked)]
     assert asked

@@ -27,7 +27,7 @@ from botorch_ext.kernel_functions import freezing
 from botorch_ext.kernels import structure
 from botorch_ext.models import CandidateModels, KernelGP, kernel_gp
 from botorch_ext.widths import Constant, SelfNormalized, SrinivasRKHS
-from tests.helpers import steps_on, tolerance
+from tests.helpers import devices, pairwise, steps_on, tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior
 
 LOWER = torch.tensor([2.0, -3.0], dtype=torch.float64)
@@ -210,9 +210,7 @@ class Session:
                 self.close(a, b)
 
 
-@pytest.mark.parametrize("finite", [False, True])
-@pytest.mark.parametrize("name", SPECS)
-@pytest.mark.parametrize("seed", range(2))
+@pairwise(name=SPECS, finite=[False, True], seed=range(2), device=devices())
 def test_random_sessions_are_the_dense_algebra(name, finite, seed, device):
     g = torch.Generator().manual_seed(seed)
 
@@ -250,9 +248,12 @@ def test_random_sessions_are_the_dense_algebra(name, finite, seed, device):
             session.check(without, integer(30))
 
 
-@pytest.mark.parametrize("finite", [False, True])
-@pytest.mark.parametrize("name", ["one", "lengthscales", "two forms"])
-@pytest.mark.parametrize("seed", range(3))
+@pairwise(
+    name=["one", "lengthscales", "two forms"],
+    finite=[False, True],
+    seed=range(3),
+    device=devices(),
+)
 def test_forks_and_their_originals_do_not_notice_each_other(name, finite, seed, device):
     g = torch.Generator().manual_seed(seed)
 

@@ -8,7 +8,7 @@ from gpytorch.kernels import RBFKernel
 from torch.testing import assert_close
 
 from botorch_ext.models import FinitePosterior, KernelGP
-from tests.helpers import steps_on, tolerance
+from tests.helpers import devices, pairwise, steps_on, tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior
 
 NOISE = 0.03
@@ -89,8 +89,7 @@ class Session:
 KINDS = ["kernel_gp", "finite", "batched kernel_gp", "batched finite"]
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("kind", KINDS)
+@pairwise(kind=KINDS, seed=range(4), device=devices())
 def test_random_sessions_are_the_dense_algebra(kind, seed, device):
     g = torch.Generator().manual_seed(seed)
 

@@ -10,6 +10,7 @@ from gpytorch.kernels import MaternKernel, RBFKernel
 from botorch_ext.exceptions import JitterWarning
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
+from tests.helpers import pairwise
 
 NOISES = (1e-8, 1e-6, 1e-4, 1e-2, 1e-1)
 LENGTHSCALES = (1e-3, 0.1, 0.3, 1.0, 30.0)
@@ -25,8 +26,10 @@ def matern(s):
     return (1 + 5**0.5 * s + 5 / 3 * s**2) * torch.exp(-(5**0.5) * s)
 
 
-KERNELS = [(RBFKernel(batch_shape=torch.Size([25])), rbf)]
-KERNELS += [(MaternKernel(nu=2.5, batch_shape=torch.Size([25])), matern)]
+KERNELS = {
+    "rbf": (RBFKernel(batch_shape=torch.Size([25])), rbf),
+    "matern": (MaternKernel(nu=2.5, batch_shape=torch.Size([25])), matern),
+}
 
 
 def sweep(kernel, dtype, duplicates):
@@ -62,10 +65,9 @@ def check(mean, std, formula, noises, jitter, X, Y, Z):
     assert bool((std <= 1 + 1e-6).all())
 
 
-@pytest.mark.parametrize("duplicates", [False, True])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize(("kernel", "formula"), KERNELS, ids=["rbf", "matern"])
-def test_points_one_by_one_are_never_nan(kernel, formula, dtype, duplicates):
+@pairwise(name=KERNELS, dtype=[torch.float32, torch.float64], duplicates=[False, True])
+def test_points_one_by_one_are_never_nan(name, dtype, duplicates):
+    kernel, formula = KERNELS[name]
     kernel, noises, X, Y, Z = sweep(kernel, dtype, duplicates)
     model = KernelGP(kernel, noises, dtype=dtype)
     finite = FinitePosterior(kernel, torch.cat([Z, X]), noises)
@@ -83,7 +85,7 @@ def test_points_one_by_one_are_never_nan(kernel, formula, dtype, duplicates):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize(("kernel", "formula"), KERNELS, ids=["rbf", "matern"])
+@pytest.mark.parametrize(("kernel", "formula"), KERNELS.values(), ids=KERNELS)
 def test_points_in_blocks_are_never_nan(kernel, formula, dtype):
     kernel, noises, X, Y, Z = sweep(kernel, dtype, True)
     model = KernelGP(kernel, noises, dtype=dtype)

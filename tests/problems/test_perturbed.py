@@ -86,8 +86,7 @@ def test_adversarial_hides_the_maximiser_and_is_smooth() -> None:
     assert torch.autograd.gradcheck(m, (X,))
 
 
-@pytest.mark.parametrize("kind", ["rough", "adversarial"])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(("kind", "seed"), [("rough", 0), ("adversarial", 1), ("rough", 2)])
 def test_the_maximum_on_a_box_is_that_of_the_perturbed_function(kind: str, seed: int) -> None:
     f = smooth(BOX, seed)
     m = rough(2, EPSILON, seed) if kind == "rough" else adversarial(f, EPSILON)
@@ -111,7 +110,7 @@ def test_the_maximum_on_a_box_is_that_of_the_perturbed_function(kind: str, seed:
     assert abs(p.optimal_value - f.optimal_value) <= EPSILON
 
 
-@pytest.mark.parametrize("seed", [1, 3, 5])
+@pytest.mark.parametrize("seed", [1, 3])
 def test_thousands_of_bumps_in_four_dimensions(seed: int) -> None:
     box = Box([[2.0, -7.0, 1.0, 5.0], [5.0, -6.2, 3.0, 6.0]])
     f = RKHSFunction.random(box, rbf(0.8), 2.0, seed=seed)

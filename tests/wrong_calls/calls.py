@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -102,8 +103,12 @@ def working_values(
     where: str, call: Callable[[Any, Any], Any], values: dict[str, Any], proper: Any
 ) -> list[Call]:
     """One call with many values that say the same."""
+
+    def properly(s: Any) -> Any:
+        return call(s, proper)
+
     return [
-        Call(f"{where}: {kind}", lambda s, v=value: call(s, v), None, lambda s: call(s, proper))
+        Call(f"{where}: {kind}", lambda s, v=value: call(s, v), None, properly)
         for kind, value in values.items()
     ]
 
@@ -152,6 +157,12 @@ def state(scene: Scene) -> Any:
     ]
 
 
+@cache
+def wanted_of(proper: Callable[[Any], Any]) -> Any:
+    """What shows of the result of a proper call."""
+    return shown(proper(Scene()))
+
+
 def by_name(error: Exception, argument: str) -> bool:
     """Whether an error is one of ours that names the argument, and says what was given or what
     must not be."""
@@ -173,7 +184,7 @@ def outcome(call: Call, scene: Scene, before: Any) -> str:
         try:
             if call.proper is not None:
                 got = shown(call.make(deepcopy(scene)))
-                wanted = shown(call.proper(deepcopy(scene)))
+                wanted = wanted_of(call.proper)
                 return "works" if got == wanted else f"other value: {got!r:.99} not {wanted!r:.99}"
             call.make(scene)
         except Exception as error:  # noqa: BLE001 - whatever comes is judged
