@@ -11,8 +11,8 @@ from botorch.models.model import Model, ModelList
 from botorch.utils.transforms import is_ensemble
 from torch import Tensor
 
-from botorch_ext.acquisition.arguments import batch_shape_of, columns_of, kind_of
 from botorch_ext.acquisition.confidence_bound import evaluated_width
+from botorch_ext.acquisition.input_checks import batch_shape_of, columns_of, kind_of
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
 from botorch_ext.checks import flag
 from botorch_ext.models.candidates import CandidateModels

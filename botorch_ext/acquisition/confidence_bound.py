@@ -12,7 +12,7 @@ from botorch.models.model import Model, ModelList
 from botorch.utils.transforms import average_over_ensemble_models
 from torch import Tensor
 
-from botorch_ext.acquisition.arguments import (
+from botorch_ext.acquisition.input_checks import (
     appends_columns,
     batch_shape_of,
     checked_amounts,

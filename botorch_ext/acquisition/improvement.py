@@ -10,7 +10,7 @@ from botorch.acquisition.objective import PosteriorTransform
 from torch import Tensor
 
 from botorch_ext.acquisition.alternatives import AlternativesAcquisitionFunction
-from botorch_ext.acquisition.arguments import as_rows
+from botorch_ext.acquisition.input_checks import as_rows
 from botorch_ext.domains.points import checked_tensor, require_finite
 from botorch_ext.search.improvement import log_improvement
 

@@ -15,7 +15,7 @@ from botorch.utils.transforms import is_ensemble, t_batch_mode_transform
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from torch import Tensor
 
-from botorch_ext.acquisition.arguments import appends_columns, as_batch, as_rows
+from botorch_ext.acquisition.input_checks import appends_columns, as_batch, as_rows
 from botorch_ext.acquisition.snapshot import Snapshot
 from botorch_ext.acquisition.tasks import mean_noise, with_task
 from botorch_ext.checks import short

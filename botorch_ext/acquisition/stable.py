@@ -10,7 +10,7 @@ from botorch.acquisition.objective import PosteriorTransform
 from torch import Tensor
 
 from botorch_ext.acquisition.alternatives import AlternativeBounds, Widths
-from botorch_ext.acquisition.arguments import (
+from botorch_ext.acquisition.input_checks import (
     as_batch,
     checked_fixed,
     checked_limits,

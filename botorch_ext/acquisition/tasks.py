@@ -8,7 +8,7 @@ import torch
 from botorch.models.gpytorch import MultiTaskGPyTorchModel
 from torch import Tensor
 
-from botorch_ext.acquisition.arguments import inputs_of
+from botorch_ext.acquisition.input_checks import inputs_of
 
 
 def without_task(model: Any, X: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.algorithms.arguments import checked_names
+from botorch_ext.algorithms.argument_checks import checked_names
 from botorch_ext.algorithms.optimistic import ec_gp_ucb
 from botorch_ext.checks import one_number, seed_number, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpytorch.kernels import Kernel
 
-from botorch_ext.algorithms.arguments import checked_names, make_model, published_width
+from botorch_ext.algorithms.argument_checks import checked_names, make_model, published_width
 from botorch_ext.domains import Box
 from botorch_ext.kernel_functions.smoothness import HolderConstants
 from botorch_ext.models.checks import PriorMean

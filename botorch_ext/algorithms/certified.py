@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.algorithms.arguments import checked_names, make_model, published_width
+from botorch_ext.algorithms.argument_checks import checked_names, make_model, published_width
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.strategies.fixed_design.certified import CertifiedElimination, Free

@@ -7,7 +7,7 @@ from dataclasses import replace
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.algorithms.arguments import checked_names, model_or_fitted, published_width
+from botorch_ext.algorithms.argument_checks import checked_names, model_or_fitted, published_width
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace, as_context_space

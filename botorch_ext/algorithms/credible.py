@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from botorch_ext.algorithms.arguments import checked_names, published_width
+from botorch_ext.algorithms.argument_checks import checked_names, published_width
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace

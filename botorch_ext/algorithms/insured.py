@@ -7,7 +7,7 @@ from typing import Literal
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.algorithms.arguments import checked_names, make_model
+from botorch_ext.algorithms.argument_checks import checked_names, make_model
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.models.candidates import CandidateModels

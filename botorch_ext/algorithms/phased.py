@@ -7,7 +7,7 @@ from typing import Any
 
 from gpytorch.kernels import Kernel
 
-from botorch_ext.algorithms.arguments import checked_names, make_model, published_width
+from botorch_ext.algorithms.argument_checks import checked_names, make_model, published_width
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.rounds import DelayAware, Doubling, Rounds, SquareRoot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from botorch_ext.algorithms.arguments import checked_names
+from botorch_ext.algorithms.argument_checks import checked_names
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.hyperparameters.particles import Particles

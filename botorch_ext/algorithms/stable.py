@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.algorithms.arguments import checked_names, model_or_fitted, published_width
+from botorch_ext.algorithms.argument_checks import checked_names, model_or_fitted, published_width
 from botorch_ext.algorithms.unknown_hyperparameters import Setting, elimination_width
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain

@@ -7,7 +7,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from botorch_ext.algorithms.arguments import checked_names, published_width
+from botorch_ext.algorithms.argument_checks import checked_names, published_width
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace

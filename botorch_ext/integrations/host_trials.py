@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NewerStudyError
-from botorch_ext.studies.plain_records import from_json, to_json
+from botorch_ext.studies.plain_events import from_json, to_json
 
 _VERSION = 1
 

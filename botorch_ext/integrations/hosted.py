@@ -32,7 +32,7 @@ from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected,
 from botorch_ext.studies.description import describe
 from botorch_ext.studies.kept_strategy import kept_copy
 from botorch_ext.studies.plain_arguments import plain
-from botorch_ext.studies.plain_records import to_json
+from botorch_ext.studies.plain_events import to_json
 
 
 class HostedStrategy:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from botorch_ext.integrations.saved_classes import SavedClass, saved_classes
 from botorch_ext.models.kernel_variants import default_growth
 from botorch_ext.studies.plain_arguments import plain
-from botorch_ext.studies.plain_records import from_json, to_json
+from botorch_ext.studies.plain_events import from_json, to_json
 
 # Values are not nested deeper. GPyTorch takes twice the time for each kernel around another one: a
 # kernel counts as several values.

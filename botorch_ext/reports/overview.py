@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NoStudyError
-from botorch_ext.reports.described import GivenData, given_data
-from botorch_ext.studies.plain_records import PlainRecord
+from botorch_ext.reports.strategy_description import GivenData, given_data
+from botorch_ext.studies.plain_events import PlainRecord
 
 if TYPE_CHECKING:
     from botorch_ext.studies.databases import Database

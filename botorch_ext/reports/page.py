@@ -7,10 +7,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from botorch_ext.reports.described import arguments, called
+from botorch_ext.reports.models_and_rounds import parts
 from botorch_ext.reports.overview import Overview
-from botorch_ext.reports.parts import parts
 from botorch_ext.reports.status import counts
+from botorch_ext.reports.strategy_description import arguments, called
 from botorch_ext.reports.tables import columns
 from botorch_ext.reports.words import counted, duration, in_words, moment, number, point, short
 

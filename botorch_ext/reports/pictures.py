@@ -9,11 +9,11 @@ from itertools import accumulate, groupby
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from botorch_ext.reports.asked_points import coordinates, plane
 from botorch_ext.reports.drawing import MOST_MARKS, Picture, colored, drawn, legend_above
-from botorch_ext.reports.marks import BLUE, LOOKS, SKY, mark_states, ring, with_room
+from botorch_ext.reports.models_and_rounds import Part
 from botorch_ext.reports.overview import Overview
-from botorch_ext.reports.parts import Part
-from botorch_ext.reports.places import coordinates, plane
+from botorch_ext.reports.trial_markers import BLUE, LOOKS, SKY, mark_states, ring, with_room
 from botorch_ext.reports.words import counted, duration, number
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from botorch_ext.reports.described import called
 from botorch_ext.reports.overview import Overview, State, TrialStory
+from botorch_ext.reports.strategy_description import called
 from botorch_ext.reports.words import counted, duration, moment, number, point, printable
 
 _STATES: tuple[State, ...] = ("told", "pending", "failed", "abandoned")

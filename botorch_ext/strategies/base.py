@@ -21,8 +21,14 @@ from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_s
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError
 from botorch_ext.state import Immutable, State, shallow
 from botorch_ext.strategies.action_sets import Actions, Choices
-from botorch_ext.strategies.admission import checked_data
-from botorch_ext.strategies.arguments import Arguments, recorded
+from botorch_ext.strategies.constructor_arguments import Arguments, recorded
+from botorch_ext.strategies.event_checks import (
+    abandoned,
+    are_members,
+    corrected,
+    require_point,
+    told,
+)
 from botorch_ext.strategies.events import (
     Abandoned,
     Asked,
@@ -36,13 +42,7 @@ from botorch_ext.strategies.events import (
     copied,
 )
 from botorch_ext.strategies.first_points import FirstPoints
-from botorch_ext.strategies.recorded_events import (
-    abandoned,
-    are_members,
-    corrected,
-    require_point,
-    told,
-)
+from botorch_ext.strategies.initial_checks import checked_data
 
 # Evaluated points that join the screening of a box.
 _NUM_INCUMBENTS = 8

@@ -33,7 +33,7 @@ from botorch_ext.exceptions import (
     UnreachableStudyError,
     UnwritableStudyError,
 )
-from botorch_ext.studies.places import url_of
+from botorch_ext.studies.addresses import url_of
 from botorch_ext.studies.postgresql_servers import CLIENT_SETTINGS, prepare_server
 from botorch_ext.studies.sqlite_files import (
     Hold,

@@ -12,7 +12,7 @@ from warnings import warn
 from botorch_ext.exceptions import AnotherStrategyError, UndescribedWarning, VersionWarning
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.plain_arguments import CODE, UNKNOWN, plain
-from botorch_ext.studies.plain_records import from_json, to_json
+from botorch_ext.studies.plain_events import from_json, to_json
 
 _LIBRARIES = ("botorch-ext", "torch", "botorch", "gpytorch")
 _MISSING = object()

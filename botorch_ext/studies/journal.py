@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 
 from botorch_ext.exceptions import BrokenStudyError, NewerStudyError, NoStudyError
 from botorch_ext.studies.databases import Database
-from botorch_ext.studies.plain_records import from_json, to_json
+from botorch_ext.studies.plain_events import from_json, to_json
 
 SCHEMA = 1
 

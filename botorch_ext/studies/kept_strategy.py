@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError, StudyError
 from botorch_ext.strategies import Strategy
-from botorch_ext.studies.records import as_text, from_text
+from botorch_ext.studies.event_lines import as_text, from_text
 from botorch_ext.studies.threads import threads_for
 
 if TYPE_CHECKING:

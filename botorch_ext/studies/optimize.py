@@ -13,7 +13,7 @@ from botorch_ext.checks import flag
 from botorch_ext.domains.reading import DomainLike, as_domain
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.strategies.adaptive.improvement import ImprovementStrategy
-from botorch_ext.strategies.admission import checked_data
+from botorch_ext.strategies.initial_checks import checked_data
 from botorch_ext.studies.run import RunResult, run
 from botorch_ext.studies.running_study import Objective
 

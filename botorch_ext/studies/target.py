@@ -15,7 +15,7 @@ from torch import Tensor
 
 from botorch_ext.exceptions import UnreachableStudyError, UntoldValueWarning
 from botorch_ext.strategies import Strategy, Trial
-from botorch_ext.studies.claims import Claims
+from botorch_ext.studies.running_trials import Claims
 from botorch_ext.studies.study import Study
 from botorch_ext.studies.threads import threads_for
 

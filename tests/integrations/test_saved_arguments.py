@@ -20,7 +20,7 @@ from botorch_ext.kernels import ActionContextKernel, GroupAdditiveKernel, Nugget
 from botorch_ext.kernels.structure import plain_kernel
 from botorch_ext.strategies import Terms
 from botorch_ext.studies.plain_arguments import plain
-from botorch_ext.studies.plain_records import to_json
+from botorch_ext.studies.plain_events import to_json
 from tests.integrations import saved_before
 
 RBF, Matern = kernels.RBFKernel, kernels.MaternKernel

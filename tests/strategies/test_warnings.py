@@ -19,7 +19,7 @@ from botorch_ext.exceptions import (
     PriorScaleWarning,
 )
 from botorch_ext.kernels import ActionContextKernel
-from botorch_ext.strategies.cautions import LOOKS, odd_lengthscales, odd_scale
+from botorch_ext.strategies.prior_warnings import LOOKS, odd_lengthscales, odd_scale
 
 BOX = bx.Box([[2.0, -7.0], [5.0, -6.2]])
 GRID = bx.FiniteSet(BOX.sample(40, seed=1))

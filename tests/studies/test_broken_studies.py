@@ -25,8 +25,8 @@ from botorch_ext.exceptions import (
     VersionWarning,
 )
 from botorch_ext.studies import databases
-from botorch_ext.studies.plain_records import from_json, to_json
-from botorch_ext.studies.records import from_text
+from botorch_ext.studies.event_lines import from_text
+from botorch_ext.studies.plain_events import from_json, to_json
 from tests.studies.kept import BOX, answer_of_a_fork, at_random
 
 NOBODY = 65534

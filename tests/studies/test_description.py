@@ -14,7 +14,7 @@ import torch
 import botorch_ext as bx
 from botorch_ext.exceptions import AnotherStrategyError, UndescribedWarning, VersionWarning
 from botorch_ext.studies.description import describe, differences, require_same
-from botorch_ext.studies.plain_records import from_json, to_json
+from botorch_ext.studies.plain_events import from_json, to_json
 from tests.studies.kept import gp_bucb
 
 

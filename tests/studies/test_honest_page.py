@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import botorch_ext as bx
-from botorch_ext.reports.described import arguments
+from botorch_ext.reports.models_and_rounds import parts
 from botorch_ext.reports.overview import read_overview
-from botorch_ext.reports.parts import parts
 from botorch_ext.reports.pictures import _overtaken, pictures
+from botorch_ext.reports.strategy_description import arguments
 from botorch_ext.studies import databases, journal
 from tests.studies.commands import refused, rows_of, shown
 from tests.studies.kept import BOX, at_random, gp_bucb
@@ -114,7 +114,7 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_page(path, monkeypatch):
     def fails(*_):
         raise ValueError("no room <b>")
 
-    monkeypatch.setattr("botorch_ext.reports.places._draw_plane", fails)
+    monkeypatch.setattr("botorch_ext.reports.asked_points._draw_plane", fails)
     parsed = require_harmless(made(path))
     assert "This picture could not be drawn: no room <b>." in parsed.text
     assert len(parsed.having("figure")) == 3 and len(parsed.table("trial", "state")) == 6

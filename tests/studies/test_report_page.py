@@ -7,9 +7,9 @@ import pytest
 
 import botorch_ext as bx
 from benchmarks.studies.objectives import value_at
+from botorch_ext.reports.models_and_rounds import parts
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.page import page
-from botorch_ext.reports.parts import parts
 from botorch_ext.reports.pictures import _overtaken, pictures
 from botorch_ext.studies import journal
 from tests.studies.kept import BOX, at_random, gp_bucb

@@ -15,8 +15,8 @@ from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext import run
 from botorch_ext.exceptions import TrialFailedWarning, UntoldValueWarning
 from botorch_ext.strategies import Abandoned, Asked, Attached
-from botorch_ext.studies import claims, questions
-from botorch_ext.studies.claims import Claims
+from botorch_ext.studies import questions, running_trials
+from botorch_ext.studies.running_trials import Claims
 from tests.objectives import f
 from tests.strategies.sessions import InRounds, finite
 from tests.studies.kept import at_random
@@ -83,7 +83,7 @@ def test_a_run_that_was_interrupted_leaves_its_trials_to_others(place):
 
 
 def test_a_claim_ends_with_its_process_whatever_becomes_of_its_children(tmp_path, monkeypatch):
-    monkeypatch.setattr(claims, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(running_trials, "gettempdir", lambda: str(tmp_path))
     reader, writer = os.pipe()
 
     def work():

@@ -30,10 +30,10 @@ from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy, Pend
 from botorch_ext.strategies.adaptive.predictions import Play, Prediction, ToldOnly
 from botorch_ext.strategies.adaptive.refits import Refits, on_domain
 from botorch_ext.strategies.adaptive.searches import Highest, Search, Turn
-from botorch_ext.strategies.admission import probes_of
 from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.cautions import LOOKS, odd_lengthscales, odd_scale
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
+from botorch_ext.strategies.initial_checks import probes_of
+from botorch_ext.strategies.prior_warnings import LOOKS, odd_lengthscales, odd_scale
 from botorch_ext.widths import Width, as_tensor_like
 from botorch_ext.widths.base import SEVERAL_TIMES, as_widths
 from botorch_ext.widths.composed import share_of_enlargement

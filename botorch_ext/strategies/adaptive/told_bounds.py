@@ -14,8 +14,7 @@ from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.bounds import Models
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
-from botorch_ext.strategies.adaptive.running_bounds import RunningBounds
-from botorch_ext.strategies.adaptive.watched_points import WatchedPoints
+from botorch_ext.strategies.adaptive.running_bounds import RunningBounds, WatchedPoints
 from botorch_ext.strategies.events import Event, History
 from botorch_ext.widths import SelfNormalized, Width
 

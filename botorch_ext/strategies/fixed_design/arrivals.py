@@ -14,10 +14,10 @@ from botorch_ext.domains import Domain
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.region import Region
 from botorch_ext.state import Immutable
-from botorch_ext.strategies.fixed_design.arenas import Choice
-from botorch_ext.strategies.fixed_design.certified_arenas import certified_arena_of
+from botorch_ext.strategies.fixed_design.certified_survivors import certified_survivors_of
 from botorch_ext.strategies.fixed_design.progress import is_reached
 from botorch_ext.strategies.fixed_design.round import Round
+from botorch_ext.strategies.fixed_design.survivors import Choice
 
 # Of a plan, what is added at once to a round that waits: of max-variance points any number may be
 # planned ahead.
@@ -62,14 +62,14 @@ class Arrivals(Immutable):
 
     def __init__(self, domain: Domain, model: KernelGP, kappa: float) -> None:
         self.domain, self.model, self.kappa = domain, model, kappa
-        self.arena = certified_arena_of(domain)
+        self.space = certified_survivors_of(domain)
         # It has the prior mean, which may be nothing that can be copied.
         self._last: tuple[Tensor, Tensor, Any] | None = None
 
     def promise(self, survivors: Tensor | Region, points: Tensor, seed: int) -> float:
         """The largest standard deviation among survivors given ``m x d`` points."""
-        belief = self.arena.belief(self._given(points))
-        return self.arena.largest_std(survivors, belief, seed)
+        belief = self.space.belief(self._given(points))
+        return self.space.largest_std(survivors, belief, seed)
 
     def suffice(self, round: Round, arrived: list[int], asked: int, seed: int) -> bool:
         """Whether what has arrived of the points that a round has asked is enough.
@@ -88,18 +88,18 @@ class Arrivals(Immutable):
         # Survivors, and the least known of them: mostly they decide.
         if not is_reached(float(model.mean_and_std(round.points[missing])[1].max()), most, like):
             return False
-        largest = self.arena.largest_std(round.survivors, self.arena.belief(model), seed)
+        largest = self.space.largest_std(round.survivors, self.space.belief(model), seed)
         return is_reached(largest, most, like)
 
     def more(self, round: Round, left: int, seed: int) -> More:
         """The next max-variance points of a round that waits, with so many trials left."""
         given, count = self._given(round.points), _num_more(round, left)
-        choice = self.arena.choose(round.survivors, given, count, seed)
-        return More(choice, self.arena.points(choice))
+        choice = self.space.choose(round.survivors, given, count, seed)
+        return More(choice, self.space.points(choice))
 
     def posterior(self, X: Tensor, Y: Tensor) -> Any:
         """Of all told data, grown from the last one where that had the first of them."""
-        posterior, known = self.arena.posterior(self.model), 0
+        posterior, known = self.space.posterior(self.model), 0
         if self._last is not None:
             before, values, last = self._last
             n = len(values)
@@ -125,7 +125,7 @@ class Arrivals(Immutable):
             incumbents: Gives points that are looked at too.
             seeds: Of the step, and of the points that a region is searched by.
         """
-        return self.arena.highest(survivors, posterior, 0.0, incumbents, seeds)
+        return self.space.highest(survivors, posterior, 0.0, incumbents, seeds)
 
     def _given(self, points: Tensor) -> KernelGP:
         model = self.model.fork()

@@ -21,7 +21,6 @@ from botorch_ext.kernel_functions.smoothness import (
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.replicates import RepeatedDesign
 from botorch_ext.strategies.action_sets import Choices
-from botorch_ext.strategies.admission import probes_of
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Abandoned, Asked, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.horizon import (
@@ -32,6 +31,7 @@ from botorch_ext.strategies.fixed_design.horizon import (
 )
 from botorch_ext.strategies.fixed_design.level import Level
 from botorch_ext.strategies.fixed_design.refinement import Descent, RefinementRule
+from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.widths import Width, as_width, check_rkhs_bound
 
 

@@ -16,13 +16,13 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.region import Region
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
-from botorch_ext.strategies.admission import probes_of
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
-from botorch_ext.strategies.fixed_design.arenas import evaluated_at
 from botorch_ext.strategies.fixed_design.certified_rounds import Buy, CertifiedRounds, Move, Seen
 from botorch_ext.strategies.fixed_design.horizon import require_left, require_prior
 from botorch_ext.strategies.fixed_design.progress import Progress, Schedule, plain_certificate
+from botorch_ext.strategies.fixed_design.survivors import evaluated_at
+from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_rkhs_bound, require
 
@@ -138,10 +138,10 @@ class CertifiedElimination(Strategy):
             self.kappa,
             buy,
         )
-        self._arena = self._rounds.arena
+        self._space = self._rounds.space
         limit = math.inf if rkhs_bound is None else 2 * rkhs_bound
-        self._progress = Progress(self._arena.whole, limit)
-        posterior = self._arena.posterior(model)
+        self._progress = Progress(self._space.whole, limit)
+        posterior = self._space.posterior(model)
         if self.initial is not None:
             posterior.add(*self.initial)
         self._rows: PendingRows[Any] = PendingRows(posterior, PendingPolicy("hallucinate"))
@@ -205,17 +205,17 @@ class CertifiedElimination(Strategy):
         if not callable(self.free):
             width = evaluated_at(self.free_width, posterior)[0]
             seeds = seed, self._rounds.population_seed(progress, self._seen())
-            return self._arena.highest(survivors, posterior, width, self._incumbents, seeds)
+            return self._space.highest(survivors, posterior, width, self._incumbents, seeds)
         told, like = self._told.fork(), self.domain.like  # pyright: ignore
         pending = [self.history.trials[id].x for id in self.history.unanswered]
         points = torch.stack(pending) if pending else like.new_zeros(0, like.shape[-1])
         with torch.enable_grad():  # a rule may climb
-            answer = self.free(told, self._arena.region(survivors), points, seed)
+            answer = self.free(told, self._space.region(survivors), points, seed)
         answer = answer.detach() if isinstance(answer, Tensor) else answer
         place = None
         try:
             x = self.domain.require_contains(answer)
-            place = self._arena.place(survivors, x) if len(x) == 1 else None
+            place = self._space.place(survivors, x) if len(x) == 1 else None
         except (TypeError, ValueError) as error:
             raise ValueError(f"free must return a point of the region, got {answer!r}") from error
         if place is None:
@@ -276,7 +276,7 @@ class CertifiedElimination(Strategy):
         last = self.certificates[-1] if self.certificates else {}
         for name in ("closing", "cut"):
             record = move.info.get(name)
-            if record is None or (record.get("put_off") and not self._arena.cuts_while_putting_off):
+            if record is None or (record.get("put_off") and not self._space.cuts_while_putting_off):
                 continue
             entry = {key: record[key] for key in ("certificate", "volume", "volume_error")}
             if any(last.get(key) != entry[key] for key in ("certificate", "volume")):

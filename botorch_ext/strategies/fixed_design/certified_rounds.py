@@ -13,8 +13,7 @@ from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.adaptive.predictions import ToldOnly
-from botorch_ext.strategies.fixed_design.arenas import Choice, evaluated_at
-from botorch_ext.strategies.fixed_design.certified_arenas import certified_arena_of
+from botorch_ext.strategies.fixed_design.certified_survivors import certified_survivors_of
 from botorch_ext.strategies.fixed_design.cuts import Bounds, Cut
 from botorch_ext.strategies.fixed_design.progress import (
     Progress,
@@ -22,6 +21,7 @@ from botorch_ext.strategies.fixed_design.progress import (
     is_reached,
     plain_certificate,
 )
+from botorch_ext.strategies.fixed_design.survivors import Choice, evaluated_at
 from botorch_ext.widths import Width
 from botorch_ext.widths.base import ConfidenceModel
 
@@ -89,7 +89,7 @@ class CertifiedRounds(Immutable):
         self.domain, self.model, self.horizon, self.schedule = domain, model, horizon, schedule
         self.block_width, self.told_width = widths
         self.rkhs_bound, self.kappa, self.buy = rkhs_bound, kappa, buy
-        self.arena = certified_arena_of(domain)
+        self.space = certified_survivors_of(domain)
 
     def moved(self, now: Progress, seen: Seen, recorded: dict[str, Any] | None) -> Move:
         """Lines 1 to 3 of the pseudo-code before a step.
@@ -127,15 +127,15 @@ class CertifiedRounds(Immutable):
             return True  # whatever rounding says
         if recorded is not None:
             return "closing" in recorded
-        belief, seed = self.arena.belief(seen.arrived), self.population_seed(now, seen)
-        largest = self.arena.largest_std(now.survivors, belief, seed)
+        belief, seed = self.space.belief(seen.arrived), self.population_seed(now, seen)
+        largest = self.space.largest_std(now.survivors, belief, seed)
         return is_reached(largest, self.kappa * now.promise, self.domain.like)
 
     def _close(
         self, now: Progress, seen: Seen, recorded: dict[str, Any] | None, made: dict[str, Any]
     ) -> Progress:
         numbers = evaluated_at(self.block_width, seen.arrived)
-        bounds = Bounds(self.arena.belief(seen.arrived), *numbers, self.rkhs_bound)
+        bounds = Bounds(self.space.belief(seen.arrived), *numbers, self.rkhs_bound)
         cut = self._cut(now, seen, bounds, recorded, "closing")
         made["closing"] = cut.record()
         return now.after(cut).next_round()
@@ -154,7 +154,7 @@ class CertifiedRounds(Immutable):
     ) -> Progress:
         """Cuts by all told data; then puts the block off, plans it, or finds it of no use."""
         numbers = evaluated_at(self.told_width, self._told(seen.posterior))
-        known = self.arena.belief_of_known(seen.posterior, self.model)
+        known = self.space.belief_of_known(seen.posterior, self.model)
         bounds = Bounds(known, *numbers, self.rkhs_bound)
         cut = self._cut(now, seen, bounds, recorded, "cut")
         if now.watched is None:
@@ -169,7 +169,7 @@ class CertifiedRounds(Immutable):
         else:
             puts_off = flag(recorded["cut"]["put_off"], "put_off of the cut")
         made["cut"] = cut.record() | {"put_off": puts_off}
-        if not puts_off or self.arena.cuts_while_putting_off:
+        if not puts_off or self.space.cuts_while_putting_off:
             now = now.after(cut)
         if puts_off:
             return replace(now, put_off=now.put_off + 1)
@@ -179,9 +179,9 @@ class CertifiedRounds(Immutable):
         self, now: Progress, seen: Seen, cut: Cut, numbers: tuple[float, float]
     ) -> bool:
         """Whether the deviations that are left once all that pends is told would certify enough."""
-        bounds = Bounds(self.arena.belief(seen.expected()), *numbers, self.rkhs_bound)
+        bounds = Bounds(self.space.belief(seen.expected()), *numbers, self.rkhs_bound)
         seed = self.population_seed(now, seen)
-        then = self.arena.certificate(cut.survivors, bounds, seed)
+        then = self.space.certificate(cut.survivors, bounds, seed)
         return then <= _ENOUGH * cut.certificate
 
     def _cut(
@@ -196,14 +196,14 @@ class CertifiedRounds(Immutable):
         points = seen.points()
         if recorded is None or seen.is_corrected:
             seed = self.population_seed(now, seen)
-            cut = self.arena.cut(now.survivors, bounds, points, seed)
+            cut = self.space.cut(now.survivors, bounds, points, seed)
             return replace(cut, certificate=min(cut.certificate, now.certificate))
         record = recorded[name]
         amount(record["threshold"], f"threshold of the {name}", "finite")
         for key in ("certificate", "volume", "volume_error"):
             amount(record[key], f"{key} of the {name}", "non-negative and finite")
         self.domain.require_contains(record["argmax"], f"argmax of the {name}")
-        return self.arena.recut(now.survivors, bounds, points, record)
+        return self.space.recut(now.survivors, bounds, points, record)
 
     def _told(self, posterior: Any) -> ConfidenceModel:
         """What a width sees of the posterior without pending rows."""
@@ -221,13 +221,13 @@ class CertifiedRounds(Immutable):
         count, again = self.schedule.num_bought(now.round), now.phase == "wait"
         if recorded is None:
             given = seen.arrived if again else self.model
-            choice = self.arena.choose(now.survivors, given, count, seen.seed_of(seen.step))
+            choice = self.space.choose(now.survivors, given, count, seen.seed_of(seen.step))
             promise = now.promise if again else self._promise(now, seen, choice)
         else:
             choice = Choice.recorded(recorded["plan"], self.domain)
             promise = amount(recorded["plan"]["promise"], "promise", "non-negative and finite")
         made["plan"] = vars(choice) | {"promise": promise}
-        now = now.planning(choice, self.arena.points(choice), promise)
+        now = now.planning(choice, self.space.points(choice), promise)
         if recorded is not None and seen.is_corrected:
             return replace(now, phase=recorded["phase"])
         if not again and self.buy == "useful":
@@ -239,9 +239,9 @@ class CertifiedRounds(Immutable):
     def _promise(self, now: Progress, seen: Seen, choice: Choice) -> float:
         """The largest standard deviation among survivors once a plan is observed."""
         model = self.model.fork()
-        model.add(self.arena.points(choice), None)
-        belief, seed = self.arena.belief(model), self.population_seed(now, seen)
-        return self.arena.largest_std(now.survivors, belief, seed)
+        model.add(self.space.points(choice), None)
+        belief, seed = self.space.belief(model), self.population_seed(now, seen)
+        return self.space.largest_std(now.survivors, belief, seed)
 
     def _of_plan(self, choice: Choice) -> ConfidenceModel:
         """What a width sees of a block that has wholly arrived."""

@@ -1,4 +1,4 @@
-"""Cuts: what confidence bounds leave of an arena, and what they certify of it."""
+"""Cuts: what confidence bounds leave of a domain, and what they certify of it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """What bounds leave of an arena.
+    """What bounds leave of a domain.
 
     Args:
         threshold: The largest lower bound, which the upper bounds of survivors reach.

@@ -17,10 +17,8 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.region import Region
 from botorch_ext.rounds import DelayAware, Rounds
 from botorch_ext.strategies.action_sets import Choices
-from botorch_ext.strategies.admission import probes_of
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
-from botorch_ext.strategies.fixed_design.arenas import Choice, arena_of
 from botorch_ext.strategies.fixed_design.arrivals import Arrivals, More
 from botorch_ext.strategies.fixed_design.horizon import (
     ObservedMeans,
@@ -29,6 +27,8 @@ from botorch_ext.strategies.fixed_design.horizon import (
     waiting,
 )
 from botorch_ext.strategies.fixed_design.round import Closing, Round
+from botorch_ext.strategies.fixed_design.survivors import Choice, survivors_of
+from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_delta, require
 
@@ -132,7 +132,7 @@ class PhasedElimination(Strategy):
         self.rounds: list[Round] = []
         self.closing, self.kappa = closing, kappa
         self._arrivals = Arrivals(domain, model, kappa) if closing == "arrival" else None
-        self._arena = self._arrivals.arena if self._arrivals else arena_of(domain)
+        self._space = self._arrivals.space if self._arrivals else survivors_of(domain)
         self._delays: dict[int, int] = {}
         first = self._length_of(1)
         if first > horizon:
@@ -226,9 +226,9 @@ class PhasedElimination(Strategy):
         closing, survivors = self._close(None)
         length, seed = self._length_at(step), self._seed_of(step)
         if length:
-            choice = self._arena.choose(survivors, self.model, length, seed)
+            choice = self._space.choose(survivors, self.model, length, seed)
         else:
-            choice = self._arena.nothing(survivors, seed)
+            choice = self._space.nothing(survivors, seed)
         record: dict[str, Any] = vars(choice).copy()
         if closing is not None:
             record |= {"threshold": closing.threshold, "argmax": closing.argmax}
@@ -265,7 +265,7 @@ class PhasedElimination(Strategy):
         if last.plays_mean or trial.id in last.ids:
             return None, None
         choice = Choice.recorded(trial.info["more"], self.domain)
-        return None, More(choice, self._arena.points(choice))
+        return None, More(choice, self._space.points(choice))
 
     def _recorded_opening(self, step: int, record: dict[str, Any]) -> _Opening:
         """What `_open` returned when the event was recorded, without choosing anything."""
@@ -278,14 +278,14 @@ class PhasedElimination(Strategy):
         return _Opening(closing, round, record)
 
     def _make_round(self, first: int, survivors: Tensor | Region, choice: Choice) -> Round:
-        points = self._arena.points(choice)
+        points = self._space.points(choice)
         return Round(len(self.rounds) + 1, first, survivors, choice, points)
 
     def _close(self, record: dict[str, Any] | None) -> tuple[Closing | None, Tensor | Region]:
         """The end of the last round, with the threshold of the record where there is one, and what
         survives it."""
         if not self.rounds:
-            return None, self._arena.whole
+            return None, self._space.whole
         round = self.rounds[-1]
         arrived = [id for id in round.ids if id in self.history.values]
         if not arrived:
@@ -297,7 +297,7 @@ class PhasedElimination(Strategy):
             threshold = amount(record["threshold"], "threshold", "finite")
             self.domain.require_contains(record["argmax"], "argmax")
             known = threshold, record["argmax"]
-        bounds, survivors = self._arena.eliminate(
+        bounds, survivors = self._space.eliminate(
             round.survivors, self.model, self.width, X, Y, known, self._seed_of(round.first)
         )
         return Closing(arrived, *bounds), survivors

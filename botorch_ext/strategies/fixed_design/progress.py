@@ -11,8 +11,8 @@ from torch import Tensor
 
 from botorch_ext.regions.region import Region
 from botorch_ext.rounds import SquareRoot
-from botorch_ext.strategies.fixed_design.arenas import Choice
 from botorch_ext.strategies.fixed_design.cuts import Cut
+from botorch_ext.strategies.fixed_design.survivors import Choice
 
 # Of a round: free steps, then either a block of planned points and a wait for their observations,
 # or a rest where the block would not have been useful.

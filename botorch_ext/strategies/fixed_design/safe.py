@@ -22,8 +22,6 @@ from botorch_ext.strategies.adaptive.judges import Credible
 from botorch_ext.strategies.adaptive.ledger import Choice, Terms
 from botorch_ext.strategies.adaptive.told_bounds import Look
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
-from botorch_ext.strategies.fixed_design.arenas import Choice as Plan
-from botorch_ext.strategies.fixed_design.arenas import FiniteArena, evaluated_at
 from botorch_ext.strategies.fixed_design.horizon import require_left
 from botorch_ext.strategies.fixed_design.progress import (
     Progress,
@@ -31,6 +29,8 @@ from botorch_ext.strategies.fixed_design.progress import (
     is_reached,
     plain_certificate,
 )
+from botorch_ext.strategies.fixed_design.survivors import Choice as Plan
+from botorch_ext.strategies.fixed_design.survivors import SetSurvivors, evaluated_at
 from botorch_ext.widths import FixedDesign, Width
 
 # A share of the steps of a round is bought; a block is useful where the certificate is more than
@@ -112,8 +112,8 @@ class SafeStrategy(InsuredStrategy):
         self.block_width = FixedDesign(
             told.rkhs_bound, told.noise_std, told.delta, domain.num_points, rounds
         )
-        self._arena = FiniteArena(domain)
-        self._progress = Progress(self._arena.whole, math.inf)
+        self._space = SetSurvivors(domain)
+        self._progress = Progress(self._space.whole, math.inf)
         # Of the block of this round, what has come; and which model planned it.
         self._block = self._empty_block()
         # The certificate when the block was planned.
@@ -152,7 +152,7 @@ class SafeStrategy(InsuredStrategy):
             kept = self.ledger.suspect
             cost = now.certificate if "plan" in notes else self._cost
             choice = Choice(row, "block", cost, suspect=kept)
-            x, known = self._arena.candidates[row].clone(), self._bounds(self._rows.posterior)
+            x, known = self._space.candidates[row].clone(), self._bounds(self._rows.posterior)
             info = {"index": row} | self._recorded(known, look, choice, x, {"index": row})
             self._ahead = look, choice
         else:
@@ -237,17 +237,17 @@ class SafeStrategy(InsuredStrategy):
             prior = cast(KernelGP, self._prior.single(0).fork())
             if again and self._block.num_observations:
                 prior.add(*self._block.train_inputs, None)
-            plan = self._arena.choose(survivors, prior, count, self._seed_of(step))
+            plan = self._space.choose(survivors, prior, count, self._seed_of(step))
             promise = now.promise
             if not again:
-                prior.add(self._arena.points(plan), None)
-                after = FinitePosterior.from_model(prior, self._arena.candidates)
+                prior.add(self._space.points(plan), None)
+                after = FinitePosterior.from_model(prior, self._space.candidates)
                 promise = float(after.std[survivors].max())
         else:
             plan = Plan.recorded(recorded["plan"], self.domain)
             promise = amount(recorded["plan"]["promise"], "promise", "non-negative and finite")
         notes["plan"] = vars(plan) | {"promise": promise}
-        after = now.planning(plan, self._arena.points(plan), promise)
+        after = now.planning(plan, self._space.points(plan), promise)
         if again:
             return after
         if recorded is not None and self._is_corrected:
@@ -291,4 +291,4 @@ class SafeStrategy(InsuredStrategy):
             self._block.add_candidate(row, event.value)
 
     def _empty_block(self) -> FiniteCandidates:
-        return self._prior.on(self._arena.candidates)
+        return self._prior.on(self._space.candidates)

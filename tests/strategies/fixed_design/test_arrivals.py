@@ -209,7 +209,7 @@ def test_a_replay_plans_nothing(domain, monkeypatch):
     infos = [trial.info for trial in strategy.history.trials]
     assert {"opening", "more"} <= {name for info in infos for name in info}
     assert strategy.rounds[-1].plays_mean
-    monkeypatch.setattr("botorch_ext.strategies.fixed_design.arenas.plan", forbidden)
+    monkeypatch.setattr("botorch_ext.strategies.fixed_design.survivors.plan", forbidden)
     monkeypatch.setattr("botorch_ext.search.box.maximize_on_box", forbidden)
     monkeypatch.setattr(Region, "population", forbidden)
     monkeypatch.setattr(Region, "maximize", forbidden)

@@ -50,7 +50,7 @@ def no_search(monkeypatch):
         raise AssertionError("a replay searches nothing")
 
     def switch():
-        monkeypatch.setattr("botorch_ext.strategies.fixed_design.arenas.plan", forbidden)
+        monkeypatch.setattr("botorch_ext.strategies.fixed_design.survivors.plan", forbidden)
         monkeypatch.setattr("botorch_ext.search.box.maximize_on_box", forbidden)
         monkeypatch.setattr(Region, "population", forbidden)
         monkeypatch.setattr(Region, "maximize", forbidden)

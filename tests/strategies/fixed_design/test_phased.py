@@ -78,7 +78,7 @@ def no_planning(monkeypatch):
         if not on:
             monkeypatch.undo()
             return
-        monkeypatch.setattr("botorch_ext.strategies.fixed_design.arenas.plan", forbidden)
+        monkeypatch.setattr("botorch_ext.strategies.fixed_design.survivors.plan", forbidden)
         monkeypatch.setattr(Region, "population", forbidden)
         monkeypatch.setattr(Region, "maximize", forbidden)
 

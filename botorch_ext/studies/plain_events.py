@@ -1,4 +1,4 @@
-"""Plain records: events of a study as JSON whose numbers come back bit for bit."""
+"""Plain events: events of a study as JSON whose numbers come back bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places of studies: paths and URLs."""
+"""Addresses of studies: paths and URLs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims: which trials of a study the runs of this machine have under way."""
+"""Running trials: which trials of a study the runs of this machine have under way."""
 
 from __future__ import annotations
 

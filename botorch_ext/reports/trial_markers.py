@@ -1,4 +1,4 @@
-"""Marks: how trials look in pictures."""
+"""Trial markers: how trials look in pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cautions: what of a user's numbers makes little sense beside the domain and the data."""
+"""Warnings of priors: numbers of the user that make little sense for the domain and the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Admission: what is checked before a study begins, its data and the points models must take."""
+"""Checks before a study begins: its initial data, and the points that models must take."""
 
 from __future__ import annotations
 

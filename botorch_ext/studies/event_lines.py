@@ -1,4 +1,4 @@
-"""Records: events of a study with tensors, to and from lines of JSON."""
+"""Event lines: events of a study with tensors, to and from lines of JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from botorch_ext.strategies.events import (
     Told,
     Trial,
 )
-from botorch_ext.studies.plain_records import Kind, PlainRecord
+from botorch_ext.studies.plain_events import Kind, PlainRecord
 
 
 def as_text(event: Event, sign: float) -> str:

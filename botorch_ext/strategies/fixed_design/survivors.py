@@ -1,4 +1,4 @@
-"""Arenas, where a phased method may still ask: what differs between finite sets and boxes."""
+"""Survivors: where a phased method may still ask, on finite sets and on boxes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Choice:
 Bounds = tuple[float, float, float, list[float]]
 
 
-class Arena(Protocol):
+class Survivors(Protocol):
     """What differs between finite sets and boxes."""
 
     @property
@@ -100,7 +100,7 @@ class Arena(Protocol):
         ...
 
 
-class FiniteArena(Immutable):
+class SetSurvivors(Immutable):
     """Survivors are ascending rows of the set."""
 
     def __init__(self, domain: FiniteSet) -> None:
@@ -140,7 +140,7 @@ class FiniteArena(Immutable):
         return (w, offset, *known), survivors[posterior.mean + half >= known[0]]
 
 
-class BoxArena(Immutable):
+class BoxSurvivors(Immutable):
     """Survivors are a region of the box."""
 
     def __init__(self, domain: Box) -> None:
@@ -196,6 +196,6 @@ def evaluated_at(width: Width, posterior: ConfidenceModel) -> tuple[float, float
     return float(width(t, posterior)), float(width.offset(t, posterior))
 
 
-def arena_of(domain: Domain) -> Arena:
-    """The arena of a domain."""
-    return BoxArena(domain) if isinstance(domain, Box) else FiniteArena(domain)
+def survivors_of(domain: Domain) -> Survivors:
+    """The survivors of a domain."""
+    return BoxSurvivors(domain) if isinstance(domain, Box) else SetSurvivors(domain)

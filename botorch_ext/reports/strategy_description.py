@@ -1,4 +1,4 @@
-"""Described strategies: what the description of a study says of its strategy, for readers.
+"""Strategy description: what the description of a study says of its strategy, for readers.
 
 Files of others may hold any description, and none of them is an error.
 """

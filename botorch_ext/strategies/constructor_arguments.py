@@ -1,4 +1,4 @@
-"""Arguments that a strategy was made with, so that it can be described."""
+"""Constructor arguments: what a strategy was made with, so that it can be described."""
 
 from __future__ import annotations
 

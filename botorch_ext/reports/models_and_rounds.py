@@ -1,4 +1,4 @@
-"""Parts: models, levels and rounds of a study, and which trials were asked for each of them."""
+"""Models and rounds of a study, and which trials were asked for each of them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from botorch_ext.reports.described import bases
 from botorch_ext.reports.overview import Overview, TrialStory
+from botorch_ext.reports.strategy_description import bases
 from botorch_ext.reports.words import short
 
 # Members that are shown.

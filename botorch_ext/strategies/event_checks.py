@@ -1,4 +1,4 @@
-"""Recorded events: what is looked at where they come from elsewhere."""
+"""Checks of events that come from elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certified arenas: where a certified method may still ask, and how much that can lose at most."""
+"""Certified survivors: where a certified method may still ask, and the most regret there."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.region import Region
 from botorch_ext.search.box import ConfidenceBound, affordable_points, maximize_bound
 from botorch_ext.search.screening import near_points
-from botorch_ext.strategies.fixed_design.arenas import Arena, BoxArena, FiniteArena
 from botorch_ext.strategies.fixed_design.cuts import Bounds, Cut
+from botorch_ext.strategies.fixed_design.survivors import BoxSurvivors, SetSurvivors, Survivors
 
 # Points of a region that climb; the region is searched at every step.
 _NUM_STARTS = 12
 
 
-class CertifiedArena(Arena, Protocol):
+class CertifiedSurvivors(Survivors, Protocol):
     """What differs between finite sets and boxes."""
 
     #: Whether survivors are cut while a block is put off. On a box every cut makes a constraint.
@@ -76,7 +76,7 @@ class CertifiedArena(Arena, Protocol):
         ...
 
 
-class CertifiedSet(FiniteArena):
+class CertifiedSet(SetSurvivors):
     """Survivors are ascending rows of the set."""
 
     cuts_while_putting_off = True
@@ -157,7 +157,7 @@ class CertifiedSet(FiniteArena):
         return bounds.clipped(mean + half), bounds.clipped(mean - half)
 
 
-class CertifiedBox(BoxArena):
+class CertifiedBox(BoxSurvivors):
     """Survivors are a region of the box; what is largest or least there is searched for."""
 
     cuts_while_putting_off = False
@@ -251,6 +251,6 @@ def _at(mean: Tensor, std: Tensor) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
     return lambda rows: (mean[rows], std[rows])
 
 
-def certified_arena_of(domain: Domain) -> CertifiedArena:
-    """The certified arena of a domain."""
+def certified_survivors_of(domain: Domain) -> CertifiedSurvivors:
+    """The certified survivors of a domain."""
     return CertifiedBox(domain) if isinstance(domain, Box) else CertifiedSet(domain)

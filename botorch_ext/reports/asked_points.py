@@ -1,4 +1,4 @@
-"""Places: pictures of where a study asked."""
+"""Asked points: pictures of where a study asked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from botorch_ext.reports.described import Scales, scales
 from botorch_ext.reports.drawing import (
     MOST_MARKS,
     Picture,
@@ -15,9 +14,10 @@ from botorch_ext.reports.drawing import (
     legend_above,
     scale_axis,
 )
-from botorch_ext.reports.marks import LOOKS, mark_states, ring, with_room
 from botorch_ext.reports.overview import Overview, State
+from botorch_ext.reports.strategy_description import Scales, scales
 from botorch_ext.reports.tables import columns
+from botorch_ext.reports.trial_markers import LOOKS, mark_states, ring, with_room
 from botorch_ext.reports.words import point
 
 if TYPE_CHECKING:
