@@ -470,7 +470,7 @@ class BoundsStrategy(Strategy):
             return record
         return self._record(bounds, self.alive.index(record["model"]), at)
 
-    # --- the fold ---------------------------------------------------------------------------------
+    # --- the next state ---------------------------------------------------------------------------
 
     def _recall(self, trial: Trial) -> Any:
         name = f"info of trial {trial.id}"

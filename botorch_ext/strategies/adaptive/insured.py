@@ -294,7 +294,7 @@ class InsuredStrategy(BoundsStrategy):
         root = ((known.models.num_observations + 1) / known.models.noise_variance).sqrt()
         return torch.addcmul(known.widths[:, None], root[:, None], root.new_tensor(self.levels))
 
-    # --- the fold ---------------------------------------------------------------------------------
+    # --- the next state ---------------------------------------------------------------------------
 
     def _recall(self, trial: Trial) -> Any:
         super()._recall(trial)

@@ -250,7 +250,7 @@ class ParticleStrategy(Strategy):
     def _num_data(self) -> int:
         return len(self._initial_values) + len(self.history.values)
 
-    # --- the fold ---------------------------------------------------------------------------------
+    # --- the next state ---------------------------------------------------------------------------
 
     def _recall(self, trial: Trial) -> Cloud | None:
         name = f"info of trial {trial.id}"

@@ -191,7 +191,7 @@ class BreadthwiseExploration(Strategy):
         self._ahead = opening, row
         return design.candidates[row].clone(), info
 
-    # --- the fold ---------------------------------------------------------------------------------
+    # --- the next state ---------------------------------------------------------------------------
 
     def successor(self) -> Self:
         new = super().successor()

@@ -244,7 +244,7 @@ class CertifiedElimination(Strategy):
         failed_rows = [row for row, id in enumerate(rows.ids) if id in failed]
         return rows.without(failed_rows) if failed_rows else rows.posterior
 
-    # --- the fold ---------------------------------------------------------------------------------
+    # --- the next state ---------------------------------------------------------------------------
 
     def check_event(self, event: Event) -> None:
         super().check_event(event)

@@ -302,7 +302,7 @@ class PhasedElimination(Strategy):
         )
         return Closing(arrived, *bounds), survivors
 
-    # --- the fold ---------------------------------------------------------------------------------
+    # --- the next state ---------------------------------------------------------------------------
 
     def _absorb(self, event: Event) -> None:
         match event:

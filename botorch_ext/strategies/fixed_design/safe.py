@@ -258,7 +258,7 @@ class SafeStrategy(InsuredStrategy):
             return replace(after, phase="rest")
         return after
 
-    # --- the fold ---------------------------------------------------------------------------------
+    # --- the next state ---------------------------------------------------------------------------
 
     def _look_again(self, trial: Trial) -> Look:
         if self._schedule is None:

@@ -140,7 +140,7 @@ class RegretBalancing(MasterStrategy):
         history = self.bases[position].history
         return len(history.trials) - len(history.abandoned)
 
-    # --- the fold ---------------------------------------------------------------------------------
+    # --- the next state ---------------------------------------------------------------------------
 
     def check_event(self, event: Event) -> None:
         super().check_event(event)

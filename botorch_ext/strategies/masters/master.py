@@ -153,7 +153,7 @@ class MasterStrategy(Strategy):
         position, base = next(pair for pair in bases if not pair[1].takes_actions)
         return f"{type(self).__name__} with base {position}: {base.who_takes_no_actions()}"
 
-    # --- the fold ---------------------------------------------------------------------------------
+    # --- the next state ---------------------------------------------------------------------------
 
     def check_recorded(self, trial: Trial, is_member: bool = False) -> None:
         super().check_recorded(trial, is_member)
