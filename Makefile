@@ -14,7 +14,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 pyth
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install demo test test-slow lint format types notebooks docs wheel-check benchmarks-smoke gpu check clean
+.PHONY: help install demo test test-slow test-all lint format types notebooks docs wheel-check benchmarks-smoke gpu check clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1 | /p' Makefile | awk -F'[|]' '{ printf "  make %-18s%s\n", $$1, $$2 }'
@@ -46,6 +46,10 @@ test: $(VENV)/.installed-dev ## Run the tests, without the slow ones.
 
 test-slow: $(VENV)/.installed-dev ## Run the slow tests.
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PROCESSES) -m slow $(PYTEST_ARGS)
+
+# In one run, as each process collects all tests first, which takes it some ten seconds.
+test-all: $(VENV)/.installed-dev ## Run all tests.
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PROCESSES) $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev ## Check format and lint.
 	$(BIN)/ruff format --check .
@@ -84,7 +88,7 @@ benchmarks-smoke: $(VENV)/.installed-dev ## Run every benchmark with --smoke.
 gpu: $(VENV)/.installed-dev ## Measure this machine's GPU: tests, parts, hot paths, beside BoTorch.
 	$(BIN)/python -m benchmarks.gpu
 
-check: lint types test test-slow notebooks docs wheel-check benchmarks-smoke ## Everything a change must pass.
+check: lint types test-all notebooks docs wheel-check benchmarks-smoke ## Everything a change must pass.
 
 clean: ## Remove .venv and caches.
 	rm -rf $(VENV) build dist out docs/notebooks docs/results .pytest_cache .ruff_cache
