@@ -177,8 +177,7 @@ def test_few_descents_go_to_ridges_that_lead_to_the_same_top(monkeypatch):
     assert 0 < len(seen) < 35  # 50 where the next best is always climbed on
 
 
-@pytest.mark.parametrize("norm", ["l2", "linf"])
-@pytest.mark.parametrize("num_models", [1, 3])
+@pytest.mark.parametrize(("num_models", "norm"), [(1, "linf"), (3, "l2")])
 def test_searches_are_the_same_on_the_device_and_by_graphs(norm, num_models):
     found, tallies = [], []
     for device, graphs in (("cpu", False), ("cuda", False), ("cuda", True)):

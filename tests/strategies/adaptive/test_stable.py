@@ -427,7 +427,7 @@ def test_the_stable_optimum_is_found_where_gp_ucb_takes_the_peak():
         ("stable", algorithms.stable_opt(domain, k, radius=0.15, **options)),
         ("plain", algorithms.gp_ucb(domain, k, **options)),
     ):
-        for _ in range(30):
+        for _ in range(20):
             trial = strategy.ask()
             strategy.tell(trial.id, peaks(float(trial.x)))
         found[name] = float(strategy.best()[0])
