@@ -68,7 +68,7 @@ def main(argv: list[str] | None = None) -> None:
     torch.set_num_threads(1)
     setting = Setting()
     if options.smoke:
-        setting = Setting(horizon=100, side=8, seeds=2, box_horizon=60)
+        setting = Setting(horizon=100, side=8, seeds=1, box_horizon=40)
     elif options.full:
         setting = Setting(seeds=10, box_horizon=1000, box_seeds=3)
     if options.smoke and not options.data.is_dir():

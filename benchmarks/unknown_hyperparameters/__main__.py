@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None) -> None:
     setting = Setting()
     if options.smoke:
         few = {"line": 2, "square": 2, "box": 1}
-        setting = Setting(2, 2, 8, few, {"line": 12, "square": 12, "box": 12})
+        setting = Setting(2, 2, 6, few, {"line": 8, "square": 8, "box": 6})
     elif options.full:
         setting = Setting(seeds=None, robust_seeds={"line": 50, "square": 20, "box": 3})
     cases = list(_cases(setting, options.seed))
