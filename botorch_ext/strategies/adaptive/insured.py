@@ -12,6 +12,7 @@ from torch import Tensor
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import with_context
+from botorch_ext.domains.points import checked_rows
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.models import best_in_box, proposals
@@ -316,14 +317,15 @@ class InsuredStrategy(BoundsStrategy):
 
     def _recorded_rows(self, trial: Trial) -> Tensor:
         """The rows that are watched from a trial on."""
-        point = trial.point
-        X = point.new_tensor(trial.info["watched"]).reshape(-1, len(point))
+        point, name = trial.point, f"watched in the info of trial {trial.id}"
+        rows = trial.info["watched"] or point.new_zeros(0, len(point))
+        X = checked_rows(rows, len(point), point, name).reshape(-1, len(point))
         places = self._told.watched.places(torch.cat([X, point.unsqueeze(0)]))
         has_point = places[-1] is not None or bool((X == point).all(dim=-1).any())
         if not has_point or not X.isfinite().all():
             raise ValueError(
-                f"watched in the info of trial {trial.id} must be finite rows, of which one is its "
-                f"point unless that is watched already, got {trial.info['watched']}"
+                f"{name} must be finite rows, of which one is its point unless that is watched "
+                f"already, got {trial.info['watched']}"
             )
         return X
 

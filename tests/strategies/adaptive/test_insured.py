@@ -484,7 +484,7 @@ def safe(domain=None, models=None, **options):
 
 def test_a_trial_on_a_box_records_what_is_watched():
     trial = insured().ask()
-    for wrong in ([[math.nan]], [], None):
+    for wrong in ([[math.nan]], [[0.1, 0.2, 0.3]], ["all"], "all", 3, [], None):
         info = {key: value for key, value in trial.info.items() if key != "watched"}
         info |= {} if wrong is None else {"watched": wrong}
         with pytest.raises(ValueError, match=r"watched in the info|info of trial 0 must be what"):
