@@ -74,19 +74,6 @@ def same_form(a: Kernel, b: Kernel) -> bool:
     return orders[0] == orders[1] and all(map(_same_module, *walks))
 
 
-def same_kernel(a: Kernel, b: Kernel) -> bool:
-    """Whether two plain kernels without batch dimensions have the `same_form` and equal values."""
-    if a is b or not same_form(a, b):
-        return a is b
-    pairs = [
-        (value, own_values(other)[name])
-        for module, other in zip(_walk(a), _walk(b), strict=True)
-        if isinstance(module, Kernel)
-        for name, value in own_values(module).items()
-    ]
-    return not pairs or bool(torch.stack([(x == y).all() for x, y in pairs]).all())
-
-
 def stacked_kernel(kernels: Sequence[Kernel]) -> Kernel:
     """Plain kernels of the `same_form` as one kernel of batch shape ``(m,)``; if all are equal, as
     one of them."""

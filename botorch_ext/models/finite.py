@@ -32,7 +32,8 @@ from botorch_ext.models.triangular import solve_triangular
 from botorch_ext.state import shallow
 
 # A million candidates with 1,000 observations in float64 are 8 GB of rows, and 17.4 GB for a moment
-# while their buffer grows from 864 rows to 1,312.
+# while their buffer grows from 864 rows to 1,312. Abandoning a pending trial copies the rows that
+# were there before it was asked.
 _GROWTH = 1.5
 # Of the rows that are computed, or forgotten, at once.
 _MOST_BYTES = 2**27

@@ -113,6 +113,8 @@ class GrowingRows:
         """Forgets all rows from ``num_rows`` on."""
         if self._is_lent or self._late is not None:
             members = self._members
+            if self._late is None:
+                self.num_rows = num_rows  # those that stay are copied, and no others
             vars(self).update(vars(self._owned()))
             if members is not None:  # as in a buffer that nobody was lent, to the last bit
                 self._members = list(range(len(members)))

@@ -60,7 +60,8 @@ class Strategy(State):
     `evaluated_means`, and `_recall` where `_absorb` needs more than the event. Random
     choices draw from ``self._seed_of(step)``, so that they depend on the seed and the step alone.
     Lists, dicts and sets that are attributes may be changed in place, what they hold may not;
-    other values that change are a `State`, or are replaced.
+    other values that change are a `State`, or are replaced. Parts that were read before an event,
+    such as `bases` of a master, belong to the state of that time and do not follow.
 
     Args:
         domain: Where actions live: a `Box`, its bounds or a `FiniteSet`.
@@ -289,7 +290,8 @@ class Strategy(State):
         events = [copied(event) for event in self.checked(list(events))]
         after = self.clone()
         after.follow(events)
-        self._become(after)
+        after._raise_warnings()
+        vars(self).update(vars(after))
 
     def follow(self, events: Sequence[Event]) -> None:
         """Applies events without the copies that `replay` makes: they are the strategy's from now
@@ -504,8 +506,8 @@ class Strategy(State):
 
     @abstractmethod
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        """The next point and what was known when it was chosen. The state may change as `_absorb`
-        will change it for the same trial, whether it is decided or replayed."""
+        """The next point and what was known when it was chosen. It may change the state only in
+        ways that `_recall` and `_absorb` repeat where the trial is replayed."""
 
     def _asked(self, choices: Choices) -> Trial:
         """Decides the next trial and takes it in."""
@@ -572,9 +574,8 @@ class Strategy(State):
         history."""
 
     def _take_as_asked(self, is_corrected: bool) -> None:
-        """Says whether values are others than those by which trials were chosen: a check of a
-        record that depends on values is then left out, and what a record says of them is computed
-        again."""
+        """Says whether values are others than those by which trials were chosen: what records say
+        of values is then computed again."""
         self._is_corrected = is_corrected
 
     def _forget_fits(self, id: int) -> None:
@@ -709,6 +710,7 @@ class _First(Immutable):
 
     def __init__(self, strategy: Strategy) -> None:
         self.state: Any = shallow(strategy)
+        self.state._first = None
 
 
 def _num_until_corrected(events: Sequence[Event]) -> int:

@@ -154,3 +154,35 @@ def test_a_replay_that_fails_at_its_end_leaves_nothing(entry):
     assert state(session.strategy) == before
     session.strategy.replay(whole.events)
     assert state(session.strategy) == whole.final
+
+
+def paths_of(record, before=()):
+    """The paths of keys to what a record has."""
+    for key, value in record.items():
+        yield (*before, key)
+        if isinstance(value, dict):
+            yield from paths_of(value, (*before, key))
+
+
+def replaced(record, path, value):
+    """A record with another value at the end of a path."""
+    key, *rest = path
+    return {**record, key: replaced(record[key], rest, value) if rest else value}
+
+
+@every_entry
+def test_a_record_in_any_form_is_refused_or_taken(entry):
+    session = in_the_middle(entry)
+    strategy, before = session.strategy, state(session.strategy)
+    ahead = strategy.clone()
+    if "info" not in question(ahead, session.offer()):
+        return
+    last = ahead.history.trials[-1]
+    for path in paths_of(last.info):
+        for value in (None, "x", NAN, INF, -1, 10**20, [], {}, [[0.5]]):
+            wrong = changed(last, info=replaced(last.info, path, value))
+            try:
+                strategy.after(next(strategy.checked([wrong]))).report()
+            except ValueError:
+                continue
+    assert state(strategy) == before

@@ -1,6 +1,8 @@
 """State that is replaced: a successor leaves the value it comes from as it was, bit for bit, also
 where it is dropped and its rows lie in a buffer that both share."""
 
+import pickle
+import warnings
 from functools import cache
 
 import pytest
@@ -8,9 +10,19 @@ import torch
 from torch.testing import assert_close
 
 from botorch_ext import CandidateModels, FinitePosterior, KernelGP
+from botorch_ext.exceptions import PriorScaleWarning
 from botorch_ext.models.replicates import RepeatedDesign
-from botorch_ext.strategies import Abandoned, Asked, Attached, Corrected, Told, Trial
+from botorch_ext.strategies import (
+    Abandoned,
+    Asked,
+    Attached,
+    Corrected,
+    OptimisticStrategy,
+    Told,
+    Trial,
+)
 from tests.helpers import tolerance
+from tests.laws.places import PLACES
 from tests.laws.registry import ENTRIES, METHODS, QUICK
 from tests.laws.sessions import Session, question
 from tests.laws.shared_sessions import quietly, state
@@ -212,3 +224,32 @@ def test_what_is_said_of_rows_is_said_of_their_own():
     models = CandidateModels.of(model)
     assert models.jittered_rows().tolist() == [0]
     assert models.on(POINTS).jittered_rows().tolist() == [0]
+
+
+# --- the state before the first event -------------------------------------------------------------
+
+
+def test_reading_before_the_first_event_leaves_no_chain():
+    strategy = METHODS["gp_ucb"](PLACES["set"], seed=3, pending="hallucinate")
+    for _ in range(5):
+        strategy = strategy.successor()
+    assert strategy._first.state._first is None
+    strategy.tell(strategy.ask().id, 0.4)
+    assert pickle.loads(pickle.dumps(strategy)).events[1] == strategy.events[1]
+
+
+def test_a_warning_made_an_error_leaves_a_replay_undone():
+    def make():
+        model = KernelGP(kernel(), noise_variance=LAMBDA)
+        return OptimisticStrategy(finite(), model, 2.0)
+
+    strategy, fresh = make(), make()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PriorScaleWarning)
+        for _ in range(8):
+            strategy.tell(strategy.ask().id, 100.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PriorScaleWarning)
+        with pytest.raises(PriorScaleWarning):
+            fresh.replay(strategy.events)
+    assert fresh.events == ()

@@ -71,7 +71,7 @@ def test_a_call_broken_off_anywhere_leaves_the_study_as_its_file_is(copy, call):
 
 
 @pytest.mark.parametrize("make", [gp_bucb, on_a_set])
-def test_a_warning_made_an_error_in_the_middle_undoes_the_call(tmp_path, make):
+def test_a_warning_made_an_error_in_the_middle_leaves_the_state_as_it_was(tmp_path, make):
     kept = bx.Study(tmp_path / "lab.db", make())
     absorb = PendingRows.absorb
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number
+from botorch_ext.checks import amount
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
 from botorch_ext.domains.points import as_floating
@@ -255,7 +255,7 @@ class ParticleStrategy(Strategy):
     def _recall(self, trial: Trial) -> Cloud | None:
         name = f"info of trial {trial.id}"
         for key in self._numbers:
-            one_number(trial.info.get(key), f"{key} in the {name}")
+            amount(trial.info.get(key), f"{key} in the {name}", "finite")
         if "particles" not in trial.info:
             if self._cloud is None:
                 raise ValueError(f"particles in the {name} must be there for the first trial")

@@ -146,7 +146,8 @@ class StableStrategy(BoundsStrategy):
 
     def _recall(self, trial: Trial) -> Any:
         name = f"info of trial {trial.id}"
-        Prediction.check_record(trial.info["pessimistic"], f"pessimistic {name}", False)
+        told = self.judge.needs_predictions
+        Prediction.check_record(trial.info["pessimistic"], f"pessimistic {name}", told)
         X = as_points(trial.info["center"], self.domain.dim, trial.x, f"center in the {name}")
         self.domain.require_contains(X, f"center in the {name}")
         return super()._recall(trial)

@@ -50,6 +50,14 @@ class More:
         return longer
 
 
+@dataclass(frozen=True)
+class ToldData(Immutable):
+    """A posterior of told data that nothing is added to: its prior mean may be impossible to
+    copy."""
+
+    posterior: Any
+
+
 class Arrivals(Immutable):
     """When a round closes by arrival, and what it asks until then.
 
@@ -63,8 +71,6 @@ class Arrivals(Immutable):
     def __init__(self, domain: Domain, model: KernelGP, kappa: float) -> None:
         self.domain, self.model, self.kappa = domain, model, kappa
         self.space = certified_survivors_of(domain)
-        # It has the prior mean, which may be nothing that can be copied.
-        self._last: tuple[Tensor, Tensor, Any] | None = None
 
     def promise(self, survivors: Tensor | Region, points: Tensor, seed: int) -> float:
         """The largest standard deviation among survivors given ``m x d`` points."""
@@ -97,18 +103,19 @@ class Arrivals(Immutable):
         choice = self.space.choose(round.survivors, given, count, seed)
         return More(choice, self.space.points(choice))
 
-    def posterior(self, X: Tensor, Y: Tensor) -> Any:
-        """Of all told data, grown from the last one where that had the first of them."""
-        posterior, known = self.space.posterior(self.model), 0
-        if self._last is not None:
-            before, values, last = self._last
-            n = len(values)
-            if X[:n].equal(before) and Y[:n].equal(values):
-                posterior, known = last.fork(), n
-        if len(X) > known:
-            posterior.add(X[known:], Y[known:])
-        self._last = X, Y, posterior
-        return posterior
+    def told(self, X: Tensor, Y: Tensor, known: ToldData | None) -> ToldData:
+        """All told data, in the order of telling.
+
+        Args:
+            X: ``n x d``.
+            Y: ``n``.
+            known: The first of them; None where nothing is known yet.
+        """
+        posterior = self.space.posterior(self.model) if known is None else known.posterior.fork()
+        n = posterior.num_observations
+        if len(X) > n:
+            posterior.add(X[n:], Y[n:])
+        return ToldData(posterior)
 
     def highest_mean(
         self,

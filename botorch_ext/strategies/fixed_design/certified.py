@@ -20,7 +20,12 @@ from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.certified_rounds import Buy, CertifiedRounds, Move, Seen
 from botorch_ext.strategies.fixed_design.horizon import require_left, require_prior
-from botorch_ext.strategies.fixed_design.progress import Progress, Schedule, plain_certificate
+from botorch_ext.strategies.fixed_design.progress import (
+    Progress,
+    Schedule,
+    plain_certificate,
+    recorded_phase,
+)
 from botorch_ext.strategies.fixed_design.survivors import evaluated_at
 from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.widths import Width, as_width
@@ -254,6 +259,7 @@ class CertifiedElimination(Strategy):
             )
 
     def _recall(self, trial: Trial) -> Move:
+        recorded_phase(trial.info)
         return self._moved(trial.info)
 
     def _absorb(self, event: Event) -> None:

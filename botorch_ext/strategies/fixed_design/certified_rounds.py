@@ -20,6 +20,7 @@ from botorch_ext.strategies.fixed_design.progress import (
     Schedule,
     is_reached,
     plain_certificate,
+    recorded_phase,
 )
 from botorch_ext.strategies.fixed_design.survivors import Choice, evaluated_at
 from botorch_ext.widths import Width
@@ -229,7 +230,7 @@ class CertifiedRounds(Immutable):
         made["plan"] = vars(choice) | {"promise": promise}
         now = now.planning(choice, self.space.points(choice), promise)
         if recorded is not None and seen.is_corrected:
-            return replace(now, phase=recorded["phase"])
+            return replace(now, phase=recorded_phase(recorded))
         if not again and self.buy == "useful":
             width, offset = evaluated_at(self.block_width, self._of_plan(choice))
             if now.certificate <= _USEFUL * (width * promise + offset):

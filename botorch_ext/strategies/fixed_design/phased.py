@@ -19,7 +19,7 @@ from botorch_ext.rounds import DelayAware, Rounds
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
-from botorch_ext.strategies.fixed_design.arrivals import Arrivals, More
+from botorch_ext.strategies.fixed_design.arrivals import Arrivals, More, ToldData
 from botorch_ext.strategies.fixed_design.horizon import (
     ObservedMeans,
     require_left,
@@ -134,6 +134,8 @@ class PhasedElimination(Strategy):
         self._arrivals = Arrivals(domain, model, kappa) if closing == "arrival" else None
         self._space = self._arrivals.space if self._arrivals else survivors_of(domain)
         self._delays: dict[int, int] = {}
+        # All told data, once a round plays its mean.
+        self._told: ToldData | None = None
         first = self._length_of(1)
         if first > horizon:
             message = (
@@ -251,19 +253,23 @@ class PhasedElimination(Strategy):
         self, round: Round, step: int, info: dict[str, Any]
     ) -> tuple[Tensor, dict[str, Any]]:
         arrivals: Any = self._arrivals
-        told = arrivals.posterior(*self.evaluated())
+        self._told = told = arrivals.told(*self.evaluated(), self._told)
         seeds = self._seed_of(step), self._seed_of(round.first)
-        x, place = arrivals.highest_mean(round.survivors, told, self._incumbents, seeds)
+        x, place = arrivals.highest_mean(round.survivors, told.posterior, self._incumbents, seeds)
         return x, info | {"round": round.number} | place
 
     def _recall(self, trial: Trial) -> tuple[_Opening | None, More | None]:
         if trial.id >= self.horizon:
             raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
-        last = self.rounds[-1] if self.rounds else None
+        last, opening = self.rounds[-1] if self.rounds else None, None
         if last is None or "opening" in trial.info:
-            return self._recorded_opening(trial.id, trial.info["opening"]), None
-        if last.plays_mean or trial.id in last.ids:
-            return None, None
+            opening = self._recorded_opening(trial.id, trial.info["opening"])
+            last = opening.round
+        if last.plays_mean:  # it grows with the same events as where it was asked
+            arrivals: Any = self._arrivals
+            self._told = arrivals.told(*self.evaluated(), self._told)
+        if opening is not None or last.plays_mean or trial.id in last.ids:
+            return opening, None
         choice = Choice.recorded(trial.info["more"], self.domain)
         return None, More(choice, self._space.points(choice))
 

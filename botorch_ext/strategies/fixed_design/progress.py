@@ -116,6 +116,14 @@ def is_reached(largest: float, promise: float, like: Tensor) -> bool:
     return largest <= promise * (1 + rounding)
 
 
+def recorded_phase(record: dict[str, Any]) -> str:
+    """The phase that a trial records, or a ValueError."""
+    phase = record["phase"]
+    if phase not in PHASES:
+        raise ValueError(f"phase must be one of {PHASES}, got {phase!r}")
+    return phase
+
+
 def plain_certificate(certificate: float) -> float | None:
     """A certificate as JSON has it: None while nothing is known."""
     return None if math.isinf(certificate) else certificate

@@ -28,6 +28,7 @@ from botorch_ext.strategies.fixed_design.progress import (
     Schedule,
     is_reached,
     plain_certificate,
+    recorded_phase,
 )
 from botorch_ext.strategies.fixed_design.survivors import Choice as Plan
 from botorch_ext.strategies.fixed_design.survivors import SetSurvivors, evaluated_at
@@ -251,7 +252,7 @@ class SafeStrategy(InsuredStrategy):
         if again:
             return after
         if recorded is not None and self._is_corrected:
-            return replace(after, phase=recorded["phase"])
+            return replace(after, phase=recorded_phase(recorded))
         width, _ = evaluated_at(self.block_width, self._prior.single(0))
         eps, root = self.levels[look.level], math.sqrt(count / float(self._prior.noise_variance[0]))
         if now.certificate <= _USEFUL * (width + eps * root) * promise + 2 * eps:

@@ -338,6 +338,7 @@ def changed(info, **parts):
     ("change", "named"),
     [
         (lambda info: {**info, "mean": "high"}, "mean"),
+        (lambda info: {**info, "mean": math.nan}, "mean"),
         (lambda info: changed(info, values=[0.0]), "values"),
         (lambda info: changed(info, parameters=[[math.nan] * 4] * 8), "parameters"),
         (lambda info: changed(info, parameters="none"), "parameters"),
