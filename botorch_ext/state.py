@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Self, TypeVar, overload
 
 _Value = TypeVar("_Value")
 
@@ -35,6 +36,55 @@ class State:
             if copy is not None:
                 attributes[name] = copy(value)
         return new
+
+
+class Log(Sequence[_Value]):
+    """A list that is replaced by a longer one, which shares the items of both.
+
+    Args:
+        items: The first ones.
+    """
+
+    def __init__(self, items: Iterable[_Value] = ()) -> None:
+        self._items = list(items)
+        self._num = len(self._items)
+
+    def with_item(self, item: _Value) -> Log[_Value]:
+        """This log with one more item; O(1) unless there was another successor of it."""
+        new = shallow(self)
+        if len(self._items) > self._num:
+            new._items = self._items[: self._num]
+        new._items.append(item)
+        new._num += 1
+        return new
+
+    def with_item_at(self, place: int, item: _Value) -> Log[_Value]:
+        """This log with another item in a place."""
+        items = list(self)
+        items[place] = item
+        return Log(items)
+
+    def __len__(self) -> int:
+        return self._num
+
+    def __iter__(self) -> Iterator[_Value]:
+        return islice(self._items, self._num)
+
+    @overload
+    def __getitem__(self, place: int) -> _Value: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[_Value]: ...
+
+    def __getitem__(self, place: int | slice) -> _Value | list[_Value]:
+        if isinstance(place, slice):
+            return [self._items[i] for i in range(*place.indices(self._num))]
+        if not -self._num <= place < self._num:
+            raise IndexError(f"place must be less than {self._num}, got {place}")
+        return self._items[place if place >= 0 else place + self._num]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Log, (list(self),)
 
 
 class Immutable:

@@ -81,9 +81,7 @@ class RepeatedDesign:
     def successor(self) -> RepeatedDesign:
         """A copy that takes the place of this design, which stays as it is; see
         `GrowingRows.successor`."""
-        new = shallow(self)
-        new.counts, new.variance = self.counts.clone(), self.variance.clone()
-        return new
+        return shallow(self)
 
     def __deepcopy__(self, memo: dict[int, object]) -> RepeatedDesign:
         new = shallow(self)  # shared where nothing writes: the model and the candidates
@@ -124,6 +122,7 @@ class RepeatedDesign:
         weights = self._rows[:n, index]
         pivot = self.variance[index].clamp_min(0) + self.noise_variance
         pivot = torch.maximum(pivot, self._least_pivots[index])
+        self.counts, self.variance = self.counts.clone(), self.variance.clone()
         condition(self._rows, self.variance, n, covariances, weights, pivot.sqrt())
         self._num_rows = n + 1
         self.counts[index] += 1

@@ -19,7 +19,7 @@ from botorch_ext.checks import one_number, seed_number, short, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError
-from botorch_ext.state import Immutable, State, shallow
+from botorch_ext.state import Immutable, Log, State, shallow
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.constructor_arguments import Arguments, recorded
 from botorch_ext.strategies.event_checks import (
@@ -647,7 +647,7 @@ class Strategy(State):
                 else:
                     after._take(event)
         after._take_as_asked(False)
-        after.history.events = list(first)
+        after.history.events = Log(first)
         after.history.corrected = {event.id for event in first if isinstance(event, Corrected)}
         for event in events[len(first) :]:
             with after.within(after):

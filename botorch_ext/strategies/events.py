@@ -14,7 +14,7 @@ from torch import Tensor
 
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.exceptions import UnknownTrialError
-from botorch_ext.state import shallow
+from botorch_ext.state import Log, shallow
 
 _UNCHANGING = {bool, int, float, str, type(None)}
 
@@ -126,8 +126,8 @@ class History:
     `after` another event takes its place."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.trials: list[Trial] = []
+        self.events: Log[Event] = Log()
+        self.trials: Log[Trial] = Log()
         self.values: dict[int, float] = {}
         self.abandoned: set[int] = set()
         # Of those that are abandoned.
@@ -172,10 +172,10 @@ class History:
     def after(self, event: Event) -> History:
         """The history with one more event, which `check` has accepted."""
         new = shallow(self)
-        new.events = [*self.events, event]
+        new.events = self.events.with_item(event)
         match event:
             case Asked(trial):
-                new.trials = [*self.trials, trial]
+                new.trials = self.trials.with_item(trial)
                 new._pending = self._pending | {trial.id: None}
             case Told(id, value):
                 new.values = self.values | {id: value}
@@ -187,7 +187,7 @@ class History:
                 new._pending = {other: None for other in self._pending if other != id}
             case Attached(trial, value):
                 new.attached = [*self.attached, trial.id]
-                new.trials = [*self.trials, trial]
+                new.trials = self.trials.with_item(trial)
                 new.values = self.values | {trial.id: value}
             case Corrected(id, value):
                 new.corrected = self.corrected | {id}

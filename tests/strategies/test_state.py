@@ -12,6 +12,7 @@ from torch.testing import assert_close
 from botorch_ext import CandidateModels, FinitePosterior, KernelGP
 from botorch_ext.exceptions import PriorScaleWarning
 from botorch_ext.models.replicates import RepeatedDesign
+from botorch_ext.state import Log
 from botorch_ext.strategies import (
     Abandoned,
     Asked,
@@ -253,3 +254,16 @@ def test_a_warning_made_an_error_leaves_a_replay_undone():
         with pytest.raises(PriorScaleWarning):
             fresh.replay(strategy.events)
     assert fresh.events == ()
+
+
+def test_logs_share_their_items_and_nothing_else():
+    log = Log("ab")
+    one, other = log.with_item("c"), log.with_item("d")
+    assert ("".join(log), "".join(one), "".join(other)) == ("ab", "abc", "abd")
+    longer = one.with_item("e").with_item_at(1, "x")
+    assert list(longer) == list("axce") and list(one) == list("abc")
+    assert (one[-1], one[1:], len(one), one[-3]) == ("c", ["b", "c"], 3, "a")
+    for place in (3, -4):
+        with pytest.raises(IndexError):
+            one[place]
+    assert list(pickle.loads(pickle.dumps(log))) == ["a", "b"]

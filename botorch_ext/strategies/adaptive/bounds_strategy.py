@@ -460,7 +460,8 @@ class BoundsStrategy(Strategy):
         info = trial.info | self._said_again(bounds, trial.info, at)
         if "pessimistic" in info:
             info["pessimistic"] = self._said_again(bounds, info["pessimistic"], at)
-        self.history.trials[trial.id] = replace(trial, info=info)
+        trials = self.history.trials.with_item_at(trial.id, replace(trial, info=info))
+        self.history.trials = trials
 
     def _said_again(
         self, bounds: Bounds, record: dict[str, Any], at: int | Tensor

@@ -116,7 +116,6 @@ class BreadthwiseExploration(Strategy):
             else given_constants(holder, domain.dim)
         )
         self._note_large_kernel(float(model.largest_variance(probes_of(domain, None, self.seed))))
-        self.model = model
         self.width = as_width(width)
         self.tree = CellTree(domain, self.holder.lengthscales)
         self._rule = RefinementRule(
@@ -132,6 +131,11 @@ class BreadthwiseExploration(Strategy):
         self._design = RepeatedDesign(model, root.centers)
         # The rows of the trials of the current level.
         self._rows: list[int] = []
+
+    @property
+    def model(self) -> KernelGP:
+        """The prior."""
+        return self._means.model
 
     def report(self) -> dict[str, Any]:
         return super().report() | {
