@@ -111,7 +111,7 @@ class Strategy(State):
         context_domain: Domain | int | ContextSpace | None = None,
     ) -> None:
         self.warnings: list[str] = []
-        # Those that are yet to be raised.
+        # Warnings that are yet to be raised.
         self._unraised: list[tuple[str, type[Warning]]] = []
         self._noted: set[type[Warning]] = set()
         self.history = History()

@@ -60,40 +60,44 @@ def test_as_low_as_descents_in_a_fraction_of_the_steps(norm, d):
     assert got.mean() <= expected.mean() + 0.01
 
 
+@pytest.mark.parametrize(("search", "steps"), [(descended, 60), (polished, 20)])
 @pytest.mark.parametrize("norm", NORMS)
-def test_a_linear_a_flat_and_a_quadratic_function(norm):
+def test_a_linear_a_flat_and_a_quadratic_function(norm, search, steps):
     low, high = limits(50, 3)
     ball, start = CutBall(low, high, norm), torch.zeros(50, 3, dtype=torch.float64)
     moving = torch.ones(50, dtype=torch.bool)
     slope = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)
     arguments = (start, start, low, high, moving, moving)
-    U, values = polished(20, norm, lambda X, U: U @ slope)(*arguments)
+    U, values = search(steps, norm, lambda X, U: U @ slope)(*arguments)
     # The least of a linear function is the nearest offset to a point far down.
     assert_close(values, ball.nearest(-1e6 * slope.expand(50, 3)) @ slope, **TOL)
-    U, values = polished(20, norm, lambda X, U: 0 * U.sum(dim=-1) + 3)(*arguments)
+    U, values = search(steps, norm, lambda X, U: 0 * U.sum(dim=-1) + 3)(*arguments)
     assert torch.equal(U, start) and bool((values == 3).all())
     top = torch.tensor([0.3, 0.2, -0.4], dtype=torch.float64)
-    U, _ = polished(20, "linf", lambda X, U: (U - top).square().sum(dim=-1))(*arguments)
+    U, _ = search(steps, "linf", lambda X, U: (U - top).square().sum(dim=-1))(*arguments)
     assert_close(U, top.expand(50, 3).clamp(low, high), rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize(("search", "steps"), [(descended, 60), (polished, 30)])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("d", [2, 3])
-def test_starts_at_the_poles_of_a_ball_that_no_face_cuts_move_along_the_sphere(d, dtype):
+def test_starts_at_the_poles_of_a_ball_that_no_face_cuts_move_along_the_sphere(
+    d, dtype, search, steps
+):
     start = torch.cat([torch.eye(d), -torch.eye(d)]).to(dtype)
     slope = torch.arange(1.0, d + 1, dtype=dtype) - 0.5
     slope = slope / slope.norm()
     low = -torch.ones_like(start)
     moving = torch.ones(2 * d, dtype=torch.bool)
     arguments = (0 * start, start, low, -low, moving, moving)
-    U, values = polished(30, "l2", lambda X, U: U @ slope)(*arguments)
+    U, values = search(steps, "l2", lambda X, U: U @ slope)(*arguments)
     assert_close(values, -torch.ones_like(values), **tolerance(dtype))
     assert_close(U, -slope.expand_as(U), rtol=0, atol=10 * tolerance(dtype)["atol"])
     # Where one face cuts it, the poles of the others are none of its corners.
     low[:, 0] = -0.5
     expected = CutBall(low, torch.ones_like(low), "l2").nearest(-1e3 * slope.expand_as(start))
     start = CutBall(low, torch.ones_like(low), "l2").clamp(start)
-    U, values = polished(30, "l2", lambda X, U: U @ slope)(
+    U, values = search(steps, "l2", lambda X, U: U @ slope)(
         0 * start, start, low, torch.ones_like(low), moving, moving
     )
     assert_close(values, expected @ slope, **tolerance(dtype))

@@ -293,7 +293,7 @@ class BoundsStrategy(Strategy):
         summary |= {
             "t": rows.num_rows + 1,
             "width": repr(self.width),
-            # Of the likeliest model:
+            # The likeliest model has these:
             "current_width": widths[likeliest],
             "information_gain": gains[likeliest],
             "jittered_rows": int(posterior.jittered_rows()[likeliest]),

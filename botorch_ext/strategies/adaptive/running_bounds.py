@@ -11,7 +11,7 @@ from torch import Tensor
 
 from botorch_ext.state import State
 
-# Those that nobody asked for: the newest are kept.
+# Points that nobody asked for: as many of the newest are kept.
 _MOST_UNASKED = 256
 
 
