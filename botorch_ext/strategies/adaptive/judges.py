@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -23,7 +23,7 @@ class Standing(Protocol):
     """The models that are not eliminated, their places among the candidates."""
     names: list[str]
     """Of all models so far."""
-    num_known: list[int]
+    num_known: Sequence[int]
     """How many models there were when each trial was asked."""
 
     @property
