@@ -23,8 +23,11 @@ class Standing(Protocol):
     """The models that are not eliminated, their places among the candidates."""
     names: list[str]
     """Of all models so far."""
-    num_known: Sequence[int]
-    """How many models there were when each trial was asked."""
+
+    @property
+    def num_known(self) -> Sequence[int]:
+        """How many models there were when each trial was asked."""
+        ...
 
     @property
     def models(self) -> Models:
