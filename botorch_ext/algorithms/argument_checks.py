@@ -31,6 +31,7 @@ _WHY_NOT = {
     "initial": "its rounds start from the prior",
     "num_initial": "its rounds start from the prior",
     "pending": "it decides without what is pending",
+    "beta": "its square root is the width, width=beta**0.5",
 }
 
 
@@ -93,10 +94,10 @@ def _hint(given: str, name: str, parameters: Sequence[str]) -> str:
     owner = _TAKEN_BY.get(given)
     # What another function takes is seldom a misspelling.
     nearest = get_close_matches(given, parameters, n=1, cutoff=0.6 if owner is None else 0.9)
+    if given in _WHY_NOT and (given != "beta" or "width" in parameters):
+        return f": {_WHY_NOT[given]}"
     if nearest:
         return f": did you mean {nearest[0]!r}?"
-    if given in _WHY_NOT:
-        return f": {_WHY_NOT[given]}"
     of_another = "" if owner is None else f", which {owner}() takes"
     return f"{of_another}; {name}() takes {', '.join(parameters)}"
 

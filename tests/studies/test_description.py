@@ -138,7 +138,7 @@ def test_private_numbers_of_a_kernel_are_compared():
         )
 
 
-_BOX = bx.Box([[-1.0, 2.0], [1.0, 5.0]])
+_BOX = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
 _NUMBERS = {"noise_variance": 0.01, "width": 2.0}
 
 

@@ -10,7 +10,7 @@ import botorch_ext as bx
 from botorch_ext.exceptions import TrialFailedWarning
 
 PEAK = torch.tensor([12.0, 60.0], dtype=torch.float64)
-BOUNDS = [[0.0, 20.0], [20.0, 80.0]]  # lower, then upper
+BOUNDS = [(0.0, 20.0), (20.0, 80.0)]
 
 
 def hill(x):
@@ -25,10 +25,8 @@ def cost(x):
     "bounds",
     [
         BOUNDS,
-        [(0, 20), (20, 80)],
-        torch.tensor(BOUNDS),
-        torch.tensor(BOUNDS).double().numpy(),
-        bx.Box(BOUNDS),
+        torch.tensor([[0.0, 20.0], [20.0, 80.0]]),
+        bx.Box(lower=[0.0, 20.0], upper=[20.0, 80.0]),
     ],
 )
 def test_it_finds_the_top_from_bounds_alone(bounds):

@@ -12,7 +12,7 @@ from torch import Tensor
 from botorch_ext.checks import amount
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
-from botorch_ext.domains.points import as_floating
+from botorch_ext.domains.points import as_floating, checked_like
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.hyperparameters.density import split
 from botorch_ext.hyperparameters.ensemble import Ensemble
@@ -99,7 +99,7 @@ class ParticleStrategy(Strategy):
         return self.means_at(self.evaluated()[0])
 
     def means_at(self, X: Tensor) -> Tensor:
-        return self.posterior.mean(X)
+        return self.posterior.mean(checked_like(X, self.domain.like, "X"))
 
     @torch.no_grad()
     def recommend(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
