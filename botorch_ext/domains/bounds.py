@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ FORMS = (
 
 
 def as_bounds(
-    bounds: BoundsLike,
+    bounds: BoundsLike | None,
     dtype: torch.dtype | None = None,
     device: torch.device | str | None = None,
     name: str = "bounds",
@@ -95,6 +96,6 @@ def as_corners(
     return as_bounds(torch.stack(corners), dtype, device, "lower and upper")
 
 
-def _says_rows(bounds: BoundsLike) -> bool:
+def _says_rows(bounds: Any) -> bool:
     """Whether bounds are a tensor, or two of them: those of BoTorch are rows."""
     return isinstance(bounds, Tensor) or all(isinstance(row, Tensor) for row in bounds)
