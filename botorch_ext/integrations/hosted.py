@@ -30,7 +30,7 @@ from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
 from botorch_ext.studies.description import describe
-from botorch_ext.studies.kept_strategy import kept_copy
+from botorch_ext.studies.kept_strategy import kept_copy, require_no_values
 from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_events import to_json
 
@@ -67,6 +67,8 @@ class HostedStrategy:
         minimize: bool = False,
         objective: Any = None,
     ) -> None:
+        if minimize:
+            require_no_values(strategy)
         self.space = space
         self._fresh = kept_copy(strategy, minimize)
         self._sign = self._fresh.history.sign

@@ -93,6 +93,7 @@ def optimize(
         checked = checked_data(domain, initial)
         initial = None if checked is None else (checked[0], -checked[1])
     strategy = integrated_ei(domain, particles, seed=seed, initial=initial, num_initial=num_initial)
+    strategy.history.sign = sign
     result = run(
         strategy,
         objective,

@@ -12,6 +12,8 @@ from botorch_ext.exceptions import BrokenStudyError
 Kind = Literal["asked", "attached", "told", "corrected", "abandoned"]
 
 _NOT_FINITE = "not finite"
+# What records say in units of the values, with their sign.
+_SIGNED = {"mean", "mean_reward", "lower", "upper", "threshold", "best_observation"}
 # What a kind has besides its id.
 _ENTRIES: dict[Kind, tuple[str, ...]] = {
     "asked": ("x", "context", "info"),
@@ -75,6 +77,37 @@ class PlainRecord:
         """One line of JSON."""
         own = {name: getattr(self, name) for name in _ENTRIES[self.kind]}
         return to_json({"event": self.kind, "id": self.id} | own)
+
+
+def in_sign(record: Any, sign: float) -> Any:
+    """What a trial or a report records, its means and bounds times a sign.
+
+    Args:
+        record: Plain values, as a strategy that maximises knows them.
+        sign: -1 for a user who minimises, else 1.
+
+    Returns:
+        A copy, or the record itself where the sign is 1. ``lower`` and ``upper`` change places.
+    """
+    if sign > 0:
+        return record
+    if isinstance(record, list):
+        return [in_sign(entry, sign) for entry in record]
+    if not isinstance(record, dict):
+        return record
+    signed = {
+        key: _negated(entry) if key in _SIGNED else in_sign(entry, sign)
+        for key, entry in record.items()
+    }
+    if "lower" in record and "upper" in record:
+        signed |= {"lower": signed["upper"], "upper": signed["lower"]}
+    return signed
+
+
+def _negated(entry: Any) -> Any:
+    if isinstance(entry, list):
+        return [_negated(value) for value in entry]
+    return 0.0 - entry if isinstance(entry, float) else entry  # no -0.0
 
 
 def to_json(plain: Any) -> str:

@@ -14,6 +14,7 @@ from botorch_ext.checks import amount, flag, short, whole_number
 from botorch_ext.exceptions import ObjectiveError
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.failures import Failure, Failures, require_taken
+from botorch_ext.studies.kept_strategy import require_no_values
 from botorch_ext.studies.questions import Questions
 from botorch_ext.studies.running_study import Objective, RunningStudy
 from botorch_ext.studies.streams import Source, Stream, action_stream, context_stream
@@ -112,7 +113,8 @@ def run(
             remade when its workers die and shut down at the end. None evaluates in this thread.
         max_pending: How many trials may be under way at once.
         minimize: The objective is a cost. A strategy is told its negative, and keeps no note of
-            it: say the same in every call that continues it. A study knows by itself.
+            it: say the same in every call that continues it. It must have no values of its own, as
+            for a `Study`, which knows by itself.
         progress: Show a progress bar with the best value and the number of pending trials.
         max_retries: How often a failing trial is tried again before it is given up.
         failure_value: What the strategy is told for a trial that is given up, in the sign of the
@@ -167,6 +169,8 @@ def run(
         if minimize and not strategy.minimize:
             raise ValueError("minimize must be that of the study, False, got True")
         minimize = strategy.minimize
+    elif minimize and strategy.history.sign > 0 and not strategy.history.events:
+        require_no_values(strategy)
     target = Target(strategy, -1.0 if minimize else 1.0)
     streams, done = target.read(
         lambda now: (
