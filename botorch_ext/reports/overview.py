@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NoStudyError
 from botorch_ext.reports.strategy_description import GivenData, given_data
+from botorch_ext.studies.plain_arguments import bare
 from botorch_ext.studies.plain_events import PlainRecord
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def _overview(journal: Journal) -> Overview:
         entries, _ = journal.since(connection, journal.start)
     stories, last = _stories(entries, journal)
     began_at = entries[0].at if entries else None
-    place, description = journal.database.name, journal.description
+    place, description = journal.database.name, bare(journal.description)
     return Overview(place, journal.name, journal.minimize, description, stories, began_at, last)
 
 

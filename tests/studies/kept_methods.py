@@ -240,7 +240,6 @@ def write(folder: Path) -> None:
                 connection.execute("PRAGMA page_size=512")
                 connection.execute("VACUUM")
             (folder / f"{name}.sqlite").write_bytes(path.read_bytes())
-            print(f"{name}: {path.stat().st_size / 1024:.1f} kB")
     lines = (f"{json.dumps(name)}: {json.dumps(events)}" for name, events in expected.items())
     (folder / "events.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 import botorch_ext as bx
-from botorch_ext.exceptions import VersionWarning, WaitingForObservations
+from botorch_ext.exceptions import (
+    AnotherStrategyError,
+    UndescribedWarning,
+    VersionWarning,
+    WaitingForObservations,
+)
 from tests.studies.kept_methods import (
     FILES,
     METHODS,
@@ -27,6 +32,17 @@ def opened(path: Path, name: str) -> bx.Study:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VersionWarning)
         return bx.Study(path, METHODS[name]())
+
+
+def test_a_study_that_does_not_say_its_numbers_opens_with_a_warning(tmp_path):
+    path = tmp_path / "study.sqlite"
+    shutil.copy(FILES / "359dab4" / "integrated_ei_frame.sqlite", path)
+    message = r"does not say which numbers .*: initial\[0\]; initial\[1\]$"
+    with pytest.warns(UndescribedWarning, match=message):
+        opened(path, "integrated_ei_frame")
+    other = bx.algorithms.integrated_ei(METHODS["integrated_ei_frame"]().domain, seed=1)
+    with pytest.raises(AnotherStrategyError, match="seed is 0"):
+        bx.Study(path, other)
 
 
 @pytest.fixture(params=WRITTEN, ids=lambda path: f"{path.parent.name}-{path.stem}")
