@@ -3,10 +3,15 @@ default, and decisions that are others."""
 
 from __future__ import annotations
 
+import json
+import shutil
+import sqlite3
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, make_dataclass
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -16,11 +21,12 @@ import botorch_ext as bx
 from botorch_ext.algorithms.argument_checks import checked_names
 from botorch_ext.exceptions import AnotherStrategyError, BrokenStudyError, NewerStudyError
 from botorch_ext.strategies import RandomSearch, Strategy
-from botorch_ext.studies.description import describe, require_same
-from botorch_ext.studies.plain_events import from_json, to_json
+from botorch_ext.studies import event_lines
+from botorch_ext.studies.description import describe, require_same, versions
+from botorch_ext.studies.plain_events import PlainRecord, from_json, to_json
 from botorch_ext.studies.translations import TRANSLATIONS, Dropped
 from tests.studies.kept import BOX, kernel
-from tests.studies.kept_methods import seen
+from tests.studies.kept_methods import FILES, METHODS, context_of, seen
 
 NUMBERS = {"rkhs_bound": 1.0, "noise_std": 0.1}
 
@@ -296,3 +302,64 @@ def test_marks_of_strangers_open_nothing(mark, value):
     described["strategy"][mark] = value
     with pytest.raises(AnotherStrategyError, match="seed is 0 in the study, got 1"):
         opens(described, first)
+
+
+# --- events ---------------------------------------------------------------------------------------
+
+
+def test_events_say_by_which_version_they_were_written(tmp_path):
+    path = tmp_path / "study.db"
+    study = bx.Study(path, RandomSearch(BOX))
+    study.ask()
+    with patch.object(event_lines, "versions", return_value={"botorch-ext": "99.1"}):
+        study.tell(0, 1.0)
+    with patch.object(event_lines, "versions", return_value={"botorch-ext": None}):
+        study.correct(0, 2.0)
+    with closing(sqlite3.connect(path)) as connection:
+        bodies = [body for (body,) in connection.execute("SELECT body FROM botorch_ext_events")]
+    assert [PlainRecord.read(body).version for body in bodies] == [
+        versions()["botorch-ext"],
+        "99.1",
+        None,
+    ]
+    assert seen(bx.Study(path, RandomSearch(BOX))) == seen(study)
+    with pytest.raises(BrokenStudyError, match="3 is no version"):
+        PlainRecord.read('{"event":"told","id":0,"value":1.0,"version":3}')
+
+
+def test_what_a_function_computes_may_change(monkeypatch):
+    make = METHODS["regret_balancing"]
+    described = kept(make())
+    monkeypatch.setattr(torch.Tensor, "argmax", torch.Tensor.argmin)
+    strategy = make()
+    assert kept(strategy, 1)["strategy"] != _of_format_1(described)["strategy"]
+    opens(described, strategy)
+
+
+# Rounds are planned ahead, and two are asked from a plan that stands.
+_PLANNED = ("bpe_delay", "random")
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
+def test_what_was_asked_stands_where_decisions_are_others(name, tmp_path, monkeypatch):
+    """In a version that would choose the worst of everything a study opens, has every event, and
+    keeps what is then asked."""
+    path = tmp_path / "study.sqlite"
+    shutil.copy(FILES / "359dab4" / f"{name}.sqlite", path)
+    expected = json.loads((FILES / "359dab4" / "events.json").read_text())[name]
+    context = context_of(name, len(expected))
+    before = bx.Study(path, METHODS[name]()).strategy
+    asked = before.ask(context=context)
+    # Format 1 has the information gain that `regret_balancing` computes among its arguments.
+    strategies = [METHODS[name]() for _ in range(3)]
+    monkeypatch.setattr(torch.Tensor, "argmax", torch.Tensor.argmin)
+    monkeypatch.setattr(torch.Tensor, "max", torch.Tensor.min)
+    later = bx.Study(path, strategies.pop())
+    assert seen(later) == expected
+    trial = later.ask(context=context)
+    assert torch.equal(trial.x, asked.x) is (name in _PLANNED)
+    later.tell(trial, 0.25)
+    assert seen(bx.Study(path, strategies.pop())) == seen(later)
+    monkeypatch.undo()
+    assert seen(bx.Study(path, strategies.pop())) == seen(later)
