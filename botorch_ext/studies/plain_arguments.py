@@ -37,6 +37,8 @@ from botorch_ext.studies.plain_numbers import FLOAT64, plain_array, plain_tensor
 
 # What a kernel computes with: made when it is first used.
 _COMPUTED = ("training", "distance_module")
+# Of classes that are written in Python. What objects of others hold cannot be seen.
+_OF_PYTHON = 1 << 9
 # What every kernel has by itself, its parameters among it.
 _OF_KERNELS = frozenset(name for name in vars(Kernel()) if name.startswith("_"))
 # What versions say enough of.
@@ -91,6 +93,8 @@ def _plain(value: Any) -> Any:
     for name, part in parts.items():
         if _is_argument(name, kind):
             described[name] = plain(part)
+    if not all(each.__flags__ & _OF_PYTHON for each in kind.__mro__[:-1]):
+        described[UNKNOWN] = f"a {kind.__name__}"
     return described | _marks_of(kind, described)
 
 

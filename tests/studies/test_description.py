@@ -5,6 +5,7 @@ import logging
 import math
 import warnings
 from dataclasses import dataclass
+from datetime import date
 
 import gpytorch
 import numpy as np
@@ -154,6 +155,15 @@ def test_what_cannot_be_compared_is_said():
         described = _kept(Drawn())
     with pytest.warns(UndescribedWarning):
         require_same(described, describe(gp_bucb(mean=Drawn())), "it")
+
+
+def test_what_a_class_written_in_c_holds_is_said_to_be_unknown():
+    class Dated(date):
+        def __call__(self, X):
+            return self.year * X[..., 0]
+
+    with pytest.warns(UndescribedWarning, match=r"strategy\.mean \(a Dated\)"):
+        describe(gp_bucb(mean=Dated(2026, 1, 2)))
 
 
 def test_other_code_is_a_warning():
