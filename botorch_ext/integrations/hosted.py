@@ -31,8 +31,9 @@ from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
 from botorch_ext.studies.description import describe
 from botorch_ext.studies.kept_strategy import kept_copy
-from botorch_ext.studies.plain_arguments import bare, plain
+from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_events import to_json
+from botorch_ext.studies.translations import bare
 
 
 class HostedStrategy:

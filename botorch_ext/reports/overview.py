@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NoStudyError
 from botorch_ext.reports.strategy_description import GivenData, given_data
-from botorch_ext.studies.plain_arguments import bare
 from botorch_ext.studies.plain_events import PlainRecord
+from botorch_ext.studies.translations import bare
 
 if TYPE_CHECKING:
     from botorch_ext.studies.databases import Database

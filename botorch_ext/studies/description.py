@@ -21,10 +21,10 @@ from botorch_ext.exceptions import (
     VersionWarning,
 )
 from botorch_ext.strategies import Strategy
-from botorch_ext.studies.plain_arguments import CALL, CODE, DEFAULT, MARKS, UNKNOWN, plain
+from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_events import from_json, to_json
 from botorch_ext.studies.plain_numbers import same_numbers
-from botorch_ext.studies.translations import translated
+from botorch_ext.studies.translations import CALL, CODE, DEFAULT, MARKS, UNKNOWN, translated
 
 FORMAT = 2
 _LIBRARIES = ("botorch-ext", "torch", "botorch", "gpytorch")

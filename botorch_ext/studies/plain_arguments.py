@@ -33,7 +33,8 @@ from torch.nn import Module
 from botorch_ext.models import CandidateModels, KernelGP
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.constructor_arguments import Arguments, defaults_of
-from botorch_ext.studies.plain_numbers import FLOAT64, plain_array, plain_tensor, same_numbers
+from botorch_ext.studies.plain_numbers import plain_array, plain_tensor, same_numbers
+from botorch_ext.studies.translations import CALL, CODE, DEFAULT, UNKNOWN
 
 # What a kernel computes with: made when it is first used.
 _COMPUTED = ("training", "distance_module")
@@ -46,11 +47,6 @@ _LIBRARIES = (
     *("botorch_ext", "torch", "botorch", "gpytorch", "linear_operator", "numpy", "scipy"),
     *("builtins", "functools", "abc", "typing"),
 )
-#: Keys that no argument has: digests of code, what cannot be described, the names of arguments that
-#: have the value of their default, and the function that made a strategy, with its arguments.
-CODE, UNKNOWN, DEFAULT, CALL = "<code>", "<unknown>", "<default>", "<call>"
-MARKS = (CODE, UNKNOWN, DEFAULT, CALL, FLOAT64)
-
 _above: ContextVar[frozenset[int]] = ContextVar("above", default=frozenset())
 
 
@@ -96,13 +92,6 @@ def _plain(value: Any) -> Any:
     if not all(each.__flags__ & _OF_PYTHON for each in kind.__mro__[:-1]):
         described[UNKNOWN] = f"a {kind.__name__}"
     return described | _marks_of(kind, described)
-
-
-def bare(described: Any) -> Any:
-    """A description without the keys that no argument has."""
-    if isinstance(described, dict):
-        return {name: bare(part) for name, part in described.items() if name not in MARKS}
-    return [bare(part) for part in described] if isinstance(described, list) else described
 
 
 def _marks_of(kind: type, described: dict[str, Any]) -> dict[str, Any]:

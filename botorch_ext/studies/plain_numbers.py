@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-#: The key of a digest that no argument has: as float64, of numbers that are none.
-FLOAT64 = "<float64>"
+from botorch_ext.studies.translations import FLOAT64
+
 # Of tensors with more numbers only shape and digest are kept.
 _MOST_NUMBERS = 200
 # Descriptions of others may be nested to any depth.

@@ -1,11 +1,15 @@
-"""Translations: what arguments were called, and did, when a study was begun."""
+"""Translations: a description that is kept in the names of now, and without what is no argument."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from botorch_ext.studies.plain_arguments import DEFAULT
+#: Keys that no argument has: digests of code, what cannot be described, the names of arguments that
+#: have the value of their default, the function that made a strategy, with its arguments, and the
+#: digest as float64 of numbers of another dtype.
+MARKS = ("<code>", "<unknown>", "<default>", "<call>", "<float64>")
+CODE, UNKNOWN, DEFAULT, CALL, FLOAT64 = MARKS
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,13 @@ class Dropped:
 #: ``"Scaled.by": "factor"``; or to `Dropped`. From the name that a class or a function had to its
 #: name now: ``"Multiplied": "Scaled"``, where its arguments stand under the old one.
 TRANSLATIONS: dict[str, str | Dropped] = {}
+
+
+def bare(described: Any) -> Any:
+    """A description without the keys that no argument has."""
+    if isinstance(described, dict):
+        return {name: bare(part) for name, part in described.items() if name not in MARKS}
+    return [bare(part) for part in described] if isinstance(described, list) else described
 
 
 def translated(kept: dict[str, Any]) -> dict[str, Any]:
