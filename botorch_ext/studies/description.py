@@ -120,7 +120,7 @@ def differences(kept: Any, given: Any, place: str = "") -> Iterator[str]:
     elif isinstance(kept, list) and isinstance(given, list) and len(kept) == len(given):
         for i, (old, new) in enumerate(zip(kept, given, strict=True)):
             yield from differences(old, new, f"{place}[{i}]")
-    elif kept != given or _kind(kept) is not _kind(given):
+    elif kept != given or type(kept) is not type(given):  # True is another one than 1
         yield f"{place} is {_shown(kept)} in the study, got {_shown(given)}"
 
 
@@ -144,11 +144,6 @@ def _dtypes(described: dict[str, Any]) -> list[Any]:
     return [
         part["dtype"] for part in described.values() if isinstance(part, dict) and "dtype" in part
     ]
-
-
-def _kind(value: Any) -> type:
-    """Of a value: 2 is the same argument as 2.0, and True another one than 1."""
-    return float if type(value) is int else type(value)
 
 
 def require_same(kept: dict[str, Any], given: dict[str, Any], whose: str) -> None:
