@@ -6,6 +6,7 @@ import math
 import operator
 import reprlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Literal
 
 _SHORT = reprlib.Repr()
@@ -30,11 +31,11 @@ def whole_number(
 ) -> int:
     """A whole number of any library, one of 64 bits, as an int, or an error that names the
     argument."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool) or _is_no_number(value):
+    number = None
+    if not (isinstance(value, bool) or _is_no_number(value)):
+        with suppress(TypeError):
+            number = operator.index(value)
+    if number is None:
         raise error(f"{name} must be a whole number, got {short(value)}")
     if least is not None and number < least:
         raise error(f"{name} must be at least {least}, got {short(value)}")

@@ -33,6 +33,7 @@ from botorch_ext.studies.description import describe
 from botorch_ext.studies.kept_strategy import kept_copy, require_no_values
 from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_events import to_json
+from botorch_ext.studies.translations import bare
 
 
 class HostedStrategy:
@@ -73,7 +74,7 @@ class HostedStrategy:
         self._fresh = kept_copy(strategy, minimize)
         self._sign = self._fresh.history.sign
         # Other parameters can be the same box.
-        of = [describe(strategy)["strategy"], plain(space.parameters), minimize]
+        of = [bare(describe(strategy)["strategy"]), bare(plain(space.parameters)), minimize]
         described = to_json(of if objective is None else [*of, objective])
         self._of = hashlib.sha256(described.encode()).hexdigest()[:8]
         self._records: dict[str, Record] = {}

@@ -36,6 +36,7 @@ class PlainRecord:
         info: What was known when it was asked.
         value: Where there is one.
         failed: Whether the evaluation of an abandoned trial failed.
+        version: Of the library that wrote it; None in studies from before it was kept.
     """
 
     kind: Kind
@@ -45,6 +46,7 @@ class PlainRecord:
     info: dict[str, Any] = field(default_factory=dict)
     value: float = math.nan
     failed: bool = False
+    version: str | None = None
 
     @classmethod
     def read(cls, text: str) -> PlainRecord:
@@ -69,13 +71,16 @@ class PlainRecord:
         if type(id) is not int:
             raise ValueError(f"{id!r} is no whole number")
         known = {name: _CHECKED[name](entries.pop(name)) for name in _ENTRIES[kind]}
+        version = _version(entries.pop("version", None))
         if entries:
             raise ValueError(f"unknown entries {sorted(entries)}")
-        return cls(cast(Kind, kind), id, **known)
+        return cls(cast(Kind, kind), id, **known, version=version)
 
     def line(self) -> str:
         """One line of JSON."""
         own = {name: getattr(self, name) for name in _ENTRIES[self.kind]}
+        if self.version is not None:
+            own["version"] = self.version
         return to_json({"event": self.kind, "id": self.id} | own)
 
 
@@ -164,6 +169,12 @@ def _numbers(values: Any) -> list[float]:
     if not isinstance(values, list):
         raise ValueError(f"{values!r} is no list of numbers")
     return [_number(value) for value in values]
+
+
+def _version(value: Any) -> str | None:
+    if not isinstance(value, str | None):
+        raise ValueError(f"{value!r} is no version")
+    return value
 
 
 def _entries(value: Any) -> dict[str, Any]:

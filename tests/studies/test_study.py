@@ -290,13 +290,13 @@ def test_numbers_come_back_bit_for_bit_in_float32_and_with_contexts(path):
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"lengthscale": 0.8}, r"model.kernel.base_kernel.lengthscale.values\[0\]\[0\] is 0.7"),
-        ({"noise_variance": 0.02}, "model.noise_variance.values is 0.01 in the study, got 0.02"),
+        ({"lengthscale": 0.8}, r": kernel.base_kernel.lengthscale.values\[0\]\[0\] is 0.7"),
+        ({"noise_variance": 0.02}, ": noise_variance is 0.01 in the study, got 0.02"),
         ({"width": 3.0}, "width is 2.0 in the study, got 3.0"),
         ({"seed": 4}, "seed is 0 in the study, got 4"),
         ({"inflate": True}, "inflate is False in the study, got True"),
         ({"initial": (torch.tensor([[0.0, 3.0]]).double(), torch.zeros(1).double())}, "initial is"),
-        ({"mean": lambda X: X.sum(-1)}, "model.mean is None in the study"),
+        ({"mean": lambda X: X.sum(-1)}, ": mean is None in the study"),
     ],
 )
 def test_another_strategy_is_refused_with_the_argument_that_differs(path, other, message):

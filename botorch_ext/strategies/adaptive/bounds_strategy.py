@@ -23,7 +23,7 @@ from botorch_ext.hyperparameters.fitted import Fitted, Hyperparameters
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.state import Log
+from botorch_ext.state import Log, parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds, Models
 from botorch_ext.strategies.adaptive.judges import Judge
@@ -293,7 +293,7 @@ class BoundsStrategy(Strategy):
         likeliest = int(evidence.argmax())
         summary |= {
             "t": rows.num_rows + 1,
-            "width": repr(self.width),
+            "width": parts_of(self.width),
             # The likeliest model has these:
             "current_width": widths[likeliest],
             "information_gain": gains[likeliest],

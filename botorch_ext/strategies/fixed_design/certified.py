@@ -14,6 +14,7 @@ from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.region import Region
+from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
 from botorch_ext.strategies.base import Strategy
@@ -180,9 +181,9 @@ class CertifiedElimination(Strategy):
         phases.pop(None, None)
         return super().report() | {
             "horizon": self.horizon,
-            "block_width": repr(self.block_width),
-            "told_width": repr(self.told_width),
-            "free_width": repr(self.free_width),
+            "block_width": parts_of(self.block_width),
+            "told_width": parts_of(self.told_width),
+            "free_width": parts_of(self.free_width),
             "round": self._progress.round,
             "phases": dict(phases),
             "certificate": plain_certificate(self.certificate),
