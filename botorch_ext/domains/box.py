@@ -307,7 +307,8 @@ class Box(Immutable):
         if self.constraints is not None:
             options["constraints"] = tuple(tensor.tolist() for tensor in self.constraints)
         given = "".join(f", {name}={value}" for name, value in options.items() if value)
-        return f"Box({list(zip(*self.bounds.tolist(), strict=True))}{given}, dtype={self.dtype}, device='{self.device}')"
+        pairs = list(zip(*self.bounds.tolist(), strict=True))
+        return f"Box({pairs}{given}, dtype={self.dtype}, device='{self.device}')"
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
