@@ -70,4 +70,8 @@ def as_bounds(
         raise ValueError(
             f"{name} must have lower < upper in every column, got {numbers.tolist()}: {FORMS}"
         )
+    if not bool((numbers[1] - numbers[0]).isfinite().all()):
+        raise ValueError(
+            f"{name} must have upper - lower finite in every column, got {numbers.tolist()}"
+        )
     return numbers

@@ -130,12 +130,12 @@ class ParticleStrategy(Strategy):
         summary = super().report()
         cloud, ensemble = self._current()
         lengthscales, noise, odds = split(cloud.parameters)
-        lengthscales, noise = lengthscales.exp(), noise.exp().mul(ensemble.outcomes.scale**2)
+        lengthscales, noise_std = lengthscales.exp(), (noise / 2).exp() * ensemble.outcomes.scale
         quartiles = lengthscales.new_tensor([0.25, 0.5, 0.75])
         return summary | {
-            "num_particles": len(noise),
+            "num_particles": len(noise_std),
             "lengthscales": lengthscales.quantile(quartiles, dim=0).tolist(),
-            "noise_std": noise.sqrt().quantile(quartiles).tolist(),
+            "noise_std": noise_std.quantile(quartiles).tolist(),
             "smoothness": odds.sigmoid().quantile(quartiles).tolist(),
         }
 

@@ -253,9 +253,10 @@ def test_noise_below_what_keeps_factors_apart_is_none(noise):
         [1e12, -1e12, 3e12, 0.0, 1e11, -2e12],
         [1e-300, 2e-300, 0.0, 3e-300, 1e-300, 0.0],
         [1e12, 1e12 + 1, 1e12 + 2, 1e12, 1e12 + 5, 1e12],
+        [0.0, 1e160, 1.0, -1e160, 1e300, 0.0],
     ],
 )
-def test_odd_values_get_a_sensible_question(values):
+def test_odd_values_get_a_sensible_question_and_a_report(values):
     strategy = bx.algorithms.integrated_ei(BOX, FEW, num_initial=3)
     for value in values:
         trial = strategy.ask()
@@ -266,6 +267,7 @@ def test_odd_values_get_a_sensible_question(values):
     x = strategy.ask().x
     assert (BOX.to_unit(told) - BOX.to_unit(x)).norm(dim=-1).min() > 1e-6
     assert math.isfinite(strategy.best()[1])
+    assert all(map(math.isfinite, strategy.report()["noise_std"]))
 
 
 def test_duplicates_and_fewer_data_than_dimensions():
