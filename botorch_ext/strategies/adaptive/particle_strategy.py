@@ -28,7 +28,7 @@ from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Event, Trial
 
 # Screened points near the best so far, and how far in sides of the box.
-_NUM_NEAR, _NEAR = 40, (0.02, 0.1)
+_NUM_NEAR, _NEAR = 512, (0.02, 0.05, 0.1, 0.2)
 _NUM_BEST = 5
 # Points of a finite set that all models look at: of more, those that a few models find best.
 _MOST_POINTS, _FEW_MODELS = 4096, 4
@@ -60,7 +60,7 @@ class ParticleStrategy(Strategy):
 
     #: The names of the numbers of `_choose`; screened points of a box, and climbs.
     _numbers: tuple[str, ...]
-    _budget = 512, 4
+    _budget = 512, 20
     takes_actions = True
     takes_spaces = True
     least_initial = 8
@@ -202,7 +202,7 @@ class ParticleStrategy(Strategy):
                 best = actions[means.topk(min(_NUM_BEST, len(means))).indices]
                 best = torch.cat([best, near_points(best, box, _NUM_NEAR, seed, _NEAR)])
             own = objective(ensemble)
-            x, value = maximize_on_box(own, box, seed, *self._budget, best, _TOLERANCE)
+            x, value = maximize_on_box(own, box, seed, *self._budget, best, _TOLERANCE, twice=True)
             return x, None, value
         rows = None
         if len(points) > _MOST_POINTS:

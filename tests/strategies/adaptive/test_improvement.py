@@ -11,8 +11,11 @@ from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.hyperparameters.prior import Prior
+from botorch_ext.search.box import maximize_on_box
+from botorch_ext.search.screening import near_points
 from botorch_ext.strategies import Asked
 from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.adaptive import particle_strategy
 from botorch_ext.strategies.events import Trial
 from tests.oracles.particles import model_of, standardised
 
@@ -153,6 +156,26 @@ def dense_log_improvement(strategy, first, points, pending, box=BOX):
                 total = total + std * (normal.log_prob(z).exp() + z * normal.cdf(z))
                 num += 1
     return (total / num).log()
+
+
+@pytest.mark.parametrize(("num_given", "seed"), [(12, 5), (20, 3)])
+def test_in_six_dimensions_no_patient_search_finds_more(monkeypatch, num_given, seed):
+    generator = torch.Generator().manual_seed(seed)
+    box = bx.Box([[-2.0] * 6, [3.0] * 6])
+    X = box.sample(num_given, seed)
+    Y = X.sin().sum(-1) + 0.1 * torch.randn(num_given, generator=generator, dtype=torch.float64)
+    strategy = bx.algorithms.integrated_ei(box, FEW, seed=seed, initial=(X, Y), num_initial=0)
+    objectives = []
+
+    def seen(objective, *arguments, **options):
+        objectives.append(objective)
+        return maximize_on_box(objective, *arguments, **options)
+
+    monkeypatch.setattr(particle_strategy, "maximize_on_box", seen)
+    trial = strategy.ask()
+    near = near_points(torch.cat([trial.x[None], X[Y.topk(5).indices]]), box, 1000, 5, (0.03, 0.1))
+    best = maximize_on_box(objectives[-1], box, 1, 2048, 60, near, 1e-11, twice=True)[1]
+    assert trial.info["log_improvement"] > float(best) - 1e-6
 
 
 def test_pending_trials_are_kept_away_from():
