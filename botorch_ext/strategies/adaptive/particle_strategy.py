@@ -60,7 +60,7 @@ class ParticleStrategy(Strategy):
 
     #: The names of the numbers of `_choose`; screened points of a box, and climbs.
     _numbers: tuple[str, ...]
-    _budget = 512, 20
+    _budget = 1024, 40
     takes_actions = True
     takes_spaces = True
     least_initial = 8
