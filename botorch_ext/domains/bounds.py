@@ -71,6 +71,10 @@ def as_bounds(
         raise ValueError(
             f"{name} must have lower < upper in every column, got {numbers.tolist()}: {FORMS}"
         )
+    if not bool((numbers[1] - numbers[0]).isfinite().all()):
+        raise ValueError(
+            f"{name} must have upper - lower finite in every column, got {numbers.tolist()}"
+        )
     has_two_readings = numbers.shape == (2, 2) and bool((numbers[:, 0] < numbers[:, 1]).all())
     if has_two_readings and not (are_pairs or _says_rows(bounds)):
         raise ValueError(

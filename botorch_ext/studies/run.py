@@ -33,7 +33,8 @@ class RunResult:
         X: ``n x d``, their points, without contexts.
         Y: ``n``, what they were told: the values the objective returned, those that were attached,
             and ``failure_value`` for the trials in ``failures``.
-        best_x: The ``d``-dim point with the best value that was returned or attached, or None.
+        best_x: The ``d``-dim point with the best value that was returned, attached or given as
+            initial data of the strategy, or None.
         best_value: That value, or None.
         contexts: ``n x d_z``, the contexts of ``X``; None without contexts.
         best_context: The ``d_z``-dim context of ``best_x``, or None.
@@ -225,18 +226,17 @@ def _result(running: RunningStudy, strategy: Strategy) -> RunResult:
     if strategy.context_space is not None:
         contexts = points[:, domain.dim :]
     Y = running.target.sign * told
-    ids = list(history.values)
-    best = running.best_id(strategy)
-    top = None if best is None else ids.index(best)
+    best = running.best(strategy)
+    best_point = None if best is None else best[0].clone()
     return RunResult(
         strategy=strategy if strategy is running.target.asked else strategy.clone(),
-        ids=ids,
+        ids=list(history.values),
         X=X,
         Y=Y,
-        best_x=None if top is None else X[top],
-        best_value=None if top is None else float(Y[top]),
+        best_x=None if best_point is None else best_point[: domain.dim],
+        best_value=None if best is None else float(Y.new_tensor(running.target.sign * best[1])),
         contexts=contexts,
-        best_context=None if top is None or contexts is None else contexts[top],
+        best_context=None if best_point is None or contexts is None else best_point[domain.dim :],
         failures=running.failed.given_up,
         interrupted=running.interrupted,
     )

@@ -94,3 +94,8 @@ def test_anything_else_is_refused_and_both_forms_are_shown(bounds, got):
         ValueError, match=f"bounds must .*{got}.*lower=.*, or a pair for each column"
     ):
         bx.Box(bounds)
+
+
+def test_a_box_whose_side_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="bounds must have upper - lower finite in every column"):
+        bx.Box([[0.0, -1e308], [1.0, 1e308]])

@@ -52,6 +52,18 @@ def test_a_cost_is_the_mirrored_study():
     assert ours.best_value == -mirrored.best_value
 
 
+@pytest.mark.parametrize("minimize", [False, True])
+def test_the_best_may_be_among_the_initial_data(minimize):
+    X = bx.Box(BOUNDS).sample(8, 1)
+    X[5], f = PEAK, cost if minimize else hill
+    Y = torch.tensor([f(x) for x in X], dtype=torch.float64)
+    numbers = {"minimize": minimize, "initial": (X, Y), "num_initial": 3, "progress": False}
+    result = bx.optimize(f, BOUNDS, 3, **numbers)
+    assert_close(result.best_x, PEAK)
+    assert result.best_value == f(PEAK)
+    assert len(result.X) == 3
+
+
 def test_several_workers_and_failures():
     def fails_on_the_left(x):
         if x[0] < 6:

@@ -48,7 +48,6 @@ class CredibleParticles(ParticleStrategy):
     """
 
     _numbers = ("mean", "std", "model")
-    _budget = 2048, 20  # a maximum of many models has many tops
 
     def __init__(
         self,
@@ -73,6 +72,10 @@ class CredibleParticles(ParticleStrategy):
             num_initial=num_initial,
             context_domain=context_domain,
         )
+
+    @property
+    def _budget(self) -> tuple[int, int]:
+        return 2048, 20  # a maximum of many models has many tops
 
     @torch.no_grad()
     def bands(self, X: Tensor, context: ContextLike | None = None) -> tuple[Tensor, Tensor]:

@@ -62,7 +62,10 @@ class CertifiedElimination(Strategy):
     With probability at least 1 - delta the maximiser of a finite set is never eliminated and no
     asked point has more regret than the certificate of its time, whatever the delays and the free
     rule, where both widths hold with delta/2, noise is independent and delays do not depend on it.
-    On a box what is largest in the region is found by search.
+    A delay is the number of trials asked before the result comes: with workers that ask as soon as
+    they are free it depends on values where the duration of an evaluation depends on its point.
+    Then this is shown only for rounds that close with all points of a single plan told. On a box
+    what is largest in the region is found by search.
 
     Args:
         domain: Where to maximise. On a box the survivors are a `Region`, never a grid.
