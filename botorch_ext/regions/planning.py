@@ -32,9 +32,9 @@ from botorch_ext.search.sliding import sliding_ascent
 # On a box: points whose standard deviations are kept up to date; how many of the best climb, with
 # none of them so near to a better one, relative to the extent of all; and their steps.
 POPULATION_SIZE = 2048
-_NUM_STARTS = 8
-_NUM_STEPS = 4
-_NEAR = 0.07
+_NUM_STARTS = 48
+_NUM_STEPS = 8
+_NEAR = 0.03
 # Covariances of data and points that are computed at once.
 _MOST_SCREENED = 2**24
 

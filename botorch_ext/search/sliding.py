@@ -37,6 +37,8 @@ _LEAST_GAIN = 4e-5
 _LEAST_CURVATURE = 1e-6
 # Steps of each start that are tried: those of the most promise.
 _NUM_TRIALS = 4
+# Parts of a step along constraints that bend, and how many of these steps are tried as well.
+_PARTS, _NUM_SLOW = np.array([1.0, 0.25, 0.06]).reshape(-1, 1, 1, 1), 2
 
 
 def sliding_ascent(
@@ -88,7 +90,7 @@ def sliding_ascent(
         values[rows] = f
         size = np.maximum(np.abs(f), np.finfo(f.dtype).tiny)
         room = np.stack([lower - x, upper - x]) / unit
-        steps, gains = _steps(g / size[:, None], H / size[:, None, None], near, room, inside)
+        steps, gains, whole = _steps(g / size[:, None], H / size[:, None, None], near, room, inside)
         # A model is no more than that: it may promise half of what there is.
         (kept,) = np.nonzero(f + 2 * size * gains[:, 0] > (1 + _LEAST_GAIN) * values.max())
         if not len(kept):
@@ -115,6 +117,7 @@ def sliding_ascent(
         left = size[kept] * (gains[kept, 0] - promised) + 2 * error
         cut = (np.abs(taken - room[:, kept]) < 1e-12) & (taken != 0)
         cut = cut.any(axis=(0, -1)) | (np.square(taken).sum(axis=-1) > 0.99 * _LONGEST**2)
+        cut |= ~whole[kept, best]
         done = ~cut & (values[rows] + left <= (1 + _LEAST_GAIN) * values.max())
         rows = rows[~done]
         if not len(rows):
@@ -148,7 +151,7 @@ def _quadratic(read: ndarray, unit: ndarray, quotient: ndarray) -> _Quadratic:
 
 def _steps(
     g: ndarray, H: ndarray, near: list[_Quadratic], room: ndarray, inside: float
-) -> tuple[ndarray, ndarray]:
+) -> tuple[ndarray, ndarray, ndarray]:
     """Steps that the models favour, the best ones first, and what each of them promises to gain.
 
     Args:
@@ -159,7 +162,7 @@ def _steps(
         inside: The distance from the constraints it follows that a step aims at.
 
     Returns:
-        ``k x t x d`` and ``k x t``.
+        ``k x t x d``, ``k x t``, and which of them nothing cut short, ``k x t``.
     """
     k, d = g.shape
     c, A, C = _nearest(near, k, d)  # k x J, k x J x d, k x J x d x d
@@ -187,8 +190,8 @@ def _steps(
     solution = np.linalg.inv(system)[..., :d, :]
     climb = (solution[..., :d] @ (g[:, None] * free)[..., None])[..., 0]
 
-    def step(target: ndarray) -> ndarray:
-        p = climb + (solution[..., d:] @ target[..., None])[..., 0]
+    def step(target: ndarray, part: ndarray | float = 1.0) -> ndarray:
+        p = part * climb + (solution[..., d:] @ target[..., None])[..., 0]
         length = np.sqrt((p * p).sum(axis=-1, keepdims=True))
         return p * np.minimum(1, _LONGEST / np.maximum(length, 1e-300))
 
@@ -196,18 +199,36 @@ def _steps(
     bend = on * _bent(step(aim), C)
     full = step(aim - bend)
     safe = step(aim - bend + 0.2 * np.abs(bend))[:, 1:]  # of no constraint it is the same
+
+    def reach(p: ndarray) -> ndarray:
+        """The part of steps that ends at the first face in the way."""
+        share = np.where(p > 0, upper, -lower) / np.maximum(np.abs(p), 1e-300)
+        return np.where(share > 0, share, np.inf).min(axis=-1, keepdims=True)
+
     # Up to the first face in the way, or a part of it.
-    share = np.where(full > 0, upper, -lower) / np.maximum(np.abs(full), 1e-300)
-    share = np.where(share > 0, share, np.inf).min(axis=-1, keepdims=True)
+    share = reach(full)
     short = np.where(share < 1, share, 0.4) * full
-    p = np.concatenate([full, safe, short], axis=1).clip(lower, upper)  # k x t x d
+    # Where constraints bend too much for that: less along them, and still all the way to them.
+    parts = np.minimum(reach(climb), 1) * _PARTS
+    slow = [step(aim - part**2 * bend, part) for part in parts]
+    p = np.concatenate([full, safe, short, *slow], axis=1).clip(lower, upper)  # k x t x d
     bent = _bent(p, np.concatenate([C, H[:, None]], axis=1))
     gain = (p @ g[..., None])[..., 0] + bent[..., -1]
     slack = c[:, None] + p @ A.swapaxes(-1, -2) + bent[..., :-1]
     outside = (slack < -0.1 * np.sqrt((p * p).sum(axis=-1, keepdims=True))).any(axis=-1)
     gain = np.where(outside, -np.inf, gain)
-    best = np.argsort(-gain, axis=-1, kind="stable")[:, :_NUM_TRIALS]
-    return np.take_along_axis(p, best[..., None], axis=1), np.take_along_axis(gain, best, axis=1)
+    # Those are tried besides the others, not in place of them.
+    num = 3 * len(on) - 1
+    most = [_highest(gain[:, :num], _NUM_TRIALS), num + _highest(gain[:, num:], _NUM_SLOW)]
+    best = np.concatenate(most, axis=1)
+    best = np.take_along_axis(best, _highest(np.take_along_axis(gain, best, axis=1)), axis=1)
+    whole = best < full.shape[1] + safe.shape[1]
+    steps = np.take_along_axis(p, best[..., None], axis=1)
+    return steps, np.take_along_axis(gain, best, axis=1), whole
+
+
+def _highest(gain: ndarray, num: int | None = None) -> ndarray:
+    return np.argsort(-gain, axis=-1, kind="stable")[:, :num]
 
 
 def _bent(p: ndarray, C: ndarray) -> ndarray:

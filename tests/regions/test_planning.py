@@ -388,6 +388,15 @@ def test_every_point_of_a_region_has_nearly_the_largest_std(kind):
         seen = torch.cat([seen, x[None]])
 
 
+def test_the_highest_of_many_peaks_is_found():
+    # With few starts, far apart, the last point is .9987 of the largest standard deviation.
+    batch = plan(cut_disc(), KernelGP(kernel(), NOISE), 20, seed=4)
+    largest = max(
+        dense_std(kernel(), batch.X[:-1], Z).max() for Z in points_of_the_cut_disc().split(1000)
+    )
+    assert batch.std[-1] >= (1 - 1e-4) * largest
+
+
 def test_a_population_of_the_caller_is_screened():
     model, points = model_with(4), box().sample(3, seed=1)
     one = plan(box(), model, 6, population=points, seed=1)

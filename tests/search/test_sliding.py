@@ -97,3 +97,12 @@ def test_a_start_stays_where_nothing_is_feasible():
     )
     assert ends.tolist() == start
     assert values.tolist() == hill(torch.tensor(start).double()).tolist()
+
+
+def test_a_climb_does_not_end_where_whole_steps_would_leave():
+    # All whole steps leave a disc much smaller than the scale: without parts of them it is .94.
+    def small(X):
+        return 0.1 - (X - X.new_tensor(CENTER)).norm(dim=-1)
+
+    _, values = climb([small], [[3.0, -2.025]], num_steps=8)
+    assert float(values.max()) >= 0.999 * dense_maximum([small])
