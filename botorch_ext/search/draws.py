@@ -88,7 +88,7 @@ def best_in_box(draw: JointDraw, box: Box, seed: int, incumbents: Tensor) -> Ten
             ends, _ = batched_lbfgsb(scaled, box.to_unit(starts), _TOLERANCE, race=True)
             ends = box.from_unit(ends)
         else:
-            ends = MixedSearch(objective, box, values, _TOLERANCE).best(starts)[0].unsqueeze(0)
+            ends, _ = MixedSearch(objective, box, values, _TOLERANCE).best(starts)
         centers = X[values.topk(min(2, len(X))).indices]
         near = near_points(centers, box, _NUM_NEAR, seed + number + 1, distances)
         more = torch.cat([ends, near])

@@ -17,7 +17,7 @@ import torch
 
 import botorch_ext as bx
 from botorch_ext import algorithms, strategies
-from tests.laws.places import MINIMUM, PLACES, Place, matern, rbf
+from tests.laws.places import MINIMUM, PLACES, Place, matern, rbf, value_of
 
 # The observations are far from what so small a B allows, so that models are rejected. Nothing here
 # asks for widths that hold.
@@ -223,6 +223,14 @@ class Entry:
         if not self.place.is_box or self.method in QUICK:
             return 44
         return 10 if self.method.partition(",")[0] in ("stable_opt", "he_stable_opt") else 22
+
+    def offer(self, step: int, seed: int) -> dict[str, Any]:
+        """Arguments of the ask at a step."""
+        return self.place.offer(step, seed)
+
+    def value(self, x: torch.Tensor, context: torch.Tensor | None) -> float:
+        """What is observed, but for noise."""
+        return value_of(x, context)
 
     def make(self, seed: int = 0) -> strategies.Strategy:
         """A strategy without events."""

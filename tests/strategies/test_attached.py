@@ -8,9 +8,9 @@ from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Abandoned, Asked, Attached, Told, Trial
 from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy
+from botorch_ext.testing.sessions import plain, question
 from tests.laws.places import PLACES, value_of
 from tests.laws.registry import METHODS, POLICIES, entry_of
-from tests.laws.sessions import plain, question
 from tests.laws.shared_sessions import quietly
 from tests.strategies.sessions import (
     LAMBDA,

@@ -9,12 +9,13 @@ from botorch_ext import ContextwiseStrategy, Fitted, algorithms
 from botorch_ext.exceptions import HorizonReached, UnknownTrialError, WaitingForObservations
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Asked, Corrected, Told
+from botorch_ext.testing.nearness import assert_near
+from botorch_ext.testing.sessions import plain, question
+from botorch_ext.testing.states import state
 from botorch_ext.widths import SelfNormalized
-from tests.helpers import assert_near
 from tests.laws.places import PLACES, rbf, value_of
 from tests.laws.registry import DELTA, LAMBDA, METHODS, SIGMA, B, entry_of
-from tests.laws.sessions import plain, question
-from tests.laws.shared_sessions import quietly, state
+from tests.laws.shared_sessions import quietly
 from tests.strategies.sessions import LAMBDA as OWN_LAMBDA
 from tests.strategies.sessions import all_policies, both_domains, box, data, f, make
 from tests.strategies.sessions import kernel as a_kernel

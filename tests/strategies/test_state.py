@@ -21,11 +21,12 @@ from botorch_ext.strategies import (
     Told,
     Trial,
 )
+from botorch_ext.testing.sessions import Session, question
+from botorch_ext.testing.states import state
 from tests.helpers import tolerance
 from tests.laws.places import PLACES
 from tests.laws.registry import METHODS, QUICK, entry_of
-from tests.laws.sessions import Session, question
-from tests.laws.shared_sessions import quietly, state
+from tests.laws.shared_sessions import quietly
 from tests.strategies.sessions import LAMBDA, finite, kernel
 
 pytestmark = quietly

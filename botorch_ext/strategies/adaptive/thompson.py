@@ -54,6 +54,7 @@ class ThompsonSampling(BoundsStrategy):
         options: See `BoundsStrategy`; ``pending`` is "ignore" unless given.
     """
 
+    is_random = True
     chooses_by_step = "what it draws depends on the number of the trial"
 
     def __init__(

@@ -12,8 +12,10 @@ import botorch_ext as bx
 from botorch_ext.models.joint_draws import JointDraw
 from botorch_ext.search import draws
 from botorch_ext.search.draws import best_in_box, best_of_points
+from botorch_ext.testing.sessions import Session
 from botorch_ext.widths import ChowdhuryGopalan
 from tests.laws.places import rbf
+from tests.laws.registry import Entry
 
 LAMBDA = 0.05
 
@@ -163,3 +165,13 @@ def test_a_width_of_the_theory_scales_the_draw():
     trial = strategy.ask()
     model = bx.KernelGP(rbf(0.4), noise_variance=0.05)
     assert trial.info["width"] == pytest.approx(float(width(1, model)))
+
+
+@pytest.mark.parametrize("place", ["numbers, started", "codes, contexts", "line, tasks, changing"])
+def test_it_plays_in_mixed_spaces_and_contexts(place):
+    session = Session(Entry("thompson_sampling", place, "ignore"), seed=4, num_actions=8)
+    session.play()
+    domain = session.strategy.domain
+    trials = session.strategy.history.trials
+    assert len(trials) > 2
+    assert all(bool(domain.contains(trial.x)) for trial in trials)
