@@ -49,7 +49,8 @@ def measured(dim: int, horizon: int, num_functions: int) -> list[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Runs both experiments and writes the table."""
+    parser = argparse.ArgumentParser(description="Thompson sampling beside GP-UCB.")
     parser.add_argument("--smoke", action="store_true", help="a few steps")
     default = Path("benchmarks/results/misspecification/thompson.md")
     parser.add_argument("--output", type=Path, default=default)
