@@ -14,7 +14,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 pyth
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install demo test test-slow test-all lint format types notebooks docs wheel-check benchmarks-smoke gpu check clean
+.PHONY: help install demo quick test test-slow test-all test-minimum lint format types notebooks docs wheel-check benchmarks-smoke gpu check clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1 | /p' Makefile | awk -F'[|]' '{ printf "  make %-18s%s\n", $$1, $$2 }'
@@ -41,6 +41,12 @@ demo: $(VENV)/.installed-demo ## Tune a classifier with late results: a table, a
 # One thread in each of several test processes: the tests' matrices are small. Those of a module stay
 # together while all processes are busy, and what they share is made once.
 IN_PROCESSES := -n logical --maxprocesses 4 --dist worksteal
+quick: lint ## Check lint, the types and the tests of what differs from the main branch.
+	$(BIN)/pyright --pythonpath $(BIN)/python \
+	    $$(git diff --name-only --diff-filter=d $$(git merge-base HEAD main) -- 'botorch_ext/*.py')
+	tests=$$($(BIN)/python -m tests.touched) && { test -z "$$tests" || OMP_NUM_THREADS=1 \
+	    $(BIN)/python -m pytest -q $(IN_PROCESSES) -m "not slow" $(PYTEST_ARGS) $$tests; }
+
 test: $(VENV)/.installed-dev ## Run the tests, without the slow ones.
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PROCESSES) -m "not slow" $(PYTEST_ARGS)
 
@@ -50,6 +56,14 @@ test-slow: $(VENV)/.installed-dev ## Run the slow tests.
 # In one run, as each process collects all tests first, which takes it some ten seconds.
 test-all: $(VENV)/.installed-dev ## Run all tests.
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PROCESSES) $(PYTEST_ARGS)
+
+# The oldest versions that pyproject.toml allows, in an environment of their own.
+test-minimum: | $(BIN)/python ## Run the tests with the oldest versions of what the package needs.
+	test -x $(VENV)-minimum/bin/uv || { $(BIN)/python -m venv $(VENV)-minimum && \
+	    $(VENV)-minimum/bin/python -m pip install --disable-pip-version-check uv; }
+	$(VENV)-minimum/bin/uv pip install --python $(VENV)-minimum/bin/python \
+	    --resolution lowest-direct -e ".[dev]"
+	OMP_NUM_THREADS=1 $(VENV)-minimum/bin/python -m pytest $(IN_PROCESSES) -m "not slow" $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev ## Check format and lint.
 	$(BIN)/ruff format --check .
@@ -91,5 +105,5 @@ gpu: $(VENV)/.installed-dev ## Measure this machine's GPU: tests, parts, hot pat
 check: lint types test-all notebooks docs wheel-check benchmarks-smoke ## Everything a change must pass.
 
 clean: ## Remove .venv and caches.
-	rm -rf $(VENV) build dist out docs/notebooks docs/results .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-minimum build dist out docs/notebooks docs/results .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

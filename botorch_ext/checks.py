@@ -6,6 +6,7 @@ import math
 import operator
 import reprlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Literal
 
 _SHORT = reprlib.Repr()
@@ -28,15 +29,18 @@ def short(value: Any) -> str:
 def whole_number(
     value: Any, name: str, least: int | None = None, error: type[ValueError] = ValueError
 ) -> int:
-    """A whole number of any library as an int, or an error that names the argument."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool) or _is_no_number(value):
+    """A whole number of any library, one of 64 bits, as an int, or an error that names the
+    argument."""
+    number = None
+    if not (isinstance(value, bool) or _is_no_number(value)):
+        with suppress(TypeError):
+            number = operator.index(value)
+    if number is None:
         raise error(f"{name} must be a whole number, got {short(value)}")
     if least is not None and number < least:
-        raise error(f"{name} must be at least {least}, got {value}")
+        raise error(f"{name} must be at least {least}, got {short(value)}")
+    if not -(2**63) <= number < 2**63:
+        raise error(f"{name} must be less than 2^63 either way, got {short(value)}")
     return number
 
 
@@ -56,10 +60,7 @@ def one_number(value: Any, name: str, whose: str = "") -> float:
 
 def seed_number(value: Any, name: str = "seed") -> int:
     """A whole number that generators of torch take as their seed, or a ValueError."""
-    seed = whole_number(value, name)
-    if not -(2**63) <= seed < 2**63:
-        raise ValueError(f"{name} must be less than 2^63 either way, got {short(value)}")
-    return seed
+    return whole_number(value, name)
 
 
 def amount(value: Any, name: str, allowed: Allowed) -> float:

@@ -4,6 +4,8 @@ Every error a caller can cause is a `ValueError` or a subclass of it, names the 
 it was and what is allowed, and is raised before any state changes.
 """
 
+import warnings
+
 
 class BotorchExtWarning(UserWarning):
     """Base class of all warnings of this library."""
@@ -56,10 +58,6 @@ class CellLimitWarning(BotorchExtWarning):
 
 class AllModelsRejectedWarning(BotorchExtWarning):
     """The data refute every candidate model; the last one stays."""
-
-
-class NoTritonWarning(BotorchExtWarning):
-    """Never issued: a step on a finite set runs as PyTorch operations, with or without Triton."""
 
 
 class IndependentSamplingWarning(BotorchExtWarning):
@@ -177,3 +175,18 @@ class UnreachableStudyError(StudyError):
 
 class ForkedStudyError(StudyError):
     """A `Study` that was opened before this process was forked: each process opens its own."""
+
+
+class _NoTritonWarning(BotorchExtWarning):
+    """What `NoTritonWarning` was; never issued."""
+
+
+def __getattr__(name: str) -> type[Warning]:
+    if name != "NoTritonWarning":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(
+        "NoTritonWarning is never issued, and will go: filter nothing in its place",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return _NoTritonWarning

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from botorch_ext.checks import whole_number
+from botorch_ext.checks import short, whole_number
 from botorch_ext.delays import Allowance, SeenDelays, as_allowance
 from botorch_ext.state import Immutable
 
@@ -178,4 +178,4 @@ def _require_count(name: str, value: int) -> None:
     except ValueError:
         possible = False
     if not possible:
-        raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")
+        raise ValueError(f"{name} must be a whole number, at least 1, got {short(value)}")

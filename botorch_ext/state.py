@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from itertools import islice
 from typing import Any, Self, TypeVar, overload
 
@@ -95,6 +96,17 @@ class Immutable:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
+
+
+def parts_of(value: Any) -> Any:
+    """What an object is made of, in names and plain numbers, for reports."""
+    if isinstance(value, list | tuple):
+        return [parts_of(part) for part in value]
+    if not is_dataclass(value) or isinstance(value, type):
+        plain = value is None or isinstance(value, bool | int | float | str)
+        return value if plain else {"name": getattr(value, "__name__", type(value).__name__)}
+    parts = {each.name: parts_of(getattr(value, each.name)) for each in fields(value)}
+    return {"name": type(value).__name__} | parts
 
 
 # How values of a class are copied for a successor; None where they are shared.

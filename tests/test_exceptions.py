@@ -4,7 +4,8 @@ import pickle
 
 import pytest
 
-from botorch_ext.exceptions import HorizonReached, WaitingForObservations
+from botorch_ext import exceptions
+from botorch_ext.exceptions import BotorchExtWarning, HorizonReached, WaitingForObservations
 
 
 @pytest.mark.parametrize(
@@ -20,3 +21,10 @@ def test_errors_travel_between_processes(error: ValueError, attributes: dict) ->
         assert isinstance(each, ValueError) and type(each) is type(error)
         assert vars(each) == attributes
         assert str(each) in ("not yet", "no more") and str(each) == str(error)
+
+
+def test_a_name_that_is_to_go_warns() -> None:
+    with pytest.warns(DeprecationWarning, match="NoTritonWarning is never issued"):
+        assert issubclass(exceptions.NoTritonWarning, BotorchExtWarning)
+    with pytest.raises(AttributeError, match="no attribute 'NoSuchWarning'"):
+        _ = exceptions.NoSuchWarning

@@ -170,7 +170,7 @@ def problem_of(instance: Instance, seed: int) -> GrowthFunction:
     nu, growth, dim = instance
     kernel = MaternKernel(nu=nu, ard_num_dims=dim).double()
     kernel.lengthscale = torch.tensor(_LENGTHSCALES[:dim], dtype=torch.float64)
-    box = bx.Box([list(_LOWER[:dim]), list(_UPPER[:dim])])
+    box = bx.Box(lower=_LOWER[:dim], upper=_UPPER[:dim])
     place = torch.from_numpy(np.random.default_rng([seed, dim]).uniform(*_INNER, dim))
     center = box.lower + place * (box.upper - box.lower)
     return GrowthFunction(kernel, box, growth, NORM, center=center, noise_std=NOISE_STD)

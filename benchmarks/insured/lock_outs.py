@@ -68,7 +68,7 @@ class LockOutBox(_AsArms, KnownFunction):
     v = 1, where every point is the best arm, f* and the perturbation grow with v."""
 
     def __init__(self) -> None:
-        super().__init__(bx.Box([[-_HEIGHT, 0.0], [_HEIGHT, 1.0]]), _ARMS.noise_std)
+        super().__init__(bx.Box([(-_HEIGHT, _HEIGHT), (0.0, 1.0)]), _ARMS.noise_std)
         self.kernel: Kernel = ArmKernel(_between)
 
     def _evaluate(self, X: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import botorch_ext as bx
 from benchmarks.common.kernels import matern, rbf
 from botorch_ext.strategies import Strategy
 
-BOX = bx.Box([[-1.0, 2.0], [1.0, 5.0]])
+BOX = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
 
 
 def box() -> Strategy:

@@ -163,7 +163,7 @@ def construct_inputs_stable_ucb(
         "width": width,
         "radius": radius,
         "norm": norm,
-        "bounds": [list(side) for side in zip(*bounds, strict=True)],
+        "bounds": [tuple(pair) for pair in bounds],
         "posterior_transform": posterior_transform,
         "X_pending": X_pending,
         "maximize": maximize,

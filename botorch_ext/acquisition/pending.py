@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from inspect import signature
+from typing import Any, Self
 
 import torch
 from botorch.acquisition import AnalyticAcquisitionFunction
@@ -40,6 +41,13 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         posterior_transform: As in BoTorch.
         X_pending: ``n x d`` points that are asked and not yet told.
     """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        if "beta" in kwargs and "width" in signature(cls.__init__).parameters:
+            raise TypeError(
+                f"{cls.__name__}() takes no beta: its square root is the width, width=beta**0.5"
+            )
+        return super().__new__(cls)
 
     def __init__(
         self,

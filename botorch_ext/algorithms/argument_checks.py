@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from difflib import get_close_matches
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
@@ -18,6 +19,7 @@ from botorch_ext.kernels.checks import require_kernel
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.strategies import Strategy
+from botorch_ext.strategies.constructor_arguments import Arguments
 from botorch_ext.widths import Width
 
 _Parameters = ParamSpec("_Parameters")
@@ -34,6 +36,7 @@ _WHY_NOT = {
     "initial": "its rounds start from the prior",
     "num_initial": "its rounds start from the prior",
     "pending": "it decides without what is pending",
+    "beta": "its square root is the width, width=beta**0.5",
 }
 
 
@@ -57,8 +60,8 @@ def checked_names(
 ) -> Callable[_Parameters, _Strategy]:
     """The function, which now says of an argument that it does not take what may have been meant,
     and of a `Fitted` kernel that it cannot do with why. A ``domain`` may be the bounds of a box.
-    Its name is noted with the arguments of the
-    strategy, over that of another function which it calls.
+    Its name and its arguments are noted with those of the strategy, over those of another function
+    which it calls.
 
     Raises:
         TypeError: When called with such an argument, before anything is computed.
@@ -79,9 +82,11 @@ def checked_names(
             kwargs.get("kernel", args[1] if len(args) > 1 else None), Fitted
         ):
             raise ValueError(f"{name}(): kernel must not be Fitted: {_WHY_NOT_FITTED[name]}")
+        values = [*map(_as_now, args)], {key: _as_now(each) for key, each in kwargs.items()}
+        passed = Arguments.of(function, *values, name)
         try:
             strategy = function(*args, **kwargs)
-            strategy.arguments.made_by = name
+            strategy.arguments.of_function = passed
             return strategy
         except _NoNoiseVariance:
             if "noise_variance" in kwargs:
@@ -92,14 +97,19 @@ def checked_names(
     return checked
 
 
+def _as_now(given: Any) -> Any:
+    """What is changed later is copied; kernels in the precision in which models take them."""
+    return deepcopy(given).double() if isinstance(given, Kernel) else given
+
+
 def _hint(given: str, name: str, parameters: Sequence[str]) -> str:
     owner = _TAKEN_BY.get(given)
     # What another function takes is seldom a misspelling.
     nearest = get_close_matches(given, parameters, n=1, cutoff=0.6 if owner is None else 0.9)
+    if given in _WHY_NOT and (given != "beta" or "width" in parameters):
+        return f": {_WHY_NOT[given]}"
     if nearest:
         return f": did you mean {nearest[0]!r}?"
-    if given in _WHY_NOT:
-        return f": {_WHY_NOT[given]}"
     of_another = "" if owner is None else f", which {owner}() takes"
     return f"{of_another}; {name}() takes {', '.join(parameters)}"
 

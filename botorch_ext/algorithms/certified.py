@@ -40,11 +40,15 @@ def certified_bucb(
     The widths are `FixedDesign` (on a box `FixedDesignNet`, a heuristic off its net) for blocks and
     `SelfNormalized` for all told data, with delta/2 each: on a finite set, with probability at
     least 1 - delta, no asked point has more regret than ``info["certificate"]`` says, whatever the
-    delays and the free rule, where noise is independent and delays do not depend on it. With a
-    number as width the certificates are worth what the number is. The first ones are wide: at
-    ordinary horizons those of the published widths are more than f can vary. Source: none; the
-    proof is that of Vakili et al. 2023, theorem 6.1, which uses of most steps only that they lie in
-    the region.
+    delays and the free rule, where noise is independent and delays do not depend on it. A delay is
+    the number of trials asked before the result comes. With workers that ask as soon as they are
+    free, and evaluations whose duration depends on their point, delays depend on the noise: a value
+    changes the next point, so the time of the next question. Then no proof covers the certificates
+    of blocks that close before all of their points are told (``kappa`` above 1), or that a second
+    plan extended. With a number as width the certificates are worth what the number is. The first
+    ones are wide: at ordinary horizons those of the published widths are more than f can vary.
+    Source: none; the proof is that of Vakili et al. 2023, theorem 6.1, which uses of most steps
+    only that they lie in the region.
 
     Args:
         domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.

@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from botorch_ext.analysis.regret_bounds import AtEnd, ec_gp_ucb_bound
-from botorch_ext.checks import amount, one_number, whole_number
+from botorch_ext.checks import amount, one_number, short, whole_number
 from botorch_ext.rounds import SquareRoot
 from botorch_ext.widths import FixedDesign
 from botorch_ext.widths.base import check_delta, require
@@ -134,8 +134,10 @@ def information_gain_bound(gram: Tensor, horizon: int, noise_variance: float) ->
 
     Raises:
         ValueError: A horizon below 1, a noise variance that is not positive, or no symmetric
-            matrix.
+            matrix, such as a kernel.
     """
+    if not isinstance(gram, Tensor):
+        raise ValueError(f"gram must be an N x N tensor, k at the points, got {short(gram)}")
     horizon = whole_number(horizon, "horizon", least=1)
     noise_variance = amount(noise_variance, "noise_variance", "positive and finite")
     K = gram.detach().cpu().numpy().astype(float)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from botorch_ext.checks import amount, flag
+from botorch_ext.checks import amount, flag, one_number
 from botorch_ext.delays.distributions import Delay, as_delay, is_frozen_scipy, require
 
 
@@ -254,7 +254,7 @@ def as_allowance(delay: Any) -> Allowance:
         return FixedAllowance(0)
     number = None if isinstance(delay, bool) else delay
     if isinstance(number, int | float | np.integer | np.floating) and 0 <= number < math.inf:
-        return FixedAllowance(float(number))
+        return FixedAllowance(one_number(number, "delay"))
     if isinstance(delay, Delay) or is_frozen_scipy(delay):
         return Quantile(delay)
     raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,18 +11,18 @@ from torch import Tensor
 
 from botorch_ext.domains.points import as_floating
 
-#: Two lists, an array or a tensor: rows; a list of tuples: pairs.
+#: A tensor, two lists or an array: rows; a list of tuples: pairs.
 BoundsLike = Tensor | np.ndarray | Sequence[Sequence[float]]
 
 #: What is read, for error messages.
 FORMS = (
-    "write two rows, lower then upper, as in [[0, 1], [20, 80]], or a pair for each column, as in "
-    "[(0, 20), (1, 80)]"
+    "write the lower and the upper corner, as in Box(lower=[0, 1], upper=[20, 80]), or a pair for "
+    "each column as a tuple, as in [(0, 20), (1, 80)]"
 )
 
 
 def as_bounds(
-    bounds: BoundsLike,
+    bounds: BoundsLike | None,
     dtype: torch.dtype | None = None,
     device: torch.device | str | None = None,
     name: str = "bounds",
@@ -29,7 +30,7 @@ def as_bounds(
     """The lower and the upper corner of a box.
 
     Args:
-        bounds: Two lists, an array or a tensor: the lower corner, then the upper. A list of tuples:
+        bounds: A tensor, two lists or an array: the lower corner, then the upper. A list of tuples:
             the pair (lower, upper) of each column, also where there are two.
         dtype: float64 unless given here or by a floating-point tensor.
         device: Of the result.
@@ -40,7 +41,7 @@ def as_bounds(
 
     Raises:
         ValueError: Anything else, a number that is not finite, or a lower bound that is not below
-            its upper bound.
+            its upper bound; ``2 x 2`` numbers, in no tensor, that could be rows as well as pairs.
     """
     are_pairs = False
     if isinstance(bounds, list | tuple):
@@ -70,4 +71,35 @@ def as_bounds(
         raise ValueError(
             f"{name} must have lower < upper in every column, got {numbers.tolist()}: {FORMS}"
         )
+    if not bool((numbers[1] - numbers[0]).isfinite().all()):
+        raise ValueError(
+            f"{name} must have upper - lower finite in every column, got {numbers.tolist()}"
+        )
+    has_two_readings = numbers.shape == (2, 2) and bool((numbers[:, 0] < numbers[:, 1]).all())
+    if has_two_readings and not (are_pairs or _says_rows(bounds)):
+        raise ValueError(
+            f"{name} must not be two rows that could be two pairs, got {numbers.tolist()}: {FORMS}"
+        )
     return numbers
+
+
+def as_corners(
+    lower: Sequence[float] | Tensor,
+    upper: Sequence[float] | Tensor,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+) -> Tensor:
+    """Bounds from their two corners, ``d`` each; a ValueError as for `as_bounds`."""
+    corners = [
+        as_floating(corner, dtype, device, name)
+        for corner, name in ((lower, "lower"), (upper, "upper"))
+    ]
+    if corners[0].ndim != 1 or corners[0].shape != corners[1].shape:
+        shapes = tuple(tuple(corner.shape) for corner in corners)
+        raise ValueError(f"lower and upper must have d numbers each, got shapes {shapes}")
+    return as_bounds(torch.stack(corners), dtype, device, "lower and upper")
+
+
+def _says_rows(bounds: Any) -> bool:
+    """Whether bounds are a tensor, or two of them: those of BoTorch are rows."""
+    return isinstance(bounds, Tensor) or all(isinstance(row, Tensor) for row in bounds)

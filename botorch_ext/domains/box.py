@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from botorch_ext.checks import seed_number, whole_number
-from botorch_ext.domains.bounds import BoundsLike, as_bounds
+from botorch_ext.checks import seed_number, short, whole_number
+from botorch_ext.domains.bounds import BoundsLike, as_bounds, as_corners
 from botorch_ext.domains.feasible_points import FeasiblePoints
 from botorch_ext.domains.linear_constraints import LinearConstraints
 from botorch_ext.domains.points import PointsLike, as_points, checked_rows
@@ -32,11 +32,13 @@ class Box(Immutable):
     map to the unit cube, where a logarithmic column is its logarithm.
 
     Args:
-        bounds: Two lists, an array or a tensor are rows, ``2 x d``: the lower corner, then the
-            upper, as in ``[[0, 1], [20, 80]]``. A list of tuples is the pair (lower, upper) of each
-            column, as in ``[(0, 20), (1, 80)]``.
+        bounds: A list of tuples is the pair (lower, upper) of each column, as in
+            ``[(0, 20), (1, 80)]``. A tensor is ``2 x d``: the lower corner, then the upper. So are
+            two lists or an array, where they could not be two pairs.
         dtype: float64 unless given here or by a floating-point tensor.
         device: The device everything that uses this domain runs on.
+        lower: ``d``, the lower corner, together with ``upper`` in place of ``bounds``.
+        upper: ``d``, the upper corner.
         integer: Columns that take whole numbers alone, all those within the bounds.
         log: Columns that are sampled and searched by their logarithm; their lower bound is above 0.
         categories: From a column to its codes, numbers within the bounds that have no order.
@@ -44,7 +46,8 @@ class Box(Immutable):
             the points.
 
     Raises:
-        ValueError: Other bounds, not finite, or a lower bound that is not below its upper bound; an
+        ValueError: Other bounds, not finite, or a lower bound that is not below its upper bound;
+            bounds that could be rows as well as pairs, such as ``[[0, 1], [20, 80]]``; an
             impossible column, code or constraint; constraints that no point satisfies.
     """
 
@@ -59,17 +62,27 @@ class Box(Immutable):
 
     def __init__(
         self,
-        bounds: BoundsLike,
+        bounds: BoundsLike | None = None,
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
         *,
+        lower: Sequence[float] | Tensor | None = None,
+        upper: Sequence[float] | Tensor | None = None,
         integer: Iterable[int] = (),
         log: Iterable[int] = (),
         categories: Mapping[int, Sequence[float]] | None = None,
         constraints: tuple[Tensor | Sequence[Sequence[float]], Tensor | Sequence[float]]
         | None = None,
     ) -> None:
-        bounds = as_bounds(bounds, dtype, device)
+        if lower is None and upper is None:
+            bounds = as_bounds(bounds, dtype, device)
+        elif bounds is None and lower is not None and upper is not None:
+            bounds = as_corners(lower, upper, dtype, device)
+        else:
+            raise ValueError(
+                "lower and upper must be given together and without bounds, got "
+                f"{short(lower)} and {short(upper)}"
+            )
         scales = linear = None
         if constraints is not None or any(_is_given(kind) for kind in (integer, log, categories)):
             scales = Scales(bounds, integer, log, {} if categories is None else categories)
@@ -294,7 +307,8 @@ class Box(Immutable):
         if self.constraints is not None:
             options["constraints"] = tuple(tensor.tolist() for tensor in self.constraints)
         given = "".join(f", {name}={value}" for name, value in options.items() if value)
-        return f"Box({self.bounds.tolist()}{given}, dtype={self.dtype}, device='{self.device}')"
+        pairs = list(zip(*self.bounds.tolist(), strict=True))
+        return f"Box({pairs}{given}, dtype={self.dtype}, device='{self.device}')"
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

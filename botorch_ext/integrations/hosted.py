@@ -30,9 +30,10 @@ from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
 from botorch_ext.studies.description import describe
-from botorch_ext.studies.kept_strategy import kept_copy
+from botorch_ext.studies.kept_strategy import kept_copy, require_no_values
 from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_events import to_json
+from botorch_ext.studies.translations import bare
 
 
 class HostedStrategy:
@@ -67,11 +68,13 @@ class HostedStrategy:
         minimize: bool = False,
         objective: Any = None,
     ) -> None:
+        if minimize:
+            require_no_values(strategy)
         self.space = space
         self._fresh = kept_copy(strategy, minimize)
         self._sign = self._fresh.history.sign
         # Other parameters can be the same box.
-        of = [describe(strategy)["strategy"], plain(space.parameters), minimize]
+        of = [bare(describe(strategy)["strategy"]), bare(plain(space.parameters)), minimize]
         described = to_json(of if objective is None else [*of, objective])
         self._of = hashlib.sha256(described.encode()).hexdigest()[:8]
         self._records: dict[str, Record] = {}

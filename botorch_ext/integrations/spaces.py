@@ -46,7 +46,7 @@ class NamedSpace:
         free = [self.parameters[name] for name in self.names]
         #: The points, ``d`` columns in the order of `names`.
         self.box = Box(
-            [list(ends) for ends in zip(*(each.ends for each in free), strict=True)],
+            [tuple(each.ends) for each in free],
             dtype=torch.float64,
             integer=[j for j, each in enumerate(free) if each.is_whole],
             log=[j for j, each in enumerate(free) if each.log],

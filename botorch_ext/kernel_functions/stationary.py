@@ -28,6 +28,8 @@ class StationaryKernel(KernelFunction):
     """
 
     inverse_lengthscale: Tensor
+    _rate: Tensor
+    _negated_square: Tensor
     outputscale: Tensor | None
     active_dims: Tensor | None
     has_closed_form_gradient = True
@@ -38,14 +40,12 @@ class StationaryKernel(KernelFunction):
         super().__init__()
         self.nu = nu
         self.register_buffer("inverse_lengthscale", 1 / lengthscale)
+        self.register_buffer("_rate", _RATES[nu] * self.inverse_lengthscale)
+        self.register_buffer("_negated_square", -self._rate.square())
         self.register_buffer("outputscale", outputscale)
         self.register_buffer("active_dims", active_dims)
         scale_shape = torch.Size() if outputscale is None else outputscale.shape
         self.batch_shape = torch.broadcast_shapes(lengthscale.shape[:-2], scale_shape)
-
-    @property
-    def _rate(self) -> Tensor:
-        return _RATES[self.nu] * self.inverse_lengthscale
 
     def _distance(self, X1: Tensor, X2: Tensor) -> Tensor:
         """s. One matrix of distances serves a whole batch of isotropic kernels."""
@@ -58,7 +58,7 @@ class StationaryKernel(KernelFunction):
         """-s^2."""
         rate = self._rate
         if rate.shape[-1] == 1:
-            return squared_distances(X1, X2) * -rate.square()
+            return squared_distances(X1, X2) * self._negated_square
         return weighted_squares(X1, X2, rate, -1)
 
     def _rescale(self, K: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from gpytorch.kernels import Kernel
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import ContextSpace
 from botorch_ext.kernels.additive import GroupAdditiveKernel
+from botorch_ext.kernels.checks import require_kernel
 from botorch_ext.kernels.structure import Columns, leaves
 from botorch_ext.kernels.tasks import task_covariance
 
@@ -25,8 +26,10 @@ def context_space_of(kernel: Kernel, action_dim: int) -> ContextSpace:
         action_dim: d, how many columns the actions have.
 
     Raises:
-        ValueError: Parts that cannot be on the same columns, or no column left for the contexts.
+        ValueError: No kernel, parts that cannot be on the same columns, or no column left for the
+            contexts.
     """
+    require_kernel(kernel)
     action_dim = whole_number(action_dim, "action_dim", least=1)
     found = _Found()
     for part, columns in leaves(kernel):

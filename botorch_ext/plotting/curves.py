@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from botorch_ext.checks import short
 from botorch_ext.plotting.style import PALETTE, axes_or_new, to_numpy
 
 if TYPE_CHECKING:
@@ -119,11 +120,22 @@ def _describe_band(arrays: dict[str, np.ndarray], center: Center) -> str:
 
 
 def _as_arrays(curves: Curves) -> dict[str, np.ndarray]:
+    if not isinstance(curves, Mapping):
+        raise ValueError(
+            "curves must be a dict from the name of a method to its numbers, such as the regret of "
+            f"a Trace or the Y of a result, got {short(curves)}"
+        )
     if len(curves) == 0:
         raise ValueError("curves must hold at least one method, got none")
     arrays = {}
     for name, values in curves.items():
-        array = np.atleast_2d(to_numpy(values))
+        try:
+            array = np.atleast_2d(to_numpy(values))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"curves[{name!r}] must be numbers, such as the regret of a Trace or the Y of a "
+                f"result, got {short(values)}"
+            ) from error
         if array.ndim != 2 or 0 in array.shape:
             raise ValueError(
                 f"curves[{name!r}] must have shape (seeds, T) or (T,), got {array.shape}"

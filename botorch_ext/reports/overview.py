@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NoStudyError
 from botorch_ext.reports.strategy_description import GivenData, given_data
-from botorch_ext.studies.plain_events import PlainRecord
+from botorch_ext.studies.plain_events import PlainRecord, in_sign
+from botorch_ext.studies.translations import bare
 
 if TYPE_CHECKING:
     from botorch_ext.studies.databases import Database
@@ -165,12 +166,8 @@ class Overview:
         return [story for story in self.stories if story.state == state]
 
     def scalars(self, story: TrialStory) -> dict[str, float | int | bool | str]:
-        """The numbers and words that were recorded when a trial was asked; the mean in the sign of
-        the user."""
-        plain = {key: known for key, known in story.info.items() if _is_scalar(known)}
-        if self.minimize and isinstance(plain.get("mean"), float):
-            plain["mean"] = 0.0 - plain["mean"]  # no -0.0
-        return plain
+        """The numbers and words that were recorded when a trial was asked."""
+        return {key: known for key, known in story.info.items() if _is_scalar(known)}
 
 
 def _is_scalar(value: Any) -> bool:
@@ -233,16 +230,17 @@ def _overview(journal: Journal) -> Overview:
         entries, _ = journal.since(connection, journal.start)
     stories, last = _stories(entries, journal)
     began_at = entries[0].at if entries else None
-    place, description = journal.database.name, journal.description
+    place, description = journal.database.name, bare(journal.description)
     return Overview(place, journal.name, journal.minimize, description, stories, began_at, last)
 
 
 def _stories(entries: Sequence[Entry], journal: Journal) -> tuple[list[TrialStory], int | None]:
     """What became of each trial, and the id of the one that was told last."""
     stories: list[TrialStory] = []
-    last, num_asked = None, 0
+    last, num_asked, sign = None, 0, -1.0 if journal.minimize else 1.0
     for number, entry in enumerate(entries):
         record = PlainRecord.read(entry.body)
+        record = replace(record, info=in_sign(record.info, sign))
         try:
             _follow(stories, record, entry.at, num_asked)
         except (ValueError, IndexError) as error:

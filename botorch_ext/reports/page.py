@@ -109,7 +109,5 @@ def _last_fit(overview: Overview) -> tuple[int, str] | None:
     for story in reversed(overview.stories):
         fit = story.info.get("fit")
         if isinstance(fit, dict):
-            if overview.minimize and isinstance(fit.get("mean"), float):
-                fit = fit | {"mean": 0.0 - fit["mean"]}
             return story.id, in_words(fit)
     return None

@@ -24,6 +24,9 @@ from botorch_ext.search.screening import near_points, screening_points, spread_b
 _WORK, _FEWEST, _MOST = 2**30, 512, 2048
 # Screened points for each of them that climbs, and the fewest that climb.
 _SHARE, _FEWEST_STARTS = 50, 20
+# Ends that are climbed from again, points around them that are screened, and how far away these
+# are by turns, in sides of the box.
+_NUM_TOPS, _NUM_AROUND, _AROUND = 3, 256, (0.03, 0.1)
 
 
 class ConfidenceBound:
@@ -122,6 +125,7 @@ def maximize_on_box(
     num_starts: int = 6,
     extra: Tensor | None = None,
     tolerance: float = 1e-9,
+    twice: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Screens many points in one batched call, then lets the best race by batched L-BFGS-B. Where
     columns take some numbers only, or constraints hold, `MixedSearch` follows; where the points are
@@ -136,6 +140,8 @@ def maximize_on_box(
         extra: ``m x d`` more points to screen, such as the best so far.
         tolerance: How far below its maximum a climb may end, relative to the spread of the screened
             values.
+        twice: Whether all starts climb to their ends, and as many again from around the best ends:
+            for functions with many maxima side by side. Not for `MixedSearch`.
 
     Returns:
         The ``d``-dim maximiser found and its value.
@@ -155,8 +161,15 @@ def maximize_on_box(
         x, value = MixedSearch(objective, box, values, tolerance).best(torch.cat([best, starts]))
         return x.squeeze(0), value.squeeze(0)
     scaled = on_unit_cube(objective.value_and_gradient, box, values)
-    polished, _ = batched_lbfgsb(scaled, box.to_unit(starts), tolerance, race=True)
+    polished, _ = batched_lbfgsb(scaled, box.to_unit(starts), tolerance, race=not twice)
     X = torch.cat([best, box.from_unit(polished)])
     values = evaluate(objective, X)
+    if twice:
+        tops = X[values.topk(min(_NUM_TOPS, len(X))).indices]
+        near = near_points(tops, box, _NUM_AROUND, seed, _AROUND)
+        starts = near[evaluate(objective, near).topk(num_starts).indices]
+        polished, _ = batched_lbfgsb(scaled, box.to_unit(starts), tolerance)
+        X = torch.cat([X[values.argmax(dim=0, keepdim=True)], box.from_unit(polished)])
+        values = evaluate(objective, X)
     top = values.argmax(dim=0, keepdim=True)
     return X[top].squeeze(0), values[top].squeeze(0)

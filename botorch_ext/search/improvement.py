@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.chunks import points_at_once
+from botorch_ext.distances import distances
 from botorch_ext.models.kernel_gp import KernelGP
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -22,8 +23,11 @@ _DIRECT_FROM = -1.0
 _NUGGET = 1e-8
 # Of temporary tensors on the CPU, whose caches hold as many.
 _MOST_ENTRIES = 2**19
-# Means of one place are equal but for rounding, in standard deviations of the observations.
-_ROUNDING = 1e-9
+# Features that are no further apart are of one point: rounding, also of distances in many columns.
+_ONE_POINT = 1e-6
+# How far below the best mean that of another place is where there is none, in standard deviations
+# of the observations.
+_FAR_BELOW = 1e9
 _COEFFICIENTS = (-3.0, 15.0, -105.0, 945.0, -10395.0)
 
 
@@ -158,7 +162,8 @@ class ImprovementOnSet:
     one more observation of the point teaches.
 
     That is log of the mean over models of E max(u, b) - max(m, b): m is the mean at the point, u
-    what it will be, and b the largest mean elsewhere.
+    what it will be, and b the largest mean of the other places, of all of them where the point is
+    none.
 
     Source: Frazier et al. 2008 (knowledge gradient, of independent beliefs).
 
@@ -180,19 +185,26 @@ class ImprovementOnSet:
     ) -> None:
         self._other, self._model, self._inputs, self._context = other, model, inputs, context
         self._best = self._second = model.noise_variance.new_zeros(len(model.noise_variance), 1)
+        self._tops = places  # of each model, where its mean is largest
         if len(places):
             means = model.mean_at(places)
-            self._best = means.amax(dim=-1, keepdim=True)
-            lower = means < self._best - _ROUNDING
-            # Far below the best where there is no other place.
-            least = means.amin(dim=-1, keepdim=True) - 1 / _ROUNDING
-            self._second = torch.where(lower, means, least).amax(dim=-1, keepdim=True)
+            self._best, top = means.max(dim=-1, keepdim=True)
+            self._tops = places[top.squeeze(-1)]
+            others = torch.where(self._are_tops(places), self._best - _FAR_BELOW, means)
+            self._second = others.amax(dim=-1, keepdim=True)
 
     def value(self, X: Tensor) -> Tensor:
         """``n x d`` to ``n``."""
-        mean, std = self._model.mean_and_std(self._inputs.at(X, self._context))
+        F = self._inputs.at(X, self._context)
+        mean, std = self._model.mean_and_std(F)
         scale = std.square() / (std.square() + self._model.noise_variance.unsqueeze(-1)).sqrt()
-        elsewhere = torch.where(mean < self._best - _ROUNDING, self._best, self._second)
+        elsewhere = self._best
+        if len(self._tops):
+            elsewhere = torch.where(self._are_tops(F), self._second, self._best)
         z = -(mean - elsewhere).abs() / scale
         learnt = (scale.log() + log_improvement(z)[0]).logsumexp(dim=0) - math.log(len(mean))
         return torch.maximum(self._other.value(X), learnt)
+
+    def _are_tops(self, F: Tensor) -> Tensor:
+        """Whether ``n x p`` features are of the best place of each model, ``m x n``."""
+        return distances(self._tops, F) < _ONE_POINT

@@ -14,36 +14,50 @@ _PLAIN = bool | int | float | str | None
 
 
 class Arguments(Immutable):
-    """The arguments of a strategy by name, defaults included, as they were given.
+    """The arguments of a strategy, or of the function that made it, by name, as they were given.
 
     Args:
-        given: From the name to what was given.
-        made_by: The name of the function that the strategy comes from; None: its class.
+        given: From the name to what was given, or else to its default.
+        defaults: From the name to its default, where it has one.
+        made_by: The name of the function whose arguments they are; None: those of a class.
     """
 
-    def __init__(self, given: dict[str, Any], made_by: str | None = None) -> None:
-        self.given, self.made_by = given, made_by
+    def __init__(
+        self, given: dict[str, Any], defaults: dict[str, Any], made_by: str | None = None
+    ) -> None:
+        self.given, self.defaults, self.made_by = given, defaults, made_by
+        #: Those of the function that a user called, where there is one.
+        self.of_function: Arguments | None = None
 
     @classmethod
-    def of(cls, init: Callable[..., None], args: Any, kwargs: Any) -> Arguments:
-        """Those of a call of ``init``; empty where it cannot be called like that."""
-        signature = inspect.signature(init)
+    def of(
+        cls, called: Callable[..., Any], args: Any, kwargs: Any, made_by: str | None = None
+    ) -> Arguments:
+        """Those of a call; empty where there can be no such call."""
+        signature = inspect.signature(called)
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError:  # which the call itself will raise
-            return cls({})
+            return cls({}, {}, made_by)
         bound.apply_defaults()
-        given = dict(list(bound.arguments.items())[1:])
+        given = dict(bound.arguments)
+        given.pop("self", None)
         for name, parameter in signature.parameters.items():
             if parameter.kind is parameter.VAR_KEYWORD:
                 given |= given.pop(name)
-        return cls(given)
+        return cls(given, defaults_of(called), made_by)
 
     def fill(self, inner: Arguments) -> None:
-        """Adds the plain defaults of the class below, to which options are passed on."""
+        """Adds the plain arguments of the class below, which nobody gave."""
         for name, value in inner.given.items():
-            if isinstance(value, _PLAIN):
-                self.given.setdefault(name, value)
+            if isinstance(value, _PLAIN) and name not in self.given:
+                self.given[name] = self.defaults[name] = value
+
+
+def defaults_of(called: Callable[..., Any]) -> dict[str, Any]:
+    """From the names of the arguments that need not be given to what they then are."""
+    parameters = inspect.signature(called).parameters.items()
+    return {name: each.default for name, each in parameters if each.default is not each.empty}
 
 
 def recorded(init: Callable[..., None]) -> Callable[..., None]:

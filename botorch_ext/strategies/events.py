@@ -137,7 +137,7 @@ class History:
         # Of those whose value was another one before.
         self.corrected: set[int] = set()
         self._pending: dict[int, None] = {}
-        #: What values are multiplied by where an error shows them.
+        #: What values are multiplied by where they are shown: -1 where they are negated costs.
         self.sign = 1.0
 
     @property

@@ -7,10 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import short
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import History
+
+# They are made together with the strategy.
+_MOST = 2**20
 
 
 class FirstPoints(Immutable):
@@ -33,6 +37,8 @@ class FirstPoints(Immutable):
         self._num_known = num_given if num is None else None
         #: How many there are if nothing is attached and nothing given up.
         self.num = max(least - num_given, 0) if num is None else num
+        if self.num > _MOST:
+            raise ValueError(f"num_initial must be at most {_MOST}, got {short(self.num)}")
         # What is known may be first points of the same seed: those after them come next.
         known = num_given if num is None and self.num else 0
         self._points, self._rows = self._sampled(known + self.num)

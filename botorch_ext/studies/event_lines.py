@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torch import Tensor
 
 from botorch_ext.strategies.events import (
@@ -13,11 +15,12 @@ from botorch_ext.strategies.events import (
     Told,
     Trial,
 )
+from botorch_ext.studies.description import versions
 from botorch_ext.studies.plain_events import Kind, PlainRecord
 
 
 def as_text(event: Event, sign: float) -> str:
-    """One line of JSON; values in the sign of the user.
+    """One line of JSON, with the version of this library; values in the sign of the user.
 
     Args:
         event: In the sign of the strategy.
@@ -34,7 +37,7 @@ def as_text(event: Event, sign: float) -> str:
             record = PlainRecord("corrected", id, value=sign * value)
         case Abandoned(id, failed):
             record = PlainRecord("abandoned", id, failed=failed)
-    return record.line()
+    return replace(record, version=versions()["botorch-ext"]).line()
 
 
 def from_text(text: str, like: Tensor, sign: float) -> Event:

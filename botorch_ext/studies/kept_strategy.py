@@ -9,6 +9,9 @@ from threading import Lock, get_ident
 from typing import TYPE_CHECKING
 
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError, StudyError
+from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.specification import Candidate
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.event_lines import as_text, from_text
 from botorch_ext.studies.threads import threads_for
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
     from botorch_ext.studies.journal import Journal
+
+# Arguments of strategies in units of the values, with their sign.
+_VALUES = ("initial", "minimum", "reward_range")
 
 
 def kept_copy(strategy: Strategy, minimize: bool) -> Strategy:
@@ -30,6 +36,27 @@ def kept_copy(strategy: Strategy, minimize: bool) -> Strategy:
     copy.within = threads_for
     copy.history.sign = -1.0 if minimize else 1.0
     return copy
+
+
+def require_no_values(strategy: Strategy) -> None:
+    """A ValueError where a strategy was made with values of what it maximises: somebody who
+    minimises gives and sees costs, in all places."""
+    given = strategy.arguments.given
+    named = [name for name in _VALUES if given.get(name) is not None]
+    for name, model in given.items():
+        entries = model._entries if isinstance(model, CandidateModels) else [model]
+        if any(isinstance(one, KernelGP | Candidate) and one.mean is not None for one in entries):
+            named.append(f"mean of {name}")
+        if isinstance(model, KernelGP | CandidateModels) and model.num_observations:
+            named.append(f"data of {name}")
+    if named:
+        raise ValueError(
+            f"minimize must be False for a strategy with {' and '.join(named)}, which are in the "
+            "sign of what it maximises, got True: attach results of before to the study, or "
+            "maximise the negative of the cost"
+        )
+    for base in given.get("bases", ()):
+        require_no_values(base)
 
 
 class KeptStrategy:

@@ -55,8 +55,8 @@ def optimize(
 
     Args:
         objective: A ``d``-dim point to a number. With a process pool it must be picklable.
-        domain: Bounds, a `Box` or a `FiniteSet`. Bounds are two rows, lower then upper, or a list
-            of pairs: ``[[0, 1], [20, 80]]`` and ``[(0, 20), (1, 80)]`` are the same.
+        domain: Bounds, a `Box` or a `FiniteSet`. Bounds are a list of pairs, as in
+            ``[(0, 20), (1, 80)]``, or a tensor of two rows, lower then upper.
         num_trials: How many evaluations.
         minimize: The objective is a cost.
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``, in the sign of
@@ -93,6 +93,7 @@ def optimize(
         checked = checked_data(domain, initial)
         initial = None if checked is None else (checked[0], -checked[1])
     strategy = integrated_ei(domain, particles, seed=seed, initial=initial, num_initial=num_initial)
+    strategy.history.sign = sign
     result = run(
         strategy,
         objective,

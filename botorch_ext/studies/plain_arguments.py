@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
-from functools import cached_property, partial, singledispatch
+from functools import cache, cached_property, partial, singledispatch
 from logging import Logger
 from types import (
     BuiltinFunctionType,
@@ -31,11 +32,14 @@ from torch.nn import Module
 
 from botorch_ext.models import CandidateModels, KernelGP
 from botorch_ext.strategies import Strategy
+from botorch_ext.strategies.constructor_arguments import Arguments, defaults_of
+from botorch_ext.studies.plain_numbers import plain_array, plain_tensor, same_numbers
+from botorch_ext.studies.translations import CALL, CODE, DEFAULT, UNKNOWN
 
-# Of tensors with more numbers only shape and digest are kept.
-_MOST_NUMBERS = 200
 # What a kernel computes with: made when it is first used.
 _COMPUTED = ("training", "distance_module")
+# Of classes that are written in Python. What objects of others hold cannot be seen.
+_OF_PYTHON = 1 << 9
 # What every kernel has by itself, its parameters among it.
 _OF_KERNELS = frozenset(name for name in vars(Kernel()) if name.startswith("_"))
 # What versions say enough of.
@@ -43,15 +47,12 @@ _LIBRARIES = (
     *("botorch_ext", "torch", "botorch", "gpytorch", "linear_operator", "numpy", "scipy"),
     *("builtins", "functools", "abc", "typing"),
 )
-#: Keys that no argument has.
-CODE, UNKNOWN = "<code>", "<unknown>"
-
 _above: ContextVar[frozenset[int]] = ContextVar("above", default=frozenset())
 
 
 def plain(value: Any) -> Any:
-    """An argument as plain JSON, by which it is known again. Under `CODE` stands a digest of the
-    code of what is not of a library, under `UNKNOWN` what it is that cannot be described."""
+    """An argument as plain JSON, by which it is known again: plain values, numbers from whatever
+    holds them, and objects by their class and what they were made with."""
     above = _above.get()
     if id(value) in above:  # it holds itself
         return {"again": type(value).__qualname__}
@@ -70,6 +71,8 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, type):
         return {"class": value.__qualname__}
+    if hasattr(type(value), "__array__"):  # a data frame, a column of one
+        return plain(np.asarray(value))
     kind = type(value)
     described: dict[str, Any] = {"class": kind.__qualname__}
     slots = _slots_of(kind)
@@ -86,7 +89,40 @@ def _plain(value: Any) -> Any:
     for name, part in parts.items():
         if _is_argument(name, kind):
             described[name] = plain(part)
-    return described | _code_of_class(kind)
+    if not all(each.__flags__ & _OF_PYTHON for each in kind.__mro__[:-1]):
+        described[UNKNOWN] = f"a {kind.__name__}"
+    return described | _marks_of(kind, described)
+
+
+def _marks_of(kind: type, described: dict[str, Any]) -> dict[str, Any]:
+    return _default_ones(described, _defaults_of(kind)) | _code_of_class(kind)
+
+
+def _default_ones(described: dict[str, Any], defaults: dict[str, Any]) -> dict[str, list[str]]:
+    """The names of the arguments that are as if they had not been given."""
+    names = [
+        name
+        for name, default in defaults.items()
+        if name in described and _same(described[name], plain(default))
+    ]
+    return {DEFAULT: names} if names else {}
+
+
+def _same(one: Any, other: Any) -> bool:
+    return same_numbers(one, other) or (type(one) is type(other) and one == other)
+
+
+@cache
+def _defaults_of(kind: type) -> dict[str, Any]:
+    """Of what an object of a class is made with."""
+    found: dict[str, Any] = {}
+    for each in reversed(kind.__mro__):
+        if isinstance(vars(each).get("__init__"), FunctionType):
+            found |= defaults_of(each.__init__)
+    if is_dataclass(kind):
+        made = {each.name: each.default_factory for each in fields(kind)}
+        found |= {name: make() for name, make in made.items() if make is not MISSING}
+    return found
 
 
 def _is_argument(name: str, kind: type) -> bool:
@@ -140,22 +176,24 @@ def _digest_of(codes: Sequence[CodeType]) -> str:
 
 @_plain.register
 def _(value: Strategy) -> Any:
-    arguments = {name: plain(given) for name, given in value.arguments.given.items()}
-    return {"class": type(value).__qualname__} | arguments
+    call = value.arguments.of_function
+    made = {} if call is None else {CALL: {"function": call.made_by} | _plain_call(call)}
+    return {"class": type(value).__qualname__} | made | _plain_call(value.arguments)
+
+
+def _plain_call(arguments: Arguments) -> dict[str, Any]:
+    described = {name: plain(given) for name, given in arguments.given.items()}
+    return described | _default_ones(described, arguments.defaults)
 
 
 @_plain.register
 def _(value: Tensor) -> Any:
-    value = value.detach().cpu()
-    if value.numel() <= _MOST_NUMBERS:
-        return {"dtype": str(value.dtype), "values": value.tolist()}
-    digest = hashlib.sha256(value.contiguous().numpy().tobytes()).hexdigest()
-    return {"dtype": str(value.dtype), "shape": list(value.shape), "sha256": digest}
+    return plain_tensor(value)
 
 
 @_plain.register
 def _(value: np.ndarray) -> Any:
-    return plain(torch.as_tensor(value))
+    return plain(value.tolist()) if value.dtype.kind not in "biuf" else plain_array(value)
 
 
 @_plain.register
@@ -175,6 +213,8 @@ def _(value: Mapping) -> Any:
 
 @_plain.register(list)
 @_plain.register(tuple)
+@_plain.register(range)
+@_plain.register(array)
 def _(value: Sequence[Any]) -> Any:
     return [plain(part) for part in value]
 
@@ -249,7 +289,7 @@ def _(value: Module) -> Any:
     for name, child in value.named_children():
         if not isinstance(child, Interval | Prior) and name not in _COMPUTED:
             described[name] = plain(child)
-    return described | _code_of_class(type(value))
+    return described | _marks_of(type(value), described)
 
 
 @_plain.register

@@ -12,6 +12,8 @@ from botorch_ext.exceptions import BrokenStudyError
 Kind = Literal["asked", "attached", "told", "corrected", "abandoned"]
 
 _NOT_FINITE = "not finite"
+# What records say in units of the values, with their sign.
+_SIGNED = {"mean", "mean_reward", "lower", "upper", "threshold", "best_observation"}
 # What a kind has besides its id.
 _ENTRIES: dict[Kind, tuple[str, ...]] = {
     "asked": ("x", "context", "info"),
@@ -34,6 +36,7 @@ class PlainRecord:
         info: What was known when it was asked.
         value: Where there is one.
         failed: Whether the evaluation of an abandoned trial failed.
+        version: Of the library that wrote it; None in studies from before it was kept.
     """
 
     kind: Kind
@@ -43,6 +46,7 @@ class PlainRecord:
     info: dict[str, Any] = field(default_factory=dict)
     value: float = math.nan
     failed: bool = False
+    version: str | None = None
 
     @classmethod
     def read(cls, text: str) -> PlainRecord:
@@ -67,14 +71,48 @@ class PlainRecord:
         if type(id) is not int:
             raise ValueError(f"{id!r} is no whole number")
         known = {name: _CHECKED[name](entries.pop(name)) for name in _ENTRIES[kind]}
+        version = _version(entries.pop("version", None))
         if entries:
             raise ValueError(f"unknown entries {sorted(entries)}")
-        return cls(cast(Kind, kind), id, **known)
+        return cls(cast(Kind, kind), id, **known, version=version)
 
     def line(self) -> str:
         """One line of JSON."""
         own = {name: getattr(self, name) for name in _ENTRIES[self.kind]}
+        if self.version is not None:
+            own["version"] = self.version
         return to_json({"event": self.kind, "id": self.id} | own)
+
+
+def in_sign(record: Any, sign: float) -> Any:
+    """What a trial or a report records, its means and bounds times a sign.
+
+    Args:
+        record: Plain values, as a strategy that maximises knows them.
+        sign: -1 for a user who minimises, else 1.
+
+    Returns:
+        A copy, or the record itself where the sign is 1. ``lower`` and ``upper`` change places.
+    """
+    if sign > 0:
+        return record
+    if isinstance(record, list):
+        return [in_sign(entry, sign) for entry in record]
+    if not isinstance(record, dict):
+        return record
+    signed = {
+        key: _negated(entry) if key in _SIGNED else in_sign(entry, sign)
+        for key, entry in record.items()
+    }
+    if "lower" in record and "upper" in record:
+        signed |= {"lower": signed["upper"], "upper": signed["lower"]}
+    return signed
+
+
+def _negated(entry: Any) -> Any:
+    if isinstance(entry, list):
+        return [_negated(value) for value in entry]
+    return 0.0 - entry if isinstance(entry, float) else entry  # no -0.0
 
 
 def to_json(plain: Any) -> str:
@@ -131,6 +169,12 @@ def _numbers(values: Any) -> list[float]:
     if not isinstance(values, list):
         raise ValueError(f"{values!r} is no list of numbers")
     return [_number(value) for value in values]
+
+
+def _version(value: Any) -> str | None:
+    if not isinstance(value, str | None):
+        raise ValueError(f"{value!r} is no version")
+    return value
 
 
 def _entries(value: Any) -> dict[str, Any]:

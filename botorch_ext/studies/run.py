@@ -14,6 +14,7 @@ from botorch_ext.checks import amount, flag, short, whole_number
 from botorch_ext.exceptions import ObjectiveError
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.failures import Failure, Failures, require_taken
+from botorch_ext.studies.kept_strategy import require_no_values
 from botorch_ext.studies.questions import Questions
 from botorch_ext.studies.running_study import Objective, RunningStudy
 from botorch_ext.studies.streams import Source, Stream, action_stream, context_stream
@@ -32,7 +33,8 @@ class RunResult:
         X: ``n x d``, their points, without contexts.
         Y: ``n``, what they were told: the values the objective returned, those that were attached,
             and ``failure_value`` for the trials in ``failures``.
-        best_x: The ``d``-dim point with the best value that was returned or attached, or None.
+        best_x: The ``d``-dim point with the best value that was returned, attached or given as
+            initial data of the strategy, or None.
         best_value: That value, or None.
         contexts: ``n x d_z``, the contexts of ``X``; None without contexts.
         best_context: The ``d_z``-dim context of ``best_x``, or None.
@@ -112,7 +114,8 @@ def run(
             remade when its workers die and shut down at the end. None evaluates in this thread.
         max_pending: How many trials may be under way at once.
         minimize: The objective is a cost. A strategy is told its negative, and keeps no note of
-            it: say the same in every call that continues it. A study knows by itself.
+            it: say the same in every call that continues it. It must have no values of its own, as
+            for a `Study`, which knows by itself.
         progress: Show a progress bar with the best value and the number of pending trials.
         max_retries: How often a failing trial is tried again before it is given up.
         failure_value: What the strategy is told for a trial that is given up, in the sign of the
@@ -167,6 +170,8 @@ def run(
         if minimize and not strategy.minimize:
             raise ValueError("minimize must be that of the study, False, got True")
         minimize = strategy.minimize
+    elif minimize and strategy.history.sign > 0 and not strategy.history.events:
+        require_no_values(strategy)
     target = Target(strategy, -1.0 if minimize else 1.0)
     streams, done = target.read(
         lambda now: (
@@ -221,18 +226,17 @@ def _result(running: RunningStudy, strategy: Strategy) -> RunResult:
     if strategy.context_space is not None:
         contexts = points[:, domain.dim :]
     Y = running.target.sign * told
-    ids = list(history.values)
-    best = running.best_id(strategy)
-    top = None if best is None else ids.index(best)
+    best = running.best(strategy)
+    best_point = None if best is None else best[0].clone()
     return RunResult(
         strategy=strategy if strategy is running.target.asked else strategy.clone(),
-        ids=ids,
+        ids=list(history.values),
         X=X,
         Y=Y,
-        best_x=None if top is None else X[top],
-        best_value=None if top is None else float(Y[top]),
+        best_x=None if best_point is None else best_point[: domain.dim],
+        best_value=None if best is None else float(Y.new_tensor(running.target.sign * best[1])),
         contexts=contexts,
-        best_context=None if top is None or contexts is None else contexts[top],
+        best_context=None if best_point is None or contexts is None else best_point[domain.dim :],
         failures=running.failed.given_up,
         interrupted=running.interrupted,
     )

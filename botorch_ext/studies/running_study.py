@@ -88,12 +88,21 @@ class RunningStudy:
     def __post_init__(self) -> None:
         self.executor = make_executor(self.given)
 
-    def best_id(self, strategy: Strategy) -> int | None:
-        """The trial with the best value that an objective returned, or that was attached."""
-        values = dict(strategy.history.values)
+    def best(self, strategy: Strategy) -> tuple[Tensor, float] | None:
+        """The point, joined with its context, and the value that is best, as the strategy sees it:
+        of those that an objective returned, that were attached or that were given at first."""
+        values, found = dict(strategy.history.values), None
         for failure in self.failed.given_up:
             values.pop(failure.id, None)
-        return max(values, key=values.__getitem__, default=None)
+        if values:
+            top = max(values, key=values.__getitem__)
+            found = strategy.history.trials[top].point, values[top]
+        if strategy.initial is not None:
+            X, Y = strategy.initial
+            row = int(Y.argmax())
+            if found is None or float(Y[row]) > found[1]:
+                found = X[row], float(Y[row])
+        return found
 
     def loop(self, max_pending: int, bar: tqdm) -> None:
         ended = False
@@ -245,7 +254,7 @@ class RunningStudy:
             return
         # A bar is not worth an error, or a wait.
         with suppress(StudyError), self.target.reading() as strategy:
-            best, pending = self.best_id(strategy), len(strategy.pending)
+            best, pending = self.best(strategy), len(strategy.pending)
             bar.n = strategy.history.num_asked - pending
-            value = math.nan if best is None else strategy.history.values[best]
+            value = math.nan if best is None else best[1]
             bar.set_postfix(best=f"{self.target.sign * value:.6g}", pending=pending)

@@ -25,7 +25,8 @@ from botorch_ext.strategies import (
 )
 from botorch_ext.strategies.action_sets import Actions
 from botorch_ext.studies.description import describe, require_same
-from botorch_ext.studies.kept_strategy import KeptStrategy
+from botorch_ext.studies.kept_strategy import KeptStrategy, require_no_values
+from botorch_ext.studies.plain_events import in_sign
 
 if TYPE_CHECKING:
     from botorch_ext.studies.journal import Journal
@@ -49,12 +50,14 @@ class Study:
             arguments as at first.
         name: Of the study; there may be several in one place.
         minimize: Whether small values are good; then values are told and shown as they are, and the
-            strategy sees their negative. What it is made with (``initial``, a prior mean, a range)
-            is in its sign. None: as the study was begun; a new one maximises.
+            strategy sees their negative. What it is made with must have no values (``initial``, a
+            prior mean, a least value, a range of rewards): `attach` results of before. None: as
+            the study was begun; a new one maximises.
 
     Raises:
         ImportError: SQLAlchemy is not installed.
-        ValueError: A strategy with trials, no name, or a minimize that is neither True nor False.
+        ValueError: A strategy with trials, no name, a minimize that is neither True nor False, or a
+            new study that minimises with a strategy that has values.
         AnotherStrategyError: The study was begun with other arguments; the message says which.
         StudyError: The place holds no study, or one that is broken, newer, not to be written or
             not to be reached; each is a class of its own.
@@ -80,7 +83,7 @@ class Study:
             raise ValueError(f"name must be a text that is not empty, got {name!r}")
         if minimize is not None and not isinstance(minimize, bool):
             raise ValueError(f"minimize must be True, False or None, got {minimize!r}")
-        self._journal = _opened(place, name, minimize, describe(strategy))
+        self._journal = _opened(place, name, minimize, strategy)
         self._sign = -1.0 if self._journal.minimize else 1.0
         self._kept = KeptStrategy(strategy, self._journal)
         with self._kept.up_to_date():
@@ -120,11 +123,13 @@ class Study:
         context: ContextLike | None = None,
         actions: Actions | None = None,
     ) -> Trial | list[Trial]:
-        """What `Strategy.ask` gives, kept before it is returned: all of a list or nothing. Where
-        the study minimises, ``info`` of a trial is of the negative values that the strategy
-        sees."""
+        """What `Strategy.ask` gives, kept before it is returned: all of a list or nothing. Means
+        and bounds in ``info`` are in the sign of the values."""
         with self._kept.turn() as strategy:
-            return strategy.ask(num_trials, context=context, actions=actions)
+            asked = strategy.ask(num_trials, context=context, actions=actions)
+        if isinstance(asked, list):
+            return [self._as_shown(trial) for trial in asked]
+        return self._as_shown(asked)
 
     def tell(self, id: int | Trial, value: float) -> None:
         """Answers a trial, in any order, from any process.
@@ -205,21 +210,20 @@ class Study:
         return x, self._sign * mean
 
     def report(self) -> dict[str, Any]:
-        """What `Strategy.report` gives, with the ``name`` and ``minimize`` of the study. The best
-        mean and observation, of bases as well, are in the sign of the values; where the study
-        minimises, all else is of the negative values that the strategy sees."""
+        """What `Strategy.report` gives, with the ``name`` and ``minimize`` of the study; means,
+        bounds and observations are in the sign of the values."""
         with self._kept.up_to_date() as strategy:
             summary = strategy.report()
-        for part in (summary, *summary.get("bases", ())):
-            if part["best"] is not None:
-                part["best"]["mean"] *= self._sign
-        if summary["best_observation"] is not None:
-            summary["best_observation"] *= self._sign
-        return {"name": self.name, "minimize": self.minimize} | summary
+        return {"name": self.name, "minimize": self.minimize} | in_sign(summary, self._sign)
+
+    def _as_shown(self, trial: Trial) -> Trial:
+        return replace(trial, info=in_sign(trial.info, self._sign))
 
     def _as_told(self, event: Event) -> Event:
-        if isinstance(event, Asked | Abandoned):
+        if isinstance(event, Abandoned):
             return event
+        if isinstance(event, Asked):
+            return Asked(self._as_shown(event.trial))
         return replace(event, value=self._sign * event.value)
 
 
@@ -232,15 +236,17 @@ def _is_text(name: str) -> bool:
 
 
 def _opened(
-    place: str | os.PathLike[str], name: str, minimize: bool | None, description: dict[str, Any]
+    place: str | os.PathLike[str], name: str, minimize: bool | None, strategy: Strategy
 ) -> Journal:
-    """The journal of a study that has this description, begun where there is none."""
+    """The journal of a study of this strategy, begun where there is none."""
     from botorch_ext.studies.databases import Database
     from botorch_ext.studies.journal import Journal
 
-    database = Database(place)
+    database, description = Database(place), describe(strategy)
     journal = Journal.open(database, name)
     if journal is None:
+        if minimize:
+            require_no_values(strategy)
         journal = Journal.begin(database, name, bool(minimize), description)
     require_same(journal.description, description, f"study {name!r} in {database.name}")
     if minimize is not None and minimize != journal.minimize:

@@ -13,7 +13,12 @@ from gpytorch.kernels import RBFKernel
 from torch.testing import assert_close
 
 from botorch_ext import KernelGP, widths
-from botorch_ext.acquisition import EnlargedUpperConfidenceBound, LowerConfidenceBound
+from botorch_ext.acquisition import (
+    EnlargedUpperConfidenceBound,
+    LowerConfidenceBound,
+    OptimisticModelUCB,
+    StableUCB,
+)
 from tests.helpers import tolerance
 from tests.oracles.posterior import dense_posterior
 
@@ -234,6 +239,14 @@ def test_width_objects_are_refused_where_units_would_mix():
     for cls in (EnlargedUpperConfidenceBound, LowerConfidenceBound):
         with pytest.raises(ValueError, match=r"width must be .* outcome transform"):
             cls(frozen, widths.SelfNormalized(1.0, 0.2, 0.1))
+
+
+@pytest.mark.parametrize(
+    "cls", [EnlargedUpperConfidenceBound, LowerConfidenceBound, OptimisticModelUCB, StableUCB]
+)
+def test_a_beta_is_refused_with_the_width_to_write(cls):
+    with pytest.raises(TypeError, match=rf"{cls.__name__}\(\) takes no beta: .*width=beta\*\*0.5"):
+        cls(fitted_gp(), beta=4.0)
 
 
 def test_defaults_of_a_list_of_models():

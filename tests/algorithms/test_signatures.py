@@ -21,6 +21,7 @@ FOREIGN = {
     ),
     "horizon": ("cgp_ucb", r", which regret_balancing\(\) takes; cgp_ucb\(\) takes domain, kernel"),
     "misspecification": ("regret_balancing", r": did you mean 'misspecifications'\?"),
+    "beta": ("gp_ucb", r": its square root is the width, width=beta\*\*0.5$"),
     "budget": ("gp_ucb", r"; gp_ucb\(\) takes domain, kernel, noise_variance, "),
 }
 

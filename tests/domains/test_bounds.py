@@ -15,10 +15,8 @@ PAIRS = [(0, 20), (1, 80)]
 @pytest.mark.parametrize(
     "bounds",
     [
-        ROWS,
-        ([0.0, 1.0], [20.0, 80.0]),
         torch.tensor(ROWS).double(),
-        np.array(ROWS),
+        list(torch.tensor(ROWS).double()),
         PAIRS,
         tuple(PAIRS),
         [(np.float64(0.0), torch.tensor(20.0)), (1, 80.0)],
@@ -30,6 +28,28 @@ def test_two_rows_and_pairs_are_the_same_box(bounds):
     assert box.bounds.tolist() == ROWS
     assert box.dtype == torch.float64
     assert box.is_plain
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"), [(ROWS[0], ROWS[1]), (np.array(ROWS[0]), torch.tensor(ROWS[1]))]
+)
+def test_corners_have_names(lower, upper):
+    box = bx.Box(lower=lower, upper=upper, dtype=torch.float64, log=[1])
+    assert box.bounds.tolist() == ROWS
+    assert box.dtype == torch.float64
+
+
+@pytest.mark.parametrize("rows", [[[0, 0], [1, 1]], [[2, -3], [5, -1.5]], [[0, 1, 2], [3, 4, 5]]])
+def test_rows_that_can_be_no_pairs_are_rows(rows):
+    assert bx.Box(rows).bounds.tolist() == bx.Box(np.array(rows)).bounds.tolist() == rows
+
+
+@pytest.mark.parametrize(
+    "bounds", [[[-5, 10], [0, 15]], ([-5, 10], [0, 15]), np.array([[-5, 10], [0, 15]])]
+)
+def test_what_could_be_rows_or_pairs_is_refused(bounds):
+    with pytest.raises(ValueError, match=r"rows that could be two pairs, got .*lower=\[0, 1\]"):
+        bx.Box(bounds)
 
 
 def test_a_list_of_tuples_is_pairs_whatever_their_number():
@@ -70,5 +90,12 @@ def test_bounds_are_copied():
     ],
 )
 def test_anything_else_is_refused_and_both_forms_are_shown(bounds, got):
-    with pytest.raises(ValueError, match=f"bounds must .*{got}.*rows, .*pair for each column"):
+    with pytest.raises(
+        ValueError, match=f"bounds must .*{got}.*lower=.*, or a pair for each column"
+    ):
         bx.Box(bounds)
+
+
+def test_a_box_whose_side_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="bounds must have upper - lower finite in every column"):
+        bx.Box([[0.0, -1e308], [1.0, 1e308]])

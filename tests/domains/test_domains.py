@@ -71,7 +71,7 @@ def test_a_domain_is_of_floating_point_numbers(kind, dtype):
 
 
 def test_a_box_too_thin_for_float32_is_refused_on_the_way_there():
-    box = Box([[1.0, 5.0], [1.0 + 1e-9, 6.0]])
+    box = Box([(1.0, 1.0 + 1e-9), (5.0, 6.0)])
     with pytest.raises(ValueError, match="bounds must have lower < upper"):
         box.to(dtype=torch.float32)
 

@@ -135,7 +135,7 @@ def test_a_plain_box_is_what_it_was():
     )
     X = box.sample(64, 3)
     assert torch.equal(box.to_unit(X), (X - box.lower) / (box.upper - box.lower))
-    assert repr(box) == "Box([[2.0, -3.0], [5.0, -1.5]], dtype=torch.float64, device='cpu')"
+    assert repr(box) == "Box([(2.0, 5.0), (-3.0, -1.5)], dtype=torch.float64, device='cpu')"
 
 
 @pytest.mark.parametrize("copied", [pickle.dumps, copy.deepcopy, None])

@@ -93,7 +93,7 @@ def _server(url: str) -> Any:
 @pytest.mark.skipif(not postgresql.is_installed(), reason="no PostgreSQL server here")
 def test_a_server_excludes_other_processes() -> None:
     with postgresql.served() as server:
-        url = server.new_database()
+        url = server.new_database().replace("postgresql:", "postgresql+psycopg:")
         storage = _server(url)
         _excludes_and_ends_with_its_process(_server, url, storage)
         with lock_of(storage):

@@ -90,7 +90,7 @@ def differences(recorded: dict[str, Any]) -> list[str]:
     report = json.loads(json.dumps(strategy.report()))
     found += [
         f"report, {name}: {value} was, {report.get(name)} is"
-        for name, value in recorded["report"].items()
+        for name, value in recorded_names.report(recorded["report"]).items()
         if not _holds(report.get(name), value)
     ]
     if best(strategy) != recorded["best"]:

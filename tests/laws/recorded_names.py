@@ -7,6 +7,7 @@ the reason.
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from botorch_ext.strategies import Event
@@ -16,6 +17,7 @@ _NUMBERS = ("mean", "std", "width", "offset")
 # Methods whose models are judged by what they predicted from told data alone.
 _JUDGED = ("he_gp_ucb", "he_stable_opt", "lb_gp_ucb")
 _SEVERAL = (*_JUDGED, "stable_opt", "mle_ucb", "expected_ucb", "a_gp_ucb")
+_MADE = ("width", "round_lengths", "block_width", "told_width", "free_width")
 
 
 def info(method: str, recorded: dict[str, Any]) -> dict[str, Any]:
@@ -49,6 +51,24 @@ def comparable(method: str, info: dict[str, Any]) -> dict[str, Any]:
     if method.startswith(_SEVERAL):
         kept = {name: value for name, value in kept.items() if name not in _NUMBERS}
     return kept
+
+
+def report(recorded: dict[str, Any]) -> dict[str, Any]:
+    """The report that there is now: what says of widths and round lengths what they are made of was
+    the text that makes them."""
+    return {
+        name: _parts(ast.parse(value, mode="eval").body) if name in _MADE else value
+        for name, value in recorded.items()
+    }
+
+
+def _parts(node: ast.expr) -> Any:
+    if isinstance(node, ast.Call):
+        parts = {str(each.arg): _parts(each.value) for each in node.keywords}
+        return {"name": ast.unparse(node.func)} | parts
+    if isinstance(node, ast.List | ast.Tuple):
+        return [_parts(each) for each in node.elts]
+    return ast.literal_eval(node)
 
 
 def event(method: str, record: list[Any]) -> Event:

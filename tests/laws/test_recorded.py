@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from botorch_ext import widths
 from botorch_ext.strategies import Strategy
 from botorch_ext.testing.nearness import assert_near
 from botorch_ext.testing.sessions import best, question
@@ -39,7 +41,7 @@ def resumed(session: dict[str, Any]) -> tuple[Entry, Strategy, dict[str, Any]]:
 def test_a_recorded_session_goes_on(session):
     entry, strategy, offer = resumed(session)
     report = through_json(strategy.report())
-    then = session["report"]
+    then = recorded_names.report(session["report"])
     assert_near({name: report[name] for name in then}, then, rel=1e-6, more=True)
     assert_near(best(strategy), session["best"], rel=1e-6, more=True)
     expected, asked = translated(entry, session["next"]), question(strategy, offer)
@@ -57,6 +59,20 @@ def test_a_recorded_session_goes_on(session):
     elif max(abs(a - b) for a, b in zip(asked["x"], expected["x"], strict=True)) > 1e-6:
         before = resumed(session)[1]
         assert shortfall(entry.method, before, offer.get("context"), expected, asked) <= 1e-6
+
+
+def test_recorded_reports_stand_when_a_width_has_one_more_field():
+    [session] = [s for s in SESSIONS if s["entry"] == "gp_ucb | set | ignore" and not s["seed"]]
+    _, strategy, _ = resumed(session)
+
+    @dataclass(frozen=True)
+    class SelfNormalized(widths.SelfNormalized):
+        factor: float = 1.0
+
+    strategy.width = SelfNormalized(*astuple(strategy.width))
+    report, then = through_json(strategy.report()), recorded_names.report(session["report"])
+    assert report["width"].items() > then["width"].items()
+    assert_near({name: report[name] for name in then}, then, rel=1e-6, more=True)
 
 
 def through_json(value: Any) -> Any:

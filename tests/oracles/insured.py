@@ -350,8 +350,9 @@ class Insured:
                 best = hint
             given = [*given, best]
             self.plan.append(best)
-        self.phase, self.waited, self.cost = "block", 0, self.certificate
+        self.phase, self.waited = "block", 0
         if first:
+            self.cost = self.certificate
             s = model.posterior(given, [0.0] * len(given), [])[1]
             self.promise, e = float(s[inside].max()), self.eps[self.level]
             width = self._block_width(model) + e * math.sqrt(n / model.ridge)

@@ -265,6 +265,10 @@ def test_bad_arguments_are_named() -> None:
         plot_regret({})
     with pytest.raises(ValueError, match=r"curves\['a'\] must have shape .* got \(1, 2, 3\)"):
         plot_best_value({"a": np.ones((1, 2, 3))})
+    with pytest.raises(ValueError, match=r"curves must be a dict .*, got .*3"):
+        plot_best_value([1.0, 3.0])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"curves\['a'\] must be numbers, such as the regret of"):
+        plot_regret({"a": [object()]})
     with pytest.raises(ValueError, match="center must be 'mean' or 'median', got 'mode'"):
         plot_regret({"a": [1.0]}, center="mode")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="slice_at must be given in 2 dimensions"):

@@ -15,7 +15,7 @@ from benchmarks.common.tables import Row
 from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.strategies import Strategy
 
-BOX = bx.Box([[-1.0, 2.0], [1.0, 5.0]])
+BOX = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
 
 
 def kernel(lengthscale: float = 0.7) -> ScaleKernel:

@@ -94,7 +94,7 @@ def test_a_full_file_system_and_room_again(tmp_path):
             return "not allowed"
         if libc.mount(b"tmpfs", bytes(place), b"tmpfs", 0, b"size=250k"):
             return "not allowed"
-        (place / "of others").write_bytes(bytes(100_000))
+        (place / "of others").write_bytes(bytes(120_000))
         study = bx.Study(place / "lab.db", at_random())
         trials, told = study.ask(50), []
         with suppress(UnwritableStudyError):

@@ -13,6 +13,9 @@ from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.pictures import _overtaken, pictures
 from botorch_ext.reports.strategy_description import arguments
 from botorch_ext.studies import databases, journal
+from botorch_ext.studies.databases import Database
+from botorch_ext.studies.description import describe
+from botorch_ext.studies.journal import Journal
 from tests.studies.commands import refused, rows_of, shown
 from tests.studies.kept import BOX, at_random, gp_bucb
 from tests.studies.pages import made, played, rbf, require_harmless
@@ -29,7 +32,9 @@ def _initial(count, *values):
 
 def test_data_given_at_the_start_count(path, capsys):
     X, Y = _initial(2, -0.01, -3.0)
-    study = bx.Study(path, gp_bucb(initial=(X, Y)), minimize=True)
+    strategy = gp_bucb(initial=(X, Y))
+    Journal.begin(Database(path), "study", True, describe(strategy))  # as versions before did
+    study = bx.Study(path, strategy)
     for value in (5.0, 4.0):
         study.tell(study.ask(), value)
     place = ", ".join(f"{cell:.6g}" for cell in X[0].tolist())

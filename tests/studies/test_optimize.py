@@ -10,7 +10,7 @@ import botorch_ext as bx
 from botorch_ext.exceptions import TrialFailedWarning
 
 PEAK = torch.tensor([12.0, 60.0], dtype=torch.float64)
-BOUNDS = [[0.0, 20.0], [20.0, 80.0]]  # lower, then upper
+BOUNDS = [(0.0, 20.0), (20.0, 80.0)]
 
 
 def hill(x):
@@ -25,10 +25,8 @@ def cost(x):
     "bounds",
     [
         BOUNDS,
-        [(0, 20), (20, 80)],
-        torch.tensor(BOUNDS),
-        torch.tensor(BOUNDS).double().numpy(),
-        bx.Box(BOUNDS),
+        torch.tensor([[0.0, 20.0], [20.0, 80.0]]),
+        bx.Box(lower=[0.0, 20.0], upper=[20.0, 80.0]),
     ],
 )
 def test_it_finds_the_top_from_bounds_alone(bounds):
@@ -52,6 +50,18 @@ def test_a_cost_is_the_mirrored_study():
     assert torch.equal(ours.recommended_x, mirrored.recommended_x)
     assert ours.recommended_mean == -mirrored.recommended_mean
     assert ours.best_value == -mirrored.best_value
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_the_best_may_be_among_the_initial_data(minimize):
+    X = bx.Box(BOUNDS).sample(8, 1)
+    X[5], f = PEAK, cost if minimize else hill
+    Y = torch.tensor([f(x) for x in X], dtype=torch.float64)
+    numbers = {"minimize": minimize, "initial": (X, Y), "num_initial": 3, "progress": False}
+    result = bx.optimize(f, BOUNDS, 3, **numbers)
+    assert_close(result.best_x, PEAK)
+    assert result.best_value == f(PEAK)
+    assert len(result.X) == 3
 
 
 def test_several_workers_and_failures():

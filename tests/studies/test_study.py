@@ -9,6 +9,7 @@ from unittest.mock import patch
 import pytest
 import sqlalchemy as sa
 import torch
+from gpytorch.kernels import RBFKernel
 
 import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
@@ -22,8 +23,12 @@ from botorch_ext.exceptions import (
     UnreachableStudyError,
     VersionWarning,
 )
+from botorch_ext.reports.overview import read_overview
 from botorch_ext.strategies import Asked, Corrected, Told
 from botorch_ext.studies import description
+from botorch_ext.studies.databases import Database
+from botorch_ext.studies.description import describe
+from botorch_ext.studies.journal import Journal
 from tests.studies.kept import at_random, gp_bucb
 
 
@@ -130,7 +135,10 @@ def test_bases_of_a_study_that_minimises_are_reported_in_the_sign_of_the_user(pa
     bases = [gp_bucb(seed=0), at_random()]
     bounds = [lambda n: float(n), lambda n: float(n)]
     master = bx.RegretBalancing(bases, bounds, reward_range=(-6.0, 0.0))
-    study = bx.Study(path, master, minimize=True)
+    with pytest.raises(ValueError, match="with reward_range, which are in the sign of what it max"):
+        bx.Study(path, master, minimize=True)
+    Journal.begin(Database(path), "study", True, describe(master))  # as versions before did
+    study = bx.Study(path, master)
     assert study.report()["best"] is study.report()["bases"][0]["best"] is None
     study.ask(2)
     study.tell(0, 5.0)
@@ -140,6 +148,49 @@ def test_bases_of_a_study_that_minimises_are_reported_in_the_sign_of_the_user(pa
     means = [own["best"]["mean"] for own in report["bases"] if own["best"]]
     assert means == [report["best"]["mean"]]
     assert 0.0 < means[0] < 5.0
+    own = report["bases"][0]
+    assert own["lower"] < own["mean_reward"] == 5.0 < own["upper"]
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"initial": (torch.zeros(1, 2).double(), torch.ones(1).double())}, "initial"),
+        ({"mean": 3.0}, "mean of model"),
+        ({"pending": "censor", "minimum": -2.0}, "minimum"),
+    ],
+)
+def test_costs_do_not_meet_values_that_are_maximised(path, values, named):
+    """Whose sign is not that of the user."""
+    strategy = bx.algorithms.gp_ucb(
+        bx.Box([(-1.0, 1.0), (0.0, 5.0)]), RBFKernel(), noise_variance=0.1, width=2.0, **values
+    )
+    message = rf"strategy with {named}, which are .*: attach results of before to the study"
+    with pytest.raises(ValueError, match=message):
+        bx.Study(path, strategy, minimize=True)
+    with pytest.raises(ValueError, match=message):
+        bx.run(strategy, lambda x: float(x[0]), 2, minimize=True, progress=False)
+    assert not bx.Study(path, strategy).minimize
+
+
+def test_what_is_seen_of_a_study_that_minimises_is_in_the_sign_of_its_values(path):
+    """Costs near 40: asks, events, reports and tables say so, whatever the strategy sees."""
+    box = bx.Box([(0.0, 1.0)])
+    study = bx.Study(
+        path, bx.algorithms.gp_ucb(box, bx.Fitted(), width=2.0, num_initial=4), minimize=True
+    )
+    for _ in range(9):
+        (trial,) = study.ask(1)
+        study.tell(trial, 40.0 + 0.1 * float((trial.x - 0.3).square().sum()))
+    trial = study.ask()
+    said = [trial.info["mean"], study.events[-1].trial.info["mean"], study.best()[1]]
+    report = study.report()
+    said += [report["best"]["mean"], report["best_observation"], report["fit"]["mean"]]
+    overview = read_overview(path)
+    said += [overview.scalars(overview.stories[-1])["mean"], overview.best.value]
+    assert all(39.0 < value < 41.0 for value in said), said
+    assert trial.info["fit"]["mean"] > 39.0
+    assert study.strategy.history.trials[-1].info["mean"] == -trial.info["mean"]
 
 
 def test_attached_results_and_failures_are_kept(path):
@@ -177,7 +228,8 @@ def test_a_corrected_value_is_kept(path):
     alone.correct(0, -0.5)
     assert again.report()["corrected"] == [0, 2, 4]
     asked, expected = other.ask(), alone.ask()
-    assert torch.equal(asked.x, expected.x) and asked.info == expected.info
+    assert torch.equal(asked.x, expected.x)
+    assert asked.info == expected.info | {"mean": -expected.info["mean"]}
     with pytest.raises(UnknownTrialError):
         study.correct(5, 0.5)
 
@@ -238,13 +290,13 @@ def test_numbers_come_back_bit_for_bit_in_float32_and_with_contexts(path):
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"lengthscale": 0.8}, r"model.kernel.base_kernel.lengthscale.values\[0\]\[0\] is 0.7"),
-        ({"noise_variance": 0.02}, "model.noise_variance.values is 0.01 in the study, got 0.02"),
+        ({"lengthscale": 0.8}, r": kernel.base_kernel.lengthscale.values\[0\]\[0\] is 0.7"),
+        ({"noise_variance": 0.02}, ": noise_variance is 0.01 in the study, got 0.02"),
         ({"width": 3.0}, "width is 2.0 in the study, got 3.0"),
         ({"seed": 4}, "seed is 0 in the study, got 4"),
         ({"inflate": True}, "inflate is False in the study, got True"),
         ({"initial": (torch.tensor([[0.0, 3.0]]).double(), torch.zeros(1).double())}, "initial is"),
-        ({"mean": lambda X: X.sum(-1)}, "model.mean is None in the study"),
+        ({"mean": lambda X: X.sum(-1)}, ": mean is None in the study"),
     ],
 )
 def test_another_strategy_is_refused_with_the_argument_that_differs(path, other, message):

@@ -79,12 +79,24 @@ CALLS = [
     # --- what Box reads
     *working_values("Box", lambda s, b: bx.Box(b), BOUNDS, ROWS),
     *works(
-        lambda s: bx.Box([[0.0, 20.0], [1.0, 80.0]]),
-        Box_of_two_lists_is_rows=lambda s: bx.Box([[0, 20], [1, 80]]),
+        lambda s: bx.Box(lower=[0.0, 20.0], upper=[1.0, 80.0]),
+        Box_of_corners_of_an_array=lambda s: bx.Box(lower=np.array([0, 20]), upper=(1, 80)),
         Box_of_two_tuples_is_pairs=lambda s: bx.Box([(0, 1), (20, 80)]),
-        Box_of_an_array_is_rows=lambda s: bx.Box(np.array([(0, 20), (1, 80)])),
         Box_of_zip_is_pairs=lambda s: bx.Box(list(zip([0, 20], [1, 80], strict=True))),
         Box_of_an_integer_tensor=lambda s: bx.Box(torch.tensor([[0, 20], [1, 80]])),
+    ),
+    *refused(
+        "bounds",
+        Box_of_two_lists_that_could_be_pairs=lambda s: bx.Box([[-5, 10], [0, 15]]),
+        Box_of_an_array_that_could_be_pairs=lambda s: bx.Box(np.array([(0, 20), (1, 80)])),
+        Box_of_three_pairs_as_lists=lambda s: bx.Box([[0, 20], [1, 80], [2, 3]]),
+    ),
+    *refused(
+        "lower and upper",
+        Box_of_a_corner_alone=lambda s: bx.Box(lower=[0.0, 1.0]),
+        Box_of_bounds_and_corners=lambda s: bx.Box(ROWS, lower=[0.0], upper=[1.0]),
+        Box_of_corners_of_other_sizes=lambda s: bx.Box(lower=[0.0], upper=[1.0, 2.0]),
+        Box_of_corners_upside_down=lambda s: bx.Box(lower=[1.0], upper=[0.0]),
     ),
     *refused(
         "dtype",

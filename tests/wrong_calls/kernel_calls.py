@@ -37,6 +37,7 @@ FEW_KERNELS = {
 }
 WHERE_KERNELS_GO = {
     "gp_ucb": lambda s, k: algorithms.gp_ucb(s.box, k, **WIDTH),
+    "cgp_ucb": lambda s, k: algorithms.cgp_ucb(s.box, k, context_domain=1, **WIDTH),
     "stable_opt": lambda s, k: algorithms.stable_opt(s.box, k, radius=0.1, **WIDTH),
     "bpe": lambda s, k: algorithms.bpe(s.box, k, horizon=20, **WIDTH),
     "regret_balancing": lambda s, k: algorithms.regret_balancing(

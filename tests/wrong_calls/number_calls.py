@@ -215,6 +215,27 @@ CALLS = [
         if argument != "seed"
         for call in refused_values(argument, f"{argument} of {where}", make, {"negative": -1})
     ),
+    *(
+        call
+        for (argument, where), make in COUNTS.items()
+        for call in refused_values(argument, f"{argument} of {where}", make, {"huge": 10**400})
+    ),
+    *refused("num_initial", more_first_points_than_memory=lambda s: ucb(s, num_initial=10**12)),
+    *refused(
+        "delay",
+        a_huge_delay=lambda s: algorithms.bpe_delay(
+            s.grid, s.kernel, noise_variance=LAMBDA, width=2.0, horizon=20, delay=10**400
+        ),
+    ),
+    *refused(
+        "horizon",
+        a_huge_horizon_in_rounds=lambda s: algorithms.bpe(
+            s.grid, s.kernel, noise_variance=LAMBDA, width=2.0, horizon=10**400
+        ),
+        a_huge_horizon_in_cells=lambda s: algorithms.breadthwise_exploration(
+            s.box, s.kernel, noise_variance=LAMBDA, width=2.0, horizon=10**400, rkhs_bound=1.0
+        ),
+    ),
     *refused(
         "seed",
         no_seed=lambda s: ucb(s, seed=None),

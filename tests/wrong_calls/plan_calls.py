@@ -161,6 +161,12 @@ CALLS = [
             s.strategy.bands(s.rows),
         ],
     ),
+    *works(
+        lambda s: algorithms.integrated_ei(s.box, initial=(s.X, s.Y)).means_at(s.X),
+        what_integrated_ei_says_of_lists=lambda s: algorithms.integrated_ei(
+            s.box, initial=(s.X, s.Y)
+        ).means_at(s.rows),
+    ),
     *refused(
         "position",
         a_model_by_word=lambda s: s.models.single("a"),
@@ -196,6 +202,12 @@ CALLS = [
         "max_information_gain",
         a_gain_that_is_no_function=lambda s: ChowdhuryGopalan(
             1.0, 0.1, 0.1, max_information_gain=3.0
+        ),
+    ),
+    *refused(
+        "gram",
+        information_gain_of_a_kernel=lambda s: analysis.information_gain_bound(
+            s.kernel, 10, LAMBDA
         ),
     ),
     *refused(

@@ -23,6 +23,7 @@ from botorch_ext.hyperparameters.fitted import Fitted, Hyperparameters
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.state import Log, parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds, Models
 from botorch_ext.strategies.adaptive.judges import Judge
@@ -163,7 +164,7 @@ class BoundsStrategy(Strategy):
         posterior = on_domain(models, domain, self.context_space)
         # Of all models so far, and how many there were when each trial was asked.
         self.names: list[str] = list(models.names)
-        self.num_known: list[int] = []
+        self.num_known: Log[int] = Log()
         # The places among the candidates of the models that the posterior still has.
         self.alive: list[int] = list(range(models.num_models))
         # From the place of a model to the number of observations that refuted it.
@@ -293,7 +294,7 @@ class BoundsStrategy(Strategy):
         likeliest = int(evidence.argmax())
         summary |= {
             "t": rows.num_rows + 1,
-            "width": repr(self.width),
+            "width": parts_of(self.width),
             # The likeliest model has these:
             "current_width": widths[likeliest],
             "information_gain": gains[likeliest],
@@ -513,7 +514,7 @@ class BoundsStrategy(Strategy):
                 self._note_large_kernels(largest)
         known = len(self.names)
         self._grow()
-        self.num_known.append(known)
+        self.num_known = self.num_known.with_item(known)
 
     def _grow(self) -> None:
         if not self._rows.posterior.grows:

@@ -15,6 +15,7 @@ from botorch_ext.domains.contexts import ContextLike, ContextSpace
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.particles import Cloud, Particles
 from botorch_ext.search.particles import HighestOfParticles
+from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.judges import Credible
 from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy
@@ -47,7 +48,6 @@ class CredibleParticles(ParticleStrategy):
     """
 
     _numbers = ("mean", "std", "model")
-    _budget = 2048, 20  # a maximum of many models has many tops
 
     def __init__(
         self,
@@ -72,6 +72,10 @@ class CredibleParticles(ParticleStrategy):
             num_initial=num_initial,
             context_domain=context_domain,
         )
+
+    @property
+    def _budget(self) -> tuple[int, int]:
+        return 2048, 20  # a maximum of many models has many tops
 
     @torch.no_grad()
     def bands(self, X: Tensor, context: ContextLike | None = None) -> tuple[Tensor, Tensor]:
@@ -100,7 +104,7 @@ class CredibleParticles(ParticleStrategy):
     def report(self) -> dict[str, Any]:
         cloud, _ = self._current()
         return super().report() | {
-            "width": repr(self.width),
+            "width": parts_of(self.width),
             "current_width": self.width,
             "credibility": self._credible.reach(len(cloud.values)),
             "num_credible": len(self._places(cloud)),

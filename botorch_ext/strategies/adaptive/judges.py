@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number
@@ -23,8 +24,11 @@ class Standing(Protocol):
     """The models that are not eliminated, their places among the candidates."""
     names: list[str]
     """Of all models so far."""
-    num_known: list[int]
-    """How many models there were when each trial was asked."""
+
+    @property
+    def num_known(self) -> Sequence[int]:
+        """How many models there were when each trial was asked."""
+        ...
 
     @property
     def models(self) -> Models:
@@ -115,7 +119,7 @@ class Credible(Judge):
     def contenders(self, standing: Standing) -> Tensor | None:
         if len(standing.alive) == 1:
             return None
-        evidence = standing.evidence()
+        evidence = finite_evidence(standing)
         # A mask: on a finite set the host need not know.
         return evidence.max() - evidence <= self.reach(len(standing.names))
 
@@ -126,7 +130,7 @@ class Averaging(Judge):
     advises = True
 
     def weights(self, standing: Standing) -> Tensor:
-        return standing.evidence().softmax(dim=0)
+        return finite_evidence(standing).softmax(dim=0)
 
 
 class Schedule(Judge):
@@ -146,6 +150,12 @@ class Schedule(Judge):
     def contenders(self, standing: Standing) -> list[int]:
         target = shrunk_lengthscale(self.lengthscale_0, self.growth, standing.next_step)
         return [int((require_lengthscales(standing.models) - target).abs().argmin())]
+
+
+def finite_evidence(standing: Standing) -> Tensor:
+    """The evidence of the models alive; the lowest number where values have no square."""
+    evidence = standing.evidence()
+    return evidence.clamp_min(torch.finfo(evidence.dtype).min)
 
 
 def require_lengthscales(models: Models) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 from botorch_ext.checks import amount
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
-from botorch_ext.domains.points import as_floating
+from botorch_ext.domains.points import as_floating, checked_like
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.hyperparameters.density import split
 from botorch_ext.hyperparameters.ensemble import Ensemble
@@ -28,7 +28,7 @@ from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Event, Trial
 
 # Screened points near the best so far, and how far in sides of the box.
-_NUM_NEAR, _NEAR = 40, (0.02, 0.1)
+_NUM_NEAR, _NEAR = 512, (0.02, 0.05, 0.1, 0.2)
 _NUM_BEST = 5
 # Points of a finite set that all models look at: of more, those that a few models find best.
 _MOST_POINTS, _FEW_MODELS = 4096, 4
@@ -58,9 +58,8 @@ class ParticleStrategy(Strategy):
         ValueError: What `Strategy` raises.
     """
 
-    #: The names of the numbers of `_choose`; screened points of a box, and climbs.
+    #: The names of the numbers of `_choose`.
     _numbers: tuple[str, ...]
-    _budget = 512, 4
     chooses_by_step = "what it draws depends on the number of the trial"
     learns_anew = "its particles are drawn anew after a correction"
     takes_actions = True
@@ -101,7 +100,7 @@ class ParticleStrategy(Strategy):
         return self.means_at(self.evaluated()[0])
 
     def means_at(self, X: Tensor) -> Tensor:
-        return self.posterior.mean(X)
+        return self.posterior.mean(checked_like(X, self.domain.like, "X"))
 
     @torch.no_grad()
     def recommend(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
@@ -132,12 +131,12 @@ class ParticleStrategy(Strategy):
         summary = super().report()
         cloud, ensemble = self._current()
         lengthscales, noise, odds = split(cloud.parameters)
-        lengthscales, noise = lengthscales.exp(), noise.exp().mul(ensemble.outcomes.scale**2)
+        lengthscales, noise_std = lengthscales.exp(), (noise / 2).exp() * ensemble.outcomes.scale
         quartiles = lengthscales.new_tensor([0.25, 0.5, 0.75])
         return summary | {
-            "num_particles": len(noise),
+            "num_particles": len(noise_std),
             "lengthscales": lengthscales.quantile(quartiles, dim=0).tolist(),
-            "noise_std": noise.sqrt().quantile(quartiles).tolist(),
+            "noise_std": noise_std.quantile(quartiles).tolist(),
             "smoothness": odds.sigmoid().quantile(quartiles).tolist(),
         }
 
@@ -204,7 +203,7 @@ class ParticleStrategy(Strategy):
                 best = actions[means.topk(min(_NUM_BEST, len(means))).indices]
                 best = torch.cat([best, near_points(best, box, _NUM_NEAR, seed, _NEAR)])
             own = objective(ensemble)
-            x, value = maximize_on_box(own, box, seed, *self._budget, best, _TOLERANCE)
+            x, value = maximize_on_box(own, box, seed, *self._budget, best, _TOLERANCE, twice=True)
             return x, None, value
         rows = None
         if len(points) > _MOST_POINTS:
@@ -214,6 +213,12 @@ class ParticleStrategy(Strategy):
         top = values.argmax()
         row = int(top if rows is None else rows[top])
         return points[row].clone(), row, values[top]
+
+    @property
+    def _budget(self) -> tuple[int, int]:
+        """How many points of a box are screened, and how many climbs there are: in many dimensions
+        an average of improvements has more tops."""
+        return (512, 20) if self.domain.dim <= 4 else (1024, 40)
 
     def _pending_rows(self, like: Tensor) -> Tensor:
         """The pending points and those that failed, with contexts, ``n x (d + d_z)``."""

@@ -120,11 +120,7 @@ class PendingRows(State, Generic[_Posterior]):
         self._waiting: dict[int, float] = {}
 
     def successor(self) -> Self:
-        # The posterior is replaced where it changes.
-        new = shallow(self)
-        new.ids, new.told_too_late = self.ids.copy(), self.told_too_late.copy()
-        new._waiting = self._waiting.copy()
-        return new
+        return shallow(self)  # what changes is replaced, the posterior and lists included
 
     def catch_up(self) -> None:
         """Takes in what waits: `posterior` then has all events. When this happens follows from the
@@ -143,7 +139,7 @@ class PendingRows(State, Generic[_Posterior]):
         if self._newest is None and not self._waiting:
             return self
         fork = copy(self)
-        fork.posterior, fork.ids = self.posterior.fork(), self.ids.copy()
+        fork.posterior = self.posterior.fork()
         fork.catch_up()
         return fork
 
@@ -161,7 +157,7 @@ class PendingRows(State, Generic[_Posterior]):
             history: Has the values of the others.
         """
         new = copy(self)
-        new.posterior, new.ids = posterior, self.ids.copy()
+        new.posterior = posterior
         told = {id: value for id, value in history.values.items() if id not in self.told_too_late}
         ids: list[Any] = self.ids[len(first) :]
         values = [told.get(id, self.policy.minimum) for id in ids]
@@ -219,10 +215,10 @@ class PendingRows(State, Generic[_Posterior]):
         match event:
             case Told(id, value):
                 if self.policy.timeout is not None and self._timed_out(id, history):
-                    self.told_too_late.append(id)
+                    self.told_too_late = [*self.told_too_late, id]
                     return False
                 if has_row:
-                    self._waiting[self.ids.index(id)] = value
+                    self._waiting = self._waiting | {self.ids.index(id): value}
                 else:
                     self._enter(history.trials[id], value)
                 self.num_data += 1
@@ -230,7 +226,7 @@ class PendingRows(State, Generic[_Posterior]):
             case Abandoned(id) if has_row:
                 self.posterior = self.posterior.successor()
                 self.posterior.remove(self.ids.index(id))
-                self.ids.remove(id)
+                self.ids = [other for other in self.ids if other != id]
         return False
 
     def _enter(self, trial: Trial, value: float | None) -> None:
@@ -241,7 +237,7 @@ class PendingRows(State, Generic[_Posterior]):
         else:
             Y = None if value is None else trial.x.new_tensor([value])
             self.posterior.add(trial.point.unsqueeze(0), Y)
-        self.ids.append(trial.id)
+        self.ids = [*self.ids, trial.id]
 
     def _timed_out(self, id: int, history: History) -> bool:
         timeout: Any = self.policy.timeout

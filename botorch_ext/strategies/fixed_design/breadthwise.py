@@ -20,6 +20,7 @@ from botorch_ext.kernel_functions.smoothness import (
 )
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.replicates import RepeatedDesign
+from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Abandoned, Asked, Event, Told, Trial
@@ -140,7 +141,7 @@ class BreadthwiseExploration(Strategy):
     def report(self) -> dict[str, Any]:
         return super().report() | {
             "horizon": self.horizon,
-            "width": repr(self.width),
+            "width": parts_of(self.width),
             "holder_constant": self.holder.constant,
             "holder_exponent": self.holder.exponent,
             "levels": [level.summary() for level in self.levels],

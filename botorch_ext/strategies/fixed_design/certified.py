@@ -14,6 +14,7 @@ from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.region import Region
+from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
 from botorch_ext.strategies.base import Strategy
@@ -61,7 +62,10 @@ class CertifiedElimination(Strategy):
     With probability at least 1 - delta the maximiser of a finite set is never eliminated and no
     asked point has more regret than the certificate of its time, whatever the delays and the free
     rule, where both widths hold with delta/2, noise is independent and delays do not depend on it.
-    On a box what is largest in the region is found by search.
+    A delay is the number of trials asked before the result comes: with workers that ask as soon as
+    they are free it depends on values where the duration of an evaluation depends on its point.
+    Then this is shown only for rounds that close with all points of a single plan told. On a box
+    what is largest in the region is found by search.
 
     Args:
         domain: Where to maximise. On a box the survivors are a `Region`, never a grid.
@@ -180,9 +184,9 @@ class CertifiedElimination(Strategy):
         phases.pop(None, None)
         return super().report() | {
             "horizon": self.horizon,
-            "block_width": repr(self.block_width),
-            "told_width": repr(self.told_width),
-            "free_width": repr(self.free_width),
+            "block_width": parts_of(self.block_width),
+            "told_width": parts_of(self.told_width),
+            "free_width": parts_of(self.free_width),
             "round": self._progress.round,
             "phases": dict(phases),
             "certificate": plain_certificate(self.certificate),

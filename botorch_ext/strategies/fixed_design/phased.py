@@ -16,6 +16,7 @@ from botorch_ext.exceptions import HorizonWarning
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.regions.region import Region
 from botorch_ext.rounds import DelayAware, Rounds
+from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
@@ -153,8 +154,8 @@ class PhasedElimination(Strategy):
         noise = self.model.noise_variance
         return super().report() | {
             "horizon": self.horizon,
-            "width": repr(self.width),
-            "round_lengths": repr(self.round_lengths),
+            "width": parts_of(self.width),
+            "round_lengths": parts_of(self.round_lengths),
             "waits": self.waits,
             "closing": self.closing,
             "rounds": [round.describe(self.history, noise) for round in self.rounds],

@@ -61,6 +61,7 @@ class Progress:
         std: Their standard deviations, each given the points before it.
         bought: The trials of those that were asked, in the order of the plan.
         promise: The largest standard deviation that the first block leaves.
+        cost: The certificate when the first block was planned.
         waited: The steps since the last point of a block.
         watched: The trials that pended when the block was first due; None before.
         put_off: How often it was put off since.
@@ -76,6 +77,7 @@ class Progress:
     std: tuple[float, ...] = ()
     bought: tuple[int, ...] = ()
     promise: float = math.inf
+    cost: float = math.inf
     waited: int = 0
     watched: frozenset[int] | None = None
     put_off: int = 0

@@ -48,9 +48,9 @@ class SafeStrategy(InsuredStrategy):
     and the ``certificate``: where the misspecification is at most that of the level and the bounds
     hold, what is exploited at this step has no more regret; it falls within a level, unless a model
     comes back. The ``kind`` of a bought trial is
-    "block"; it may lose its ``cost``, the certificate when the block was planned. ``closed`` is
-    there where the block of the round before entered the bounds, ``plan`` where one was planned or
-    found of no use.
+    "block"; it may lose its ``cost``, the certificate when the block was planned first: points that
+    a second plan adds are of the same survivors. ``closed`` is there where the block of the round
+    before entered the bounds, ``plan`` where one was planned or found of no use.
 
     Args:
         domain: A `Box` or a `FiniteSet`, of actions.
@@ -117,8 +117,6 @@ class SafeStrategy(InsuredStrategy):
         self._progress = Progress(self._space.whole, math.inf)
         # Of the block of this round, what has come; and which model planned it.
         self._block = self._empty_block()
-        # The certificate when the block was planned.
-        self._cost = math.inf
         # The models that played at the last step, of which its certificate is.
         self._players: list[bool] = [False] * len(models)
 
@@ -151,8 +149,7 @@ class SafeStrategy(InsuredStrategy):
         if now.phase == "block":
             row = now.plan[len(now.bought)]
             kept = self.ledger.suspect
-            cost = now.certificate if "plan" in notes else self._cost
-            choice = Choice(row, "block", cost, suspect=kept)
+            choice = Choice(row, "block", now.cost, suspect=kept)
             x, known = self._space.candidates[row].clone(), self._bounds(self._rows.posterior)
             info = {"index": row} | self._recorded(known, look, choice, x, {"index": row})
             self._ahead = look, choice
@@ -232,8 +229,9 @@ class SafeStrategy(InsuredStrategy):
     ) -> Progress:
         """With a block that the first model plans, or at rest where it would be of no use."""
         again = now.phase == "wait"
-        survivors = cast(Tensor, now.survivors) if again else self._survivors(look)[0]
-        now = replace(now, survivors=survivors)
+        if not again:
+            now = replace(now, survivors=self._survivors(look)[0], cost=now.certificate)
+        survivors = cast(Tensor, now.survivors)
         if recorded is None:
             prior = cast(KernelGP, self._prior.single(0).fork())
             if again and self._block.num_observations:
@@ -279,8 +277,6 @@ class SafeStrategy(InsuredStrategy):
         if self._schedule is None:
             return
         self._players = look.playing[:, look.level].tolist()
-        if "plan" in trial.info:
-            self._cost = self._progress.certificate
         self._progress = self._progress.asked(trial.id)
 
     def _absorb(self, event: Event) -> None:

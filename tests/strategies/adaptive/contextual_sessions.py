@@ -104,12 +104,12 @@ def index_kernel(**more: Any) -> IndexKernel:
 
 # --- contexts -------------------------------------------------------------------------------------
 
-CONTEXT_BOX = [[-1.0, 4.0], [0.5, 7.0]]
+CONTEXT_BOX = torch.tensor([[-1.0, 4.0], [0.5, 7.0]], dtype=torch.float64)
 
 
 def uniform(num_steps: int, g: torch.Generator) -> Tensor:
     """In `CONTEXT_BOX`; some contexts come again."""
-    low, high = torch.tensor(CONTEXT_BOX, dtype=torch.float64)
+    low, high = CONTEXT_BOX
     fresh = low + (high - low) * torch.rand(num_steps, 2, generator=g, dtype=torch.float64)
     again = torch.randint(max(num_steps // 4, 1), (num_steps,), generator=g)
     which = torch.rand(num_steps, 1, generator=g) < 0.3

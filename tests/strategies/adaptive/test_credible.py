@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 import torch
+from gpytorch.kernels import MaternKernel, RBFKernel
 
-from botorch_ext import CandidateModels, algorithms, widths
+from botorch_ext import CandidateModels, FiniteSet, algorithms, widths
 from botorch_ext.exceptions import KernelBoundWarning
 from botorch_ext.strategies import Asked
 from tests.helpers import pairwise
@@ -345,3 +346,15 @@ def test_the_bound_of_the_kernel_is_asked_of_the_plain_models():
 
 
 # --- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [1e160, -1e300])
+@pytest.mark.parametrize("method", ["credible_ucb", "expected_ucb", "safe_ucb"])
+def test_values_whose_squares_are_no_numbers_leave_all_models(method, value):
+    kernels = [RBFKernel().double(), MaternKernel(nu=2.5).double()]
+    domain = FiniteSet(torch.linspace(0, 1, 9, dtype=torch.float64).unsqueeze(-1))
+    models = CandidateModels(kernels, 0.01)
+    strategy = getattr(algorithms, method)(domain, models, noise_std=0.1, rkhs_bound=1.0)
+    for _ in range(2):
+        strategy.tell(strategy.ask().id, value)
+    assert strategy.ask().info["index"] in range(9)

@@ -11,8 +11,11 @@ from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.hyperparameters.prior import Prior
+from botorch_ext.search.box import maximize_on_box
+from botorch_ext.search.screening import near_points
 from botorch_ext.strategies import Asked
 from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.adaptive import particle_strategy
 from botorch_ext.strategies.events import Trial
 from tests.oracles.particles import model_of, standardised
 
@@ -155,6 +158,26 @@ def dense_log_improvement(strategy, first, points, pending, box=BOX):
     return (total / num).log()
 
 
+@pytest.mark.parametrize(("num_given", "seed"), [(12, 5), (20, 3)])
+def test_in_six_dimensions_no_patient_search_finds_more(monkeypatch, num_given, seed):
+    generator = torch.Generator().manual_seed(seed)
+    box = bx.Box([[-2.0] * 6, [3.0] * 6])
+    X = box.sample(num_given, seed)
+    Y = X.sin().sum(-1) + 0.1 * torch.randn(num_given, generator=generator, dtype=torch.float64)
+    strategy = bx.algorithms.integrated_ei(box, FEW, seed=seed, initial=(X, Y), num_initial=0)
+    objectives = []
+
+    def seen(objective, *arguments, **options):
+        objectives.append(objective)
+        return maximize_on_box(objective, *arguments, **options)
+
+    monkeypatch.setattr(particle_strategy, "maximize_on_box", seen)
+    trial = strategy.ask()
+    near = near_points(torch.cat([trial.x[None], X[Y.topk(5).indices]]), box, 1000, 5, (0.03, 0.1))
+    best = maximize_on_box(objectives[-1], box, 1, 2048, 60, near, 1e-11, twice=True)[1]
+    assert trial.info["log_improvement"] > float(best) - 1e-6
+
+
 def test_pending_trials_are_kept_away_from():
     strategy = played(6)
     trials = strategy.ask(5)
@@ -253,9 +276,10 @@ def test_noise_below_what_keeps_factors_apart_is_none(noise):
         [1e12, -1e12, 3e12, 0.0, 1e11, -2e12],
         [1e-300, 2e-300, 0.0, 3e-300, 1e-300, 0.0],
         [1e12, 1e12 + 1, 1e12 + 2, 1e12, 1e12 + 5, 1e12],
+        [0.0, 1e160, 1.0, -1e160, 1e300, 0.0],
     ],
 )
-def test_odd_values_get_a_sensible_question(values):
+def test_odd_values_get_a_sensible_question_and_a_report(values):
     strategy = bx.algorithms.integrated_ei(BOX, FEW, num_initial=3)
     for value in values:
         trial = strategy.ask()
@@ -266,6 +290,7 @@ def test_odd_values_get_a_sensible_question(values):
     x = strategy.ask().x
     assert (BOX.to_unit(told) - BOX.to_unit(x)).norm(dim=-1).min() > 1e-6
     assert math.isfinite(strategy.best()[1])
+    assert all(map(math.isfinite, strategy.report()["noise_std"]))
 
 
 def test_duplicates_and_fewer_data_than_dimensions():

@@ -172,6 +172,35 @@ def test_the_same_with_several_models_inside_what_they_leave(case, credibility, 
     assert len(played) > 1
 
 
+def test_a_second_plan_keeps_the_certificate_of_the_first():
+    """Its points are of what was left then: the certificate has fallen since."""
+    g = torch.Generator().manual_seed(2)
+    X, kernel, sigma = torch.linspace(0, 1, 20, dtype=torch.float64).unsqueeze(-1), rbf(0.3), 0.02
+    K = kernel(X, X).to_dense().detach()
+    weights = torch.randn(20, generator=g, dtype=torch.float64)
+    f = K @ weights / math.sqrt(float(weights @ K @ weights))
+    models = CandidateModels([kernel], 1e-3)
+    numbers = {"noise_std": sigma, "width": 0.7, "horizon": 70, "certificates": True}
+    strategy, first, num_above = safe(FiniteSet(X), models, **numbers), {}, 0
+    for t in range(70):
+        trial = strategy.ask()
+        info, value = trial.info, float(f[trial.info["index"]])
+        if info["kind"] != "block":
+            promise = info["certificate"]
+        else:
+            promise = first.setdefault(info["round"], info["certificate"])
+            assert info["cost"] == promise
+            num_above += float(f.max()) - value > info["certificate"]
+        if info["kind"] in ("exploit", "block"):
+            assert float(f.max()) - value <= promise
+        if info["kind"] == "block" and t % 2:
+            strategy.abandon(trial.id)
+        else:
+            noise = float(torch.randn((), generator=g, dtype=torch.float64)) * sigma
+            strategy.tell(trial.id, value + noise)
+    assert num_above  # so the certificate of now would have been wrong
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("eps", "delay"), [(0.0, 4), (0.2, 0)])
 def test_the_same_with_certificates(eps, delay):

@@ -218,7 +218,8 @@ def test_report_states_the_policy_and_the_width(policy):
     assert report["information_gain"] == pytest.approx(gain, rel=1e-8)
     assert report["pending_policy"] == POLICIES[policy]["pending"]
     assert report["inflated"] == (policy == "inflate")
-    assert report["width"] == repr(WIDTH)
+    inner = {"name": "SelfNormalized", "rkhs_bound": 1.5, "noise_std": 0.1, "delta": 0.1}
+    assert report["width"] == {"name": "Enlarged", "width": inner, "misspecification": 0.05}
     assert report["jittered_rows"] == 0
 
 

@@ -45,7 +45,7 @@ class Case:
 
     @property
     def box(self) -> Box:
-        return Box([list(side) for side in zip(*self.ends, strict=True)])
+        return Box([tuple(pair) for pair in self.ends])
 
     @property
     def numbers(self) -> dict[str, Any]:

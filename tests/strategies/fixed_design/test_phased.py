@@ -544,7 +544,7 @@ def test_the_report_is_plain_numbers(method, domain):
     assert json.loads(json.dumps(report)) == report
     assert report["horizon"] == report["num_asked"] == 80
     assert report["waits"] == (method != "bpe_delay")
-    assert report["width"] == "Constant(value=1.0)"
+    assert report["width"] == {"name": "Constant", "value": 1.0}
     details = report["rounds"]
     assert sum(round["length"] for round in details) == 80
     assert [round["closed"] for round in details] == [True] * (len(details) - 1) + [False]

@@ -1,0 +1,108 @@
+"""Plain numbers: those of arguments as what JSON can hold, the same from whatever holds them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from botorch_ext.studies.translations import FLOAT64
+
+# Of tensors with more numbers only shape and digest are kept.
+_MOST_NUMBERS = 200
+# Descriptions of others may be nested to any depth.
+_DEEPEST = 16
+
+
+def plain_tensor(value: Tensor) -> dict[str, Any]:
+    """The numbers of a tensor; where they are too many, digests of them: of their own dtype, and
+    as float64 where that is another one and holds them."""
+    value = value.detach().cpu().contiguous()
+    described: dict[str, Any] = {"dtype": str(value.dtype)}
+    if value.numel() <= _MOST_NUMBERS:
+        return described | {"values": value.tolist()}
+    described |= {"shape": list(value.shape), "sha256": _digest(value.numpy())}
+    double = value.double()
+    if value.dtype is not torch.float64 and torch.equal(double.to(value.dtype), value):
+        described[FLOAT64] = _digest(double.numpy())
+    return described
+
+
+def plain_array(value: np.ndarray) -> Any:
+    """As `plain_tensor`."""
+    kind = value.dtype.newbyteorder("=") if value.dtype.itemsize <= 8 else np.dtype(np.float64)
+    # A copy: torch takes no array that is reversed or must not be written.
+    return plain_tensor(torch.from_numpy(np.array(value, dtype=kind)))
+
+
+def same_numbers(one: Any, other: Any) -> bool:
+    """Whether two parts of descriptions are the same numbers, of any dtype, in lists or tensors, in
+    a column or a row of a list; False where one of them is no numbers."""
+    first = _Numbers.of(one)
+    second = None if first is None else _Numbers.of(other)
+    if first is None or second is None or first.shape != second.shape:
+        return False
+    if first.values is not None and second.values is not None:
+        return first.values == second.values
+    return not first.digests.isdisjoint(second.digests)
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Numbers of a description.
+
+    Args:
+        shape: Without ones at its end.
+        values: All of them; None where they are too many.
+        known: Digests where they are.
+    """
+
+    shape: tuple[int, ...]
+    values: list[float] | None
+    known: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, plain: Any, depth: int = 0) -> _Numbers | None:
+        if type(plain) in (int, float):
+            return cls((), [plain])
+        if isinstance(plain, dict) and "dtype" in plain:
+            if "values" in plain:
+                return cls.of(plain["values"], depth)
+            known = [plain[key] for key in ("sha256", FLOAT64) if isinstance(plain.get(key), str)]
+            shape = plain.get("shape")
+            if known and isinstance(shape, list) and all(type(size) is int for size in shape):
+                return cls(_without_ones(shape), None, frozenset(known))
+        if not isinstance(plain, list) or depth > _DEEPEST:
+            return None
+        values: list[float] = []
+        inner: tuple[int, ...] = ()
+        for i, part in enumerate(plain):
+            one = cls.of(part, depth + 1)
+            if one is None or one.values is None or (i and one.shape != inner):
+                return None
+            inner = one.shape
+            values += one.values
+        return cls(_without_ones([len(plain), *inner]), values)
+
+    @cached_property
+    def digests(self) -> frozenset[str]:
+        if self.values is None:
+            return self.known
+        array = np.array(self.values, dtype=np.float64)
+        exact = array.tolist() == self.values
+        return frozenset([_digest(array)]) if exact else frozenset()
+
+
+def _without_ones(shape: list[int]) -> tuple[int, ...]:
+    while shape and shape[-1] == 1:
+        shape = shape[:-1]
+    return tuple(shape)
+
+
+def _digest(array: np.ndarray) -> str:
+    return hashlib.sha256(array.tobytes()).hexdigest()

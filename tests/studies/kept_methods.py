@@ -1,0 +1,250 @@
+"""Methods whose study files of earlier versions are in ``files``, and what is done to each.
+
+    python -m tests.studies.kept_methods tests/studies/files/359dab4
+
+plays them with the code of now. A method that is changed here no longer fits its files: add another
+one instead.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
+from torch import Tensor
+
+import botorch_ext as bx
+from botorch_ext.kernels import GroupAdditiveKernel, NuggetKernel
+from botorch_ext.strategies import Strategy
+
+FILES = Path(__file__).with_name("files")
+NUMBERS = {"rkhs_bound": 1.0, "noise_std": 0.1}
+LAMBDA = {"noise_variance": 0.01}
+
+
+def _box() -> bx.Box:
+    return bx.Box([[-1.0, 2.0], [1.0, 5.0]])
+
+
+def _grid(num: int = 7, dtype: torch.dtype = torch.float64) -> bx.FiniteSet:
+    """``num^2`` points; the numbers of more than 10^2 are too many to be written down."""
+    ends = (torch.linspace(low, high, num, dtype=dtype) for low, high in ((-1, 1), (2, 5)))
+    return bx.FiniteSet(torch.cartesian_prod(*ends))
+
+
+def _kernel(lengthscale: float = 0.7) -> Kernel:
+    inner = MaternKernel(nu=2.5, ard_num_dims=2).double()
+    inner.lengthscale = torch.tensor([[lengthscale, 1.3]])
+    outer = ScaleKernel(inner).double()
+    outer.outputscale = 0.9
+    return outer
+
+
+def _plain(lengthscale: float = 0.7) -> Kernel:
+    kernel = RBFKernel().double()
+    kernel.lengthscale = lengthscale
+    return kernel
+
+
+def _joint() -> Kernel:
+    kernel = RBFKernel(ard_num_dims=3).double()
+    kernel.lengthscale = torch.tensor([[0.7, 1.3, 2.0]])
+    return kernel
+
+
+def tilted(X: Tensor, slope: float) -> Tensor:
+    return slope * X[..., 0]
+
+
+def _data(seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.uniform([-1.0, 2.0], [1.0, 5.0], (6, 2))
+    return X, np.sin(3 * X[:, :1]) - X[:, 1:] / 5
+
+
+def _in_a_frame() -> Any:
+    import pandas
+
+    X, Y = _data()
+    return pandas.DataFrame(X, columns=["u", "v"]), pandas.Series(Y[:, 0], name="y")
+
+
+def _levels() -> bx.CandidateModels:
+    return bx.CandidateModels.lengthscales(_plain(1.0), [1.5, 0.7, 0.3], 0.01)
+
+
+def _many_widths() -> bx.widths.Width:
+    inner = bx.widths.ChowdhuryGopalan(rkhs_bound=1.0, noise_std=0.1, delta=0.05, printed=True)
+    return bx.widths.Scaled(bx.widths.Enlarged(inner, 0.02), 0.5)
+
+
+_functions = bx.algorithms
+METHODS: dict[str, Callable[[], Strategy]] = {
+    "gp_ucb_set": lambda: _functions.gp_ucb(_grid(), _kernel(), **LAMBDA, **NUMBERS, seed=2),
+    "gp_ucb_box": lambda: _functions.gp_ucb(
+        bx.Box([[-1.0, 1.0], [1.0, 5.0]], log=[1]),
+        _kernel(),
+        **LAMBDA,
+        width=2.0,
+        num_initial=2,
+    ),
+    "gp_ucb_float32": lambda: _functions.gp_ucb(
+        _grid(11, torch.float32), _kernel(), **LAMBDA, **NUMBERS
+    ),
+    "gp_bucb": lambda: _functions.gp_bucb(
+        _grid(), _kernel(), **LAMBDA, width=_many_widths(), mean=partial(tilted, slope=0.1)
+    ),
+    "gp_ucb_wrapped": lambda: _functions.gp_ucb(
+        _grid(),
+        GroupAdditiveKernel(_plain(), [[0], [1]], dim=2) + NuggetKernel(0.01),
+        **LAMBDA,
+        **NUMBERS,
+        pending="censor",
+        minimum=-3.0,
+        timeout=4,
+    ),
+    "gp_ucb_fitted": lambda: _functions.gp_ucb(
+        _grid(), bx.Fitted(every=2), width=1.5, initial=_data_on_the_grid()
+    ),
+    "bpe_delay": lambda: _functions.bpe_delay(
+        _grid(12),
+        _kernel(),
+        **LAMBDA,
+        **NUMBERS,
+        horizon=40,
+        delay=bx.delays.SubExponential(2.0, 1.0, 1.0),
+    ),
+    "ec_gp_ucb": lambda: _functions.ec_gp_ucb(
+        _grid(), _kernel(), **LAMBDA, **NUMBERS, misspecification=0.05, delta=0.05
+    ),
+    "cgp_ucb": lambda: _functions.cgp_ucb(
+        _grid(),
+        action_kernel=_kernel(),
+        context_kernel=_plain(),
+        **LAMBDA,
+        **NUMBERS,
+        context_domain=bx.Box([[0.0], [2.0]]),
+    ),
+    "insured_ucb": lambda: _functions.insured_ucb(_grid(), _kernel(), **LAMBDA, **NUMBERS),
+    "credible_ucb": lambda: _functions.credible_ucb(_grid(), _levels(), **NUMBERS),
+    "certified_bucb": lambda: _functions.certified_bucb(
+        _grid(), _kernel(), **LAMBDA, **NUMBERS, horizon=40
+    ),
+    "safe_ucb": lambda: _functions.safe_ucb(
+        _grid(), _kernel(), **LAMBDA, **NUMBERS, certificates=True, horizon=40
+    ),
+    "integrated_ei": lambda: _functions.integrated_ei(
+        _box(), bx.Particles(4), initial=_data(), num_initial=1
+    ),
+    "integrated_ei_frame": lambda: _functions.integrated_ei(
+        _box(), bx.Particles(4), initial=_in_a_frame(), num_initial=0
+    ),
+    "regret_balancing": lambda: _functions.regret_balancing(
+        _grid(),
+        _kernel(),
+        **LAMBDA,
+        **NUMBERS,
+        horizon=40,
+        misspecifications=[0.1, 0.3],
+        reward_range=(-3.0, 2.0),
+    ),
+    "lb_gp_ucb": lambda: _functions.lb_gp_ucb(_grid(), _levels(), noise_std=0.1, rkhs_bound=1.0),
+    "stable_opt": lambda: _functions.stable_opt(
+        _grid(), _kernel(), **LAMBDA, **NUMBERS, radius=0.4, norm="linf"
+    ),
+    "contextwise": lambda: bx.ContextwiseStrategy(
+        [
+            _functions.cgp_ucb(_grid(), _joint(), **LAMBDA, **NUMBERS, context_domain=1),
+            bx.strategies.RandomSearch(_grid(), seed=1),
+        ],
+        by_size,
+    ),
+    "random": lambda: bx.strategies.RandomSearch(_box(), seed=5),
+}
+MINIMISED = ("gp_ucb_box", "insured_ucb", "integrated_ei_frame")
+
+
+def by_size(context: Tensor) -> int:
+    return int(context[0] > 1)
+
+
+def _data_on_the_grid() -> tuple[list[list[float]], list[float]]:
+    rows = _grid().points[::8].tolist()
+    return rows, [float(np.sin(3 * u) - v / 5) for u, v in rows]
+
+
+def context_of(name: str, step: int) -> list[float] | None:
+    return [0.3 + 0.4 * (step % 4)] if name in ("cgp_ucb", "contextwise") else None
+
+
+def value_of(trial: Any) -> float:
+    x = trial.x.double()
+    extra = 0.0 if trial.context is None else float(trial.context[0])
+    return float(torch.sin(3 * x[0]) - x[1] / 5) + 0.1 * extra
+
+
+def play(study: bx.Study, name: str) -> None:
+    """Asks twelve and more; two are corrected or failed, three stay pending."""
+    trials = [study.ask(context=context_of(name, step)) for step in range(5)]
+    for trial in (trials[3], trials[0], trials[1]):
+        study.tell(trial, value_of(trial))
+    study.abandon(trials[2], failed=True)
+    study.correct(trials[0], value_of(trials[0]) + 0.05)
+    for step in range(5, 9):
+        trial = study.ask(context=context_of(name, step))
+        study.tell(trial, value_of(trial))
+    if study.strategy.refuses_attached is None:
+        last = study.strategy.history.trials[-1]
+        study.attach(last.x, 0.1, last.context)
+    for step in range(9, 11):
+        study.ask(context=context_of(name, step))
+
+
+def seen(study: bx.Study) -> list[Any]:
+    """Every event, as plain data."""
+    text = []
+    for event in study.events:
+        trial = getattr(event, "trial", None)
+        of = [event.id] if trial is None else [trial.id, trial.x.tolist(), trial.info]
+        if trial is not None and trial.context is not None:
+            of.append(trial.context.tolist())
+        own = [getattr(event, name, None) for name in ("value", "failed")]
+        text.append([type(event).__name__, *of, *own])
+    return json.loads(json.dumps(text))
+
+
+def write(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    expected = {}
+    for name, make in METHODS.items():
+        with tempfile.TemporaryDirectory() as scratch:
+            path = Path(scratch) / "study.db"
+            study = bx.Study(path, make(), minimize=name in MINIMISED)
+            play(study, name)
+            expected[name] = seen(study)
+            del study
+            with closing(sqlite3.connect(path)) as connection:
+                # As the library wrote it, in small pages and without a log beside it.
+                connection.execute("PRAGMA journal_mode=delete")
+                connection.execute("PRAGMA page_size=512")
+                connection.execute("VACUUM")
+            (folder / f"{name}.sqlite").write_bytes(path.read_bytes())
+    lines = (f"{json.dumps(name)}: {json.dumps(events)}" for name, events in expected.items())
+    (folder / "events.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    write(Path(sys.argv[1]))
