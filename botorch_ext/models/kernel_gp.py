@@ -484,17 +484,6 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
             raise ValueError(f"X must have shape (..., q, {d or 'd'}), got {tuple(X.shape)}")
         return X
 
-    def moments(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Mean and variance at ``*b x p x d`` (each ``*batch x p``), and the cross factor."""
-        prior = self.kernel_function.diagonal(X)
-        if self.num_observations == 0:
-            shape = (*torch.broadcast_shapes(self.batch_shape, X.shape[:-2]), X.shape[-2])
-            mean = self._prior_mean(X).expand(shape)
-            return mean, prior.expand(shape), self._cross(X)
-        V = self._cross(X)
-        mean = self._prior_mean(X) + self.factor.predicted(V)
-        return mean, prior - V.square().sum(dim=-2), V
-
     def mean_and_std(self, X: PointsLike) -> tuple[Tensor, Tensor]:
         """Pointwise posterior mean and standard deviation of every model in the batch.
 

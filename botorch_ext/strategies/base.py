@@ -91,6 +91,15 @@ class Strategy(State):
     least_initial: int = 0
     #: Why results that were not asked for are refused; None where they are taken.
     refuses_attached: str | None = None
+    #: Whether the seed decides what is asked besides where a search looks.
+    is_random: bool = False
+    #: Why the next question depends on the number of trials before it, not on the data alone;
+    #: None where it depends on the data alone.
+    chooses_by_step: str | None = None
+    #: Why a correction may change what is known although it changes no value; None where not.
+    learns_anew: str | None = None
+    #: Why a context may have no best point although there are results; None where it has one.
+    learns_apart: str | None = None
     #: What events happen in, given this state: they may want few threads.
     within: Callable[..., AbstractContextManager[Any]] = nullcontext
     #: What it was made with.

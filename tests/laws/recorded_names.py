@@ -11,7 +11,7 @@ import ast
 from typing import Any
 
 from botorch_ext.strategies import Event
-from tests.laws.sessions import from_plain
+from botorch_ext.testing.sessions import from_plain
 
 _NUMBERS = ("mean", "std", "width", "offset")
 # Methods whose models are judged by what they predicted from told data alone.

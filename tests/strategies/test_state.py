@@ -3,7 +3,6 @@ where it is dropped and its rows lie in a buffer that both share."""
 
 import pickle
 import warnings
-from functools import cache
 
 import pytest
 import torch
@@ -22,24 +21,17 @@ from botorch_ext.strategies import (
     Told,
     Trial,
 )
+from botorch_ext.testing.sessions import Session, question
+from botorch_ext.testing.states import state
 from tests.helpers import tolerance
 from tests.laws.places import PLACES
-from tests.laws.registry import ENTRIES, METHODS, QUICK
-from tests.laws.sessions import Session, question
-from tests.laws.shared_sessions import quietly, state
+from tests.laws.registry import METHODS, QUICK, entry_of
+from tests.laws.shared_sessions import quietly
 from tests.strategies.sessions import LAMBDA, finite, kernel
 
 pytestmark = quietly
 
 # --- strategies -----------------------------------------------------------------------------------
-
-
-@cache
-def entry_of(method):
-    """Where a method is looked at: on a set, where it can be, with pending trials in the models."""
-    entries = [entry for entry in ENTRIES if entry.method == method]
-    policies = ("hallucinate", "inflate", "censor", "timeout", "ignore", "none")
-    return min(entries, key=lambda e: (e.place.is_box, policies.index(e.policy)))
 
 
 def in_the_middle(entry):
