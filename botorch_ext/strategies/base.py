@@ -26,6 +26,7 @@ from botorch_ext.strategies.event_checks import (
     abandoned,
     are_members,
     corrected,
+    id_of,
     require_point,
     told,
 )
@@ -201,24 +202,24 @@ class Strategy(State):
         asked = [trial.copy() for trial in trials]
         return asked[0] if num_trials is None else asked
 
-    def tell(self, id: int, value: float) -> None:
+    def tell(self, id: int | Trial, value: float) -> None:
         """Answers a trial, in any order, at any time.
 
         Args:
-            id: The id of the trial.
+            id: The trial, or its id.
             value: The observation; larger is better.
 
         Raises:
             UnknownTrialError: The trial was never asked, or is already told or abandoned.
             ValueError: The value is no number, NaN or infinite.
         """
-        self._happen(told(id, value))
+        self._happen(told(id_of(id, self.history.trials), value))
 
-    def abandon(self, id: int, failed: bool = False) -> None:
+    def abandon(self, id: int | Trial, failed: bool = False) -> None:
         """Gives up on a trial: it leaves `pending` and is no data.
 
         Args:
-            id: The id of the trial.
+            id: The trial, or its id.
             failed: Whether its evaluation failed. Methods that treat pending trials as more than
                 nothing then treat it as a pending one for ever, so that they look elsewhere.
 
@@ -226,7 +227,7 @@ class Strategy(State):
             UnknownTrialError: The trial was never asked, or is already told or abandoned.
             ValueError: ``failed`` is no bool.
         """
-        self._happen(abandoned(id, failed))
+        self._happen(abandoned(id_of(id, self.history.trials), failed))
 
     def attach(self, x: Any, value: float, context: ContextLike | None = None) -> Trial:
         """Adds a result that was not asked for. It is an observation like those of ``initial``, and
@@ -255,20 +256,20 @@ class Strategy(State):
         self._happen(Attached(trial, one_number(value, "value", f" for trial {id}")))
         return trial.copy()
 
-    def correct(self, id: int, value: float) -> None:
+    def correct(self, id: int | Trial, value: float) -> None:
         """Replaces a value that was told, or attached, and was wrong. What was asked stands; what
         is computed from values is computed again, as if the value had been told right in the first
         place. Hyperparameters that were fitted are fitted anew at the next ask.
 
         Args:
-            id: The id of the trial.
+            id: The trial, or its id.
             value: The right observation.
 
         Raises:
-            UnknownTrialError: The trial has no value.
+            UnknownTrialError: The trial has no value, or is one of another strategy.
             ValueError: The value is no number, NaN or infinite.
         """
-        self._happen(corrected(id, value))
+        self._happen(corrected(id_of(id, self.history.trials), value))
 
     # --- events -----------------------------------------------------------------------------------
 

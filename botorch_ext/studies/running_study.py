@@ -243,9 +243,12 @@ class RunningStudy:
     def _show(self, bar: tqdm) -> None:
         if bar.disable:
             return
-        # A bar is not worth an error, or a wait.
-        with suppress(StudyError), self.target.reading() as strategy:
+
+        def show(strategy: Strategy) -> None:
             best, pending = self.best_id(strategy), len(strategy.pending)
             bar.n = strategy.history.num_asked - pending
             value = math.nan if best is None else strategy.history.values[best]
             bar.set_postfix(best=f"{self.target.sign * value:.6g}", pending=pending)
+
+        with suppress(StudyError):  # a bar is not worth an error, or a wait
+            self.target.read_once(show)

@@ -82,17 +82,34 @@ def test_a_full_disk_loses_the_call_that_did_not_fit_and_no_other(path):
     assert len(study.pending) == 20 - told - 1
 
 
+def _is_mounted(place, size):
+    """Whether a small file system could be made, seen by this process alone and gone with it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    place.mkdir()
+    others = 0 if os.getuid() == 0 else CLONE_NEWUSER
+    if libc.unshare(CLONE_NEWNS | others) or libc.mount(
+        *(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
+    ):
+        return False
+    return not libc.mount(b"tmpfs", bytes(place), b"tmpfs", 0, b"size=" + size)
+
+
+def test_a_file_system_without_room_for_any_study(tmp_path):
+    def begin():
+        if not _is_mounted(tmp_path / "small", b"4k"):
+            return "not allowed"
+        with pytest.raises(UnwritableStudyError, match="is the disk full"):
+            bx.Study(tmp_path / "small" / "lab.db", at_random())
+        return None
+
+    if answer_of_a_fork(begin, tmp_path) == "not allowed":
+        pytest.skip("no file system of one's own here")
+
+
 def test_a_full_file_system_and_room_again(tmp_path):
     def fill():
-        place, libc = tmp_path / "small", ctypes.CDLL(None, use_errno=True)
-        place.mkdir()
-        # Seen by this process alone, and gone with it.
-        others = 0 if os.getuid() == 0 else CLONE_NEWUSER
-        if libc.unshare(CLONE_NEWNS | others) or libc.mount(
-            *(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
-        ):
-            return "not allowed"
-        if libc.mount(b"tmpfs", bytes(place), b"tmpfs", 0, b"size=250k"):
+        place = tmp_path / "small"
+        if not _is_mounted(place, b"250k"):
             return "not allowed"
         (place / "of others").write_bytes(bytes(100_000))
         study = bx.Study(place / "lab.db", at_random())

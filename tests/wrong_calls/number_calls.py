@@ -134,11 +134,12 @@ CALLS = [
     *working_values("correct", corrected, HALF, 0.5),
     *refused_values("id", "tell", lambda s, i: s.strategy.tell(i, 0.5), IDS),
     *refused_values("id", "abandon", lambda s, i: s.strategy.abandon(i), IDS),
-    *refused(
-        "id", the_trial_for_its_id=lambda s: s.strategy.tell(s.strategy.history.trials[3], 0.5)
-    ),
     *works(
         lambda s: told(s, 0.5),
+        tell_a_trial=lambda s: [
+            s.strategy.tell(s.strategy.history.trials[3], 0.5),
+            s.strategy,
+        ][1],
         tell_a_numpy_id=lambda s: [s.strategy.tell(np.int64(3), 0.5), s.strategy][1],
         tell_a_tensor_id=lambda s: [s.strategy.tell(torch.tensor(3), 0.5), s.strategy][1],
     ),
