@@ -20,6 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy.exc import SQLAlchemyError
+
 import botorch_ext as bx
 from benchmarks.common.command_line import Options
 from benchmarks.common.tables import Row, Tables
@@ -57,8 +59,8 @@ def by_signal(raised: type[BaseException]) -> Interrupt:
             signal.setitimer(signal.ITIMER_REAL, max(share * duration, 1e-6))
             call()
             signal.setitimer(signal.ITIMER_REAL, 0.0)
-        except raised as error:
-            return error
+        except BaseException as error:  # noqa: BLE001 - raised unless it came of the interrupt
+            return _of_interrupt(error, raised)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             signal.signal(signal.SIGALRM, before)
@@ -89,14 +91,27 @@ def by_line(raised: type[BaseException]) -> Interrupt:
         sys.settrace(lambda frame, *_: trace if frame.f_code.co_filename.startswith(_OWN) else None)
         try:
             call()
-        except raised as error:
-            return error
+        except BaseException as error:  # noqa: BLE001 - raised unless it came of the interrupt
+            return _of_interrupt(error, raised)
         finally:
             sys.settrace(None)
         last = max(count, 1)
         return None
 
     return interrupt
+
+
+def _of_interrupt(error: BaseException, raised: type[BaseException]) -> BaseException:
+    """An exception that is the interrupt, or is raised from it by code that expects exceptions, as
+    those of a kernel; others are raised."""
+    if isinstance(error, SQLAlchemyError):
+        raise Lost("an error of SQLAlchemy reached the user") from error
+    each: BaseException | None = error
+    while each is not None:
+        if isinstance(each, raised):
+            return error
+        each = each.__cause__ or each.__context__
+    raise error
 
 
 def play(place: Path, strategy: Strategy, number: int, seed: int, interrupt: Interrupt) -> Row:

@@ -45,6 +45,8 @@ from botorch_ext.strategies.events import (
 from botorch_ext.strategies.first_points import FirstPoints
 from botorch_ext.strategies.initial_checks import checked_data
 
+# Trials of one ask: more would take hours.
+_MOST_TRIALS = 100_000
 # Evaluated points that join the screening of a box.
 _NUM_INCUMBENTS = 8
 
@@ -186,14 +188,17 @@ class Strategy(State):
             A `Trial`, or a list of them.
 
         Raises:
-            ValueError: ``num_trials`` is less than 1; a context that is missing, not expected, of
-                the wrong size, not finite or none of the context domain; no action, actions outside
-                the domain, or a method that always chooses from all of it.
+            ValueError: ``num_trials`` is less than 1 or more than 100,000; a context that is
+                missing, not expected, of the wrong size, not finite or none of the context domain;
+                no action, actions outside the domain, or a method that always chooses from all of
+                it.
             WaitingForObservations: The method must be told something first.
             HorizonReached: The method has not that many trials left.
         """
         choices = self._checked_choices(context, actions)
         num = 1 if num_trials is None else whole_number(num_trials, "num_trials", least=1)
+        if num > _MOST_TRIALS:
+            raise ValueError(f"num_trials must be at most {_MOST_TRIALS}, got {short(num)}")
         self.require_askable(num, choices)
         after = self.successor()
         trials = [after._asked(choices) for _ in range(num)]

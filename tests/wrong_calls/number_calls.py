@@ -132,6 +132,12 @@ CALLS = [
     *working_values("tell", told, HALF, 0.5),
     *working_values("tell", told, ONE, 1.0),
     *working_values("correct", corrected, HALF, 0.5),
+    *refused_values(
+        "num_trials",
+        "ask of too many",
+        lambda s, v: s.strategy.ask(v),
+        {"a large number": 100_001, "a number of many digits": 10**5000},
+    ),
     *refused_values("id", "tell", lambda s, i: s.strategy.tell(i, 0.5), IDS),
     *refused_values("id", "abandon", lambda s, i: s.strategy.abandon(i), IDS),
     *works(
