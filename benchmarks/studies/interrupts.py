@@ -39,8 +39,10 @@ class Alarm(Exception):
     """What a handler of SIGALRM raises."""
 
 
-# From a call, and how far it gets of 1, to whether it was interrupted.
-Interrupt = Callable[[Callable[[], Any], float], BaseException | None]
+# From the name of a call, the call, and how far it gets of 1, to what it was interrupted with.
+Interrupt = Callable[[str, Callable[[], Any], float], BaseException | None]
+# One call of so many is left to end, to see how long it is.
+_WHOLE = 6
 
 
 def by_signal(raised: type[BaseException]) -> Interrupt:
@@ -52,8 +54,8 @@ def by_signal(raised: type[BaseException]) -> Interrupt:
             signal.raise_signal(signal.SIGINT)
         raise raised
 
-    def interrupt(call: Callable[[], Any], share: float) -> BaseException | None:
-        duration = usual["ns"] * 1e-9 or 0.1
+    def interrupt(name: str, call: Callable[[], Any], share: float) -> BaseException | None:
+        duration = usual[name] * 1e-9 or 1.0
         before, began = signal.signal(signal.SIGALRM, handle), time.perf_counter_ns()
         try:
             signal.setitimer(signal.ITIMER_REAL, max(share * duration, 1e-6))
@@ -65,19 +67,18 @@ def by_signal(raised: type[BaseException]) -> Interrupt:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             signal.signal(signal.SIGALRM, before)
         taken = time.perf_counter_ns() - began
-        usual["ns"] = round(0.9 * usual["ns"] + 0.1 * taken) if usual["ns"] else taken
+        usual[name] = round(0.7 * usual[name] + 0.3 * taken) if usual[name] else taken
         return None
 
     return interrupt
 
 
 def by_line(raised: type[BaseException]) -> Interrupt:
-    """Interrupts before one line of those that the call before this one ran."""
-    last = 1000
+    """Interrupts before one line of those that a call of this name ran before."""
+    usual: dict[str, int] = {}
 
-    def interrupt(call: Callable[[], Any], share: float) -> BaseException | None:
-        nonlocal last
-        count, at = 0, int(share * last)
+    def interrupt(name: str, call: Callable[[], Any], share: float) -> BaseException | None:
+        count, at = 0, int(share * usual.get(name, 10**9))
 
         def trace(frame: Any, event: str, arg: Any) -> Any:
             nonlocal count
@@ -95,7 +96,7 @@ def by_line(raised: type[BaseException]) -> Interrupt:
             return _of_interrupt(error, raised)
         finally:
             sys.settrace(None)
-        last = max(count, 1)
+        usual[name] = max(count, 1)
         return None
 
     return interrupt
@@ -132,7 +133,8 @@ def play(place: Path, strategy: Strategy, number: int, seed: int, interrupt: Int
     expected = lines(study)
     while counts["interrupted"] < number:
         name, given = _some_call(study, rng)
-        caught = interrupt(lambda: getattr(study, name)(*given), rng.uniform(0.0, 1.05))  # noqa: B023
+        share = rng.uniform(0.0, 1.05) if calls % _WHOLE else 3.0
+        caught = interrupt(name, lambda: getattr(study, name)(*given), share)  # noqa: B023
         if caught is not None:
             kept = caught  # with its frames, and all that they have
             counts["interrupted"] += 1

@@ -37,8 +37,10 @@ from botorch_ext.studies.addresses import url_of
 from botorch_ext.studies.postgresql_servers import CLIENT_SETTINGS, prepare_server
 from botorch_ext.studies.sqlite_files import (
     Hold,
+    bound_texts,
     log_of,
     only_read,
+    require_not_cut,
     resolved,
     warn_of_network_file_systems,
 )
@@ -90,6 +92,7 @@ class Database:
             if read_only:
                 url = url.set(**only_read(Path(self.name)))
             else:
+                require_not_cut(self.name)
                 self.hold = Hold(self.name)
         else:
             self.name = f"{self.url.host}:{self.url.port or 5432}/{self.name}"
@@ -280,7 +283,7 @@ class Database:
         code = getattr(cause, "sqlite_errorname", "")
         if code == "SQLITE_NOTADB":
             return NoStudyError(f"{self.name} must be the file of a study, got another file")
-        if code.startswith("SQLITE_CORRUPT"):
+        if code.startswith(("SQLITE_CORRUPT", "SQLITE_TOOBIG")):
             return BrokenStudyError(f"{self.name} was truncated or changed: {cause}")
         if self._read_only and code.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")):
             return UnreachableStudyError(f"{self.name} cannot be read: {cause}")
@@ -337,6 +340,7 @@ def _close(engine: Engine, hold: Hold | None) -> None:
 
 def _prepare_to_read(connection: Any, _: Any) -> None:
     if isinstance(connection, sqlite3.Connection):
+        bound_texts(connection)
         connection.execute("PRAGMA query_only = ON")
         connection.execute("PRAGMA trusted_schema = OFF")
     else:

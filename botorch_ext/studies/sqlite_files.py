@@ -7,12 +7,18 @@ import sqlite3
 import stat
 import struct
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
-from botorch_ext.exceptions import NetworkFileSystemWarning, NoStudyError, StudyError
+from botorch_ext.exceptions import (
+    BrokenStudyError,
+    NetworkFileSystemWarning,
+    NoStudyError,
+    StudyError,
+)
 
 if sys.platform == "linux":
     import fcntl
@@ -25,6 +31,10 @@ _SHARED = 0x40000002, 510
 # the fsyncs of carrying them over would show.
 _MOST_PAGES = 20
 _MOUNTS = Path("/proc/self/mounts")
+# Bytes of the longest text that is read or written: descriptions may hold all points of a set.
+_LONGEST_TEXT = 2**28
+# Seconds after which an empty file is no study that is just begun.
+_BEGINNING = 60.0
 _NETWORK_FILE_SYSTEMS = (
     *("afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.sshfs", "gpfs", "lustre"),
     *("ncpfs", "nfs", "nfs4", "smb3", "smbfs"),
@@ -55,6 +65,7 @@ class Hold:
                 connection.execute("PRAGMA journal_mode = WAL").fetchall()
             connection.execute(f"PRAGMA wal_autocheckpoint = {_MOST_PAGES}")
         _require_one_name(self.path)
+        bound_texts(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA trusted_schema = OFF")
         if self.is_study:
@@ -130,6 +141,26 @@ def resolved(path: str) -> str:
     if found.exists() and not (found.is_file() or found.is_dir()):
         raise StudyError(f"{found} must be a file, got a device")
     return str(found)
+
+
+def require_not_cut(path: str) -> None:
+    """A BrokenStudyError where a file is empty and is none that somebody has just made."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return
+    is_old = time.time() - status.st_mtime > _BEGINNING
+    # Both times are equal in a file that nothing was ever written to.
+    was_written = status.st_mtime_ns > status.st_atime_ns
+    if stat.S_ISREG(status.st_mode) and not status.st_size and (is_old or was_written):
+        raise BrokenStudyError(
+            f"{path} is empty: bring a study back that was cut off, or delete it to begin a new one"
+        )
+
+
+def bound_texts(connection: sqlite3.Connection) -> None:
+    """Longer texts than any study has are an error, and take no memory."""
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_TEXT)
 
 
 def _require_one_name(path: str) -> None:
