@@ -122,8 +122,9 @@ class NeverKilled:
 
 
 def lines(study: bx.Study) -> list[str]:
-    """The events, every bit of them."""
-    return [as_text(event, 1.0) for event in study.events]
+    """The events as they are kept, every bit of them."""
+    sign = -1.0 if study.minimize else 1.0
+    return [as_text(event, sign) for event in study.strategy.events]
 
 
 def _require_equal(kept: list[str], expected: list[str]) -> None:
