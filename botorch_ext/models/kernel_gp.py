@@ -26,7 +26,9 @@ from torch import Tensor
 
 from botorch_ext.domains import require_same_kind
 from botorch_ext.domains.points import PointsLike, checked_like, require_finite
-from botorch_ext.kernel_functions import KernelFunction, freeze
+from botorch_ext.kernel_functions import KernelFunction
+from botorch_ext.kernel_functions.freezing import composed
+from botorch_ext.kernels.checks import require_kernel
 from botorch_ext.models.checks import (
     PriorMean,
     checked_inputs,
@@ -95,8 +97,9 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         if isinstance(kernel, KernelFunction):
             self.kernel = self.kernel_function = kernel
         else:
-            self.kernel_function = freeze(kernel, dtype, noise.device)
+            require_kernel(kernel)
             self.kernel = deepcopy(kernel).to(dtype=dtype, device=device).requires_grad_(False)
+            self.kernel_function = composed(self.kernel).to(device=noise.device)
         batch = torch.broadcast_shapes(self.kernel_function.batch_shape, noise.shape)
         self.register_buffer("noise_variance", noise.expand(batch).clone())
         self.mean = frozen_mean(mean, noise)
