@@ -23,6 +23,8 @@ _HOLDS: dict[Allowed, Callable[[float], bool]] = {
 
 def short(value: Any) -> str:
     """How a value that was given looks, in one line that is not long."""
+    if isinstance(value, int) and value.bit_length() > 10_000:  # which Python may refuse to print
+        return f"an int of {value.bit_length()} bits"
     return " ".join(_SHORT.repr(value).split())
 
 

@@ -178,7 +178,7 @@ class ForkedStudyError(StudyError):
 
 
 class _NoTritonWarning(BotorchExtWarning):
-    """What `NoTritonWarning` was; never issued."""
+    """What ``NoTritonWarning`` was; never issued."""
 
 
 def __getattr__(name: str) -> type[Warning]:

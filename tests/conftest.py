@@ -9,6 +9,7 @@ from benchmarks.common.pretend_cuda import PretendCUDA
 from tests.helpers import devices
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # no windows, also where there is a display
+pytest.register_assert_rewrite("botorch_ext.testing")
 # Shells start background jobs with Ctrl-C switched off, and the tests of Ctrl-C with them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # A study asks with one thread where that is faster; more threads round differently.

@@ -29,6 +29,13 @@ def first_call_fails(flag: str, x: Any) -> float:
     return f(x)
 
 
+def ends_at_first(flag: str, raised: type[BaseException], x: Any) -> float:
+    """`f`, but the first call raises what would end its process."""
+    if _is_first(flag):
+        raise raised
+    return f(x)
+
+
 def _is_first(flag: str) -> bool:
     try:
         Path(flag).touch(exist_ok=False)

@@ -44,6 +44,7 @@ ROOMS = (
     "strategies.adaptive",
     "strategies.fixed_design",
     "strategies.masters",
+    "testing",
     "algorithms",
     "studies",
     "integrations",

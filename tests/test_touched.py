@@ -11,7 +11,11 @@ from tests.touched import paths_of_tests
         (["botorch_ext/regions/region.py"], ["tests/regions/test_region.py"]),
         (["botorch_ext/strategies/adaptive/refits.py"], ["tests/strategies/adaptive"]),
         (["botorch_ext/strategies/base.py"], ["tests/strategies/test_base.py"]),
-        (["botorch_ext/regions/__init__.py"], ["tests/regions"]),
+        (
+            ["botorch_ext/regions/__init__.py"],
+            ["tests/test_layering.py", "tests/test_names_in_words.py"],
+        ),
+        (["tests/wrong_calls/kinds.py"], ["tests/test_wrong_calls.py"]),
         (["botorch_ext/distances.py"], ["tests/test_distances.py"]),
         (["botorch_ext/state.py"], ["tests/laws"]),
         (["tests/models/test_gone.py"], []),

@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from tests.wrong_calls.algorithm_calls import CALLS as ALGORITHM_CALLS
-from tests.wrong_calls.calls import Call, Scene, outcome, state
+from tests.wrong_calls.calls import Call, Scene, changing, outcome
 from tests.wrong_calls.domain_calls import CALLS as DOMAIN_CALLS
 from tests.wrong_calls.kernel_calls import CALLS as KERNEL_CALLS
 from tests.wrong_calls.model_calls import CALLS as MODEL_CALLS
@@ -31,23 +31,35 @@ CALLS = [
 ]
 
 
-@cache
-def scene_and_state():
-    scene = Scene()
-    return scene, state(scene)
+REFUSED = [call for call in CALLS if call.proper is None]
 
-
-def what_becomes_of(call: Call) -> str:
-    scene, before = scene_and_state()
-    found = outcome(call, scene, before)
-    if found.startswith(("changed", "silent")):
-        scene_and_state.cache_clear()
-    return found
+scene = cache(Scene)
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
 def test_a_call_is_refused_by_name_or_works(call):
     assert what_becomes_of(call) == ("refused" if call.proper is None else "works")
+
+
+@pytest.mark.parametrize("first", range(0, len(REFUSED), 100))
+def test_refused_calls_change_nothing(first):
+    assert changing(REFUSED[first : first + 100]) == []
+
+
+def test_a_call_that_changes_something_is_named():
+    def add(s):
+        s.gp.add(s.X, s.Y)
+        raise ValueError("Y must be other values, got these")
+
+    worst = Call("adds first", add, "Y")
+    assert changing([*REFUSED[:9], worst, *REFUSED[9:19]]) == ["adds first"]
+
+
+def what_becomes_of(call: Call) -> str:
+    found = outcome(call, scene())
+    if found.startswith("silent"):
+        scene.cache_clear()
+    return found
 
 
 def counted() -> Counter[tuple[bool, str]]:

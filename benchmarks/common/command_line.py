@@ -93,9 +93,8 @@ def parse_options(
             help="folder of the data files (default: ../shared/data, beside the repository)",
         )
     if processes:
-        parser.add_argument(
-            "--processes", type=int, default=2, help="that run at once, one thread each (default 2)"
-        )
+        help = "that run at once, one thread each (default 2, 1 of --smoke)"
+        parser.add_argument("--processes", type=int, help=help)
     for option, told in (more or {}).items():
         parser.add_argument(f"--{option}", **told)
     given = parser.parse_args(argv)
@@ -112,6 +111,6 @@ def parse_options(
         output=output,
         device=torch.device(getattr(given, "device", "cpu")),
         data=getattr(given, "data", DATA_FOLDER),
-        processes=getattr(given, "processes", 1),
+        processes=getattr(given, "processes", None) or (2 if processes and not given.smoke else 1),
         more={option: getattr(given, option) for option in more or {}},
     )

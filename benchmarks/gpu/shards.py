@@ -32,7 +32,8 @@ def measure_shards(setting: Setting) -> None:
     for size in sorted({1, 2, devices} & set(range(1, devices + 1))):
         with tempfile.TemporaryDirectory() as folder:
             play = partial(_played, size, num_points, setting.has_gpu, Path(folder) / "meeting")
-            context = multiprocessing.get_context("spawn")
+            # CUDA does not survive a fork, which imports nothing again.
+            context = multiprocessing.get_context("spawn" if setting.has_gpu else "fork")
             with ProcessPoolExecutor(size, mp_context=context) as pool:
                 found = list(pool.map(play, range(size)))
         picks += [rows_of_one for rows_of_one, _ in found]

@@ -22,6 +22,7 @@ from benchmarks.common.tables import markdown_table
 # The modules beside this one, and how the report calls what they measure.
 _PARTS = {
     "kills": "Processes that are killed",
+    "interrupts": "Calls that are interrupted",
     "many_processes": "Eight processes at once",
     "dask_workers": "A cluster whose workers are killed",
     "postgresql": "A server that is stopped and started",

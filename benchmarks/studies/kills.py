@@ -121,9 +121,11 @@ class NeverKilled:
             getattr(self._strategy, name)(*given, **options)
 
 
-def lines(study: bx.Study) -> list[str]:
-    """The events, every bit of them."""
-    return [as_text(event, 1.0) for event in study.events]
+def lines(study: bx.Study | Strategy) -> list[str]:
+    """The events as they are kept, every bit of them."""
+    if isinstance(study, Strategy):
+        return [as_text(event, 1.0) for event in study.events]
+    return [as_text(event, -1.0 if study.minimize else 1.0) for event in study.strategy.events]
 
 
 def _require_equal(kept: list[str], expected: list[str]) -> None:

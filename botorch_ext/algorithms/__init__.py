@@ -15,6 +15,7 @@ from botorch_ext.algorithms.optimistic import ec_gp_ucb, gp_ucb, igp_ucb
 from botorch_ext.algorithms.phased import bpe, bpe_delay, phased_uncertainty_sampling
 from botorch_ext.algorithms.practical import integrated_ei
 from botorch_ext.algorithms.stable import he_stable_opt, stable_opt
+from botorch_ext.algorithms.thompson import thompson_sampling
 from botorch_ext.algorithms.unknown_hyperparameters import expected_ucb, he_gp_ucb, mle_ucb
 
 __all__ = [
@@ -41,4 +42,5 @@ __all__ = [
     "regret_balancing",
     "safe_ucb",
     "stable_opt",
+    "thompson_sampling",
 ]

@@ -27,6 +27,9 @@ _Strategy = TypeVar("_Strategy", bound=Strategy)
 _Published = TypeVar("_Published", bound=Width | Sequence[Width])
 _Given = TypeVar("_Given")
 
+# The width where hyperparameters come from the data and nothing else is said.
+PRACTICAL_WIDTH = 2.0
+
 # From the name of an argument to the first function that takes it.
 _TAKEN_BY: dict[str, str] = {}
 _WHY_NOT = {

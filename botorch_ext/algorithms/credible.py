@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from botorch_ext.algorithms.argument_checks import checked_names, published_width
+from botorch_ext.algorithms.argument_checks import PRACTICAL_WIDTH, checked_names, published_width
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
@@ -16,9 +16,6 @@ from botorch_ext.strategies.adaptive.credible import CredibleBounds
 from botorch_ext.strategies.adaptive.credible_particles import CredibleParticles
 from botorch_ext.strategies.adaptive.pending import Pending
 from botorch_ext.widths import SelfNormalized, Width
-
-# Of practice, over particles.
-_WIDTH = 2.0
 
 
 @checked_names
@@ -114,7 +111,7 @@ def credible_ucb(
         return CredibleParticles(
             domain,
             models,
-            _WIDTH if width is None else one_number(width, "width"),
+            PRACTICAL_WIDTH if width is None else one_number(width, "width"),
             delta=delta,
             credibility=credibility,
             seed=seed,

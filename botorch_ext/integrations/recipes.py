@@ -12,6 +12,7 @@ from typing import Any
 from gpytorch.kernels import Kernel
 
 from botorch_ext import algorithms
+from botorch_ext.algorithms.argument_checks import PRACTICAL_WIDTH
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace
@@ -21,8 +22,8 @@ from botorch_ext.integrations.spaces import NamedSpace
 from botorch_ext.strategies import Strategy
 from botorch_ext.widths import Width
 
-# What a `Fitted` kernel needs beside it, unless something else is given.
-_WIDTH, _NUM_INITIAL = 2.0, 8
+# First points beside a `Fitted` kernel, unless something else is given.
+_NUM_INITIAL = 8
 # What the host gives.
 _OF_HOST = {
     "domain": "it is the space of the study",
@@ -44,7 +45,8 @@ class Recipe:
     """An algorithm of the library, or a function like one, with its arguments.
 
     Where the algorithm takes a `Fitted` kernel and none is given it has one, and with a `Fitted`
-    kernel a width of 2 and 8 first points, unless told otherwise.
+    kernel a width of 2, where the algorithm declares none, and 8 first points, unless told
+    otherwise.
 
     Args:
         algorithm: A name in `botorch_ext.algorithms`, or a function of a domain and arguments.
@@ -221,7 +223,12 @@ def _fill(arguments: dict[str, Any], parameters: Mapping[str, inspect.Parameter]
             if kind not in str(parameter.annotation) or not isinstance(given, made | None):
                 continue
             arguments[key] = made() if given is None else given
-            if "width" in parameters and arguments.get("rkhs_bound") is None:
-                arguments.setdefault("width", _WIDTH)
+            # A method whose width has a default of its own keeps it.
+            undeclared = "width" in parameters and parameters["width"].default in (
+                None,
+                inspect.Parameter.empty,
+            )
+            if undeclared and arguments.get("rkhs_bound") is None:
+                arguments.setdefault("width", PRACTICAL_WIDTH)
             if "num_initial" in parameters and parameters["num_initial"].default == 0:
                 arguments.setdefault("num_initial", _NUM_INITIAL)

@@ -13,7 +13,7 @@ from botorch_ext.domains import as_points
 from botorch_ext.domains.kinds import checked_dtype
 from botorch_ext.domains.points import PointsLike, as_floating, require_finite
 from botorch_ext.domains.shards import Shard
-from botorch_ext.kernel_functions import freeze
+from botorch_ext.kernel_functions.freezing import composed
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.kernels.structure import plain_kernel
 from botorch_ext.models.checks import (
@@ -77,7 +77,7 @@ class FinitePosterior(GrowingPosterior):
         candidates = as_points(candidates, None, candidates, "candidates")
         noise = checked_noise_variance(noise_variance, candidates.dtype, candidates.device)
         self.kernel = plain_kernel(kernel, candidates)
-        self.kernel_function = freeze(self.kernel, candidates.dtype, candidates.device)
+        self.kernel_function = composed(self.kernel).to(device=candidates.device)
         batch = torch.broadcast_shapes(self.kernel_function.batch_shape, noise.shape)
         self.prior_mean = frozen_mean(mean, noise)
         self.candidates, self.shard = candidates, shard

@@ -26,7 +26,9 @@ from torch import Tensor
 
 from botorch_ext.domains import require_same_kind
 from botorch_ext.domains.points import PointsLike, checked_like, require_finite
-from botorch_ext.kernel_functions import KernelFunction, freeze
+from botorch_ext.kernel_functions import KernelFunction
+from botorch_ext.kernel_functions.freezing import composed
+from botorch_ext.kernels.checks import require_kernel
 from botorch_ext.models.checks import (
     PriorMean,
     checked_inputs,
@@ -95,8 +97,9 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         if isinstance(kernel, KernelFunction):
             self.kernel = self.kernel_function = kernel
         else:
-            self.kernel_function = freeze(kernel, dtype, noise.device)
+            require_kernel(kernel)
             self.kernel = deepcopy(kernel).to(dtype=dtype, device=device).requires_grad_(False)
+            self.kernel_function = composed(self.kernel).to(device=noise.device)
         batch = torch.broadcast_shapes(self.kernel_function.batch_shape, noise.shape)
         self.register_buffer("noise_variance", noise.expand(batch).clone())
         self.mean = frozen_mean(mean, noise)
@@ -483,17 +486,6 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         if X.ndim < 2 or (d and X.shape[-1] != d):
             raise ValueError(f"X must have shape (..., q, {d or 'd'}), got {tuple(X.shape)}")
         return X
-
-    def moments(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Mean and variance at ``*b x p x d`` (each ``*batch x p``), and the cross factor."""
-        prior = self.kernel_function.diagonal(X)
-        if self.num_observations == 0:
-            shape = (*torch.broadcast_shapes(self.batch_shape, X.shape[:-2]), X.shape[-2])
-            mean = self._prior_mean(X).expand(shape)
-            return mean, prior.expand(shape), self._cross(X)
-        V = self._cross(X)
-        mean = self._prior_mean(X) + self.factor.predicted(V)
-        return mean, prior - V.square().sum(dim=-2), V
 
     def mean_and_std(self, X: PointsLike) -> tuple[Tensor, Tensor]:
         """Pointwise posterior mean and standard deviation of every model in the batch.

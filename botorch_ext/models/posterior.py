@@ -87,6 +87,17 @@ class GrowingPosterior:
         mean = self.noise_variance.new_zeros(()) + self._prior_mean(X)
         return mean.expand(shape), self.kernel_function.diagonal(X).sqrt().expand(shape)
 
+    def moments(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Mean and variance at ``*b x p x d`` (each ``*batch x p``), and the cross factor."""
+        prior = self.kernel_function.diagonal(X)
+        if self.num_observations == 0:
+            shape = (*torch.broadcast_shapes(self.batch_shape, X.shape[:-2]), X.shape[-2])
+            mean = self._prior_mean(X).expand(shape)
+            return mean, prior.expand(shape), self._cross(X)
+        V = self._cross(X)
+        mean = self._prior_mean(X) + self.factor.predicted(V)
+        return mean, prior - V.square().sum(dim=-2), V
+
     def information_gain(self) -> Tensor:
         """1/2 log det(I + K / lambda) of all rows, ``*batch``; from the factor, no new solve."""
         return self.factor.information_gain()

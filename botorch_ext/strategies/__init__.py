@@ -16,6 +16,7 @@ from botorch_ext.strategies.adaptive.ledger import Terms
 from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
 from botorch_ext.strategies.adaptive.searches import Search
 from botorch_ext.strategies.adaptive.stable import StableStrategy
+from botorch_ext.strategies.adaptive.thompson import ThompsonSampling
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import (
     Abandoned,
@@ -76,6 +77,7 @@ __all__ = [
     "StableStrategy",
     "Strategy",
     "Terms",
+    "ThompsonSampling",
     "Told",
     "Trial",
 ]

@@ -26,6 +26,7 @@ from botorch_ext.strategies.event_checks import (
     abandoned,
     are_members,
     corrected,
+    id_of,
     require_point,
     told,
 )
@@ -44,6 +45,8 @@ from botorch_ext.strategies.events import (
 from botorch_ext.strategies.first_points import FirstPoints
 from botorch_ext.strategies.initial_checks import checked_data
 
+# Trials of one ask: more would take hours.
+_MOST_TRIALS = 100_000
 # Evaluated points that join the screening of a box.
 _NUM_INCUMBENTS = 8
 
@@ -91,6 +94,15 @@ class Strategy(State):
     least_initial: int = 0
     #: Why results that were not asked for are refused; None where they are taken.
     refuses_attached: str | None = None
+    #: Whether the seed decides what is asked besides where a search looks.
+    is_random: bool = False
+    #: Why the next question depends on the number of trials before it, not on the data alone;
+    #: None where it depends on the data alone.
+    chooses_by_step: str | None = None
+    #: Why a correction may change what is known although it changes no value; None where not.
+    learns_anew: str | None = None
+    #: Why a context may have no best point although there are results; None where it has one.
+    learns_apart: str | None = None
     #: What events happen in, given this state: they may want few threads.
     within: Callable[..., AbstractContextManager[Any]] = nullcontext
     #: What it was made with.
@@ -185,14 +197,17 @@ class Strategy(State):
             A `Trial`, or a list of them.
 
         Raises:
-            ValueError: ``num_trials`` is less than 1; a context that is missing, not expected, of
-                the wrong size, not finite or none of the context domain; no action, actions outside
-                the domain, or a method that always chooses from all of it.
+            ValueError: ``num_trials`` is less than 1 or more than 100,000; a context that is
+                missing, not expected, of the wrong size, not finite or none of the context domain;
+                no action, actions outside the domain, or a method that always chooses from all of
+                it.
             WaitingForObservations: The method must be told something first.
             HorizonReached: The method has not that many trials left.
         """
         choices = self._checked_choices(context, actions)
         num = 1 if num_trials is None else whole_number(num_trials, "num_trials", least=1)
+        if num > _MOST_TRIALS:
+            raise ValueError(f"num_trials must be at most {_MOST_TRIALS}, got {short(num)}")
         self.require_askable(num, choices)
         after = self.successor()
         trials = [after._asked(choices) for _ in range(num)]
@@ -201,24 +216,24 @@ class Strategy(State):
         asked = [trial.copy() for trial in trials]
         return asked[0] if num_trials is None else asked
 
-    def tell(self, id: int, value: float) -> None:
+    def tell(self, id: int | Trial, value: float) -> None:
         """Answers a trial, in any order, at any time.
 
         Args:
-            id: The id of the trial.
+            id: The trial, or its id.
             value: The observation; larger is better.
 
         Raises:
             UnknownTrialError: The trial was never asked, or is already told or abandoned.
             ValueError: The value is no number, NaN or infinite.
         """
-        self._happen(told(id, value))
+        self._happen(told(id_of(id, self.history.trials), value))
 
-    def abandon(self, id: int, failed: bool = False) -> None:
+    def abandon(self, id: int | Trial, failed: bool = False) -> None:
         """Gives up on a trial: it leaves `pending` and is no data.
 
         Args:
-            id: The id of the trial.
+            id: The trial, or its id.
             failed: Whether its evaluation failed. Methods that treat pending trials as more than
                 nothing then treat it as a pending one for ever, so that they look elsewhere.
 
@@ -226,7 +241,7 @@ class Strategy(State):
             UnknownTrialError: The trial was never asked, or is already told or abandoned.
             ValueError: ``failed`` is no bool.
         """
-        self._happen(abandoned(id, failed))
+        self._happen(abandoned(id_of(id, self.history.trials), failed))
 
     def attach(self, x: Any, value: float, context: ContextLike | None = None) -> Trial:
         """Adds a result that was not asked for. It is an observation like those of ``initial``, and
@@ -255,20 +270,20 @@ class Strategy(State):
         self._happen(Attached(trial, one_number(value, "value", f" for trial {id}")))
         return trial.copy()
 
-    def correct(self, id: int, value: float) -> None:
+    def correct(self, id: int | Trial, value: float) -> None:
         """Replaces a value that was told, or attached, and was wrong. What was asked stands; what
         is computed from values is computed again, as if the value had been told right in the first
         place. Hyperparameters that were fitted are fitted anew at the next ask.
 
         Args:
-            id: The id of the trial.
+            id: The trial, or its id.
             value: The right observation.
 
         Raises:
-            UnknownTrialError: The trial has no value.
+            UnknownTrialError: The trial has no value, or is one of another strategy.
             ValueError: The value is no number, NaN or infinite.
         """
-        self._happen(corrected(id, value))
+        self._happen(corrected(id_of(id, self.history.trials), value))
 
     # --- events -----------------------------------------------------------------------------------
 

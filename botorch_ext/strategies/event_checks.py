@@ -32,6 +32,23 @@ def abandoned(id: Any, failed: Any) -> Abandoned:
     return Abandoned(_plain_id(id), failed)
 
 
+def id_of(given: Any, trials: Sequence[Trial]) -> Any:
+    """The id of a trial that is given as itself, or what is given as its id.
+
+    Raises:
+        UnknownTrialError: A trial that is none of these.
+    """
+    if not isinstance(given, Trial):
+        return given
+    id = _plain_id(given.id)
+    if not (0 <= id < len(trials) and torch.equal(trials[id].point, given.point)):
+        raise UnknownTrialError(
+            f"id must be one of the pending trials, got trial {id} at {given.x.tolist()}, "
+            "which is none of this study"
+        )
+    return id
+
+
 def require_point(trial: Trial, domain: Domain) -> None:
     """A ValueError unless the point of a trial is one of a domain, on a finite set that of its
     index."""

@@ -12,7 +12,7 @@ from sqlalchemy.exc import ArgumentError
 from botorch_ext.exceptions import StudyError
 
 _FORMS = "a path, or a URL that begins with sqlite:// or postgresql://"
-_LIKE_A_URL = re.compile(r"(sqlite|postgres)[\w+]*:", re.IGNORECASE)
+_LIKE_A_URL = re.compile(r"(sqlite|postgres)[\w+]*(:|//)", re.IGNORECASE)
 
 
 def url_of(place: str | os.PathLike[str]) -> URL:
@@ -25,7 +25,7 @@ def url_of(place: str | os.PathLike[str]) -> URL:
         raise StudyError(f"a study must be at {_FORMS}, got {place!r}")
     if isinstance(place, str) and _LIKE_A_URL.match(place) and "://" not in place:
         # It may hold a password, which a path would show.
-        raise StudyError(f"a study must be at {_FORMS}, got a URL without //")
+        raise StudyError(f"a study must be at {_FORMS}, got a URL without ://")
     try:
         path = os.fsdecode(place)
         is_url = isinstance(place, str) and "://" in place
@@ -42,6 +42,8 @@ def url_of(place: str | os.PathLike[str]) -> URL:
         raise StudyError(f"a study must be at {_FORMS}, got one that begins with {url.drivername}")
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
         raise StudyError("a study must be in a file, got a database in memory")
+    if url.get_backend_name() == "sqlite" and url.query:
+        raise StudyError(f"a URL of SQLite must have no options, got {', '.join(url.query)}")
     if "\0" in f"{url.database}":
         raise StudyError(f"a study must be at {_FORMS}, got one with a zero character")
     if url.get_backend_name() == "postgresql" and not (url.host or url.query):

@@ -6,18 +6,18 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from threading import RLock
-from typing import Any, cast
+from threading import RLock, get_ident
+from typing import Any, TypeVar, cast
 
 try:
     from sqlalchemy import create_engine
     from sqlalchemy.engine import Connection, Engine
     from sqlalchemy.event import listen
-    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.exc import DBAPIError, SQLAlchemyError
     from sqlalchemy.pool import QueuePool
 except ModuleNotFoundError as error:
     if error.name != "sqlalchemy":
@@ -37,10 +37,15 @@ from botorch_ext.studies.addresses import url_of
 from botorch_ext.studies.postgresql_servers import CLIENT_SETTINGS, prepare_server
 from botorch_ext.studies.sqlite_files import (
     Hold,
+    bound_texts,
     log_of,
     only_read,
+    require_not_cut,
+    resolved,
     warn_of_network_file_systems,
 )
+
+T = TypeVar("T")
 
 # Seconds that a call waits for those of others, which may take long to decide.
 _LONGEST_WAIT = 1800.0
@@ -49,7 +54,8 @@ _DEAF = 0.1
 
 
 class Database:
-    """One connection to the database of a study, for all threads of a process.
+    """One connection to the database of a study, for all threads of a process, one at a time: what
+    several of them call, they call in `alone`.
 
     Connections are closed before a fork: SQLite would lose its locks, and two processes would speak
     on one socket.
@@ -76,15 +82,17 @@ class Database:
         #: Whether all of a file was found to be whole since this was made.
         self.is_checked = False
         self.hold: Hold | None = None
+        self._alone: int | None = None  # the thread that has it alone
         self._last: list[Any] = []  # the last connection that was made, for the pool
         options: dict[str, Any] = {"pool_size": 1, "max_overflow": -1, "hide_parameters": True}
         if self.is_sqlite:
-            self.name = str(Path(self.name).resolve())  # where SQLite has its log
+            self.name = resolved(self.name)  # where SQLite has its log
             warn_of_network_file_systems(self.name)
             options["connect_args"] = {"timeout": _DEAF, "isolation_level": None}
             if read_only:
                 url = url.set(**only_read(Path(self.name)))
             else:
+                require_not_cut(self.name)
                 self.hold = Hold(self.name)
         else:
             self.name = f"{self.url.host}:{self.url.port or 5432}/{self.name}"
@@ -94,6 +102,7 @@ class Database:
             options["isolation_level"] = "READ COMMITTED"
         self.engine: Engine = create_engine(url, **options)
         listen(self.engine, "connect", partial(_note, self._last))
+        listen(self.engine, "close", _end)
         prepare = partial(prepare_server, _LONGEST_WAIT) if self.hold is None else self.hold.prepare
         listen(self.engine, "connect", _prepare_to_read if read_only else prepare)
         _opened.add(self)
@@ -122,7 +131,10 @@ class Database:
         """A transaction, committed at the end of the block; on SQLite no other one is under way."""
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
-            connection.commit()
+            try:
+                connection.commit()
+            except AssertionError as error:  # of SQLAlchemy, where its commit is broken off
+                raise error.__context__ or error from None
             self._require_at_its_path(connection)
 
     def keep(self) -> None:
@@ -141,6 +153,28 @@ class Database:
                 connection.rollback()
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
 
+    def alone(self, work: Callable[[], T]) -> T:
+        """What a call returns, which no other thread of this process interrupts.
+
+        Nothing stays locked when Ctrl-C, or an exception of a signal handler, breaks the call off,
+        wherever that is, and whoever keeps the exception with its frames: a block of ``with`` has
+        moments before and after it in which it does not give back what it has.
+        """
+        try:
+            try:
+                self.lock.acquire()
+                self._alone = get_ident()
+                return work()
+            finally:
+                self._let_go()
+        finally:  # it may have been the call above that was broken off
+            self._let_go()
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether this thread is in a call of `alone`."""
+        return self._alone == get_ident()
+
     def close(self) -> None:
         """Closes the connection; the next use opens it again."""
         with self.lock:
@@ -148,13 +182,38 @@ class Database:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Connection]:
-        with self.lock, self._errors():
-            if self._last and not self._is_idle:
-                # Ctrl-C within the pool: nobody gives this one back, and it may hold a lock.
-                self._last.pop().invalidate()
-                self.engine.dispose()
-            with self._begun(begin) if self.is_sqlite else self.engine.connect() as connection:
+        with self._errors():
+            self._roll_back()
+            connection = self._begun(begin) if self.is_sqlite else self.engine.connect()
+            try:
                 yield connection
+            except GeneratorExit:  # left behind by Ctrl-C and forgotten later: it is rolled back
+                raise
+            except BaseException:
+                with suppress(SQLAlchemyError):  # it may not know how far it was
+                    connection.close()
+                raise
+            connection.close()
+
+    def _let_go(self) -> None:
+        """Gives up what this thread has left: its transaction and the lock."""
+        if self.lock.acquire(blocking=False):  # this thread has it, or nobody
+            self._roll_back()
+            self._alone = None
+            with suppress(RuntimeError):  # once the lock is not its own any more
+                while True:
+                    self.lock.release()
+
+    def _roll_back(self) -> None:
+        """Ends the transaction of a call that was broken off."""
+        if not self._last:
+            return
+        record = self._last[0]
+        raw = record.dbapi_connection
+        if raw is None or (self._is_idle and not _is_in_transaction(raw)):
+            return
+        record.invalidate()
+        self.engine.dispose()
 
     def _begun(self, begin: str) -> Connection:
         """A connection to a file in a transaction. It waits here and not in SQLite, which would
@@ -215,6 +274,8 @@ class Database:
             yield
         except DBAPIError as error:
             raise self._named(error.orig) from error
+        except SQLAlchemyError as error:  # what came of an exception raised within SQLAlchemy
+            raise getattr(error, "orig", None) or error.__context__ or error from None
         except sqlite3.Error as error:
             raise self._named(error) from error
 
@@ -222,7 +283,7 @@ class Database:
         code = getattr(cause, "sqlite_errorname", "")
         if code == "SQLITE_NOTADB":
             return NoStudyError(f"{self.name} must be the file of a study, got another file")
-        if code.startswith("SQLITE_CORRUPT"):
+        if code.startswith(("SQLITE_CORRUPT", "SQLITE_TOOBIG")):
             return BrokenStudyError(f"{self.name} was truncated or changed: {cause}")
         if self._read_only and code.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")):
             return UnreachableStudyError(f"{self.name} cannot be read: {cause}")
@@ -244,6 +305,12 @@ def _is_in_use(cause: Any) -> bool:
     return code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"))
 
 
+def _is_in_transaction(raw: Any) -> bool:
+    if isinstance(raw, sqlite3.Connection):
+        return raw.in_transaction
+    return raw.info.transaction_status.name != "IDLE"
+
+
 def _moved(path: str) -> MovedStudyError:
     return MovedStudyError(
         f"{path} was moved, deleted or replaced while it was open: bring it back, and look whether "
@@ -253,6 +320,14 @@ def _moved(path: str) -> MovedStudyError:
 
 def _note(last: list[Any], _: Any, record: Any) -> None:
     last[:] = [record]
+
+
+def _end(connection: Any, _: Any) -> None:
+    """Ends the transaction of a connection before it is closed, maybe by SQLAlchemy after Ctrl-C:
+    a statement that the frames of an exception keep would keep it, and its locks, alive."""
+    if isinstance(connection, sqlite3.Connection):
+        with suppress(sqlite3.Error):
+            connection.rollback()
 
 
 def _close(engine: Engine, hold: Hold | None) -> None:
@@ -265,6 +340,7 @@ def _close(engine: Engine, hold: Hold | None) -> None:
 
 def _prepare_to_read(connection: Any, _: Any) -> None:
     if isinstance(connection, sqlite3.Connection):
+        bound_texts(connection)
         connection.execute("PRAGMA query_only = ON")
         connection.execute("PRAGMA trusted_schema = OFF")
     else:

@@ -51,6 +51,13 @@ def shut_down(executor: Executor, wait: bool) -> None:
         executor.shutdown(wait=wait)
 
 
+def exit_of(future: Future) -> BaseException | None:
+    """The exception of an objective that ended its worker and would end this process, such as
+    `SystemExit`; None for all others, and for Ctrl-C, which reaches workers too."""
+    error = None if future.cancelled() else future.exception()
+    return None if isinstance(error, Exception | KeyboardInterrupt) else error
+
+
 def is_lost(executor: Executor) -> bool:
     """Whether the cluster of an executor of Dask is gone: it may leave its futures undone."""
     return getattr(getattr(executor, "_client", None), "status", None) == "closed"

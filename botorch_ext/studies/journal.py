@@ -11,7 +11,9 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
+from sqlalchemy.schema import CreateTable
 
+from botorch_ext.checks import short
 from botorch_ext.exceptions import BrokenStudyError, NewerStudyError, NoStudyError
 from botorch_ext.studies.databases import Database
 from botorch_ext.studies.plain_events import from_json, to_json
@@ -27,6 +29,10 @@ _STUDIES = sa.Table(
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("minimize", sa.Boolean, nullable=False),
     sa.Column("description", sa.Text, nullable=False),
+    # Of the last event, which can be deleted as no other can: nobody has its digest in his own.
+    # Null before the first; files of the first versions have neither column.
+    sa.Column("last", sa.Integer),
+    sa.Column("last_digest", sa.String(32)),
 )
 _EVENTS = sa.Table(
     "botorch_ext_events",
@@ -39,6 +45,16 @@ _EVENTS = sa.Table(
     sa.Column("digest", sa.String(32), nullable=False),
     # One page to write and not two: the events lie in the index.
     sqlite_with_rowid=False,
+)
+# All that a file may hold but for its two tables as they are made here: the first form of one of
+# them, and what ANALYZE leaves. Triggers, views and generated columns would run SQL of whoever made
+# the file.
+_MORE_OF_A_FILE = (
+    "CREATE TABLE botorch_ext_studies (id INTEGER NOT NULL, schema INTEGER NOT NULL, "
+    "name TEXT NOT NULL, minimize BOOLEAN NOT NULL, description TEXT NOT NULL, "
+    "PRIMARY KEY (id), UNIQUE (name))",
+    "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+    "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
 )
 # Makers of the tables on PostgreSQL wait for one another.
 _ADVISORY_LOCK = 0x626F746F
@@ -81,6 +97,7 @@ class Journal:
         minimize: Whether small values are good.
         description: Of the strategy.
         start: Before the first event.
+        keeps_last: Whether the row of the study says what its last event is.
     """
 
     database: Database
@@ -89,6 +106,7 @@ class Journal:
     minimize: bool
     description: dict[str, Any]
     start: Position
+    keeps_last: bool
 
     @classmethod
     def open(cls, database: Database, name: str) -> Journal | None:
@@ -155,7 +173,9 @@ class Journal:
                 f"study {name!r} in {database.name} has schema {schema}, and this version of "
                 f"botorch_ext knows {SCHEMA}: use a newer one"
             )
-        row = connection.execute(sa.select(_STUDIES).where(_STUDIES.c.name == name)).one()
+        there = {column["name"] for column in sa.inspect(connection).get_columns(_STUDIES.name)}
+        columns = [column for column in _STUDIES.c if column.name in there]
+        row = connection.execute(sa.select(*columns).where(_STUDIES.c.name == name)).one()
         try:
             description = from_json(row.description)
             if not isinstance(description, dict):
@@ -166,7 +186,8 @@ class Journal:
             ) from error
         parts = (str(schema), name, str(bool(row.minimize)), row.description)
         start = Position(0, _digest("", *parts))
-        return cls(database, row.id, name, bool(row.minimize), description, start)
+        keeps_last = _STUDIES.c.last in columns and _STUDIES.c.last_digest in columns
+        return cls(database, row.id, name, bool(row.minimize), description, start, keeps_last)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -189,6 +210,8 @@ class Journal:
         Raises:
             BrokenStudyError: Events are missing or were changed.
         """
+        # First: events that others add between two statements come after it.
+        end, end_digest = self._last(connection)
         rows = iter(
             connection.execute(
                 sa.select(_EVENTS.c.number, _EVENTS.c.at, _EVENTS.c.body, _EVENTS.c.digest)
@@ -205,11 +228,22 @@ class Journal:
         for number, at, body, kept in rows:
             # Of bytes, which SQLite may hold where text is expected, too.
             digest = _digest(digest, str(number), repr(at), str(body))
-            if number != count or digest != kept:
+            if number != count or digest != kept or (number == end and digest != end_digest):
                 raise self._changed(count)
             entries.append(Entry(at, body))
             count += 1
+        # There are more where an older version, which does not keep the last one, went on.
+        if end is not None and count <= end:
+            raise self._changed(count)
         return entries, Position(count, digest)
+
+    def _last(self, connection: Connection) -> tuple[int | None, str | None]:
+        """The number and the digest of the last event, as the row of the study has them."""
+        if not self.keeps_last:
+            return None, None
+        own = sa.select(_STUDIES.c.last, _STUDIES.c.last_digest).where(_STUDIES.c.id == self.id)
+        number, digest = connection.execute(own).one()
+        return number, digest
 
     def _changed(self, number: int) -> BrokenStudyError:
         return BrokenStudyError(
@@ -228,6 +262,9 @@ class Journal:
             count += 1
         if rows:
             connection.execute(_EVENTS.insert(), rows)
+        if rows and self.keeps_last:
+            last = {"last": count - 1, "last_digest": digest}
+            connection.execute(_STUDIES.update().where(_STUDIES.c.id == self.id).values(last))
         return Position(count, digest)
 
 
@@ -239,6 +276,7 @@ def _has_tables(connection: Connection, database: Database) -> bool:
         BrokenStudyError: A file that is not whole.
     """
     if database.is_sqlite and not database.is_checked:
+        _require_only_tables(connection, database)
         state = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
         if state != "ok":
             raise BrokenStudyError(f"{database.name} was truncated or changed: {state}")
@@ -249,6 +287,26 @@ def _has_tables(connection: Connection, database: Database) -> bool:
     if database.is_sqlite and tables:
         raise NoStudyError(f"{database.name} must hold studies, got tables {sorted(tables)[:5]}")
     return False
+
+
+def _require_only_tables(connection: Connection, database: Database) -> None:
+    """Raises where a file with studies holds more than tables like those that are made here."""
+    found = connection.exec_driver_sql("SELECT name, sql FROM sqlite_schema").all()
+    if not {name for name, _ in found}.issuperset(_METADATA.tables):
+        return
+    made = [str(CreateTable(table).compile(connection)) for table in _METADATA.tables.values()]
+    known = {_without_spaces(text) for text in (*made, *_MORE_OF_A_FILE)}
+    for name, text in found:
+        # The index of a key has no text.
+        if text is not None and _without_spaces(text) not in known:
+            raise BrokenStudyError(
+                f"{database.name} must hold the tables of studies alone, as they are made, got "
+                f"{short(text)} as {short(name)}"
+            )
+
+
+def _without_spaces(text: str) -> str:
+    return "".join(str(text).split())
 
 
 def _digest(before: str, *parts: str) -> str:

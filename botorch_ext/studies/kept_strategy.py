@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Lock, get_ident
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError, StudyError
 from botorch_ext.models.candidates import CandidateModels
@@ -14,7 +12,7 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.specification import Candidate
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.event_lines import as_text, from_text
-from botorch_ext.studies.threads import threads_for
+from botorch_ext.studies.threads import give_threads_back, limits_threads, threads_for
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -23,6 +21,9 @@ if TYPE_CHECKING:
 
 # Arguments of strategies in units of the values, with their sign.
 _VALUES = ("initial", "minimum", "reward_range")
+
+
+T = TypeVar("T")
 
 
 def kept_copy(strategy: Strategy, minimize: bool) -> Strategy:
@@ -70,48 +71,53 @@ class KeptStrategy:
 
     def __init__(self, strategy: Strategy, journal: Journal) -> None:
         self._process = os.getpid()
-        self._lock = Lock()
-        self._owner: int | None = None  # the thread that has it
         self._strategy = kept_copy(strategy, journal.minimize)
         self._journal, self._position = journal, journal.start
         self._sign = self._strategy.history.sign
 
-    @contextmanager
-    def turn(self) -> Iterator[Strategy]:
-        """The strategy, up to date and alone with the study; what happens to it is kept."""
-        self._require_own_turn()
-        with self._lock:
-            self._owner = get_ident()
-            try:
-                with self._journal.writing() as connection:
-                    self._catch_up(connection)
-                    raised, strategy = None, self._strategy.successor()
-                    try:
-                        yield strategy
-                    except Warning as warning:  # made an error by a filter: it has happened
-                        raised = warning
-                    new = strategy.history.events[self._position.count :]
-                    bodies = [as_text(event, self._sign) for event in new]
-                    position = self._journal.append(connection, self._position, bodies)
-                self._strategy, self._position = strategy, position
-                if raised is not None:
-                    raise raised
-            finally:
-                self._owner = None
+    def change(self, act: Callable[[Strategy], T]) -> T:
+        """What an action returns on the strategy, up to date and alone with the study. What
+        happens to the strategy is kept."""
 
-    @contextmanager
-    def up_to_date(self) -> Iterator[Strategy]:
-        """The strategy, up to date, for reading."""
+        def turn() -> T:
+            answer, raised = None, None
+            with self._journal.writing() as connection:
+                self._catch_up(connection)
+                strategy = self._strategy.successor()
+                try:
+                    answer = act(strategy)
+                except Warning as warning:  # made an error by a filter: it has happened
+                    raised = warning
+                new = strategy.history.events[self._position.count :]
+                bodies = [as_text(event, self._sign) for event in new]
+                position = self._journal.append(connection, self._position, bodies)
+            self._strategy, self._position = strategy, position
+            if raised is not None:
+                raise raised
+            return cast(T, answer)
+
+        return self._alone(turn)
+
+    def read(self, look: Callable[[Strategy], T]) -> T:
+        """What there is to see of the strategy, which is up to date."""
+
+        def reading() -> T:
+            with self._journal.reading() as connection:
+                self._catch_up(connection)
+            with threads_for(self._strategy):  # what is read may be kept for the next ask
+                return look(self._strategy)
+
+        return self._alone(reading)
+
+    def _alone(self, call: Callable[[], T]) -> T:
+        """What a call returns that no other thread, and no other call of this one, interrupts."""
         self._require_own_turn()
-        with self._lock:
-            self._owner = get_ident()
-            try:
-                with self._journal.reading() as connection:
-                    self._catch_up(connection)
-                with threads_for(self._strategy):  # what is read may be kept for the next ask
-                    yield self._strategy
-            finally:
-                self._owner = None
+        nested = limits_threads()
+        try:
+            return self._journal.database.alone(call)
+        finally:
+            if not nested:
+                give_threads_back()
 
     def _catch_up(self, connection: Connection) -> None:
         entries, position = self._journal.since(connection, self._position)
@@ -135,7 +141,7 @@ class KeptStrategy:
                 f"study {self._journal.name!r} was opened before this process was forked: open it "
                 "again here"
             )
-        if self._owner == get_ident() and self._lock.locked():
+        if self._journal.database.is_alone:
             raise StudyError(
                 f"study {self._journal.name!r} was used from inside one of its own calls, as by a "
                 "signal handler or a mean function"

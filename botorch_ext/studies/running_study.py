@@ -31,6 +31,7 @@ from botorch_ext.exceptions import (
 )
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.studies.executors import (
+    exit_of,
     is_lost,
     make_executor,
     require_picklable,
@@ -173,6 +174,10 @@ class RunningStudy:
     def _finish(self, future: Future) -> None:
         trial, executor, since = self.under_way[future]
         self.longest = max(self.longest, time.monotonic() - since)
+        if (ended := exit_of(future)) is not None:
+            del self.under_way[future]
+            self._retry_or_give_up(trial, ended)
+            return
         try:
             value = checked_value(future.result())
         except ObjectiveError:
@@ -199,22 +204,29 @@ class RunningStudy:
             self.failed.value_came()
 
     def _keep_finished(self) -> None:
-        """Tells the values that have come; whatever failed stays pending, to be tried again."""
+        """Tells the values that have come, and gives up trials whose value is not finite; where an
+        objective raised something the trial stays pending, to be tried again."""
         self.target.be_brief()
-        lost = []
+        lost, failures = [], []
         for future in sorted(filter(Future.done, self.under_way), key=self._order):
             # Ctrl-C reaches the workers of a pool too, and is then what the objective raised.
             if future.cancelled() or future.exception() is not None:
                 continue
+            trial, value = self.under_way[future].trial, None
             try:
-                value = checked_value(future.result())
-            except ObjectiveError:
-                continue
-            trial = self.under_way[future].trial
-            try:
-                self.target.tell(trial, value)
+                try:
+                    value = checked_value(future.result())
+                except ObjectiveError:
+                    continue
+                except ValueError as error:
+                    failures.append(self._give_up(trial, error))
+                else:
+                    self.target.tell(trial, value)
             except Exception as error:  # noqa: BLE001 - what ended the run is raised
-                lost.append(f"{value} for trial {trial.id} at {trial.x.tolist()} ({error})")
+                what = "the failure" if value is None else value
+                lost.append(f"{what} for trial {trial.id} at {trial.x.tolist()} ({error})")
+        for said in failures:
+            warnings.warn(said, TrialFailedWarning, stacklevel=4)
         if lost:
             warnings.warn(
                 f"the run ended, and values could not be told: {'; '.join(lost)}",
@@ -238,23 +250,28 @@ class RunningStudy:
         if self.attempts[trial.id] <= self.max_retries:
             self._submit(trial)
             return
-        failure = Failure.of(trial, error)
+        warnings.warn(self._give_up(trial, error), TrialFailedWarning, stacklevel=5)
+        self.failed.require_going_on()
+
+    def _give_up(self, trial: Trial, error: BaseException) -> str:
+        """Gives up a trial; what there is to say of it."""
+        failure, times = Failure.of(trial, error), self.attempts[trial.id]
         self.failed.add(failure)
         self.target.give_up(trial, self.failure_value)
-        warnings.warn(
-            f"trial {failure.id} at {failure.place} failed {self.attempts[failure.id]} times "
-            f"and was given up: {error!r}",
-            TrialFailedWarning,
-            stacklevel=5,
+        return (
+            f"trial {failure.id} at {failure.place} failed {times} times "
+            f"and was given up: {error!r}"
         )
-        self.failed.require_going_on()
 
     def _show(self, bar: tqdm) -> None:
         if bar.disable:
             return
-        # A bar is not worth an error, or a wait.
-        with suppress(StudyError), self.target.reading() as strategy:
+
+        def show(strategy: Strategy) -> None:
             best, pending = self.best(strategy), len(strategy.pending)
             bar.n = strategy.history.num_asked - pending
             value = math.nan if best is None else best[1]
             bar.set_postfix(best=f"{self.target.sign * value:.6g}", pending=pending)
+
+        with suppress(StudyError):  # a bar is not worth an error, or a wait
+            self.target.read_once(show)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import struct
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
-from botorch_ext.exceptions import NetworkFileSystemWarning, NoStudyError
+from botorch_ext.exceptions import (
+    BrokenStudyError,
+    NetworkFileSystemWarning,
+    NoStudyError,
+    StudyError,
+)
 
 if sys.platform == "linux":
     import fcntl
@@ -23,6 +30,11 @@ _SHARED = 0x40000002, 510
 # Pages of the log that a copy of the file alone may lack. Each event writes one or two; with fewer
 # the fsyncs of carrying them over would show.
 _MOST_PAGES = 20
+_MOUNTS = Path("/proc/self/mounts")
+# Bytes of the longest text that is read or written: descriptions may hold all points of a set.
+_LONGEST_TEXT = 2**28
+# Seconds after which an empty file is no study that is just begun.
+_BEGINNING = 60.0
 _NETWORK_FILE_SYSTEMS = (
     *("afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.sshfs", "gpfs", "lustre"),
     *("ncpfs", "nfs", "nfs4", "smb3", "smbfs"),
@@ -49,8 +61,11 @@ class Hold:
         """Whatever a connection commits survives a power cut; those who read wait for nobody."""
         if self.is_study:
             if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                connection.execute("PRAGMA journal_mode = WAL")
+                # Until its answer is read it is under way, and keeps all from being written.
+                connection.execute("PRAGMA journal_mode = WAL").fetchall()
             connection.execute(f"PRAGMA wal_autocheckpoint = {_MOST_PAGES}")
+        _require_one_name(self.path)
+        bound_texts(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA trusted_schema = OFF")
         if self.is_study:
@@ -113,6 +128,56 @@ def _files_at(path: str) -> tuple[tuple[int, int] | None, ...]:
     return tuple(found)
 
 
+def resolved(path: str) -> str:
+    """The path of a file without symbolic links.
+
+    Raises:
+        StudyError: Links that lead to each other, or a device.
+    """
+    try:
+        found = Path(path).resolve()
+    except (RuntimeError, OSError) as error:  # RuntimeError: before Python 3.13
+        raise StudyError(f"{path} must lead to a file, got a loop of symbolic links") from error
+    if found.exists() and not (found.is_file() or found.is_dir()):
+        raise StudyError(f"{found} must be a file, got a device")
+    return str(found)
+
+
+def require_not_cut(path: str) -> None:
+    """A BrokenStudyError where a file is empty and is none that somebody has just made."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return
+    is_old = time.time() - status.st_mtime > _BEGINNING
+    # Both times are equal in a file that nothing was ever written to.
+    was_written = status.st_mtime_ns > status.st_atime_ns
+    if stat.S_ISREG(status.st_mode) and not status.st_size and (is_old or was_written):
+        raise BrokenStudyError(
+            f"{path} is empty: bring a study back that was cut off, or delete it to begin a new one"
+        )
+
+
+def bound_texts(connection: sqlite3.Connection) -> None:
+    """Longer texts than any study has are an error, and take no memory."""
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_TEXT)
+
+
+def _require_one_name(path: str) -> None:
+    """A StudyError where a file has another name: each would have a log of its own, and studies
+    opened by both overwrite each other."""
+    status = os.stat(path)
+    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+        raise StudyError(
+            f"{path} must have one name, got a file with {status.st_nlink} (hard links): copy it, "
+            "and delete the others"
+        )
+    if any(folder == path for folder, _ in _mounts(_MOUNTS)):
+        raise StudyError(
+            f"{path} must not be a mount of a single file, which has another name: mount its folder"
+        )
+
+
 def only_read(path: Path) -> dict[str, Any]:
     """Where a file is found to be looked at."""
     if not path.is_file():
@@ -132,7 +197,7 @@ def log_of(path: str | Path) -> Path:
 
 def warn_of_network_file_systems(path: str) -> None:
     """Warns where locks do not work between machines."""
-    kind = _file_system_of(os.path.realpath(path), Path("/proc/self/mounts"))
+    kind = _file_system_of(os.path.realpath(path), _MOUNTS)
     if kind in _NETWORK_FILE_SYSTEMS:
         warn(
             f"{path} lies on a network file system ({kind}), where several machines at once would "
@@ -144,16 +209,20 @@ def warn_of_network_file_systems(path: str) -> None:
 
 def _file_system_of(path: str, mounts: Path) -> str | None:
     """The kind of the file system that a path lies on; None where the system does not say."""
-    try:
-        lines = mounts.read_text().splitlines()
-    except OSError:
-        return None
     found: tuple[str, str | None] = "", None
     above = {str(folder) for folder in (Path(path), *Path(path).parents)}
-    for line in lines:
-        _, folder, kind, *_ = line.split()
-        folder = folder.replace(r"\040", " ")
+    for folder, kind in _mounts(mounts):
         # Of mounts at one place the last one is seen.
         if folder in above and len(folder) >= len(found[0]):
             found = folder, kind
     return found[1]
+
+
+def _mounts(mounts: Path) -> list[tuple[str, str]]:
+    """Where file systems are, and their kinds; none where the system does not say."""
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return []
+    fields = [line.split() for line in lines]
+    return [(folder.replace(r"\040", " "), kind) for _, folder, kind, *_ in fields]

@@ -6,15 +6,13 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number, whole_number
+from botorch_ext.checks import one_number
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import (
     AnotherStrategyError,
     StudyError,
-    UnknownTrialError,
 )
 from botorch_ext.strategies import (
     Abandoned,
@@ -24,6 +22,7 @@ from botorch_ext.strategies import (
     Trial,
 )
 from botorch_ext.strategies.action_sets import Actions
+from botorch_ext.strategies.event_checks import id_of
 from botorch_ext.studies.description import describe, require_same
 from botorch_ext.studies.kept_strategy import KeptStrategy, require_no_values
 from botorch_ext.studies.plain_events import in_sign
@@ -86,8 +85,7 @@ class Study:
         self._journal = _opened(place, name, minimize, strategy)
         self._sign = -1.0 if self._journal.minimize else 1.0
         self._kept = KeptStrategy(strategy, self._journal)
-        with self._kept.up_to_date():
-            pass  # what is wrong with the events is said now
+        self._kept.read(lambda _: None)  # what is wrong with the events is said now
 
     def __repr__(self) -> str:
         return f"Study({self._journal.database.name!r}, name={self.name!r})"
@@ -125,8 +123,9 @@ class Study:
     ) -> Trial | list[Trial]:
         """What `Strategy.ask` gives, kept before it is returned: all of a list or nothing. Means
         and bounds in ``info`` are in the sign of the values."""
-        with self._kept.turn() as strategy:
-            asked = strategy.ask(num_trials, context=context, actions=actions)
+        asked = self._kept.change(
+            lambda strategy: strategy.ask(num_trials, context=context, actions=actions)
+        )
         if isinstance(asked, list):
             return [self._as_shown(trial) for trial in asked]
         return self._as_shown(asked)
@@ -142,9 +141,7 @@ class Study:
             UnknownTrialError: The trial is not pending, or one of another study.
             ValueError: The value is no number, NaN or infinite.
         """
-        with self._kept.turn() as strategy:
-            id = _id_of(id, strategy)
-            strategy.tell(id, self._sign * one_number(value, "value", f" for trial {id}"))
+        self._kept.change(lambda strategy: strategy.tell(*self._seen(strategy, id, value)))
 
     def abandon(self, id: int | Trial, failed: bool = False) -> None:
         """Gives up on a trial, as `Strategy.abandon` does.
@@ -152,14 +149,14 @@ class Study:
         Raises:
             UnknownTrialError: The trial is not pending, or one of another study.
         """
-        with self._kept.turn() as strategy:
-            strategy.abandon(_id_of(id, strategy), failed)
+        self._kept.change(lambda strategy: strategy.abandon(id, failed))
 
     def attach(self, x: Any, value: float, context: ContextLike | None = None) -> Trial:
         """Adds a result that was not asked for, as `Strategy.attach` does; ``value`` as it was
         measured."""
-        with self._kept.turn() as strategy:
-            return strategy.attach(x, self._sign * one_number(value, "value"), context)
+        return self._kept.change(
+            lambda strategy: strategy.attach(x, self._sign * one_number(value, "value"), context)
+        )
 
     def correct(self, id: int | Trial, value: float) -> None:
         """Replaces a value that was wrong, as `Strategy.correct` does; ``value`` as it was
@@ -169,9 +166,7 @@ class Study:
             UnknownTrialError: The trial has no value, or is one of another study.
             ValueError: The value is no number, NaN or infinite.
         """
-        with self._kept.turn() as strategy:
-            id = _id_of(id, strategy)
-            strategy.correct(id, self._sign * one_number(value, "value", f" for trial {id}"))
+        self._kept.change(lambda strategy: strategy.correct(*self._seen(strategy, id, value)))
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -188,36 +183,36 @@ class Study:
     def strategy(self) -> Strategy:
         """A copy of the strategy, up to date with the file, in its own sign: the negative where the
         study minimises. To be read, not to be asked or told: that would not be kept."""
-        with self._kept.up_to_date() as strategy:
-            return strategy.clone()
+        return self._kept.read(Strategy.clone)
 
     @property
     def pending(self) -> list[int]:
         """Ids asked and neither told nor abandoned, by whatever process."""
-        with self._kept.up_to_date() as strategy:
-            return strategy.pending
+        return self._kept.read(lambda strategy: strategy.pending)
 
     @property
     def events(self) -> tuple[Event, ...]:
         """Everything that happened, in order; values as they were told."""
-        with self._kept.up_to_date() as strategy:
-            return tuple(self._as_told(event) for event in strategy.events)
+        return self._kept.read(lambda strategy: tuple(map(self._as_told, strategy.events)))
 
     def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
         """What `Strategy.best` gives, the mean in the sign of the values."""
-        with self._kept.up_to_date() as strategy:
-            x, mean = strategy.best(context)
+        x, mean = self._kept.read(lambda strategy: strategy.best(context))
         return x, self._sign * mean
 
     def report(self) -> dict[str, Any]:
         """What `Strategy.report` gives, with the ``name`` and ``minimize`` of the study; means,
         bounds and observations are in the sign of the values."""
-        with self._kept.up_to_date() as strategy:
-            summary = strategy.report()
+        summary = self._kept.read(lambda strategy: strategy.report())
         return {"name": self.name, "minimize": self.minimize} | in_sign(summary, self._sign)
 
     def _as_shown(self, trial: Trial) -> Trial:
         return replace(trial, info=in_sign(trial.info, self._sign))
+
+    def _seen(self, strategy: Strategy, id: int | Trial, value: float) -> tuple[int, float]:
+        """The id of a trial, and its value as the strategy sees it."""
+        known = id_of(id, strategy.history.trials)
+        return known, self._sign * one_number(value, "value", f" for trial {known}")
 
     def _as_told(self, event: Event) -> Event:
         if isinstance(event, Abandoned):
@@ -243,11 +238,18 @@ def _opened(
     from botorch_ext.studies.journal import Journal
 
     database, description = Database(place), describe(strategy)
-    journal = Journal.open(database, name)
-    if journal is None:
-        if minimize:
-            require_no_values(strategy)
-        journal = Journal.begin(database, name, bool(minimize), description)
+    if minimize and database.is_sqlite and not os.path.exists(database.name):
+        require_no_values(strategy)  # before there is an empty file
+
+    def found() -> Journal:
+        journal = Journal.open(database, name)
+        if journal is None:
+            if minimize:
+                require_no_values(strategy)
+            journal = Journal.begin(database, name, bool(minimize), description)
+        return journal
+
+    journal = database.alone(found)
     require_same(journal.description, description, f"study {name!r} in {database.name}")
     if minimize is not None and minimize != journal.minimize:
         raise AnotherStrategyError(
@@ -255,16 +257,3 @@ def _opened(
             f"{journal.minimize} in the study, got {minimize}"
         )
     return journal
-
-
-def _id_of(given: int | Trial, strategy: Strategy) -> int:
-    if not isinstance(given, Trial):
-        return given
-    trials = strategy.history.trials
-    id = whole_number(given.id, "id", error=UnknownTrialError)
-    if not (0 <= id < len(trials)) or not torch.equal(trials[id].point, given.point):
-        raise UnknownTrialError(
-            f"id must be one of the pending trials, got trial {id} at {given.x.tolist()}, "
-            "which is none of this study"
-        )
-    return id

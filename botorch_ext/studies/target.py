@@ -43,23 +43,16 @@ class Target:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    @contextmanager
-    def reading(self) -> Iterator[Strategy]:
-        """The strategy, up to date; no other thread changes that of a study meanwhile."""
+    def read_once(self, look: Callable[[Strategy], T]) -> T:
+        """What there is to see of the strategy; no other thread changes that of a study
+        meanwhile."""
         if isinstance(self.asked, Strategy):
-            yield self.asked
-        else:
-            with self.asked._kept.up_to_date() as strategy:
-                yield strategy
+            return look(self.asked)
+        return self.asked._kept.read(look)
 
     def read(self, look: Callable[[Strategy], T]) -> T:
-        """What there is to see of the strategy."""
-
-        def once() -> T:
-            with self.reading() as strategy:
-                return look(strategy)
-
-        return self._patiently(once)
+        """As `read_once`, tried again while the study cannot be reached."""
+        return self._patiently(lambda: self.read_once(look))
 
     def num_asked(self) -> int:
         """How many trials were handed out, by whomever."""
@@ -152,19 +145,13 @@ class Target:
         for its end."""
 
         def once() -> T:
-            with interrupt_later(), self._turn() as strategy:
-                return act(strategy)
+            with interrupt_later():
+                if isinstance(self.asked, Study):
+                    return self.asked._kept.change(act)
+                with threads_for(self.asked):
+                    return act(self.asked)
 
         return self._patiently(once)
-
-    @contextmanager
-    def _turn(self) -> Iterator[Strategy]:
-        if isinstance(self.asked, Strategy):
-            with threads_for(self.asked):
-                yield self.asked
-        else:
-            with self.asked._kept.turn() as strategy:
-                yield strategy
 
     def _patiently(self, call: Callable[[], T]) -> T:
         """What a call returns, which is tried again while the study cannot be reached."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -38,8 +38,7 @@ def is_small(strategy: Strategy) -> bool:
     return points * max(points, candidates) <= _SMALL
 
 
-@contextmanager
-def threads_for(strategy: Strategy) -> Iterator[None]:
+class threads_for:
     """One thread of torch while a small strategy computes, and as many as before afterwards.
 
     Threads meet after each operation. Where all cores are busy one of them has none and the others
@@ -48,19 +47,44 @@ def threads_for(strategy: Strategy) -> Iterator[None]:
     Args:
         strategy: What computes in this block; a large one keeps its threads.
     """
-    if not is_small(strategy):
-        yield
-        return
-    global _asking
-    with _limited:
-        before, outer = torch.get_num_threads(), _asking
-        _asking = outer or (threading.get_ident(), before)
-        try:
+
+    # No generator: what an exception has left of one ends when the exception is forgotten, in the
+    # middle of another ask.
+
+    def __init__(self, strategy: Strategy) -> None:
+        self._limits = is_small(strategy)
+
+    def __enter__(self) -> None:
+        global _asking
+        if self._limits:
+            _limited.acquire()
+            self._before, self._outer = torch.get_num_threads(), _asking
+            _asking = self._outer or (threading.get_ident(), self._before)
             torch.set_num_threads(1)
-            yield
-        finally:
-            torch.set_num_threads(before)
-            _asking = outer
+
+    def __exit__(self, *_: object) -> None:
+        global _asking
+        if self._limits:
+            torch.set_num_threads(self._before)
+            _asking = self._outer
+            _limited.release()
+
+
+def limits_threads() -> bool:
+    """Whether this thread is in a block of `threads_for`."""
+    return _asking is not None and _asking[0] == threading.get_ident()
+
+
+def give_threads_back() -> None:
+    """Ends what `threads_for` began in this thread, should an exception have come just before its
+    block or just after."""
+    global _asking
+    if _asking is not None and limits_threads():
+        torch.set_num_threads(_asking[1])
+        _asking = None
+    with suppress(RuntimeError):  # once the lock is not its own any more
+        while True:
+            _limited.release()
 
 
 def in_worker_thread(objective: Callable[..., Any], *given: Any) -> Any:

@@ -75,14 +75,18 @@ def test_every_argument_is_documented_in_its_place(method):
 
 def test_the_same_word_has_the_same_default():
     """Where it may be left out, but for numbers that leave out what others must have, and for
-    methods that know nothing before their first points."""
+    methods that know nothing before their first points, or that draw."""
     defaults = {}
     for method in METHODS:
         for name, parameter in parameters(method).items():
             if parameter.default is not inspect.Parameter.empty:
                 defaults.setdefault(name, set()).add(parameter.default)
     several = {name: values for name, values in defaults.items() if len(values) > 1}
-    assert several == {"pending": {"hallucinate", "censor"}, "num_initial": {0, None}}
+    assert several == {
+        "pending": {"hallucinate", "censor", "ignore"},
+        "num_initial": {0, None},
+        "width": {None, 1.0},  # 1.0: draws as they are
+    }
 
 
 @pytest.mark.parametrize("method", METHODS)

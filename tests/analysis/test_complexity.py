@@ -162,7 +162,7 @@ def test_a_column_the_kernel_does_not_see_does_not_count() -> None:
         def at(self, x: tuple[float, ...]) -> float:
             return super().at(x[1:])
 
-    wider = Wider([[-7.0, 3.0], [-6.0, 5.0]], [3.7], [0.9])
+    wider = Wider([(-7.0, -6.0), (3.0, 5.0)], [3.7], [0.9])
     kernel = MaternKernel(0.5, active_dims=(1,)).double()
     kernel.lengthscale = torch.tensor(0.4, dtype=torch.float64)
     arguments = (kernel_of(0.5, [0.4]), 0.05, 90.0)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import botorch_ext as bx
-from benchmarks.common.processes import as_they_finish
+from benchmarks.common.processes import as_they_finish, in_processes
 from benchmarks.common.remaining import Remaining
 from benchmarks.common.store import Store
 from benchmarks.practice import methods, runs
@@ -327,7 +327,8 @@ def test_processes_send_rows_back():
     to_run = [Case("sequential", "Branin", noise, "TPE", 1, smoke=True) for noise in (0.005, 0.05)]
     found = dict(as_they_finish(attempt, to_run, processes=2))
     assert set(found) == set(to_run)
-    for case, row in found.items():
+    in_order = in_processes(attempt, to_run, 2, "runs")
+    for case, row in (*found.items(), *zip(to_run, in_order, strict=True)):
         assert row["digest"] == case.digest
 
 

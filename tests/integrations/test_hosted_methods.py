@@ -19,7 +19,7 @@ from tests.laws.registry import ENTRIES, METHODS, QUICK, Entry
 from tests.laws.shared_sessions import quietly
 
 pytestmark = quietly
-STEPS = 7
+STEPS = 5
 
 
 def _entry(method: str) -> Entry:

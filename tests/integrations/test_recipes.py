@@ -32,6 +32,15 @@ def test_a_kernel_is_fitted_where_none_is_given() -> None:
     assert strategy.arguments.given["num_initial"] == 0
 
 
+def test_a_width_that_is_declared_is_kept() -> None:
+    assert Recipe("thompson_sampling").make(MIXED).arguments.given["width"] == 1.0
+
+    def narrow(domain, kernel: bx.Fitted, width=0.5):
+        return bx.algorithms.gp_ucb(domain, kernel, width=width)
+
+    assert Recipe(narrow).make(PLAIN).arguments.given["width"] == 0.5
+
+
 def test_particles_are_given_where_none_are() -> None:
     for name in ("credible_ucb", "integrated_ei"):
         strategy = Recipe(name).make(MIXED)

@@ -1,5 +1,6 @@
 """Recorded sessions of every entry of the registry, and how many of them go on as they did.
 
+    python -m tests.laws.record --new --commit NAME                    records what is not held yet
     python -m tests.laws.record --seeds 3 --commit NAME OUT.json.gz    plays and writes
     python -m tests.laws.record --check IN.json.gz                     asks every question again
 
@@ -20,9 +21,9 @@ from typing import Any
 
 import torch
 
+from botorch_ext.testing.sessions import Session, best, plain, question
 from tests.laws import recorded_names
 from tests.laws.registry import ENTRIES, Entry
-from tests.laws.sessions import Session, best, plain, question
 
 RECORDED = Path(__file__).with_name("recorded.json.gz")
 BY_NAME = {entry.name: entry for entry in ENTRIES}
@@ -158,6 +159,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", type=Path, nargs="?", default=RECORDED)
     parser.add_argument("--check", action="store_true", help="ask the recorded questions again")
+    parser.add_argument("--new", action="store_true", help="record entries that have no session")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--commit", default="unknown", help="of the code that plays")
     parser.add_argument("--only", default="", help="entries whose names begin so")
@@ -167,13 +169,15 @@ def main() -> None:
     if args.check:
         _check(args.path)
         return
-    sessions = []
+    # New sessions go behind those that are held, which stay as they are.
+    held = read(args.path) if args.new else {"sessions": [], "about": {"commit": args.commit}}
+    sessions, known = held["sessions"], {each["entry"] for each in held["sessions"]}
     for entry in ENTRIES:
-        if entry.name.startswith(args.only):
+        if entry.name not in known and entry.name.startswith(args.only):
             start = time.perf_counter()
             sessions += [record(entry, seed) for seed in args.seeds]
             print(f"{entry.name}: {time.perf_counter() - start:.1f} s", flush=True)
-    write(args.path, sessions, args.commit)
+    write(args.path, sessions, held["about"]["commit"] if args.new else args.commit)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import ast
 from typing import Any
 
 from botorch_ext.strategies import Event
-from tests.laws.sessions import from_plain
+from botorch_ext.testing.sessions import from_plain
 
 _NUMBERS = ("mean", "std", "width", "offset")
 # Methods whose models are judged by what they predicted from told data alone.
@@ -27,7 +27,7 @@ def info(method: str, recorded: dict[str, Any]) -> dict[str, Any]:
     if "width" in recorded and "model" not in recorded:
         # One model is the case of several: it has a place among them.
         return recorded | {"model": 0, "offset": 0.0}
-    if "model" in recorded and method.startswith(_JUDGED):
+    if "model" in recorded and "told" not in recorded and method.startswith(_JUDGED):
         # The numbers were from told data alone. Those that count pending trials stand beside them
         # now; they were not recorded, and nothing is decided by them.
         changed = _with_told(recorded)
@@ -57,7 +57,9 @@ def report(recorded: dict[str, Any]) -> dict[str, Any]:
     """The report that there is now: what says of widths and round lengths what they are made of was
     the text that makes them."""
     return {
-        name: _parts(ast.parse(value, mode="eval").body) if name in _MADE else value
+        name: _parts(ast.parse(value, mode="eval").body)
+        if name in _MADE and isinstance(value, str)
+        else value
         for name, value in recorded.items()
     }
 

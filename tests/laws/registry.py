@@ -8,7 +8,7 @@ here, and is under every law.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from typing import Any
@@ -17,7 +17,7 @@ import torch
 
 import botorch_ext as bx
 from botorch_ext import algorithms, strategies
-from tests.laws.places import MINIMUM, PLACES, Place, matern, rbf
+from tests.laws.places import MINIMUM, PLACES, Place, matern, rbf, value_of
 
 # The observations are far from what so small a B allows, so that models are rejected. Nothing here
 # asks for widths that hold.
@@ -138,6 +138,16 @@ def _many_models(method: str, models: Models = _several, **fixed: Any) -> Make:
     return make
 
 
+def _thompson(models: Callable[[Place], Any] | None = None) -> Make:
+    def make(place: Place, **options: Any) -> strategies.Strategy:
+        kernel = place.kernel() if models is None else models(place)
+        noise = {"noise_variance": LAMBDA} if models is None else {}
+        options = {**noise, **place.options(), **options}
+        return algorithms.thompson_sampling(place.domain(), kernel, **options)
+
+    return make
+
+
 def _in_rounds(method: str, **fixed: Any) -> Make:
     numbers = {**NUMBERS, "rkhs_bound": 0.3, "noise_variance": 0.01, "horizon": HORIZON, **fixed}
 
@@ -214,6 +224,14 @@ class Entry:
             return 44
         return 10 if self.method.partition(",")[0] in ("stable_opt", "he_stable_opt") else 22
 
+    def offer(self, step: int, seed: int) -> dict[str, Any]:
+        """Arguments of the ask at a step."""
+        return self.place.offer(step, seed)
+
+    def value(self, x: torch.Tensor, context: torch.Tensor | None) -> float:
+        """What is observed, but for noise."""
+        return value_of(x, context)
+
     def make(self, seed: int = 0) -> strategies.Strategy:
         """A strategy without events."""
         options = POLICIES.get(self.policy, {})
@@ -270,6 +288,9 @@ METHODS: dict[str, Make] = {
     "credible_ucb, particles": _credible_particles,
     "credible_ucb": _many_models("credible_ucb"),
     "bpe_delay, arrival": _in_rounds("bpe_delay", closing="arrival", kappa=1.5),
+    "thompson_sampling": _thompson(),
+    "thompson_sampling, models": _thompson(_several),
+    "thompson_sampling, fitted": _thompson(lambda place: bx.Fitted(every=2)),
     "certified_bucb": _one_model("certified_bucb", horizon=HORIZON, width=0.8),
     "certified_bucb, published": _one_model(
         "certified_bucb", horizon=HORIZON, buy="always", kappa=1.3, share=0.25, free_width=1.5
@@ -352,6 +373,10 @@ ENTRIES = [
     *_over("credible_ucb, growing", PLAIN, TWO),
     *_over("bpe_delay, arrival", ("set", "line", "box")),
     *_over("certified_bucb", ("set", "set, started", "line", "box", "box, started")),
+    *_over("thompson_sampling", PLACES, ("ignore", "hallucinate")),
+    *_over("thompson_sampling", FEW, ("inflate", "timeout")),
+    *_over("thompson_sampling, models", ("set, contexts", "set", "line"), ("ignore",)),
+    *_over("thompson_sampling, fitted", ("set", "set, contexts"), ("ignore",)),
     *_over("certified_bucb, published", ("set", "line")),
 ]
 
@@ -376,6 +401,17 @@ def _each_method_once() -> list[Entry]:
         chosen.append(max(entries, key=lambda entry: len(_pairs(entry) - seen)))
         seen |= _pairs(chosen[-1])
     return chosen
+
+
+@cache
+def entry_of(method: str) -> Entry:
+    """One entry of a method: on a set, where it can be, without data from before, with pending
+    trials in the models."""
+    entries = [entry for entry in ENTRIES if entry.method == method]
+    policies = ("hallucinate", "inflate", "censor", "timeout", "ignore", "none")
+    first = min(entries, key=lambda e: (e.place.is_box, policies.index(e.policy)))
+    plain = first.place_name.removesuffix(", started")
+    return replace(first, place_name=plain if plain in PLACES else first.place_name)
 
 
 # The entries that are played anew for every law.

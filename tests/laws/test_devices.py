@@ -7,8 +7,9 @@ import torch
 from torch.testing import assert_close
 
 from botorch_ext.strategies import Asked
+from botorch_ext.testing.states import beliefs, played, reading, started
 from tests.helpers import devices
-from tests.laws.shared_sessions import beliefs, every_entry, played, quietly, reading, started
+from tests.laws.shared_sessions import every_entry, quietly
 
 
 @pytest.mark.slow

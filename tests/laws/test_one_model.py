@@ -10,9 +10,9 @@ from torch.testing import assert_close
 
 import botorch_ext as bx
 from botorch_ext import algorithms, widths
+from botorch_ext.testing.sessions import Session
 from tests.laws.places import PLACES, rbf
 from tests.laws.registry import ALONE, LAMBDA, POLICIES, Entry
-from tests.laws.sessions import Session
 from tests.laws.shared_sessions import quietly
 
 pytestmark = quietly

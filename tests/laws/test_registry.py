@@ -3,8 +3,9 @@
 from collections import Counter
 
 from botorch_ext import algorithms
+from botorch_ext.testing.states import played
 from tests.laws.registry import ENTRIES, METHODS, PLAYED, POLICIES
-from tests.laws.shared_sessions import played, quietly
+from tests.laws.shared_sessions import quietly
 
 pytestmark = quietly
 

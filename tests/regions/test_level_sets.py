@@ -115,7 +115,7 @@ def test_volumes_and_their_standard_errors(case):
     z, relative = [], []
     for seed in range(12):
         U, generator = uniform(1024, dim, seed)
-        found = sample_level_set(margin, U, 300, 4 * dim, generator)
+        found = sample_level_set(margin, U, 300, 4, generator)
         assert found.points.shape == (300, dim)
         assert bool((margin(found.points) >= 0).all())
         z.append((found.volume - volume) / found.standard_error)
@@ -133,7 +133,8 @@ def test_volumes_are_not_estimated_high_or_low():
     for seed in range(400):
         U, generator = uniform(NUM_GROUPS * 8, 2, seed)
         margin, volume = ball(0.5, 0.05), math.pi * 0.05**2
-        ratio.append(sample_level_set(margin, U, 8, 8, generator).volume / volume)
+        # The last sweeps are of no weight in the volume.
+        ratio.append(sample_level_set(margin, U, 8, 1, generator).volume / volume)
     ratio = torch.tensor(ratio)
     # 400 independent estimates of 1; counted in, the points that set the levels add 12 %.
     assert abs(ratio.mean() - 1) <= 4 * ratio.std() / 20

@@ -50,8 +50,10 @@ def test_own_bounds_by_loops():
     assert_close(gradients, FunctionObjective(one).value_and_gradient(X)[1], **exact)
 
 
-@pytest.mark.parametrize("norm", ["l2", "linf"])
-@pytest.mark.parametrize(("dim", "num_models"), [(1, 1), (2, 1), (2, 3), (3, 2)])
+@pytest.mark.parametrize(
+    ("dim", "num_models", "norm"),
+    [(1, 1, "l2"), (2, 1, "linf"), (2, 3, "l2"), (2, 3, "linf"), (3, 2, "l2")],
+)
 def test_at_least_as_good_as_a_fine_search(dim, num_models, norm):
     seed = dim
     bounds, box = upper_bounds(dim, num_models, seed)

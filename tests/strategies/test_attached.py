@@ -7,9 +7,10 @@ from botorch_ext import algorithms
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Abandoned, Asked, Attached, Told, Trial
+from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy
+from botorch_ext.testing.sessions import plain, question
 from tests.laws.places import PLACES, value_of
-from tests.laws.registry import METHODS, POLICIES
-from tests.laws.sessions import plain, question
+from tests.laws.registry import METHODS, POLICIES, entry_of
 from tests.laws.shared_sessions import quietly
 from tests.strategies.sessions import (
     LAMBDA,
@@ -25,21 +26,19 @@ from tests.strategies.sessions import kernel as a_kernel
 
 pytestmark = quietly
 
-REFUSING = ("phased", "bpe", "breadthwise", "regret_balancing")
-# Those that need a finite set: their failures are tried by the laws.
-SETS_ALONE = ("he_gp_ucb, bayesian", "safe_ucb, certificates")
-# Those whose choices at random, or whose budget, go by the number of a step.
-BY_STEP = ("random", "integrated_ei", "insured_ucb", "safe_ucb", "credible_ucb, particles")
-TAKING = [name for name in METHODS if not name.startswith((*REFUSING, "cgp_ucb", "contextwise"))]
+# On a plain set; those of contexts are below.
+TAKING = [
+    name
+    for name in METHODS
+    if entry_of(name).place_name == "set" and entry_of(name).make().refuses_attached is None
+]
 
 
 def made(method, **options):
     """A strategy on a finite set; with a policy where the method takes one."""
-    if method.partition(",")[0] in ("gp_ucb", "he_gp_ucb", "lb_gp_ucb", "stable_opt"):
-        options = POLICIES["hallucinate"] | options
-    if method in ("gp_bucb", "gp_ucb_sdf"):
-        options = POLICIES["hallucinate" if method == "gp_bucb" else "censor"] | options
-    return METHODS[method](PLACES["set"], seed=3, **options)
+    return METHODS[method](
+        PLACES["set"], seed=3, **POLICIES.get(entry_of(method).policy, {}) | options
+    )
 
 
 def some_data(num_points=4):
@@ -57,14 +56,14 @@ def test_attached_data_is_known_as_initial_data_is(method):
         assert torch.equal(one, other)
     if method == "random":
         return
-    if not method.startswith(("integrated_ei", "credible_ucb, particles")):
+    if not isinstance(given, ParticleStrategy):
         assert torch.allclose(given.evaluated_means(), attached.evaluated_means(), atol=1e-9)
         assert given.best()[1] == pytest.approx(attached.best()[1], abs=1e-9)
     else:  # drawn with the same seed, from the same data
         particles, fresh = attached.posterior, given.posterior
         assert torch.equal(particles.joint, fresh.joint)
         assert torch.equal(particles.outcomes.values, fresh.outcomes.values)
-    if method.partition(",")[0] not in BY_STEP and method not in BY_STEP:
+    if given.chooses_by_step is None:
         asked, expected = question(attached, {}), question(given, {})
         assert asked["x"] == expected["x"]
         for name in ("mean", "std", "width", "offset"):
@@ -104,12 +103,13 @@ def test_what_is_attached_in_between_is_an_observation_and_no_play(method):
         assert test.trial not in report["attached"]
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name.startswith(REFUSING)])
+@pytest.mark.parametrize(
+    "method", [name for name in METHODS if entry_of(name).make().refuses_attached is not None]
+)
 def test_who_cannot_use_it_says_why(method):
-    place = PLACES["line"]
-    policy = POLICIES["hallucinate"] if method == "regret_balancing" else {}
-    strategy = METHODS[method](place, seed=3, **policy)
-    x = place.domain().sample(1, seed=0)[0]
+    strategy = entry_of(method).make(3)
+    x, context = strategy.domain.sample(1, seed=0)[0], entry_of(method).place.offer(0, 3)
+    assert not context
     with pytest.raises(ValueError, match=r"takes no attached results: .* (alone|learns)"):
         strategy.attach(x, 0.1)
     assert strategy.events == ()

@@ -12,7 +12,8 @@ from botorch_ext.exceptions import (
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Abandoned, Asked, OptimisticStrategy, Told, Trial
 from botorch_ext.strategies.adaptive.searches import Highest
-from tests.laws.shared_sessions import quietly, state
+from botorch_ext.testing.states import state
+from tests.laws.shared_sessions import quietly
 from tests.strategies.sessions import (
     LAMBDA,
     InRounds,

@@ -9,12 +9,13 @@ from botorch_ext import ContextwiseStrategy, Fitted, algorithms
 from botorch_ext.exceptions import HorizonReached, UnknownTrialError, WaitingForObservations
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Asked, Corrected, Told
+from botorch_ext.testing.nearness import assert_near
+from botorch_ext.testing.sessions import plain, question
+from botorch_ext.testing.states import state
 from botorch_ext.widths import SelfNormalized
-from tests.helpers import assert_near
 from tests.laws.places import PLACES, rbf, value_of
-from tests.laws.registry import DELTA, LAMBDA, METHODS, POLICIES, SIGMA, B
-from tests.laws.sessions import plain, question
-from tests.laws.shared_sessions import quietly, state
+from tests.laws.registry import DELTA, LAMBDA, METHODS, SIGMA, B, entry_of
+from tests.laws.shared_sessions import quietly
 from tests.strategies.sessions import LAMBDA as OWN_LAMBDA
 from tests.strategies.sessions import all_policies, both_domains, box, data, f, make
 from tests.strategies.sessions import kernel as a_kernel
@@ -22,27 +23,13 @@ from tests.strategies.sessions import kernel as a_kernel
 pytestmark = quietly
 
 WRONG = {"regret_balancing": -2.4}
-# Whose hyperparameters are fitted anew at the next ask.
-FITTED = [name for name in METHODS if "fitted" in name or "particles" in name]
-FITTED.append("integrated_ei")
-EXACT = [name for name in METHODS if name not in FITTED]
+EXACT = [name for name in METHODS if entry_of(name).make().learns_anew is None]
+FITTED = [name for name in METHODS if name not in EXACT]
 every_exact_method = pytest.mark.parametrize("method", EXACT)
 
 
 def made(method, seed=3):
-    kind = method.partition(",")[0]
-    place = "set"
-    if kind in ("cgp_ucb", "contextwise"):
-        place = "set, contexts"
-    if kind == "breadthwise_exploration":
-        place = "line"
-    own = ("cgp_ucb", "contextwise", "regret_balancing", "he_gp_ucb", "lb_gp_ucb", "mle_ucb")
-    policy = {}
-    if kind in (*own, "expected_ucb", "a_gp_ucb", "gp_ucb", "igp_ucb", "ec_gp_ucb", "gp_bucb"):
-        policy = POLICIES["hallucinate"]
-    if kind == "gp_ucb_sdf":
-        policy = POLICIES["timeout"]
-    return METHODS[method](PLACES[place], seed=seed, **policy)
+    return entry_of(method).make(seed)
 
 
 def offer(strategy):

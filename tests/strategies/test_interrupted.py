@@ -8,10 +8,11 @@ import torch
 
 from botorch_ext.exceptions import WaitingForObservations
 from botorch_ext.strategies import Strategy
+from botorch_ext.testing.sessions import plain, question
+from botorch_ext.testing.states import state
 from tests.laws.places import PLACES, value_of
 from tests.laws.registry import METHODS, POLICIES
-from tests.laws.sessions import plain, question
-from tests.laws.shared_sessions import quietly, state
+from tests.laws.shared_sessions import quietly
 from tests.strategies.interrupts import lines_of
 from tests.strategies.sessions import box, data, make
 

@@ -1,7 +1,8 @@
-"""The time of studies that are kept."""
+"""The time of studies that are kept, and pages without pictures."""
 
 import pytest
 
+from botorch_ext.reports import drawing
 from botorch_ext.studies import journal
 
 
@@ -19,3 +20,9 @@ def clock(monkeypatch):
     monkeypatch.setattr(journal, "time", clock)
     monkeypatch.setattr("botorch_ext.command_line.time", clock)
     return clock
+
+
+@pytest.fixture
+def empty_pictures(monkeypatch):
+    """Nothing is drawn, which takes most of the time of a page: for tests of the rest of it."""
+    monkeypatch.setattr(drawing, "_svg", lambda *_: "<svg></svg>")

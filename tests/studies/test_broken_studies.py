@@ -24,7 +24,7 @@ from botorch_ext.exceptions import (
     UnwritableStudyError,
     VersionWarning,
 )
-from botorch_ext.studies import databases
+from botorch_ext.studies import databases, sqlite_files
 from botorch_ext.studies.event_lines import from_text
 from botorch_ext.studies.plain_events import from_json, to_json
 from tests.studies.kept import BOX, answer_of_a_fork, at_random
@@ -82,17 +82,34 @@ def test_a_full_disk_loses_the_call_that_did_not_fit_and_no_other(path):
     assert len(study.pending) == 20 - told - 1
 
 
+def _is_mounted(place, size):
+    """Whether a small file system could be made, seen by this process alone and gone with it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    place.mkdir()
+    others = 0 if os.getuid() == 0 else CLONE_NEWUSER
+    if libc.unshare(CLONE_NEWNS | others) or libc.mount(
+        *(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
+    ):
+        return False
+    return not libc.mount(b"tmpfs", bytes(place), b"tmpfs", 0, b"size=" + size)
+
+
+def test_a_file_system_without_room_for_any_study(tmp_path):
+    def begin():
+        if not _is_mounted(tmp_path / "small", b"4k"):
+            return "not allowed"
+        with pytest.raises(UnwritableStudyError, match="is the disk full"):
+            bx.Study(tmp_path / "small" / "lab.db", at_random())
+        return None
+
+    if answer_of_a_fork(begin, tmp_path) == "not allowed":
+        pytest.skip("no file system of one's own here")
+
+
 def test_a_full_file_system_and_room_again(tmp_path):
     def fill():
-        place, libc = tmp_path / "small", ctypes.CDLL(None, use_errno=True)
-        place.mkdir()
-        # Seen by this process alone, and gone with it.
-        others = 0 if os.getuid() == 0 else CLONE_NEWUSER
-        if libc.unshare(CLONE_NEWNS | others) or libc.mount(
-            *(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
-        ):
-            return "not allowed"
-        if libc.mount(b"tmpfs", bytes(place), b"tmpfs", 0, b"size=250k"):
+        place = tmp_path / "small"
+        if not _is_mounted(place, b"250k"):
             return "not allowed"
         (place / "of others").write_bytes(bytes(120_000))
         study = bx.Study(place / "lab.db", at_random())
@@ -206,6 +223,96 @@ def test_changed_and_missing_events_are_noticed(path, change):
     connection.close()
     with pytest.raises(BrokenStudyError, match=r"event \d of study 'study' in .* was changed"):
         bx.Study(path, at_random())
+
+
+@pytest.mark.parametrize(
+    ("change", "number"),
+    [
+        ("DELETE FROM botorch_ext_events WHERE number = 9", 9),
+        ("DELETE FROM botorch_ext_events WHERE number >= 6", 6),
+        ("DELETE FROM botorch_ext_events", 0),
+    ],
+)
+def test_a_file_that_lost_its_last_events(path, change, number):
+    study = bx.Study(path, at_random())
+    for trial in study.ask(5):
+        study.tell(trial.id, 0.5)
+    with sqlite3.connect(path) as connection:
+        connection.execute(change)
+    connection.close()
+    with pytest.raises(BrokenStudyError, match=f"event {number} of study 'study' .* is missing"):
+        bx.Study(path, at_random())
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_file_that_was_cut_to_nothing(path, is_old):
+    _closed(path, 3)
+    os.truncate(path, 0)
+    if is_old:  # and was read since
+        os.utime(path, (path.stat().st_mtime, path.stat().st_mtime - 100.0))
+    with pytest.raises(BrokenStudyError, match="is empty: bring a study back"):
+        bx.Study(path, at_random())
+    path.unlink()
+    path.touch()  # as `mkstemp` makes one
+    assert bx.Study(path, at_random()).ask().id == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON botorch_ext_events BEGIN SELECT hex(zeroblob(9)); END",
+        "CREATE VIEW v AS SELECT * FROM botorch_ext_events",
+        "CREATE TABLE more (a TEXT)",
+        "CREATE INDEX i ON botorch_ext_events (abs(number))",
+        "ALTER TABLE botorch_ext_events ADD COLUMN more TEXT AS (hex(zeroblob(1000000000)))",
+        "ALTER TABLE botorch_ext_studies ADD COLUMN more TEXT DEFAULT 'x'",
+        "ALTER TABLE botorch_ext_studies ADD COLUMN more TEXT CHECK (abs(id) > 0)",
+    ],
+)
+def test_sql_of_a_stranger_in_a_file(path, change):
+    _closed(path, 3)
+    connection = sqlite3.connect(path)
+    connection.execute(change)
+    connection.commit()
+    connection.close()
+    with pytest.raises(BrokenStudyError, match="must hold the tables of studies alone"):
+        bx.Study(path, at_random())
+
+
+def test_a_view_in_place_of_a_table(path):
+    _closed(path, 3)
+    connection = sqlite3.connect(path)
+    connection.execute("ALTER TABLE botorch_ext_events RENAME TO others")
+    connection.execute(
+        "CREATE VIEW botorch_ext_events AS WITH RECURSIVE n(number) AS "
+        "(SELECT 0 UNION ALL SELECT number + 1 FROM n) SELECT 1 AS study, number FROM n"
+    )
+    connection.commit()
+    connection.close()
+    with pytest.raises(BrokenStudyError, match="must hold the tables of studies alone"):
+        bx.Study(path, at_random())
+
+
+def test_a_text_that_is_too_long_is_not_read(path, monkeypatch):
+    _closed(path, 3)
+    monkeypatch.setattr(sqlite_files, "_LONGEST_TEXT", 10_000)
+    assert bx.Study(path, at_random()).pending == [1, 2]
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute(
+            f"UPDATE botorch_ext_events SET body = '{'x' * 20_000}' WHERE number = 1"
+        )
+    connection.close()
+    with pytest.raises(BrokenStudyError, match="too big"):
+        bx.Study(path, at_random())
+
+
+def test_analyzed_files_open(path):
+    _closed(path, 3)
+    connection = sqlite3.connect(path)
+    connection.execute("ANALYZE")
+    connection.close()
+    assert bx.Study(path, at_random()).pending == [1, 2]
 
 
 def test_a_newer_schema(path):

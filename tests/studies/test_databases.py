@@ -27,7 +27,7 @@ def test_a_network_file_system_is_warned_of(path, monkeypatch):
     mounts = path.parent / "mounts"
     mounts.write_text(f"disk / ext4 rw 0 0\nserver:/export {path.parent} nfs4 rw 0 0\n")
     kind = sqlite_files._file_system_of
-    monkeypatch.setattr(sqlite_files, "_file_system_of", lambda path, _: kind(path, mounts))
+    monkeypatch.setattr(sqlite_files, "_MOUNTS", mounts)
     with pytest.warns(NetworkFileSystemWarning, match="nfs4.*use PostgreSQL") as caught:
         bx.Study(path, at_random())
     assert caught[0].filename == __file__
@@ -59,14 +59,25 @@ def test_a_call_waits_for_the_disk(path):
         ("postgresql://me:secret@host:port/lab", "a URL that cannot be read"),
         ("postgresql://me:se@cret@host/lab", "must be written %40"),
         ("postgresql://me:12/se@cret@host/lab", "must be written %40"),
-        ("postgresql:me:secret@host/lab", "a URL without //"),
-        ("PostgreSQL+psycopg:/me:secret@host/lab", "a URL without //"),
+        ("postgresql:me:secret@host/lab", "a URL without ://"),
+        ("PostgreSQL+psycopg:/me:secret@host/lab", "a URL without ://"),
+        ("postgresql//me:secret@host/lab", "a URL without ://"),
+        ("sqlite:///file:lab?mode=memory&uri=true", "must have no options, got mode, uri"),
+        ("/dev/full", "/dev/full must be a file, got a device"),
     ],
 )
 def test_places_that_are_none(place, message):
     with pytest.raises(StudyError, match=message) as caught:
         bx.Study(place, at_random())
     assert "cret" not in str(caught.value) and "me:" not in str(caught.value)
+
+
+def test_symbolic_links_that_lead_to_each_other(path):
+    other = path.with_name("other.db")
+    path.symlink_to(other)
+    other.symlink_to(path)
+    with pytest.raises(StudyError, match=r"lab\.db"):
+        bx.Study(path, at_random())
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,13 @@
 import logging
 import os
 import threading
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from contextlib import contextmanager
 from functools import partial
 from pickle import PicklingError
@@ -13,9 +19,16 @@ from types import SimpleNamespace
 import pytest
 
 from botorch_ext import run
-from botorch_ext.exceptions import ObjectiveError
+from botorch_ext.exceptions import ObjectiveError, TrialFailedWarning
 from botorch_ext.studies import running_study
-from tests.objectives import f, first_call_fails, first_worker_dies, killed_at_first, slow
+from tests.objectives import (
+    ends_at_first,
+    f,
+    first_call_fails,
+    first_worker_dies,
+    killed_at_first,
+    slow,
+)
 from tests.strategies.sessions import finite, make
 
 quiet = partial(run, progress=False)
@@ -215,3 +228,13 @@ def test_a_cluster_that_leaves_its_futures_undone_ends_the_run(monkeypatch):
         quiet(strategy, f, 9, executor=Lost())
     assert sorted(strategy.history.values) == [0, 1, 2]
     assert strategy.pending == [3]
+
+
+@pytest.mark.parametrize("raised", [SystemExit, GeneratorExit])
+@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_an_objective_that_ends_its_worker_fails_its_trial(tmp_path, pool, raised):
+    objective = partial(ends_at_first, str(tmp_path / "flag"), raised)
+    with pool(1) as executor, pytest.warns(TrialFailedWarning, match=raised.__name__):
+        result = quiet(make(finite()), objective, 3, executor=executor, max_retries=0)
+    assert result.ids == [1, 2]
+    assert [(each.id, type(each.error)) for each in result.failures] == [(0, raised)]

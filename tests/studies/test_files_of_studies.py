@@ -17,7 +17,7 @@ from sqlalchemy.pool import QueuePool
 import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
 from benchmarks.studies.kills import lines
-from botorch_ext.exceptions import BrokenStudyError, MovedStudyError, NoStudyError
+from botorch_ext.exceptions import BrokenStudyError, MovedStudyError, NoStudyError, StudyError
 from botorch_ext.studies import sqlite_files
 from tests.studies.kept import answer_of_a_fork, at_random
 
@@ -119,6 +119,26 @@ def test_a_file_that_is_deleted_is_not_made_anew(path):
         with pytest.raises(MovedStudyError):
             study.tell(1, 2.0)
     assert not path.exists()
+
+
+def test_a_file_with_two_names_is_refused(path):
+    study, other = bx.Study(path, at_random()), path.with_name("other.db")
+    study.ask()
+    os.link(path, other)
+    assert study.ask().id == 1  # as where somebody makes a backup of links
+    for name in (path, other):
+        with pytest.raises(StudyError, match=r"must have one name, got a file with 2"):
+            bx.Study(name, at_random())
+    other.unlink()
+    assert bx.Study(path, at_random()).pending == [0, 1]
+
+
+def test_a_mount_of_a_single_file_is_refused(path, monkeypatch):
+    mounts = path.with_name("mounts")
+    mounts.write_text(f"disk / ext4 rw 0 0\n/dev/sda {path} ext4 rw 0 0\n")
+    monkeypatch.setattr(sqlite_files, "_MOUNTS", mounts)
+    with pytest.raises(StudyError, match="must not be a mount of a single file"):
+        bx.Study(path, at_random())
 
 
 def test_a_file_that_is_moved_while_a_call_decides(path):

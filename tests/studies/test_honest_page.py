@@ -30,6 +30,7 @@ def _initial(count, *values):
     return BOX.sample(count, seed=5), torch.tensor(values, dtype=torch.float64)
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_data_given_at_the_start_count(path, capsys):
     X, Y = _initial(2, -0.01, -3.0)
     strategy = gp_bucb(initial=(X, Y))
@@ -51,6 +52,7 @@ def test_data_given_at_the_start_count(path, capsys):
     assert "Best so far -2 trial 2; smallest is best" in require_harmless(made(path)).text
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_data_that_are_not_kept_are_named(path, capsys):
     X = BOX.sample(250, seed=5)
     # Of 150 the values are kept, their points are not.
@@ -69,6 +71,7 @@ def test_data_that_are_not_kept_are_named(path, capsys):
     assert "The 250 values given at the start are not kept" in text
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_a_correction_is_seen_in_the_last_result(path, clock, capsys):
     study = bx.Study(path, at_random())
     study.tell(study.ask(), 4.0)
@@ -81,6 +84,7 @@ def test_a_correction_is_seen_in_the_last_result(path, clock, capsys):
     assert "It was corrected to 3.5 at 2026-11-18 13:06:40." in text
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_values_of_contexts_are_not_said_to_compare(path, capsys):
     strategy = bx.strategies.RandomSearch(BOX, context_domain=bx.Box([[0.0], [9.0]]))
     study = bx.Study(path, strategy)
@@ -94,7 +98,7 @@ def test_values_of_contexts_are_not_said_to_compare(path, capsys):
     assert "not all values can be compared" in plane.words
 
 
-@pytest.mark.parametrize("extreme", [sys.float_info.max, 1.7e308, 1e308])
+@pytest.mark.parametrize("extreme", [sys.float_info.max, 1e308])
 def test_the_largest_numbers_are_drawn(path, capsys, extreme):
     box = bx.Box([[-1.0, 0.0], [1.0, 1.0]])
     study = bx.Study(path, bx.strategies.RandomSearch(box))

@@ -5,8 +5,10 @@ import warnings
 from unittest.mock import patch
 
 import pytest
+from sqlalchemy.engine.default import DefaultExecutionContext
 
 import botorch_ext as bx
+from benchmarks.studies.interrupts import Alarm, by_line, by_signal, play
 from benchmarks.studies.kills import lines
 from botorch_ext.exceptions import StudyError
 from botorch_ext.strategies import RandomSearch
@@ -106,3 +108,30 @@ def test_a_call_inside_a_call_is_refused_and_the_outer_one_goes_on(tmp_path):
         first = study.ask()
     assert first.id == 0 and study.pending == [0] and len(study.events) == 1
     assert study.ask().id == 1
+
+
+# An interrupt may come within a callback of the garbage collector, which swallows it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, Alarm])
+@pytest.mark.parametrize("how", [by_signal, by_line])
+def test_calls_that_are_interrupted_leave_the_file_unlocked_and_whole(tmp_path, raised, how):
+    row = play(tmp_path / "lab.db", at_random(), 60, 0, how(raised))
+    assert row["interrupted"] == 60
+
+
+def test_an_exception_of_a_signal_handler_comes_out_as_it_is(tmp_path):
+    study = bx.Study(tmp_path / "lab.db", at_random())
+    study.ask()
+    execute = DefaultExecutionContext._init_statement.__func__
+
+    def alarmed(*given):
+        execute(*given)
+        raise Alarm("too late")
+
+    with (
+        patch.object(DefaultExecutionContext, "_init_statement", classmethod(alarmed)),
+        pytest.raises(Alarm, match="too late"),
+    ):
+        study.tell(0, 0.5)
+    study.tell(0, 0.25)
+    assert study.pending == []

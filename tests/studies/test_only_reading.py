@@ -136,6 +136,7 @@ def test_what_is_only_read_cannot_be_written(path):
     assert journal.Journal.names(only_read) == ["study"]
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_no_strategy_is_made(path, capsys, tmp_path):
     described = {"strategy": {"class": "os.system", "command": "touch /tmp/it", "f": {"class": 1}}}
     _rewritten(path, described)

@@ -255,7 +255,7 @@ def test_what_a_function_was_called_with_is_the_study_and_not_how():
         bx.algorithms.gp_ucb(domain=BOX, kernel=kernel(), noise_variance=0.01, **NUMBERS),
         bx.algorithms.gp_ucb(BOX, kernel(), noise_variance=0.01, delta=0.1, seed=0, **NUMBERS),
         bx.algorithms.gp_ucb(BOX, kernel().double(), noise_variance=0.01, **NUMBERS),
-        bx.algorithms.gp_ucb([[-1.0, 2.0], [1.0, 5.0]], kernel(), noise_variance=0.01, **NUMBERS),
+        bx.algorithms.gp_ucb([(-1.0, 1.0), (2.0, 5.0)], kernel(), noise_variance=0.01, **NUMBERS),
     ):
         opens(kept(first), second)
         opens(kept(first, 1), second)

@@ -2,8 +2,9 @@
 
 import math
 import warnings
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures import ThreadPoolExecutor as Threads
+from contextlib import nullcontext
 from functools import partial
 
 import pytest
@@ -17,6 +18,24 @@ from tests.objectives import f
 from tests.strategies.sessions import RowsInTurn, finite, make
 
 quiet = partial(run, progress=False)
+
+
+class ThreadsOfNone(Executor):
+    """Evaluates nothing: its futures are answered by the test."""
+
+    def __init__(self):
+        self.futures = []
+
+    def submit(self, fn, /, *args):
+        self.futures.append(Future())
+        return self.futures[-1]
+
+
+# What four trials come to at once: the first one ends the run.
+ENDS = {
+    KeyboardInterrupt: [KeyboardInterrupt, math.nan, 0.5, 0.25],
+    ObjectiveError: ["no number", math.nan, 0.5, 0.25],
+}
 
 
 class Broken:
@@ -213,3 +232,27 @@ def test_a_region_that_fails_does_not_eat_the_study(method, workers):
     failed = torch.stack([failure.x for failure in result.failures])
     assert len(failed.unique(dim=0)) == len(failed)  # each at a place of its own
     assert result.best_value > 1.1  # at most sin(5 * 0.314) + 0.25 = 1.25
+
+
+@pytest.mark.parametrize("ends", [KeyboardInterrupt, ObjectiveError])
+def test_what_is_told_when_a_run_ends_is_all_that_came(ends):
+    """Results that wait, one of them not finite, when another ends the run."""
+
+    class All(ThreadsOfNone):
+        def submit(self, fn, /, *args):
+            future = super().submit(fn, *args)
+            if len(self.futures) == 4:
+                for waiting, value in zip(self.futures, ENDS[ends], strict=True):
+                    if isinstance(value, type):
+                        waiting.set_exception(value())
+                    else:
+                        waiting.set_result(value)
+            return future
+
+    strategy, raised = make(finite()), nullcontext()
+    if ends is ObjectiveError:
+        raised = pytest.raises(ObjectiveError, match="must return one number")
+    with raised, pytest.warns(TrialFailedWarning, match=r"trial 1 .* failed 1 times .* got nan"):
+        quiet(strategy, f, 9, executor=All(), max_pending=4)
+    assert strategy.history.values == {2: 0.5, 3: 0.25}
+    assert strategy.history.failed == {1} and strategy.pending == [0]

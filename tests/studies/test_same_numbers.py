@@ -20,7 +20,7 @@ from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_events import from_json, to_json
 from botorch_ext.studies.plain_numbers import same_numbers
 
-BOX = bx.Box([[-1.0, 2.0], [1.0, 5.0]])
+BOX = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
 # In all of these dtypes the same numbers.
 _FEW, _MANY = 4, 130
 

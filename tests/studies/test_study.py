@@ -170,6 +170,7 @@ def test_costs_do_not_meet_values_that_are_maximised(path, values, named):
         bx.Study(path, strategy, minimize=True)
     with pytest.raises(ValueError, match=message):
         bx.run(strategy, lambda x: float(x[0]), 2, minimize=True, progress=False)
+    assert not path.exists()
     assert not bx.Study(path, strategy).minimize
 
 

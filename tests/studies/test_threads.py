@@ -105,8 +105,7 @@ def test_each_event_of_a_study_has_as_many_as_when_it_happened(monkeypatch, tmp_
 def test_what_is_read_of_a_study_is_computed_with_the_threads_of_an_ask(tmp_path):
     study = bx.Study(tmp_path / "lab.db", Counts(finite()))
     study.tell(study.ask(), 0.5)
-    with study._kept.up_to_date():
-        assert torch.get_num_threads() == 1
+    assert study._kept.read(lambda _: torch.get_num_threads()) == 1
     assert torch.get_num_threads() == 3
 
 

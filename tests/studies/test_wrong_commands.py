@@ -141,6 +141,7 @@ def test_events_that_cannot_be(path, capsys, bodies):
     assert "cannot be read" in message or "does not fit those before" in message
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_outputs_that_cannot_be(path, clock, capsys, tmp_path):
     week(path, clock)
     before = path.read_bytes()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
@@ -176,7 +176,7 @@ def by_name(error: Exception, argument: str) -> bool:
     return all(re.search(found, text, re.S) is not None for found in (pattern, given))
 
 
-def outcome(call: Call, scene: Scene, before: Any) -> str:
+def outcome(call: Call, scene: Scene) -> str:
     """What becomes of a call: "refused", "works", or what is wrong."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -190,7 +190,19 @@ def outcome(call: Call, scene: Scene, before: Any) -> str:
         except Exception as error:  # noqa: BLE001 - whatever comes is judged
             if call.argument is None:
                 return f"accident: {error!r:.300}"
-            if state(scene) != before:
-                return f"changed: {error!r:.300}"
             return "refused" if by_name(error, call.argument) else f"accident: {error!r:.300}"
-    return "changed: silently" if state(scene) != before else "silent: accepted"
+    return "silent: accepted"
+
+
+def changing(calls: Sequence[Call]) -> list[str]:
+    """The names of those of the calls that leave something else of a scene than there was."""
+
+    def change(some: Sequence[Call]) -> bool:
+        scene = Scene()
+        before = state(scene)
+        for call in some:
+            outcome(call, scene)
+        return state(scene) != before
+
+    # The state takes longer than a call: it is looked at for each of them only if all change it.
+    return [call.name for call in calls if change([call])] if change(calls) else []

@@ -132,13 +132,20 @@ CALLS = [
     *working_values("tell", told, HALF, 0.5),
     *working_values("tell", told, ONE, 1.0),
     *working_values("correct", corrected, HALF, 0.5),
+    *refused_values(
+        "num_trials",
+        "ask of too many",
+        lambda s, v: s.strategy.ask(v),
+        {"a large number": 100_001, "a number of many digits": 10**5000},
+    ),
     *refused_values("id", "tell", lambda s, i: s.strategy.tell(i, 0.5), IDS),
     *refused_values("id", "abandon", lambda s, i: s.strategy.abandon(i), IDS),
-    *refused(
-        "id", the_trial_for_its_id=lambda s: s.strategy.tell(s.strategy.history.trials[3], 0.5)
-    ),
     *works(
         lambda s: told(s, 0.5),
+        tell_a_trial=lambda s: [
+            s.strategy.tell(s.strategy.history.trials[3], 0.5),
+            s.strategy,
+        ][1],
         tell_a_numpy_id=lambda s: [s.strategy.tell(np.int64(3), 0.5), s.strategy][1],
         tell_a_tensor_id=lambda s: [s.strategy.tell(torch.tensor(3), 0.5), s.strategy][1],
     ),

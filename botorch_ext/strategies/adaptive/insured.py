@@ -59,6 +59,8 @@ class InsuredStrategy(BoundsStrategy):
             another pending policy.
     """
 
+    chooses_by_step = "its budget grows with the number of trials"
+
     def __init__(
         self,
         domain: Domain,

@@ -36,6 +36,8 @@ class Turn:
         contenders: The positions of the models that may play, or of each whether it may, ``(m,)``;
             None for all.
         weights: ``m``: bounds are averaged with these; None where the highest counts.
+        generator: What random choices draw from, on the CPU. It is made from the seed of the
+            strategy and the step, so that a replayed strategy draws the same.
     """
 
     domain: Domain
@@ -44,6 +46,11 @@ class Turn:
     incumbents: Callable[[], Tensor]
     contenders: list[int] | Tensor | None = None
     weights: Tensor | None = None
+    generator: torch.Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Another stream than that of the points of a search, which are seeded with the seed itself.
+        self.generator = torch.Generator().manual_seed(self.seed ^ 0x5DEECE66D)
 
 
 @dataclass(eq=False, slots=True)

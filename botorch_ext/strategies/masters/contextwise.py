@@ -36,6 +36,8 @@ class ContextwiseStrategy(MasterStrategy):
             that is no position.
     """
 
+    learns_apart = "the base of a context learns from the results of its own contexts alone"
+
     def __init__(
         self,
         bases: Sequence[Strategy],
@@ -50,8 +52,9 @@ class ContextwiseStrategy(MasterStrategy):
             raise ValueError(f"key must be a function of the context, got {key!r}")
         self._key = _Key(key)
         # The context says which base an attached result belongs to.
-        refusing = (base.refuses_attached for base in bases)
-        self.refuses_attached = next((why for why in refusing if why is not None), None)
+        for trait in ("refuses_attached", "chooses_by_step", "learns_anew"):
+            reasons = (getattr(base, trait) for base in bases)
+            setattr(self, trait, next((why for why in reasons if why is not None), None))
 
     @property
     def key(self) -> Callable[[Tensor], int]:

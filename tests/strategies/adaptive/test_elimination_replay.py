@@ -13,7 +13,8 @@ import torch
 
 from botorch_ext import CandidateModels, algorithms, widths
 from botorch_ext.strategies import Abandoned, Asked, Told
-from tests.helpers import assert_near, devices, tolerance
+from botorch_ext.testing.nearness import assert_near
+from tests.helpers import devices, tolerance
 from tests.oracles.models import (
     Candidate,
     EliminationTest,

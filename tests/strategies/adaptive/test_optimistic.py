@@ -15,7 +15,8 @@ from botorch_ext.domains import FiniteSet
 from botorch_ext.exceptions import KernelBoundWarning
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Abandoned, Asked, OptimisticStrategy, Told
-from tests.helpers import assert_near, devices, pairwise, steps_on, tolerance
+from botorch_ext.testing.nearness import assert_near
+from tests.helpers import devices, pairwise, steps_on, tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior, self_normalized_width
 from tests.strategies.sessions import (
     LAMBDA,

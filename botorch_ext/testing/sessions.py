@@ -18,8 +18,7 @@ from botorch_ext.strategies import (
     Told,
     Trial,
 )
-from tests.laws.places import value_of
-from tests.laws.registry import Entry
+from botorch_ext.testing.subjects import Tried
 
 # What is done, to which of the pending trials (a share of the list), and the noise of a value.
 Action = tuple[str, float, float]
@@ -58,7 +57,7 @@ class Session:
         num_actions: Of the script; None for as many as the entry says.
     """
 
-    entry: Entry
+    entry: Tried
     seed: int
     num_actions: int | None = None
     strategy: Strategy = field(init=False)
@@ -75,7 +74,7 @@ class Session:
     def offer(self, step: int | None = None) -> dict[str, Any]:
         """Arguments of an ask: of the next one, or of a step."""
         step = len(self.strategy.history.trials) if step is None else step
-        return self.entry.place.offer(step, self.seed)
+        return self.entry.offer(step, self.seed)
 
     def do(self, action: Action) -> None:
         """An ask that must wait answers a trial it waits for instead; one beyond the horizon any
@@ -110,7 +109,7 @@ class Session:
 
     def _value(self, id: int) -> float:
         trial = self.strategy.history.trials[id]
-        return value_of(trial.x, trial.context)
+        return self.entry.value(trial.x, trial.context)
 
     def play(self) -> None:
         for action in self.actions:
@@ -138,9 +137,9 @@ class BusySession(Session):
     def attach(self, share: float, noise: float) -> Trial:
         """A result at a point that depends on the share."""
         step = len(self.strategy.history.trials)
-        x = self.entry.place.domain().sample(8, seed=7)[int(share * 8)]
+        x = self.strategy.domain.sample(8, seed=7)[int(share * 8)]
         context = self.offer(step).get("context")
-        trial = self.strategy.attach(x, value_of(x, context) + noise, context)
+        trial = self.strategy.attach(x, self.entry.value(x, context) + noise, context)
         self.offered.append(step)
         return trial
 
@@ -192,9 +191,8 @@ def from_plain(record: list[Any]) -> Event:
         case ["abandoned" | "failed" as kind, id]:
             return Abandoned(id, failed=kind == "failed")
         case ["attached", asked, value]:
-            asked = from_plain(asked)
-            assert isinstance(asked, Asked)
-            return Attached(asked.trial, value)
+            inner: Any = from_plain(asked)
+            return Attached(inner.trial, value)
         case ["corrected", id, value]:
             return Corrected(id, value)
     raise ValueError(f"record must be of an event, got {record!r}")

@@ -2,45 +2,41 @@
 
 import torch
 
+from botorch_ext.domains import Box
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.strategies import Asked
-from tests.laws.sessions import plain
-from tests.laws.shared_sessions import (
+from botorch_ext.testing.sessions import plain
+from botorch_ext.testing.states import (
     SEED,
     copied,
-    every_entry,
     played,
-    quietly,
     spoil_trial,
     started,
     state,
 )
-
-pytestmark = quietly
 
 
 def first_events(entry, seed):
     """The events of the first actions with this seed of the strategy alone."""
     session = started(entry)
     session.strategy = entry.make(seed)
-    for action in session.actions[: 4 if entry.place.is_box else 10]:
+    for action in session.actions[: 4 if isinstance(session.strategy.domain, Box) else 10]:
         session.do(action)
     return [plain(event) for event in session.strategy.events]
 
 
-@every_entry
-def test_the_seed_decides(entry):
+def the_seed_decides(entry):
     torch.manual_seed(1)  # which nothing may depend on, nor change
     before = torch.get_rng_state()
     same = first_events(entry, SEED)
     assert torch.equal(torch.get_rng_state(), before)
     assert same == played(entry).final["events"][: len(same)]
-    if entry.method == "random" or entry.place.started:
+    first = played(entry).session.strategy.history.trials[0]
+    if first.info.get("initial") or played(entry).session.strategy.is_random:
         assert first_events(entry, SEED + 1) != same
 
 
-@every_entry
-def test_a_list_is_asked_one_after_another(entry):
+def a_list_is_asked_one_after_another(entry):
     cut = played(entry).cuts[len(played(entry).cuts) // 3][0]
     many, one = copied(entry, cut), copied(entry, cut)
     offer = many.offer()

@@ -1,0 +1,119 @@
+"""What shows of a strategy, and sessions that are played once for all laws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from botorch_ext.strategies import Strategy, Trial
+from botorch_ext.testing.sessions import Session, best, plain
+from botorch_ext.testing.subjects import Tried
+
+# Of a script in which most is told, some too late, and some is pending at the end of a long and a
+# short session.
+SEED = 838
+
+
+def reading(strategy: Strategy) -> dict[str, Any]:
+    """What shows besides the events, numbers in full."""
+    return {"report": strategy.report(), "best": best(strategy), "pending": strategy.pending}
+
+
+def state(strategy: Strategy) -> dict[str, Any]:
+    """All that shows, of bases as well, with what is believed about some points."""
+    shown = {"events": [plain(event) for event in strategy.events]} | reading(strategy)
+    shown["beliefs"] = beliefs(strategy)
+    if hasattr(strategy, "bases"):
+        bases: Any = strategy
+        shown["bases"] = [state(base) for base in bases.bases]
+    return shown
+
+
+@torch.no_grad()
+def beliefs(strategy: Any) -> list[Any]:
+    """What models predict, pending trials as their policy says, and where tests stand."""
+    shown: list[Any] = [list(getattr(strategy, name, [])) for name in ("alive", "names")]
+    shown.append([vars(test) for test in getattr(strategy, "tests", [])])
+    space = strategy.context_space
+    if hasattr(strategy, "posterior"):
+        posterior = strategy.posterior
+        shown.append(posterior.num_observations)
+        if hasattr(posterior, "std"):
+            shown += [posterior.mean.tolist(), posterior.std.tolist()]
+        else:
+            X = strategy.domain.sample(4, seed=1)
+            if space is not None:
+                X = torch.cat([X, _some_context(strategy).expand(len(X), -1)], dim=-1)
+            shown += [value.tolist() for value in posterior.mean_and_std(X)]
+    if hasattr(strategy, "bands"):
+        context = None if space is None else _some_context(strategy)
+        bands = strategy.bands(strategy.domain.sample(4, seed=1), context)
+        shown += [value.tolist() for value in bands]
+    return shown
+
+
+def _some_context(strategy: Any) -> Tensor:
+    return strategy.context_space.domain.sample(1, seed=3)[0]
+
+
+@dataclass(frozen=True)
+class Played:
+    """A session to its end.
+
+    Args:
+        session: The session.
+        cuts: After each action, how many events and actions there were and what showed.
+        final: All that shows at the end.
+    """
+
+    session: Session
+    cuts: list[tuple[int, int, dict[str, Any]]]
+    final: dict[str, Any]
+
+    @property
+    def events(self) -> tuple[Any, ...]:
+        return self.session.strategy.events
+
+
+def started(entry: Tried) -> Session:
+    """The session of an entry before its first action; shorter than a recorded one."""
+    return Session(entry, seed=SEED, num_actions=3 * entry.num_actions // 5)
+
+
+@cache
+def played(entry: Tried) -> Played:
+    """A session of an entry; nobody may change it."""
+    session = started(entry)
+    cuts = [(0, 0, reading(session.strategy))]
+    for done, action in enumerate(session.actions):
+        session.do(action)
+        cuts.append((len(session.strategy.events), done + 1, reading(session.strategy)))
+    return Played(session, cuts, state(session.strategy))
+
+
+def copied(entry: Tried, num_events: int | None = None) -> Session:
+    """A session with the first events of the played one."""
+    of = played(entry)
+    session = started(entry)
+    session.strategy.replay(of.events[:num_events])
+    return session
+
+
+def spoil(record: Any) -> None:
+    """Empties all that a plain dict or list holds."""
+    for value in record.values() if isinstance(record, dict) else record:
+        if isinstance(value, dict | list):
+            spoil(value)
+    record.clear()
+
+
+def spoil_trial(trial: Trial) -> None:
+    """Changes all that a trial holds."""
+    trial.x.fill_(99.0)
+    if trial.context is not None:
+        trial.context.fill_(99.0)
+    spoil(trial.info)

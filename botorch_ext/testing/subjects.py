@@ -1,0 +1,89 @@
+"""Subjects: what the laws are tried on."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains import Box
+from botorch_ext.strategies import Strategy
+
+
+class Tried(Protocol):
+    """What the laws are tried on; it can be hashed."""
+
+    @property
+    def num_actions(self) -> int:
+        """How many asks, tells and so on a session has."""
+        ...
+
+    def make(self, seed: int = 0) -> Strategy:
+        """A strategy without events, always the same for a seed."""
+        ...
+
+    def offer(self, step: int, seed: int) -> dict[str, Any]:
+        """Arguments of the ask at a step: its context and its actions."""
+        ...
+
+    def value(self, x: Tensor, context: Tensor | None) -> float:
+        """What is observed, but for noise, between -2 and 2."""
+        ...
+
+
+class Subject:
+    """A strategy of anybody's, in contexts and among actions of its own domain.
+
+    Args:
+        make: From a seed, or from nothing, to a strategy without events.
+        objective: From a point and its context (or None) to a number between -2 and 2; a smooth
+            function if None.
+        num_actions: How many asks, tells and so on a session has; None for a quick one.
+    """
+
+    def __init__(
+        self,
+        make: Callable[..., Strategy],
+        objective: Callable[[Tensor, Tensor | None], float] | None = None,
+        num_actions: int | None = None,
+    ) -> None:
+        self._make, self._objective = make, objective
+        self._takes_seed = self.takes_a_seed(make)
+        self._shown = self.make()
+        on_box = isinstance(self._shown.domain, Box)
+        self.num_actions = (22 if on_box else 44) if num_actions is None else num_actions
+
+    @staticmethod
+    def takes_a_seed(make: Callable[..., Strategy]) -> bool:
+        """Whether a function of nothing, or of a seed, is one of a seed."""
+        return bool(inspect.signature(make).parameters)
+
+    def make(self, seed: int = 0) -> Strategy:
+        return self._make(seed) if self._takes_seed else self._make()
+
+    def offer(self, step: int, seed: int) -> dict[str, Any]:
+        strategy, generator = self._shown, torch.Generator().manual_seed(1000 * seed + step)
+        offer: dict[str, Any] = {}
+        space = strategy.context_space
+        if space is not None:
+            which = int(torch.randint(8, (), generator=generator))
+            if space.domain is None:
+                numbers = torch.randn(
+                    8, space.dim or 1, generator=torch.Generator().manual_seed(seed)
+                )
+                offer["context"] = numbers.to(strategy.domain.like)[which]
+            else:
+                offer["context"] = space.domain.sample(8, seed=100 + seed)[which]
+        if strategy.takes_actions and step % 3 == 1:
+            size = int(torch.randint(1, 9, (), generator=generator))
+            offer["actions"] = strategy.domain.sample(size, seed=1000 * seed + step)
+        return offer
+
+    def value(self, x: Tensor, context: Tensor | None) -> float:
+        if self._objective is not None:
+            return self._objective(x, context)
+        joint = x if context is None else torch.cat([x, context])
+        return float((2 * joint).sin().mean())
