@@ -42,9 +42,9 @@ demo: $(VENV)/.installed-demo ## Tune a classifier with late results: a table, a
 # together while all processes are busy, and what they share is made once.
 IN_PROCESSES := -n logical --maxprocesses 4 --dist worksteal
 quick: lint ## Check lint, the types and the tests of what differs from the main branch.
-	$(BIN)/pyright --pythonpath $(BIN)/python \
-	    $$(git diff --name-only --diff-filter=d $$(git merge-base HEAD main) -- 'botorch_ext/*.py') \
-	    $$(git ls-files --others --exclude-standard 'botorch_ext/*.py')
+	files=$$({ git diff --name-only --diff-filter=d $$(git merge-base HEAD main || echo HEAD) -- \
+	    'botorch_ext/*.py'; git ls-files --others --exclude-standard 'botorch_ext/*.py'; }) \
+	    && { test -z "$$files" || $(BIN)/pyright --pythonpath $(BIN)/python $$files; }
 	tests=$$($(BIN)/python -m tests.touched) && { test -z "$$tests" || OMP_NUM_THREADS=1 \
 	    $(BIN)/python -m pytest -q $(IN_PROCESSES) -m "not slow" $(PYTEST_ARGS) $$tests; }
 

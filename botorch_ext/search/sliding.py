@@ -38,7 +38,8 @@ _LEAST_CURVATURE = 1e-6
 # Steps of each start that are tried: those of the most promise.
 _NUM_TRIALS = 4
 # Parts of a step along constraints that bend, and how many of these steps are tried as well.
-_PARTS, _NUM_SLOW = np.array([1.0, 0.25, 0.06]).reshape(-1, 1, 1, 1), 2
+_PARTS = np.array([1.0, 0.25, 0.06]).reshape(-1, 1, 1, 1)
+_NUM_SLOW = 2
 
 
 def sliding_ascent(
@@ -217,8 +218,8 @@ def _steps(
     slack = c[:, None] + p @ A.swapaxes(-1, -2) + bent[..., :-1]
     outside = (slack < -0.1 * np.sqrt((p * p).sum(axis=-1, keepdims=True))).any(axis=-1)
     gain = np.where(outside, -np.inf, gain)
-    # Those are tried besides the others, not in place of them.
-    num = 3 * len(on) - 1
+    # Those are tried beside the others, not in place of them.
+    num = full.shape[1] + safe.shape[1] + short.shape[1]
     most = [_highest(gain[:, :num], _NUM_TRIALS), num + _highest(gain[:, num:], _NUM_SLOW)]
     best = np.concatenate(most, axis=1)
     best = np.take_along_axis(best, _highest(np.take_along_axis(gain, best, axis=1)), axis=1)
@@ -228,6 +229,7 @@ def _steps(
 
 
 def _highest(gain: ndarray, num: int | None = None) -> ndarray:
+    """The places of the largest gains, ``k x num``, the largest first."""
     return np.argsort(-gain, axis=-1, kind="stable")[:, :num]
 
 

@@ -99,7 +99,7 @@ def differences(kept: Any, given: Any, place: str = "") -> Iterator[str]:
         return
     if isinstance(kept, dict) is not isinstance(given, dict):
         kept, given = _values_of(kept), _values_of(given)
-    if isinstance(kept, dict) and kept.get("class") in _FRAMES:
+    if isinstance(kept, dict) and kept.get("class") in _FRAMES and "_mgr" in kept:
         yield _Unknown(place)
     elif isinstance(kept, dict) and isinstance(given, dict):
         kept = translated(kept)
@@ -114,7 +114,7 @@ def differences(kept: Any, given: Any, place: str = "") -> Iterator[str]:
         elif given.get("class") in _DOMAINS:
             yield from differences(_dtypes(kept), _dtypes(given), f"{place}.dtype")
         for key in keys:
-            if not (_is_open(kept, key) and _is_open(given, key)):
+            if not (_is_default_or_missing(kept, key) and _is_default_or_missing(given, key)):
                 inner = f"{place}.{key}" if place else str(key)
                 yield from differences(kept.get(key, _MISSING), given.get(key, _MISSING), inner)
     elif isinstance(kept, list) and isinstance(given, list) and len(kept) == len(given):
@@ -134,7 +134,7 @@ class _Unknown(str):
     """A place of which a description does not say what was there."""
 
 
-def _is_open(described: dict[str, Any], key: str) -> bool:
+def _is_default_or_missing(described: dict[str, Any], key: str) -> bool:
     """Whether an argument is as if it had not been given."""
     defaults = described.get(DEFAULT)
     return key not in described or (isinstance(defaults, list) and key in defaults)

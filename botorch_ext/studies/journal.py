@@ -29,7 +29,7 @@ _STUDIES = sa.Table(
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("minimize", sa.Boolean, nullable=False),
     sa.Column("description", sa.Text, nullable=False),
-    # Of the last event, which can be deleted as no other can: nobody has its digest in his own.
+    # Of the last event: without them it could be deleted unseen, as no later event has its digest.
     # Null before the first; files of the first versions have neither column.
     sa.Column("last", sa.Integer),
     sa.Column("last_digest", sa.String(32)),
@@ -46,13 +46,20 @@ _EVENTS = sa.Table(
     # One page to write and not two: the events lie in the index.
     sqlite_with_rowid=False,
 )
-# All that a file may hold but for its two tables as they are made here: the first form of one of
-# them, and what ANALYZE leaves. Triggers, views and generated columns would run SQL of whoever made
-# the file.
-_MORE_OF_A_FILE = (
+# All that a file may hold but for its two tables as SQLAlchemy makes them today: both as they were
+# ever made, and what ANALYZE leaves. Triggers, views and generated columns would run SQL of whoever
+# made the file.
+MADE_BEFORE = (
     "CREATE TABLE botorch_ext_studies (id INTEGER NOT NULL, schema INTEGER NOT NULL, "
     "name TEXT NOT NULL, minimize BOOLEAN NOT NULL, description TEXT NOT NULL, "
     "PRIMARY KEY (id), UNIQUE (name))",
+    "CREATE TABLE botorch_ext_studies (id INTEGER NOT NULL, schema INTEGER NOT NULL, "
+    "name TEXT NOT NULL, minimize BOOLEAN NOT NULL, description TEXT NOT NULL, last INTEGER, "
+    "last_digest VARCHAR(32), PRIMARY KEY (id), UNIQUE (name))",
+    "CREATE TABLE botorch_ext_events (study INTEGER NOT NULL, number INTEGER NOT NULL, "
+    "at DOUBLE NOT NULL, body TEXT NOT NULL, digest VARCHAR(32) NOT NULL, "
+    "PRIMARY KEY (study, number), FOREIGN KEY(study) REFERENCES botorch_ext_studies (id)) "
+    "WITHOUT ROWID",
     "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
     "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
 )
@@ -243,6 +250,10 @@ class Journal:
             return None, None
         own = sa.select(_STUDIES.c.last, _STUDIES.c.last_digest).where(_STUDIES.c.id == self.id)
         number, digest = connection.execute(own).one()
+        if (type(number), type(digest)) not in ((int, str), (type(None), type(None))):
+            raise BrokenStudyError(
+                f"the last event of study {self.name!r} in {self.database.name} was changed"
+            )
         return number, digest
 
     def _changed(self, number: int) -> BrokenStudyError:
@@ -295,7 +306,7 @@ def _require_only_tables(connection: Connection, database: Database) -> None:
     if not {name for name, _ in found}.issuperset(_METADATA.tables):
         return
     made = [str(CreateTable(table).compile(connection)) for table in _METADATA.tables.values()]
-    known = {_without_spaces(text) for text in (*made, *_MORE_OF_A_FILE)}
+    known = {_without_spaces(text) for text in (*made, *MADE_BEFORE)}
     for name, text in found:
         # The index of a key has no text.
         if text is not None and _without_spaces(text) not in known:

@@ -101,12 +101,18 @@ def in_sign(record: Any, sign: float) -> Any:
     if not isinstance(record, dict):
         return record
     signed = {
-        key: _negated(entry) if key in _SIGNED else in_sign(entry, sign)
+        key: _negated(entry) if key in _SIGNED else _with_parts_in_sign(key, entry, sign)
         for key, entry in record.items()
     }
     if "lower" in record and "upper" in record:
         signed |= {"lower": signed["upper"], "upper": signed["lower"]}
     return signed
+
+
+def _with_parts_in_sign(key: str, entry: Any, sign: float) -> Any:
+    # What a width or a length of rounds is made of has names of its own.
+    is_made_of_parts = key.endswith("width") or key == "round_lengths"
+    return entry if is_made_of_parts else in_sign(entry, sign)
 
 
 def _negated(entry: Any) -> Any:

@@ -170,7 +170,7 @@ def run(
         if minimize and not strategy.minimize:
             raise ValueError("minimize must be that of the study, False, got True")
         minimize = strategy.minimize
-    elif minimize and strategy.history.sign > 0 and not strategy.history.events:
+    elif minimize and strategy.history.sign > 0:
         require_no_values(strategy)
     target = Target(strategy, -1.0 if minimize else 1.0)
     streams, done = target.read(

@@ -144,7 +144,7 @@ def resolved(path: str) -> str:
 
 
 def require_not_cut(path: str) -> None:
-    """A BrokenStudyError where a file is empty and is none that somebody has just made."""
+    """A BrokenStudyError where a file is empty, and was not created just now."""
     try:
         status = os.stat(path)
     except OSError:

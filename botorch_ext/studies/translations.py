@@ -1,4 +1,4 @@
-"""Translations: a description that is kept in the names of now, and without what is no argument."""
+"""Translations: a stored description in the names of today, and without keys that no argument has."""
 
 from __future__ import annotations
 

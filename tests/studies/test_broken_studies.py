@@ -26,6 +26,7 @@ from botorch_ext.exceptions import (
 )
 from botorch_ext.studies import databases, sqlite_files
 from botorch_ext.studies.event_lines import from_text
+from botorch_ext.studies.journal import MADE_BEFORE
 from botorch_ext.studies.plain_events import from_json, to_json
 from tests.studies.kept import BOX, answer_of_a_fork, at_random
 
@@ -242,6 +243,28 @@ def test_a_file_that_lost_its_last_events(path, change, number):
     connection.close()
     with pytest.raises(BrokenStudyError, match=f"event {number} of study 'study' .* is missing"):
         bx.Study(path, at_random())
+
+
+@pytest.mark.parametrize("last", ["'x'", "X'00'", "1.5"])
+def test_a_last_event_that_is_no_number(path, last):
+    study = bx.Study(path, at_random())
+    study.ask(2)
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE botorch_ext_studies SET last = {last}")
+    connection.close()
+    with pytest.raises(BrokenStudyError, match=r"the last event of study 'study' .* was changed"):
+        bx.Study(path, at_random())
+
+
+def test_tables_as_they_are_made_today_are_among_those_that_any_version_takes(path):
+    """So that another version of SQLAlchemy, which may write them otherwise, locks nobody out."""
+    _closed(path, 1)
+    with sqlite3.connect(path) as connection:
+        texts = [text for (text,) in connection.execute("SELECT sql FROM sqlite_schema") if text]
+    connection.close()
+    known = ["".join(text.split()) for text in MADE_BEFORE]
+    assert len(texts) == 2
+    assert all("".join(text.split()) in known for text in texts)
 
 
 @pytest.mark.parametrize("is_old", [False, True])

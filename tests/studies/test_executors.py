@@ -1,6 +1,7 @@
 """Executors of other libraries, with workers that die."""
 
 import logging
+import multiprocessing
 import os
 import threading
 from concurrent.futures import (
@@ -230,8 +231,12 @@ def test_a_cluster_that_leaves_its_futures_undone_ends_the_run(monkeypatch):
     assert strategy.pending == [3]
 
 
+def _spawned(num_workers):
+    return ProcessPoolExecutor(num_workers, mp_context=multiprocessing.get_context("spawn"))
+
+
 @pytest.mark.parametrize("raised", [SystemExit, GeneratorExit])
-@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
+@pytest.mark.parametrize("pool", [ThreadPoolExecutor, _spawned])
 def test_an_objective_that_ends_its_worker_fails_its_trial(tmp_path, pool, raised):
     objective = partial(ends_at_first, str(tmp_path / "flag"), raised)
     with pool(1) as executor, pytest.warns(TrialFailedWarning, match=raised.__name__):

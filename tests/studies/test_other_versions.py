@@ -249,6 +249,25 @@ def test_a_default_may_change():
         opens(kept(before(), 1), after())
 
 
+def test_a_class_of_the_user_may_have_the_name_of_a_table():
+    class Series:
+        def __init__(self, level):
+            self.level = level
+
+        def __call__(self, X):
+            return X[..., 0] * 0 + self.level
+
+    def strategy(level):
+        return bx.algorithms.gp_ucb(
+            BOX, kernel(), noise_variance=0.01, mean=Series(level), **NUMBERS
+        )
+
+    described = kept(strategy(1.0))
+    opens(described, strategy(1.0))
+    with pytest.raises(AnotherStrategyError, match=r"level is 1\.0 in the study, got 5\.0"):
+        opens(described, strategy(5.0))
+
+
 def test_what_a_function_was_called_with_is_the_study_and_not_how():
     first = bx.algorithms.gp_ucb(BOX, kernel(), noise_variance=0.01, **NUMBERS)
     for second in (

@@ -75,7 +75,7 @@ class CredibleParticles(ParticleStrategy):
 
     @property
     def _budget(self) -> tuple[int, int]:
-        return 2048, 20  # a maximum of many models has many tops
+        return 2048, 20  # the maximum of many models has many local maxima
 
     @torch.no_grad()
     def bands(self, X: Tensor, context: ContextLike | None = None) -> tuple[Tensor, Tensor]:

@@ -217,7 +217,7 @@ class ParticleStrategy(Strategy):
     @property
     def _budget(self) -> tuple[int, int]:
         """How many points of a box are screened, and how many climbs there are: in many dimensions
-        an average of improvements has more tops."""
+        the averaged improvement has more local maxima."""
         return (512, 20) if self.domain.dim <= 4 else (1024, 40)
 
     def _pending_rows(self, like: Tensor) -> Tensor:
