@@ -1,4 +1,4 @@
-"""Translations: a stored description in the names of today, and without keys that no argument has."""
+"""Translations: a stored description in today's names, without the keys that no argument has."""
 
 from __future__ import annotations
 
