@@ -212,7 +212,10 @@ class Database:
         raw = record.dbapi_connection
         if raw is None or (self._is_idle and not _is_in_transaction(raw)):
             return
-        record.invalidate()
+        if hasattr(record, "finalize_callback"):
+            record.invalidate()
+        else:  # of SQLAlchemy 2.0, whose first statements failed
+            raw.close()
         self.engine.dispose()
 
     def _begun(self, begin: str) -> Connection:
