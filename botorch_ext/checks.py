@@ -60,11 +60,6 @@ def one_number(value: Any, name: str, whose: str = "") -> float:
     raise ValueError(f"{name} must be one number, got {short(value)}{whose}")
 
 
-def seed_number(value: Any, name: str = "seed") -> int:
-    """A whole number that generators of torch take as their seed, or a ValueError."""
-    return whole_number(value, name)
-
-
 def amount(value: Any, name: str, allowed: Allowed) -> float:
     """`one_number` that is as it is allowed to be."""
     number = one_number(value, name)

@@ -11,7 +11,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.checks import amount, one_number, seed_number, whole_number
+from botorch_ext.checks import amount, one_number, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.domains.reading import as_domain
 from botorch_ext.kernel_functions import require_unbatched
@@ -44,7 +44,7 @@ def greedy_information_gain(
         ValueError: A count less than 1, a noise variance that is not positive, or a batched kernel.
     """
     num_points = whole_number(num_points, "num_points", least=1)
-    seed = seed_number(seed)
+    seed = whole_number(seed, "seed")
     require_unbatched(kernel)
     domain = as_domain(domain)
     noise_variance = one_number(noise_variance, "noise_variance")

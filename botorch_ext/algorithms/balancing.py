@@ -11,7 +11,7 @@ from torch import Tensor
 
 from botorch_ext.algorithms.argument_checks import checked_names
 from botorch_ext.algorithms.optimistic import ec_gp_ucb
-from botorch_ext.checks import one_number, seed_number, whole_number
+from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace, as_context_space
 from botorch_ext.exceptions import EnlargementWarning
@@ -126,7 +126,7 @@ def regret_balancing(
         levels = [(high - low) * 2.0**-i / math.sqrt(gamma) for i in range(count)]
     else:
         levels = _checked_levels(misspecifications)
-    seed = seed_number(seed)
+    seed = whole_number(seed, "seed")
     bases, bounds = [], []
     for i, level in enumerate(levels):
         base = ec_gp_ucb(

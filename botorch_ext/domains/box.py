@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from botorch_ext.checks import seed_number, short, whole_number
+from botorch_ext.checks import short, whole_number
 from botorch_ext.domains.bounds import BoundsLike, as_bounds, as_corners
 from botorch_ext.domains.feasible_points import FeasiblePoints
 from botorch_ext.domains.linear_constraints import LinearConstraints
@@ -230,7 +230,7 @@ class Box(Immutable):
             A ``num_points x d``-dim tensor.
         """
         num_points = whole_number(num_points, "num_points", least=0)
-        seed = seed_number(seed)
+        seed = whole_number(seed, "seed")
         if num_points == 0:  # which a SobolEngine refuses
             return self.bounds.new_empty(0, self.dim)
         if self._points is not None:

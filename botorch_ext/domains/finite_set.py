@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import seed_number, whole_number
+from botorch_ext.checks import whole_number
 from botorch_ext.domains.box import Box
 from botorch_ext.domains.points import PointsLike, as_floating, as_points, require_finite
 from botorch_ext.domains.shards import Shard
@@ -137,7 +137,7 @@ class FiniteSet(Immutable):
     def sample_indices(self, num_points: int, seed: int) -> Tensor:
         """Distinct random rows (all of them, then again, where more are wanted than there are)."""
         num_points = whole_number(num_points, "num_points", least=0)
-        generator = torch.Generator().manual_seed(seed_number(seed))
+        generator = torch.Generator().manual_seed(whole_number(seed, "seed"))
         rounds = -(-num_points // self.num_points)
         rows = [torch.randperm(self.num_points, generator=generator) for _ in range(rounds)]
         return (

@@ -43,7 +43,8 @@ class JointDraw:
         self._points: Tensor | None = None
         self._cross = like.new_zeros(model.num_observations, 0)
         self._factor, self._normals = like.new_zeros(0, 0), like.new_zeros(0)
-        # Of the drawn deviation: the kernel of the points and that of the data times these.
+        # The drawn deviation from the mean is the kernel of the points times the first, less the
+        # kernel of the data times the second.
         self._weights = self._data_weights = like.new_zeros(0)
 
     @torch.no_grad()

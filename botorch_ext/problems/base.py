@@ -10,7 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import amount, seed_number, short, whole_number
+from botorch_ext.checks import amount, short, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, as_points
 from botorch_ext.domains.reading import as_box, as_domain
 from botorch_ext.search.box import maximize_on_box
@@ -169,7 +169,7 @@ def global_maximum(
     """
     if not callable(function):
         raise ValueError(f"function must be callable, got {short(function)}")
-    box, seed = as_box(box), seed_number(seed)
+    box, seed = as_box(box), whole_number(seed, "seed")
     num_raw = whole_number(num_raw, "num_raw", least=0)
     num_starts = whole_number(num_starts, "num_starts", least=1)
     given = box.bounds[:0] if extra is None else box.require_contains(extra, "extra")

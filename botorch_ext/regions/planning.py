@@ -14,7 +14,7 @@ import torch
 from botorch.models.gpytorch import GPyTorchModel
 from torch import Tensor
 
-from botorch_ext.checks import seed_number, whole_number
+from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box, FiniteSet, as_points
 from botorch_ext.domains.points import PointsLike
 from botorch_ext.domains.reading import DomainLike, as_domain
@@ -118,8 +118,8 @@ def plan(
         model = deepcopy(model)
         model.add(as_points(X_pending, like.shape[-1], like, "X_pending"), None)
     if isinstance(domain, FiniteSet):
-        return plan_on_set(domain, model, q, None if seed is None else seed_number(seed))
-    seed = seed_number(seed)
+        return plan_on_set(domain, model, q, None if seed is None else whole_number(seed, "seed"))
+    seed = whole_number(seed, "seed")
     if isinstance(domain, Box):
         domain.require_plain("plan")
     region = Region(domain) if isinstance(domain, Box) else domain

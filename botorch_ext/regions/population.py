@@ -10,7 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import seed_number, whole_number
+from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box
 from botorch_ext.regions.level_sets import NUM_GROUPS, hit_and_run, sample_level_set
 from botorch_ext.search.screening import on_faces
@@ -91,7 +91,7 @@ class PartOfBox(Protocol):
 def drawn_population(region: PartOfBox, num_points: int, seed: int) -> Population:
     """Points of a region; see `botorch_ext.regions.Region.population`."""
     num_points = whole_number(num_points, "num_points", least=4)
-    generator = torch.Generator().manual_seed(seed_number(seed))
+    generator = torch.Generator().manual_seed(whole_number(seed, "seed"))
     wanted = num_points // 4
     order = torch.randperm(max(0, len(region.members) - 1), generator=generator)
     known = torch.cat([region.members[:1], region.members[1:][order.to(region.box.like.device)]])

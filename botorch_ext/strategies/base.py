@@ -15,7 +15,7 @@ from typing import Any, Self, overload
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number, seed_number, short, whole_number
+from botorch_ext.checks import one_number, short, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError
@@ -138,7 +138,7 @@ class Strategy(State):
         if isinstance(domain, Box) and not self.takes_spaces:
             domain.require_plain(type(self).__name__)
         self.domain = domain
-        self.seed = seed_number(seed)
+        self.seed = whole_number(seed, "seed")
         space = as_context_space(context_domain)
         if space is not None and space.domain is not None:
             require_same_kind(space.domain.like, domain.like, "context_domain")

@@ -33,7 +33,7 @@ class Arguments(Immutable):
     def of(
         cls, called: Callable[..., Any], args: Any, kwargs: Any, made_by: str | None = None
     ) -> Arguments:
-        """Those of a call; empty where there can be no such call."""
+        """The arguments of a call; none where the function cannot be called like that."""
         signature = inspect.signature(called)
         try:
             bound = signature.bind(*args, **kwargs)

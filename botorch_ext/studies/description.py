@@ -125,7 +125,7 @@ def differences(kept: Any, given: Any, place: str = "") -> Iterator[str]:
 
 
 def _values_of(numbers: Any) -> Any:
-    """Those of a tensor, to be shown beside others."""
+    """The values of a described tensor; anything else as it is."""
     is_tensor = isinstance(numbers, dict) and numbers.keys() == {"dtype", "values"}
     return numbers["values"] if is_tensor else numbers
 

@@ -29,7 +29,8 @@ _STUDIES = sa.Table(
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("minimize", sa.Boolean, nullable=False),
     sa.Column("description", sa.Text, nullable=False),
-    # Of the last event: without them it could be deleted unseen, as no later event has its digest.
+    # The number and the digest of the last event. Any other event has its digest in the next one,
+    # and cannot be deleted unseen.
     # Null before the first; files of the first versions have neither column.
     sa.Column("last", sa.Integer),
     sa.Column("last_digest", sa.String(32)),

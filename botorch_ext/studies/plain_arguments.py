@@ -114,7 +114,8 @@ def _same(one: Any, other: Any) -> bool:
 
 @cache
 def _defaults_of(kind: type) -> dict[str, Any]:
-    """Of what an object of a class is made with."""
+    """From the names of the arguments that an object of a class can be made without to their
+    defaults."""
     found: dict[str, Any] = {}
     for each in reversed(kind.__mro__):
         if isinstance(vars(each).get("__init__"), FunctionType):

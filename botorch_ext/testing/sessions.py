@@ -24,27 +24,34 @@ from botorch_ext.testing.subjects import Tried
 Action = tuple[str, float, float]
 
 
-def script(num_actions: int, seed: int) -> list[Action]:
-    """Asks, lists of three, tells in any order, and trials that are abandoned."""
+def drawn_actions(chances: dict[str, float], num_actions: int, seed: int) -> list[Action]:
+    """Random actions.
+
+    Args:
+        chances: From the kind of an action to its probability.
+        num_actions: How many.
+        seed: Of the draws.
+    """
     g = torch.Generator().manual_seed(seed)
-    kinds = ("ask", "ask three", "tell", "abandon")
-    chances = torch.tensor([0.36, 0.06, 0.48, 0.10])
-    which = torch.multinomial(chances, num_actions, replacement=True, generator=g).tolist()
+    kinds, weights = list(chances), torch.tensor(list(chances.values()))
+    which = torch.multinomial(weights, num_actions, replacement=True, generator=g).tolist()
     shares = torch.rand(num_actions, generator=g).tolist()
     noise = (0.1 * torch.randn(num_actions, generator=g)).tolist()
     return [(kinds[w], share, e) for w, share, e in zip(which, shares, noise, strict=True)]
+
+
+def script(num_actions: int, seed: int) -> list[Action]:
+    """Asks, lists of three, tells in any order, and trials that are abandoned."""
+    chances = {"ask": 0.36, "ask three": 0.06, "tell": 0.48, "abandon": 0.10}
+    return drawn_actions(chances, num_actions, seed)
 
 
 def busy_script(num_actions: int, seed: int) -> list[Action]:
     """As `script`, with values that are wrong, evaluations that fail, results that nobody asked for
     and corrections."""
-    g = torch.Generator().manual_seed(seed)
-    kinds = ("ask", "tell", "slip", "fail", "abandon", "attach", "correct")
-    chances = torch.tensor([0.36, 0.22, 0.10, 0.08, 0.04, 0.08, 0.12])
-    which = torch.multinomial(chances, num_actions, replacement=True, generator=g).tolist()
-    shares = torch.rand(num_actions, generator=g).tolist()
-    noise = (0.1 * torch.randn(num_actions, generator=g)).tolist()
-    return [(kinds[w], share, e) for w, share, e in zip(which, shares, noise, strict=True)]
+    chances = {"ask": 0.36, "tell": 0.22, "slip": 0.10, "fail": 0.08, "abandon": 0.04}
+    chances |= {"attach": 0.08, "correct": 0.12}
+    return drawn_actions(chances, num_actions, seed)
 
 
 @dataclass

@@ -13,8 +13,8 @@ from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.testing.sessions import Session, best, plain
 from botorch_ext.testing.subjects import Tried
 
-# Of a script in which most is told, some too late, and some is pending at the end of a long and a
-# short session.
+# With this seed of the script most trials are told, some too late, and some are pending at the end
+# of a long and of a short session.
 SEED = 838
 
 

@@ -14,6 +14,7 @@ from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.models import FinitePosterior, KernelGP
 from botorch_ext.strategies import Asked, OptimisticStrategy, Strategy
+from botorch_ext.testing.sessions import Action, drawn_actions
 from botorch_ext.widths import Enlarged, SelfNormalized
 
 LAMBDA, MINIMUM = 0.02, -2.5
@@ -123,18 +124,10 @@ class Stuck(RowsInTurn):
         raise WaitingForObservations("for ever", [], 0)
 
 
-Action = tuple[str, float, float]
-
-
 def script(num_actions: int, seed: int) -> list[Action]:
     """Asks, tells and abandons: what, of which pending trial (a share of the list), the noise."""
-    g = torch.Generator().manual_seed(seed)
-    kinds = ("ask", "ask three", "tell", "abandon")
-    chances = torch.tensor([0.40, 0.04, 0.48, 0.08])
-    which = torch.multinomial(chances, num_actions, replacement=True, generator=g).tolist()
-    shares = torch.rand(num_actions, generator=g).tolist()
-    noise = (0.1 * torch.randn(num_actions, generator=g)).tolist()
-    return [(kinds[w], share, e) for w, share, e in zip(which, shares, noise, strict=True)]
+    chances = {"ask": 0.40, "ask three": 0.04, "tell": 0.48, "abandon": 0.08}
+    return drawn_actions(chances, num_actions, seed)
 
 
 def play(strategy: Strategy, actions: list[Action]) -> None:

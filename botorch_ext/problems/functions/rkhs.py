@@ -8,7 +8,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.checks import amount, seed_number, whole_number
+from botorch_ext.checks import amount, whole_number
 from botorch_ext.domains import Domain, as_points
 from botorch_ext.domains.points import PointsLike, checked_tensor
 from botorch_ext.domains.reading import as_domain
@@ -82,7 +82,7 @@ class RKHSFunction(KnownFunction):
         domain = as_domain(domain)
         norm = amount(norm, "norm", "positive and finite")
         num_centers = whole_number(num_centers, "num_centers", least=1)
-        generator = torch.Generator().manual_seed(seed_number(seed))
+        generator = torch.Generator().manual_seed(whole_number(seed, "seed"))
         center_seed = int(torch.randint(2**31, (), generator=generator))
         centers = domain.sample(num_centers, center_seed)
         weights = torch.randn(num_centers, dtype=torch.float64, generator=generator).to(centers)
