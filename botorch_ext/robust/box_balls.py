@@ -85,28 +85,67 @@ class BoxBalls(Immutable):
         self._rigid = radii == 0
         self._unit = torch.where(self._rigid, 1, radii)
         self._seed = seed
+        self._known: tuple[Tensor, Tensor] | None = None
         self._screens(64 * (box.dim + 1) if num_screened is None else num_screened)
 
     def _screens(self, num_screened: int) -> None:
         offsets = _offsets(num_screened, self.box.dim, self.norm, self._seed)
         self.offsets = (offsets.to(self.radii.dtype) * self._free).unique(dim=0).to(self.radii)
-        if self.norm == "l2":
-            apart = distances(self.offsets, self.offsets)
-        else:
-            apart = (self.offsets.unsqueeze(1) - self.offsets).abs().amax(dim=-1)
+        apart = self._apart(self.offsets, self.offsets)
         count = min(_NEIGHBOURS, len(self.offsets))
         self._near = apart.topk(count, largest=False).indices
         place = torch.arange(len(self.offsets), device=apart.device)
         self._earlier = self._near < place.unsqueeze(-1)
 
+    def _apart(self, U: Tensor, V: Tensor) -> Tensor:
+        """Distances between ``n x d`` and ``l x d`` offsets, ``n x l``."""
+        if self.norm == "l2":
+            return distances(U, V)
+        return (U.unsqueeze(1) - V).abs().amax(dim=-1)
+
     def searched(self, max_iterations: int, num_screened: int = 0) -> Self:
         """The same balls with another number of steps, and with so many offsets if that is more."""
-        new = object.__new__(type(self))
-        vars(new).update(vars(self))
+        new = self._copy()
         new.max_iterations = max_iterations
         if num_screened > len(self.offsets):
             new._screens(num_screened)
         return new
+
+    def knowing(self, Z: Tensor, values: Tensor) -> Self:
+        """The same balls for one function whose values at some points are known: the search around
+        a centre also starts at the lowest of them within reach.
+
+        Args:
+            Z: ``l x d``, points of the box.
+            values: ``l``, of the function there.
+        """
+        new = self._copy()
+        new._known = Z, values
+        return new
+
+    def _copy(self) -> Self:
+        new = object.__new__(type(self))
+        vars(new).update(vars(self))
+        return new
+
+    def lowest_known(self, X: Tensor, Z: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """The least known value within reach of each centre, and where it is known.
+
+        Args:
+            X: ``... x d`` centres.
+            Z: As for `knowing`.
+            values: As for `knowing`.
+
+        Returns:
+            ``...`` values, infinity where no point is within reach, and the ``...`` rows of the
+            points.
+        """
+        centers = X.reshape(-1, X.shape[-1])
+        within = self._apart(centers / self._unit, Z / self._unit) <= 1
+        if not self._free.all():
+            within &= ((centers.unsqueeze(1) == Z) | ~self._rigid).all(dim=-1)
+        least, rows = torch.where(within, values, torch.inf).min(dim=-1)
+        return least.view(X.shape[:-1]), rows.view(X.shape[:-1])
 
     def worst_case(self, objective: Objective, X: Tensor) -> tuple[Tensor, Tensor]:
         """The least value within reach of each point, found by screening offsets and by projected
@@ -260,8 +299,13 @@ class BoxBalls(Immutable):
         score = values + torch.where(shadowed, 1.1 * spread, 0)
         least, best = score.topk(min(self.num_starts, len(score)), dim=0, largest=False)
         promising = least <= values.amax(dim=0)
-        ball = self._ball(X)
-        return _Starts(ball.clamp(self.offsets[best]), spread, promising, ball)
+        ball, offsets = self._ball(X), self.offsets[best]
+        if self._known is not None:
+            least, rows = self.lowest_known(X, *self._known)
+            lowest = ball.nearest((self._known[0][rows] - X) / self._unit)
+            offsets = torch.cat([offsets, lowest.unsqueeze(0)])
+            promising = torch.cat([promising, least.isfinite().unsqueeze(0)])
+        return _Starts(ball.clamp(offsets), spread, promising, ball)
 
 
 def _offsets(num: int, dim: int, norm: Norm, seed: int) -> Tensor:

@@ -100,6 +100,9 @@ def maximize_worst_case(
     perturbations than the screening did. Around the two best ends centres are screened again, since
     an end may lie on a plateau.
 
+    The perturbations of one centre miss narrow dips of the bounds, but those of many centres do
+    not: the lowest point around each screened centre counts for all centres within reach of it.
+
     Args:
         bounds: Of m models.
         balls: What is within reach of each point.
@@ -118,16 +121,20 @@ def maximize_worst_case(
     X[::4] = on_faces(quarter, box, torch.Generator().manual_seed(seed))
     if extra is not None:
         X = torch.cat([extra, X])
-    values = _screened(bounds, balls, X)
+    values, lows, depths = _screened(bounds, balls, X)
     top = values.topk(min(_NUM_CENTERS, len(X)), dim=-1).indices  # (m, c)
     # Far from the top a few steps of descent are enough.
     hasty = balls.searched(_HASTY_DESCENT)
     least, _ = hasty.worst_case(OwnBounds.of(bounds), X[top].transpose(0, 1))
     finalists = least.amax(dim=0).topk(min(_NUM_FINALISTS, models.num_models)).indices.tolist()
     singles = {position: bounds.select([position]) for position in finalists}
+
+    def worst_case(position: int, within: BoxBalls) -> WorstCase:
+        return WorstCase(singles[position], within.knowing(lows[position], depths[position]))
+
     ends: list[_Top] = []
-    for position, single in singles.items():
-        objective = WorstCase(single, hasty)
+    for position in finalists:
+        objective = worst_case(position, hasty)
         starts = X[spread_best(values[position], X, box, _NUM_STARTS)]
         best = least[:, position].argmax(dim=0, keepdim=True)
         starts = torch.cat([X[top[position][best]], starts])
@@ -142,10 +149,10 @@ def maximize_worst_case(
 
     def climb(starts: Sequence[_Top], within: BoxBalls, num_steps: int) -> list[_Top]:
         tops: list[_Top] = []
-        for position, single in singles.items():
+        for position in finalists:
             own = [start.x for start in starts if start.position == position]
             if own:
-                cuts, tolerance = WorstCase(single, within).cuts, _RIDGE_TOLERANCE * spread
+                cuts, tolerance = worst_case(position, within).cuts, _RIDGE_TOLERANCE * spread
                 found = along_ridges(cuts, box, np.stack(own), tolerance, num_steps)
                 tops += [_Top(value, x, position) for value, x in zip(*found, strict=True)]
         return _from_the_best(tops)
@@ -161,8 +168,9 @@ def maximize_worst_case(
     better: dict[int, _Top] = {}
     for i, (value, x, position) in enumerate(ahead):
         around = near_points(X.new_tensor(x[None]), box, num_around, seed, _DISTANCES)
-        near = _screened(singles[position], balls, around)[0].topk(_NUM_CENTERS).indices
-        heights = WorstCase(singles[position], closer).value(around[near])
+        seen, *_ = _screened(singles[position], balls, around)
+        near = seen[0].topk(_NUM_CENTERS).indices
+        heights = worst_case(position, closer).value(around[near])
         best = _from_the_best(_read(heights, around[near], position))[0]
         if best.value > value:
             better[i] = best
@@ -201,10 +209,20 @@ def _from_the_best(tops: Sequence[_Top]) -> list[_Top]:
     return sorted(tops, key=attrgetter("value"), reverse=True)
 
 
-def _screened(bounds: UpperBounds, balls: BoxBalls, X: Tensor) -> Tensor:
-    """The least bounds of m models at the offsets around n points, ``m x n``."""
+def _screened(bounds: UpperBounds, balls: BoxBalls, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Upper limits of the worst cases of n centres under each of m models.
+
+    Returns:
+        ``m x n``, the lowest bound seen within reach of each centre, be it at an offset from
+        another one; ``m x n x d``, the lowest point among the offsets from each centre; and
+        ``m x n``, the bounds there.
+    """
     Z = balls.points(X, balls.offsets.unsqueeze(1))
-    return bounds.values(Z.flatten(0, 1)).view(-1, *Z.shape[:-1]).amin(dim=1)
+    values = bounds.values(Z.flatten(0, 1)).view(-1, *Z.shape[:-1])
+    depths, which = values.min(dim=1)
+    lows = Z[which, torch.arange(len(X), device=X.device)]
+    seen = [balls.lowest_known(X, *known)[0] for known in zip(lows, depths, strict=True)]
+    return torch.minimum(depths, torch.stack(seen)), lows, depths
 
 
 def _with_more_offsets(balls: BoxBalls, num_observations: int, max_iterations: int) -> BoxBalls:

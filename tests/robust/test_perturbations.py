@@ -155,6 +155,38 @@ def test_each_of_a_batch_has_its_own_worst_case():
 
 
 @pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("radius", RADII)
+def test_lowest_known_values_by_loops(norm, radius):
+    balls = Perturbations(radius, norm).on(BOX)
+    X, Z = BOX.sample(12, 0).view(4, 3, 2), BOX.sample(50, 1)
+    Z = torch.cat([Z, X[0], X[1] + torch.tensor([0.1, 0.0], dtype=torch.float64)])
+    values = torch.randn(len(Z), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    least, rows = balls.lowest_known(X, Z, values)
+    for x, value, row in zip(X.view(-1, 2), least.flatten(), rows.flatten(), strict=True):
+        within = size(Z - x, radius, norm) <= 1
+        assert value == min([math.inf, *values[within].tolist()])
+        assert value == math.inf or (within[row] and values[row] == value)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_narrow_dips_that_are_known_are_descended_into(norm):
+    dip = torch.tensor([3.123, -2.345], dtype=torch.float64)
+
+    def narrow(X):
+        return 0.01 * X.sum(dim=-1) - torch.exp(-(((X - dip) / 0.003) ** 2).sum(dim=-1))
+
+    balls, f = Perturbations(0.3, norm).on(BOX), FunctionObjective(narrow)
+    X = dip + torch.tensor([[[0.17, 0.13]], [[0.5, 0.0]]], dtype=torch.float64)
+    missed, _ = balls.worst_case(f, X)
+    assert missed.min() > -0.1  # no offset is near
+    near = (dip + 0.002).unsqueeze(0)
+    values, Z = balls.knowing(near, narrow(near)).worst_case(f, X)
+    assert values[0] < -0.99 + 0.01 * dip.sum()
+    assert_close(Z[0, 0], dip, rtol=0, atol=1e-4)
+    assert_close(values[1], missed[1])  # out of reach
+
+
+@pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("radius", [0.0, 0.3, (0.9, 0.2), (0.4, 0.0)])
 def test_gradients_of_the_worst_case(norm, radius):
     # Kinks, where two offsets are worst, are left out: there the gradient jumps.

@@ -134,8 +134,9 @@ def test_narrow_worst_cases_are_not_missed():
 
 
 def test_a_plateau_is_left():
-    # The worst point of many centres is the same: no slope leads from there to the best. Half of
-    # the searches find it, without a second screening one of seven; others end on another hill.
+    # The worst point of many centres is the same: no slope leads from there to the best. 17 of 20
+    # searches find it, 8 without a second screening, 10 where each centre counts what its own
+    # offsets see alone; the others end on another hill.
     box = Box([[2.0, -3.0], [5.0, -2.5]])
     side = box.upper - box.lower
     data = torch.tensor(  # in hundredths: points of the unit square, and values
@@ -157,7 +158,7 @@ def test_a_plateau_is_left():
     bounds = UpperBounds(models, width, 0 * width)
     balls = BoxBalls(box, 0.2 * side, "l2")
     extra = X[Y.topk(5).indices]
-    found = [maximize_worst_case(bounds, balls, seed, extra)[0] for seed in range(10)]
+    found = [maximize_worst_case(bounds, balls, seed, extra)[0] for seed in range(6)]
     many = BoxBalls(box, balls.radii, "l2", num_screened=4096, num_starts=32)
     better = box.from_unit(torch.tensor([1.0, 0.6225], dtype=torch.float64))
     *values, known = WorstCase(bounds, many).value(torch.stack([*found, better]))
