@@ -1,0 +1,71 @@
+"""The benchmark of real problems: tasks that this project did not invent, beside other packages.
+
+    python -m benchmarks.real.environments
+    python -m benchmarks.real [--smoke] [--processes N] [--half develop|report] [--only PEER ...]
+        [--problems NAME ...] [--output FOLDER] [--report]
+
+Half of the tasks are there to develop on, the others are only reported; the halves were chosen
+before the first run. Every run adds a line to a file in the folder ``runs`` of the output; started
+again, the command runs only what is missing. Peers whose environment is not installed are left out.
+Writes report.md from all lines that are there.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks.common.command_line import parse_options
+from benchmarks.common.reports import write_report
+from benchmarks.common.resumable import run_missing
+from benchmarks.common.store import Store
+from benchmarks.real.environments import OURS, PEERS, is_installed
+from benchmarks.real.report import report
+from benchmarks.real.runs import FIRST_SEED, Case, attempt, cases
+from benchmarks.real.tasks import TASKS
+
+_SMOKE_PEERS, _SMOKE_TASKS = (
+    (OURS, "qLogNEI", "TPE", "Ax"),
+    ("one of four learners on breast cancer",),
+)
+_MORE = {
+    "half": {"choices": ["develop", "report"], "help": "of the tasks (default: both)"},
+    "only": {"nargs": "+", "choices": list(PEERS), "help": "peers (default: all)"},
+    "problems": {"nargs": "+", "choices": list(TASKS), "help": "tasks (default: all)"},
+    "report": {"action": "store_true", "help": "run nothing, only write the report"},
+}
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Runs what is missing and writes the report."""
+    options = parse_options("real", "Real problems, compared.", argv, processes=True, more=_MORE)
+    store, more = Store(options.output / "runs"), options.more
+    if options.smoke:
+        wanted = [
+            Case(peer, task, FIRST_SEED, True) for task in _SMOKE_TASKS for peer in _SMOKE_PEERS
+        ]
+    else:
+        wanted = list(cases(list(PEERS), list(TASKS), FIRST_SEED + options.seed))
+    found, num_stale = store.rows(wanted)
+    if num_stale:
+        print(f"{num_stale} rows are stale: of other settings than those of now", file=sys.stderr)
+    failures = 0
+    if not more["report"]:
+        missing = [
+            case
+            for case in wanted
+            if case not in found
+            and is_installed(PEERS[case.method].environment)
+            and (more["half"] is None or TASKS[case.problem].half == more["half"])
+            and (more["only"] is None or case.method in more["only"])
+            and (more["problems"] is None or case.problem in more["problems"])
+        ]
+        failures = run_missing(attempt, missing, found, store, options.processes, "real")
+    rows = [found[case] for case in wanted if case in found]
+    if rows:
+        write_report(options, report(rows, wanted), f"{len(rows)} of {len(wanted)} runs")
+    if failures:
+        sys.exit(f"{failures} runs failed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Environments: what each peer, and the tasks, need installed, and where it is.
+
+    python -m benchmarks.real.environments [NAME ...]
+
+makes them below ``.venv-peers``. Peers without one run in the environment of the library.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[2]
+_FOLDER = _ROOT / ".venv-peers"
+# By name: what pip installs, and what it installs without the packages that these depend on: of
+# Olympus and Summit only files of measurements are read.
+REQUIREMENTS = {
+    "tasks": (
+        ("coco-experiment==2.8.2", "scikit-learn==1.9.1", "statsmodels==0.15.0"),
+        ("olymp==0.0.1b0", "summit==0.8.4"),
+    ),
+    "cma": (("optuna==5.0.0", "cmaes==0.12.0"), ()),
+    # GPy 1.9.9 does not compile, and NumPy 2 is newer than both.
+    "hebo": (("HEBO==0.3.6", "GPy>=1.13", "numpy<2"), ()),
+    "smac": (("smac==2.4.1",), ()),
+    "scikit-optimize": (("scikit-optimize==0.10.2",), ()),
+    "baybe": (("baybe==0.15.0",), ()),
+    "vizier": (("google-vizier[jax]==0.1.24", "jax<0.5"), ()),
+}
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A package that is compared.
+
+    Args:
+        entry: ``module:name`` below `benchmarks.real.peers`: a class, or what makes its objects.
+        environment: A key of `REQUIREMENTS`; None for that of the library.
+        seeds: How many runs of each task.
+        settings: Whatever changes its answers. Rows of other settings are stale.
+    """
+
+    entry: str
+    environment: str | None = None
+    seeds: int = 5
+    settings: str = ""
+
+
+OURS = "integrated_ei"
+PEERS = {
+    OURS: Peer("library:IntegratedEI", seeds=10, settings="revision 1"),
+    "qLogNEI": Peer("botorch_loop:BoTorchLoop", seeds=10),
+    "GPSampler": Peer("optuna_samplers:gp", seeds=10),
+    "TPE": Peer("optuna_samplers:tpe", seeds=10),
+    "CMA-ES": Peer("optuna_samplers:cma_es", "cma"),
+    "random": Peer("optuna_samplers:random"),
+    "Ax": Peer("ax_client:AxClient"),
+    "HEBO": Peer("hebo_optimizer:HeboOptimizer", "hebo"),
+    "SMAC": Peer("smac_facade:SmacFacade", "smac"),
+    "scikit-optimize": Peer("skopt_optimizer:SkoptOptimizer", "scikit-optimize"),
+    "BayBE": Peer("baybe_campaign:BaybeCampaign", "baybe"),
+    "Vizier": Peer("vizier_study:VizierStudy", "vizier", seeds=1),
+}
+
+
+def python_of(environment: str | None) -> Path:
+    """The interpreter of an environment; of one that is not installed the interpreter of this
+    process, which has the packages of the library."""
+    path = _FOLDER / str(environment) / "bin" / "python"
+    return path if path.exists() else Path(sys.executable)
+
+
+def is_installed(environment: str | None) -> bool:
+    """Whether an environment is there; None always is."""
+    return environment is None or (_FOLDER / environment / ".installed").exists()
+
+
+def install(name: str) -> None:
+    """Makes an environment and installs what it needs."""
+    folder = _FOLDER / name
+    needed, alone = REQUIREMENTS[name]
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    pip = [folder / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check", "-q"]
+    pinned = [
+        line
+        for line in (_ROOT / "constraints.txt").read_text().splitlines()
+        if line.startswith("torch==")
+    ]
+    constraints = folder / "constraints.txt"
+    constraints.write_text("\n".join(pinned))
+    subprocess.run([*pip, "-c", constraints, *needed], check=True)
+    if alone:
+        subprocess.run([*pip, "--no-deps", *alone], check=True)
+    (folder / ".installed").touch()
+
+
+def main() -> None:
+    """Installs the environments that are named, or all."""
+    for name in sys.argv[1:] or REQUIREMENTS:
+        if not is_installed(name):
+            print(f"{name}: {', '.join(REQUIREMENTS[name][0])}", flush=True)
+            install(name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""scikit-optimize's Optimizer with its defaults."""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from skopt import Optimizer
+from skopt.space import Categorical, Integer, Real
+
+from benchmarks.real.spaces import Parameter, Params
+
+
+class SkoptOptimizer:
+    """A Gaussian process with the hedged acquisition function.
+
+    Args:
+        parameters: Of the task.
+        seed: Of everything random.
+        evaluations: Of the run.
+    """
+
+    def __init__(self, parameters: Sequence[Parameter], seed: int, evaluations: int) -> None:
+        self._parameters = parameters
+        dimensions = [_dimension(p) for p in parameters]
+        self._optimizer = Optimizer(dimensions, base_estimator="GP", random_state=seed)
+        self._asked: Any = None
+
+    def ask(self) -> Params:
+        """The next setting."""
+        self._asked = self._optimizer.ask()
+        params: Params = {}
+        for p, value in zip(self._parameters, self._asked, strict=True):
+            if p.kind == "choice":
+                params[p.name] = p.choices[int(value)]
+            else:
+                params[p.name] = int(value) if p.kind == "integer" else float(value)
+        return params
+
+    def tell(self, params: Params, loss: float) -> None:
+        """Its loss."""
+        self._optimizer.tell(self._asked, loss)
+
+    def best(self) -> None:
+        """Nothing: scikit-optimize recommends the least value seen."""
+
+
+def _dimension(p: Parameter) -> Any:
+    if p.kind == "choice":
+        return Categorical(list(range(len(p.choices))))
+    prior = "log-uniform" if p.log else "uniform"
+    if p.kind == "integer":
+        return Integer(int(p.lower), int(p.upper), prior=prior)
+    return Real(p.lower, p.upper, prior=prior)

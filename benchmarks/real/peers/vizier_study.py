@@ -1,0 +1,63 @@
+"""Vizier's default algorithm, in a study of its own process."""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from vizier import pyvizier as vz
+from vizier.service import clients
+from vizier.service import pyvizier as service
+
+from benchmarks.real.spaces import Parameter, Params
+
+
+class VizierStudy:
+    """A study of the default algorithm.
+
+    Args:
+        parameters: Of the task.
+        seed: Of everything random.
+        evaluations: Of the run.
+    """
+
+    def __init__(self, parameters: Sequence[Parameter], seed: int, evaluations: int) -> None:
+        self._parameters = parameters
+        config = service.StudyConfig(algorithm="DEFAULT")
+        root = config.search_space.root
+        for p in parameters:
+            scale = vz.ScaleType.LOG if p.log else vz.ScaleType.LINEAR
+            if p.kind == "choice":
+                root.add_categorical_param(p.name, [str(i) for i in range(len(p.choices))])
+            elif p.kind == "integer":
+                root.add_int_param(p.name, int(p.lower), int(p.upper), scale_type=scale)
+            else:
+                root.add_float_param(p.name, p.lower, p.upper, scale_type=scale)
+        config.metric_information.append(
+            vz.MetricInformation("loss", goal=vz.ObjectiveMetricGoal.MINIMIZE)
+        )
+        name = f"run-{id(self)}-{seed}"
+        self._study = clients.Study.from_study_config(config, owner="owner", study_id=name)
+        self._asked: Any = None
+
+    def ask(self) -> Params:
+        """The next setting."""
+        (self._asked,) = self._study.suggest(count=1)
+        found = self._asked.parameters
+        params: Params = {}
+        for p in self._parameters:
+            value = found[p.name]
+            if p.kind == "choice":
+                params[p.name] = p.choices[int(value)]
+            else:
+                params[p.name] = int(value) if p.kind == "integer" else float(value)
+        return params
+
+    def tell(self, params: Params, loss: float) -> None:
+        """Its loss."""
+        self._asked.complete(vz.Measurement({"loss": loss}))
+
+    def best(self) -> None:
+        """Nothing: Vizier recommends the least value seen."""

@@ -1,0 +1,136 @@
+"""Runs on the real tasks: one peer on one task with one seed."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks.common.resumable import attempted
+from benchmarks.common.tables import Row
+from benchmarks.real.environments import PEERS, REQUIREMENTS, python_of
+from benchmarks.real.protocol import Worker
+from benchmarks.real.tasks import TASKS
+
+# Seeds of the tables are this and above; those below are for trying things out.
+FIRST_SEED = 100
+KEY = ("method", "problem", "seed")
+_SMOKE_EVALUATIONS = 10
+_DIGITS = 8
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run.
+
+    Args:
+        method: A key of `PEERS`.
+        problem: A key of `TASKS`.
+        seed: Of everything random.
+        smoke: Whether it only shows that everything runs.
+    """
+
+    method: str
+    problem: str
+    seed: int
+    smoke: bool = False
+
+    @property
+    def key(self) -> Row:
+        """Its values of `KEY`."""
+        return {name: getattr(self, name) for name in KEY}
+
+    @property
+    def evaluations(self) -> int:
+        """How many it has."""
+        return _SMOKE_EVALUATIONS if self.smoke else TASKS[self.problem].evaluations
+
+    @property
+    def digest(self) -> str:
+        """Of everything that decides its outcome. A row with another one is stale."""
+        task, peer = TASKS[self.problem], PEERS[self.method]
+        requirements = REQUIREMENTS.get(peer.environment or "", ((), ()))[0]
+        decides = (
+            *self.key.values(),
+            self.evaluations,
+            task.parameters,
+            peer.settings,
+            requirements,
+        )
+        return hashlib.blake2b(repr(decides).encode(), digest_size=6).hexdigest()
+
+
+def cases(methods: Sequence[str], problems: Sequence[str], first: int) -> Iterator[Case]:
+    """All runs, the seeds outermost, so that what is there at any time is balanced."""
+    for seed in range(max(PEERS[method].seeds for method in methods)):
+        for problem in problems:
+            for method in methods:
+                if seed < PEERS[method].seeds:
+                    yield Case(method, problem, first + seed)
+
+
+# Of this process: one for each peer that it has played, and one for the tasks.
+_workers: dict[str, Worker] = {}
+
+
+def worker_of(name: str) -> Worker:
+    """The worker of a peer, or of the tasks, started when first needed."""
+    if name not in _workers:
+        environment = "tasks" if name == "tasks" else PEERS[name].environment
+        _workers[name] = Worker(python_of(environment), [name])
+    return _workers[name]
+
+
+def play(case: Case) -> Row:
+    """The row of a run.
+
+    Returns:
+        The key and the digest of the case; the losses that were ``seen``; the losses without noise
+        of what the users of the peer take in the end (``recommended``: its recommendation, or the
+        setting of the least loss seen) and of the setting of the least loss seen (``observed``);
+        ``seconds`` of one core of each question with its answer; ``wall`` seconds.
+    """
+    started = time.perf_counter()
+    task, evaluations = TASKS[case.problem], worker_of("tasks")
+    peer = worker_of(case.method)
+    parameters = [vars(p) for p in task.parameters]
+    peer.call("begin", parameters=parameters, seed=case.seed, evaluations=case.evaluations)
+    settings, seen, seconds = [], [], []
+    for number in range(case.evaluations):
+        params, asked = peer.call("ask")
+        seed = 1000 * case.seed + number
+        loss, _ = evaluations.call("loss", task=task.name, params=params, seed=seed)
+        _, told = peer.call("tell", loss=loss)
+        settings.append(params)
+        seen.append(float(f"{loss:.{_DIGITS}g}"))
+        seconds.append(round(asked + told, 4))
+    least = settings[min(range(len(seen)), key=seen.__getitem__)]
+    best = peer.call("best")[0] or least
+    observed, recommended = (
+        evaluations.call("true", task=task.name, params=params)[0] for params in (least, best)
+    )
+    return case.key | {
+        "digest": case.digest,
+        "seen": seen,
+        "recommended": recommended,
+        "observed": observed,
+        "seconds": seconds,
+        "wall": round(time.perf_counter() - started, 2),
+    }
+
+
+def attempt(case: Case) -> Row | str:
+    """The row of a run, or how it failed. A worker that failed is started again."""
+    outcome = attempted(play, case)
+    if isinstance(outcome, str):
+        close_workers()
+    return outcome
+
+
+@atexit.register
+def close_workers() -> None:
+    """Ends the workers of this process."""
+    while _workers:
+        _workers.popitem()[1].close()

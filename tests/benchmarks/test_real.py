@@ -1,0 +1,106 @@
+"""The benchmark of real problems: its spaces, its protocol with a real process, and its scores."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from benchmarks.common.store import Store
+from benchmarks.real.environments import OURS, PEERS, REQUIREMENTS
+from benchmarks.real.protocol import WorkerError
+from benchmarks.real.report import difference, log_regrets
+from benchmarks.real.runs import Case, attempt, cases, close_workers, worker_of
+from benchmarks.real.spaces import active_only, of_plain
+from benchmarks.real.tasks import TASKS
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_process_is_left():
+    yield
+    close_workers()
+
+
+_CONDITIONAL = "one of four learners on breast cancer"
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_values_come_back_from_their_numbers(name):
+    rng = random.Random(0)
+    for parameter in TASKS[name].parameters:
+        for number in (*parameter.ends, rng.uniform(*parameter.ends)):
+            value = parameter.value(number)
+            assert parameter.value(parameter.scaled(value)) == pytest.approx(value)
+            if parameter.kind != "choice":
+                assert parameter.lower <= value <= parameter.upper
+
+
+def test_the_halves_are_as_large_as_each_other_and_hold_each_kind():
+    kinds = {
+        half: [t.kind for t in TASKS.values() if t.half == half] for half in ("develop", "report")
+    }
+    assert len(TASKS) >= 30 and abs(len(kinds["develop"]) - len(kinds["report"])) <= 4
+    assert set(kinds["develop"]) == set(kinds["report"])
+
+
+def test_every_environment_belongs_to_a_peer():
+    assert {peer.environment for peer in PEERS.values()} - {None} == set(REQUIREMENTS) - {"tasks"}
+
+
+def test_inactive_parameters_are_left_out():
+    parameters = TASKS[_CONDITIONAL].parameters
+    plain = [
+        vars(p) | {"choices": list(p.choices), "only_if": p.only_if and list(p.only_if)}
+        for p in parameters
+    ]
+    assert of_plain(plain) == parameters
+    params = {p.name: p.value(p.ends[0]) for p in parameters}
+    assert set(active_only(parameters, params)) == {"learner", "C", "gamma"}
+
+
+def test_a_run_is_played_by_processes_and_kept(tmp_path):
+    case = Case("TPE", _CONDITIONAL, seed=3, smoke=True)
+    row = attempt(case)
+    assert isinstance(row, dict), row
+    assert len(row["seen"]) == len(row["seconds"]) == case.evaluations
+    # Cross-validation without noise: the least loss seen is the one without noise.
+    assert row["observed"] == row["recommended"] == pytest.approx(min(row["seen"]), rel=1e-6)
+    store = Store(tmp_path)
+    store.add(row)
+    assert store.rows([case]) == ({case: row}, 0)
+    assert attempt(case) | {"wall": 0, "seconds": 0} == row | {"wall": 0, "seconds": 0}
+    with pytest.raises(WorkerError, match="KeyError"):
+        worker_of("tasks").call("loss", task="none", params={}, seed=0)
+
+
+def test_regrets_and_differences():
+    known, unknown = "BBOB f9, d = 3", "spring"
+
+    def row(task, method, loss, seed=0):
+        return {
+            "problem": task,
+            "method": method,
+            "seed": seed,
+            "recommended": loss,
+            "observed": loss,
+            "seen": [loss, 4.0],
+        }
+
+    rows = [row(known, OURS, 0.1), row(known, "TPE", 1.0), row(known, "random", 100.0)]
+    rows += [row(unknown, OURS, 1.0), row(unknown, "TPE", 2.0), row(unknown, "random", 3.0)]
+    regrets = log_regrets(rows)
+    assert regrets[known]["TPE"][0] == 0.0 and regrets[known][OURS][0] == pytest.approx(-1)
+    least = log_regrets(rows)[unknown]
+    assert least["TPE"][0] > least[OURS][0]
+    found = difference(regrets, "TPE", lambda task: task.name == known)
+    assert found is not None and found.mean == pytest.approx(-1) and math.isnan(found.error)
+    assert difference(regrets, "HEBO", lambda task: True) is None
+
+
+def test_cases_are_balanced():
+    some = list(cases(["TPE", "HEBO"], ["spring"], 5))
+    assert [case.seed for case in some if case.method == "HEBO"] == list(
+        range(5, 5 + PEERS["HEBO"].seeds)
+    )
+    assert some[0].seed == some[1].seed == 5
