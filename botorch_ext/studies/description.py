@@ -130,6 +130,16 @@ def _values_of(numbers: Any) -> Any:
     return numbers["values"] if is_tensor else numbers
 
 
+def is_same(kept: Any, given: Any) -> bool:
+    """Whether a description that is kept differs nowhere from one of today.
+
+    Args:
+        kept: As it was read from JSON.
+        given: As it would be read.
+    """
+    return next(differences(kept, given), None) is None
+
+
 class _Unknown(str):
     """A place of which a description does not say what was there."""
 

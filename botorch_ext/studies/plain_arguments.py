@@ -95,7 +95,7 @@ def _plain(value: Any) -> Any:
 
 
 def _marks_of(kind: type, described: dict[str, Any]) -> dict[str, Any]:
-    return _default_ones(described, _defaults_of(kind)) | _code_of_class(kind)
+    return _default_ones(described, defaults_of_class(kind)) | _code_of_class(kind)
 
 
 def _default_ones(described: dict[str, Any], defaults: dict[str, Any]) -> dict[str, list[str]]:
@@ -113,7 +113,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 @cache
-def _defaults_of(kind: type) -> dict[str, Any]:
+def defaults_of_class(kind: type) -> dict[str, Any]:
     """From the names of the arguments that an object of a class can be made without to their
     defaults."""
     found: dict[str, Any] = {}
