@@ -30,7 +30,7 @@ def check_strategy(
 ) -> dict[str, str]:
     """The laws that every strategy obeys, tried on one: asking and telling in any order, abandoned
     and failed trials, attached results and corrections, replay bit for bit from every prefix,
-    copies, reports, and refusals that leave the state as it was.
+    copies, reports, refusals that leave the state as it was, and calls that Ctrl-C breaks off.
 
     It takes a few seconds. The laws do not prove that a method is right.
 
