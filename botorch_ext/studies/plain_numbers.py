@@ -106,4 +106,4 @@ def _without_ones(shape: list[int]) -> tuple[int, ...]:
 
 def _digest(value: Tensor) -> str:
     # NumPy has no bfloat16, but its bytes.
-    return hashlib.sha256(value.view(torch.uint8).numpy()).hexdigest()
+    return hashlib.sha256(value.view(torch.uint8).numpy().tobytes()).hexdigest()

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 #: Keys that no argument has: digests of code, what cannot be described, the names of arguments that
-#: have the value of their default, the function that made a strategy, with its arguments, and the
-#: digest as float64 of numbers of another dtype.
-MARKS = ("<code>", "<unknown>", "<default>", "<call>", "<float64>")
-CODE, UNKNOWN, DEFAULT, CALL, FLOAT64 = MARKS
+#: have the value of their default, those of them that a user gave, the function that made a
+#: strategy, with its arguments, and the digest as float64 of numbers of another dtype.
+MARKS = ("<code>", "<unknown>", "<default>", "<given>", "<call>", "<float64>")
+CODE, UNKNOWN, DEFAULT, GIVEN, CALL, FLOAT64 = MARKS
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ def translated(kept: dict[str, Any]) -> dict[str, Any]:
             now[key] = part
     if kind in now:
         now[kind] = TRANSLATIONS.get(f"{of}", of)
-    if isinstance(kept.get(DEFAULT), list):
-        now[DEFAULT] = [TRANSLATIONS.get(f"{of}.{key}", key) for key in kept[DEFAULT]]
+    for mark in (DEFAULT, GIVEN):
+        if isinstance(kept.get(mark), list):
+            now[mark] = [TRANSLATIONS.get(f"{of}.{key}", key) for key in kept[mark]]
     return now

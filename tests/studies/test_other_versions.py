@@ -7,7 +7,9 @@ import json
 import shutil
 import sqlite3
 import warnings
+from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -16,6 +18,7 @@ import torch
 from gpytorch.kernels import RBFKernel
 
 import botorch_ext as bx
+from botorch_ext.algorithms.argument_checks import checked_names
 from botorch_ext.exceptions import AnotherStrategyError, BrokenStudyError, NewerStudyError
 from botorch_ext.strategies import RandomSearch, Strategy
 from botorch_ext.studies import event_lines
@@ -29,14 +32,14 @@ from tests.studies.two_versions import KINDS, scaled, widths
 NUMBERS = {"rkhs_bound": 1.0, "noise_std": 0.1}
 
 
-def kept(strategy: Strategy, format: int = 2) -> dict[str, Any]:
+def kept(strategy: Strategy, format: int = 3) -> dict[str, Any]:
     """What is in a study: of format 1 what was there before there was another one."""
     described = from_json(to_json(describe(strategy)))
-    return described if format == 2 else _of_format_1(described)
+    return described if format == 3 else _of_format_1(described)
 
 
 def _of_format_1(described: Any) -> Any:
-    marks = ("<call>", "<default>", "format")
+    marks = ("<call>", "<default>", "<given>", "format")
     if isinstance(described, dict):
         return {key: _of_format_1(part) for key, part in described.items() if key not in marks}
     return [_of_format_1(part) for part in described] if isinstance(described, list) else described
@@ -49,7 +52,7 @@ def opens(description: dict[str, Any], strategy: Strategy) -> None:
 
 
 # A function stands in no description of format 1, only the strategy that it made.
-WITH_FORMATS = [(kind, 2) for kind in KINDS] + [(kind, 1) for kind in KINDS[:-1]]
+WITH_FORMATS = [(kind, 3) for kind in KINDS] + [(kind, 1) for kind in KINDS[:-1]]
 
 
 @pytest.mark.parametrize(("kind", "format"), WITH_FORMATS)
@@ -101,7 +104,7 @@ def test_a_file_is_gone_on_with_when_there_is_one_more_argument(kind, tmp_path):
 # --- names ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("format", [1, 2])
+@pytest.mark.parametrize("format", [1, 3])
 def test_a_renamed_argument_is_one_line(format, monkeypatch):
     before, after = scaled("Level", by=1.0), scaled("Level", factor=1.0)
     with pytest.raises(AnotherStrategyError, match=r"width\.by is 3\.0 in the study, got missing"):
@@ -147,6 +150,30 @@ def test_a_default_may_change():
     # What was given cannot be told from what was not.
     with pytest.raises(AnotherStrategyError, match=r"width\.by is 1\.0 in the study, got 2\.0"):
         opens(kept(before(), 1), after())
+
+
+@pytest.mark.parametrize("of", ["class", "function"])
+def test_what_was_given_stays_what_it_is_when_its_default_changes(of):
+    def version(default: float) -> Callable[..., Strategy]:
+        class Search(RandomSearch):
+            def __init__(self, domain: Any, *, factor: float = default) -> None:
+                super().__init__(domain)
+
+        def search(domain: Any, *, factor: float = default) -> Strategy:
+            return Search(domain, factor=factor)
+
+        return partial(Search if of == "class" else checked_names(search), BOX)
+
+    before, after = version(1.0), version(2.0)
+    for options in ({}, {"factor": 2.0}, {"factor": 1.0}):
+        opens(kept(before()), after(**options))
+    opens(kept(before(factor=1.0)), after(factor=1.0))
+    opens(kept(before(factor=2.0)), after())
+    for options in ({}, {"factor": 2.0}):
+        with pytest.raises(AnotherStrategyError, match=r"factor is 1\.0 in the study, got 2\.0"):
+            opens(kept(before(factor=1.0)), after(**options))
+    # What was given may be left out while it is the default.
+    opens(kept(before(factor=1.0)), before())
 
 
 def test_a_class_of_the_user_may_have_the_name_of_a_table():
@@ -206,14 +233,14 @@ def test_code_that_is_no_digests_is_refused_by_name(code):
 
 def test_formats_that_are_newer_or_none():
     strategy = RandomSearch(BOX)
-    with pytest.raises(NewerStudyError, match=r"has format 3, and this version .* knows 2"):
-        require_same(kept(strategy) | {"format": 3}, describe(strategy), "it")
+    with pytest.raises(NewerStudyError, match=r"has format 4, and this version .* knows 3"):
+        require_same(kept(strategy) | {"format": 4}, describe(strategy), "it")
     for number in (0, True, "2", None):
         with pytest.raises(BrokenStudyError, match="its format is"):
             require_same(kept(strategy) | {"format": number}, describe(strategy), "it")
 
 
-@pytest.mark.parametrize("mark", ["<call>", "<default>", "<float64>", "<code>"])
+@pytest.mark.parametrize("mark", ["<call>", "<default>", "<given>", "<float64>", "<code>"])
 @pytest.mark.parametrize("value", [None, 3, "text", ["a", [1]], {"function": ["gp_ucb"]}])
 def test_marks_of_strangers_open_nothing(mark, value):
     first = bx.algorithms.gp_ucb(BOX, kernel(), noise_variance=0.01, seed=1, **NUMBERS)
