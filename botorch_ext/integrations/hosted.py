@@ -33,7 +33,7 @@ from botorch_ext.studies.description import describe, is_same
 from botorch_ext.studies.kept_strategy import kept_copy, require_no_values
 from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_events import from_json, to_json
-from botorch_ext.studies.translations import bare
+from botorch_ext.studies.translations import SINCE_0_2_0, bare
 
 
 class HostedStrategy:
@@ -76,7 +76,7 @@ class HostedStrategy:
         # Other parameters can be the same box.
         of = [describe(strategy)["strategy"], plain(space.parameters), minimize]
         self._described = from_json(to_json(of if objective is None else [*of, objective]))
-        digest = hashlib.sha256(to_json(bare(self._described)).encode())
+        digest = hashlib.sha256(to_json(bare(self._described, SINCE_0_2_0)).encode())
         self._of = digest.hexdigest()[:8]
         # Whether records are of this strategy, by their digests: other versions have others.
         self._is_own = {self._of: True}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,13 +28,27 @@ class Dropped:
 #: ``"Scaled.by": "factor"``; or to `Dropped`. From the name that a class or a function had to its
 #: name now: ``"Multiplied": "Scaled"``, where its arguments stand under the old one.
 TRANSLATIONS: dict[str, str | Dropped] = {}
+#: Arguments that version 0.2.0 did not have, as ``"Scaled.factor"``. It knew the trials of a
+#: strategy in Ax and Optuna by a digest, which is without those that have their defaults.
+SINCE_0_2_0: set[str] = set()
 
 
-def bare(described: Any) -> Any:
-    """A description without the keys that no argument has."""
+def bare(described: Any, without: Set[str] = frozenset()) -> Any:
+    """A description without the keys that no argument has.
+
+    Args:
+        described: Plain.
+        without: Arguments, as in `SINCE_0_2_0`, that are left out where they have their defaults.
+    """
     if isinstance(described, dict):
-        return {name: bare(part) for name, part in described.items() if name not in MARKS}
-    return [bare(part) for part in described] if isinstance(described, list) else described
+        of = described.get("class")
+        return {
+            name: bare(part, without)
+            for name, part in described.items()
+            if name not in MARKS
+            and not (f"{of}.{name}" in without and name in described.get(DEFAULT, ()))
+        }
+    return [bare(part, without) for part in described] if isinstance(described, list) else described
 
 
 def translated(kept: dict[str, Any]) -> dict[str, Any]:

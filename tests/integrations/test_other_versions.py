@@ -13,6 +13,7 @@ import pytest
 
 import botorch_ext as bx
 from botorch_ext.exceptions import BotorchExtWarning
+from botorch_ext.integrations import hosted as hosted_module
 from botorch_ext.integrations.host_trials import HostTrial
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.parameters import Real
@@ -22,7 +23,7 @@ from botorch_ext.strategies import Strategy
 from botorch_ext.studies.translations import TRANSLATIONS, Dropped
 from tests.integrations.hosts import Host, objective
 from tests.integrations.test_hosted import METHODS, SPACE
-from tests.studies.two_versions import KINDS, scaled
+from tests.studies.two_versions import KINDS, scaled, widths
 
 PLAIN = NamedSpace({"a": Real(-1.0, 1.0), "b": Real(2.0, 5.0)})
 # What version 0.2.0 kept of five trials of `METHODS`.
@@ -85,6 +86,23 @@ def test_trials_of_0_2_0_stay_its_own(case: str) -> None:
     later = HostedStrategy(METHODS[name].make(SPACE), SPACE, direction == "minimized")
     later.follow([HostTrial(**trial) for trial in OF_0_2_0[case]])
     assert later.strategy.history.num_asked == 5
+
+
+def test_trials_of_0_2_0_stay_its_own_when_there_is_one_more_argument(monkeypatch: Any) -> None:
+    """Nothing but a digest is kept with them."""
+    before, after = widths(False), widths(True)
+    host = with_trials(before)
+    for trial in host.trials:
+        alone = {
+            key: each for key, each in json.loads(str(trial.record)).items() if key != "strategy"
+        }
+        host.set(int(trial.key), record=json.dumps(alone | {"version": 1}))
+    assert num_own(host, before()) == 4 and num_own(host, after()) == 0
+    monkeypatch.setattr(hosted_module, "SINCE_0_2_0", {"Level.factor"})
+    assert (
+        num_own(host, before()) == num_own(host, after()) == num_own(host, after(factor=1.0)) == 4
+    )
+    assert num_own(host, after(factor=2.0)) == 0
 
 
 def test_what_0_2_0_asked_is_known_to_later_versions_once_this_one_has_asked() -> None:
