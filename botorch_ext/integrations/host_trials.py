@@ -10,7 +10,8 @@ from typing import Any, Literal
 from botorch_ext.exceptions import BrokenStudyError, NewerStudyError
 from botorch_ext.studies.plain_events import from_json, to_json
 
-_VERSION = 1
+# The first one had no descriptions.
+_VERSION, _READ = 2, (1, 2)
 
 Status = Literal["running", "told", "failed", "abandoned"]
 #: What became of a trial: its kind, the key of the trial, and a value where there is one.
@@ -56,12 +57,15 @@ class Record:
     """What is kept with a trial so that the strategy can be made anew.
 
     Args:
-        of: What tells the strategy from others, a digest of its arguments.
+        of: What tells the strategy from others, a digest of its arguments as the version of the
+            library that asked fills them in.
         number: 0, 1, 2, ... in the order of asking.
         before: What the strategy learnt between the question before and this one, in that order.
         x: The point, ``d`` numbers.
         context: ``d_z`` numbers, or None.
         info: What was known when it was asked.
+        strategy: The description of the strategy, by which versions whose digest is another one
+            know it; None where another trial has it.
     """
 
     of: str
@@ -70,6 +74,7 @@ class Record:
     x: list[float]
     context: list[float] | None = None
     info: dict[str, Any] = field(default_factory=dict)
+    strategy: Any = None
 
     def text(self) -> str:
         """JSON, whose numbers come back bit for bit."""
@@ -91,7 +96,7 @@ class Record:
         try:
             entries = from_json(text)
             version = entries.pop("version")
-            if version == _VERSION:
+            if version in _READ:
                 before = tuple(_fact(*fact) for fact in entries.pop("before"))
                 record = cls(before=before, **entries)
                 if type(record.number) is int and isinstance(record.of, str):
@@ -100,7 +105,7 @@ class Record:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise BrokenStudyError(f"the record of a trial cannot be read: {error!r}") from error
         raise NewerStudyError(
-            f"the record of a trial has version {version!r}, this library reads {_VERSION}"
+            f"the record of a trial has version {version!r}, this library reads up to {_VERSION}"
         )
 
 

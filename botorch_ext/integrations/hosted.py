@@ -29,11 +29,11 @@ from botorch_ext.integrations.spaces import NamedSpace
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
-from botorch_ext.studies.description import describe
+from botorch_ext.studies.description import describe, is_same
 from botorch_ext.studies.kept_strategy import kept_copy, require_no_values
 from botorch_ext.studies.plain_arguments import plain
-from botorch_ext.studies.plain_events import to_json
-from botorch_ext.studies.translations import bare
+from botorch_ext.studies.plain_events import from_json, to_json
+from botorch_ext.studies.translations import SINCE_0_2_0, bare
 
 
 class HostedStrategy:
@@ -74,9 +74,13 @@ class HostedStrategy:
         self._fresh = kept_copy(strategy, minimize)
         self._sign = self._fresh.history.sign
         # Other parameters can be the same box.
-        of = [bare(describe(strategy)["strategy"]), bare(plain(space.parameters)), minimize]
-        described = to_json(of if objective is None else [*of, objective])
-        self._of = hashlib.sha256(described.encode()).hexdigest()[:8]
+        of = [describe(strategy)["strategy"], plain(space.parameters), minimize]
+        self._described = from_json(to_json(of if objective is None else [*of, objective]))
+        digest = hashlib.sha256(to_json(bare(self._described, SINCE_0_2_0)).encode())
+        self._of = digest.hexdigest()[:8]
+        # Whether records are of this strategy, by their digests: other versions have others.
+        self._is_own = {self._of: True}
+        self._is_described = False  # by a trial, under its own digest
         self._records: dict[str, Record] = {}
         self._warned: set[str] = set()
         self._has_unused = False
@@ -102,6 +106,7 @@ class HostedStrategy:
             HostWarning: A value was taken back, or a record does not fit those before it; each
                 once. Values that the strategy cannot use, the first time there are any.
         """
+        self._read(trials)
         records, strangers = own_records(trials, self._record_of)
         facts = facts_of(trials, records, self._takes)
         if self._is_behind() or facts[: len(self._facts)] != self._facts:
@@ -157,8 +162,10 @@ class HostedStrategy:
             trial.x.tolist(),
             None if trial.context is None else trial.context.tolist(),
             trial.info,
+            None if self._is_described else self._described,
         )
         text = record.text()
+        self._is_described = True
         self._records[text] = record
         self._facts.append(("asked", text, None))
         self._num_recorded, self._number = len(self._facts), self._number + 1
@@ -189,13 +196,14 @@ class HostedStrategy:
         """Whether the record of a trial is one of this strategy, with its arguments and space.
 
         Args:
-            trial: Of the host.
+            trial: Of the host; it was followed.
         """
         return self._record_of(trial) is not None
 
     def state(self) -> tuple[Any, ...]:
         """Where it is now, for `return_to`."""
-        return self._strategy.successor(), list(self._facts), self._num_recorded, self._number
+        facts, is_described = list(self._facts), self._is_described
+        return self._strategy.successor(), facts, self._num_recorded, self._number, is_described
 
     def return_to(self, state: tuple[Any, ...]) -> None:
         """Takes back what was asked since, of which no record is kept.
@@ -203,7 +211,7 @@ class HostedStrategy:
         Args:
             state: What `state` gave; once.
         """
-        self._strategy, self._facts, self._num_recorded, self._number = state
+        self._strategy, self._facts, self._num_recorded, self._number, self._is_described = state
 
     # --- the state --------------------------------------------------------------------------------
 
@@ -261,14 +269,22 @@ class HostedStrategy:
         info = self._fresh._info_of_attached(x.unsqueeze(0), context)
         return Attached(Trial(id, x, context, info), own)
 
+    def _read(self, trials: Sequence[HostTrial]) -> None:
+        """Reads the records of trials, and which of the strategies they describe is this one."""
+        self._is_described = False
+        for text in (trial.record for trial in trials if trial.record is not None):
+            if text not in self._records:
+                self._records[text] = Record.read(text)
+            record = self._records[text]
+            if record.strategy is not None:
+                self._is_described |= record.of == self._of
+                if record.of not in self._is_own:
+                    self._is_own[record.of] = is_same(record.strategy, self._described)
+
     def _record_of(self, trial: HostTrial) -> Record | None:
-        """The record of a trial, where it is one of this strategy."""
-        if trial.record is None:
-            return None
-        if trial.record not in self._records:
-            self._records[trial.record] = Record.read(trial.record)
-        record = self._records[trial.record]
-        return record if record.of == self._of else None
+        """The record of a trial that was read, where it is one of this strategy."""
+        record = None if trial.record is None else self._records[trial.record]
+        return record if record is not None and self._is_own.get(record.of, False) else None
 
     def _takes(self, trial: HostTrial) -> bool:
         """Whether the value of a trial can be attached."""

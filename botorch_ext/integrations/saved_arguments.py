@@ -3,7 +3,8 @@
 In a text, a value is null, a number, a string, true, false, a list of values, or ``{"class": name,
 "state": {argument: value}}``: a class and the arguments that its object is made with. Names are
 those of one table (`saved_classes`), and of what the user allowed: no other class is made, no other
-function is found, and nothing that stands in a text is run.
+function is found, and nothing that stands in a text is run. A text of an earlier version is read as
+a study's description is: what it lacks has its default, what was renamed has its name of now.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from botorch_ext.integrations.saved_classes import SavedClass, saved_classes
 from botorch_ext.models.kernel_variants import default_growth
 from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_events import from_json, to_json
+from botorch_ext.studies.translations import translated
 
 # Values are not nested deeper. GPyTorch takes twice the time for each kernel around another one: a
 # kernel counts as several values.
@@ -67,6 +69,7 @@ def from_text(text: str) -> dict[str, Any]:
         trees = from_json(text)
         if not isinstance(trees, dict):
             raise ValueError("they have no names")
+        trees = _in_names_of_now({name: _as_of_now(tree) for name, tree in trees.items()})
         values = {name: _argument(tree, name) for name, tree in trees.items()}
         for name, value in values.items():
             if _sorted(_tree(value, name, [])) != _sorted(trees[name]):
@@ -257,6 +260,31 @@ def _value(tree: Any, name: str, depth: int = 0) -> Any:
         return saved.made(parts)
     except Exception as error:
         raise ValueError(f"{name} cannot be made: {error}") from error
+
+
+def _as_of_now(tree: Any) -> Any:
+    """A tree in today's names, with the arguments that classes have got since at their defaults."""
+    if isinstance(tree, list):
+        return list(map(_as_of_now, tree))
+    if not isinstance(tree, dict) or not isinstance(tree.get("state"), dict):
+        return tree
+    named = translated({"class": tree.get("class")} | tree["state"])
+    kind = named.pop("class")
+    state = {name: _as_of_now(part) for name, part in named.items()}
+    saved = _by_name.get(kind) if isinstance(kind, str) else None
+    for name, default in () if saved is None else saved.defaults.items():
+        if name not in state:
+            state[name] = _tree(default, name, [])
+    return tree | {"class": kind, "state": state}
+
+
+def _in_names_of_now(trees: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of an algorithm of the library, and its name, as they are called now."""
+    if not isinstance(trees.get(_ALGORITHM), str):
+        return trees
+    algorithm = {"function": trees.pop(_ALGORITHM)}
+    named = translated(algorithm | trees)
+    return {_ALGORITHM: named.pop("function")} | named
 
 
 def _functions_at(name: str) -> dict[str, Callable[..., Any]]:

@@ -32,6 +32,7 @@ from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.kernel_variants import GrowingFamily
 from botorch_ext.models.specification import candidate_list
 from botorch_ext.strategies import Terms
+from botorch_ext.studies.plain_arguments import defaults_of_class
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,14 @@ class SavedClass:
     def called(self) -> str:
         """What the class is called in a text."""
         return self.kind.__name__ if self.name is None else self.name
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """From the names of the arguments that an object can be made without to their defaults."""
+        if self.make is not None:
+            return {}
+        defaults = defaults_of_class(self.kind)
+        return {name: defaults[name] for name in self.hints if name in defaults}
 
     @classmethod
     def of_user(cls, kind: type, name: str) -> SavedClass:

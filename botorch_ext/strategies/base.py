@@ -98,11 +98,11 @@ class Strategy(State):
     is_random: bool = False
     #: Why the next question depends on the number of trials before it, not on the data alone;
     #: None where it depends on the data alone.
-    chooses_by_step: str | None = None
+    depends_on_trial_number: str | None = None
     #: Why a correction may change what is known although it changes no value; None where not.
-    learns_anew: str | None = None
-    #: Why a context may have no best point although there are results; None where it has one.
-    learns_apart: str | None = None
+    refits_after_correction: str | None = None
+    #: Why a context may have no best point although there are results of others; None where not.
+    separates_contexts: str | None = None
     #: What events happen in, given this state: they may want few threads.
     within: Callable[..., AbstractContextManager[Any]] = nullcontext
     #: What it was made with.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import wraps
 from typing import Any
 
@@ -19,13 +19,19 @@ class Arguments(Immutable):
     Args:
         given: From the name to what was given, or else to its default.
         defaults: From the name to its default, where it has one.
+        passed: The names of those that were given.
         made_by: The name of the function whose arguments they are; None: those of a class.
     """
 
     def __init__(
-        self, given: dict[str, Any], defaults: dict[str, Any], made_by: str | None = None
+        self,
+        given: dict[str, Any],
+        defaults: dict[str, Any],
+        passed: Set[str],
+        made_by: str | None = None,
     ) -> None:
-        self.given, self.defaults, self.made_by = given, defaults, made_by
+        self.given, self.defaults, self.passed = given, defaults, passed
+        self.made_by = made_by
         #: Those of the function that a user called, where there is one.
         self.of_function: Arguments | None = None
 
@@ -38,14 +44,15 @@ class Arguments(Immutable):
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError:  # which the call itself will raise
-            return cls({}, {}, made_by)
+            return cls({}, {}, set(), made_by)
+        left_out = signature.parameters.keys() - bound.arguments
         bound.apply_defaults()
         given = dict(bound.arguments)
         given.pop("self", None)
         for name, parameter in signature.parameters.items():
             if parameter.kind is parameter.VAR_KEYWORD:
                 given |= given.pop(name)
-        return cls(given, defaults_of(called), made_by)
+        return cls(given, defaults_of(called), given.keys() - left_out, made_by)
 
     def fill(self, inner: Arguments) -> None:
         """Adds the plain arguments of the class below, which nobody gave."""

@@ -25,7 +25,7 @@ class RandomSearch(Strategy):
 
     takes_actions = True
     is_random = True
-    chooses_by_step = "its points depend on the number of the trial alone"
+    depends_on_trial_number = "its points depend on the number of the trial alone"
     takes_shards = True
     takes_spaces = True
 

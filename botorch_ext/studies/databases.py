@@ -109,6 +109,11 @@ class Database:
         weakref.finalize(self, _close, self.engine, self.hold)
 
     @property
+    def is_missing(self) -> bool:
+        """Whether there is no file, which a connection would make."""
+        return self.is_sqlite and not os.path.exists(self.name)
+
+    @property
     def stamp(self) -> tuple[int, ...]:
         """What changes when a file does that is read as if nobody wrote to it; else always the
         same."""
@@ -248,7 +253,7 @@ class Database:
 
     def _would_make_anew(self) -> bool:
         known = self.hold is not None and self.hold.is_taken
-        return known and not self._is_idle and not os.path.exists(self.name)
+        return known and not self._is_idle and self.is_missing
 
     def _require_at_its_path(self, connection: Connection) -> None:
         """Raises, and lets go of the file, where another one lies at its path, or another log."""

@@ -1,7 +1,9 @@
 """Description of a strategy: what it was made with, as a plain nested dict.
 
-Format 2 has, beside the arguments of a strategy, those of the function that a user called, and says
-which have the value of their default. Format 1 has neither.
+Format 3 says which arguments have the value of their default, and which of those a user gave: they
+stay what they are when the default changes. Arguments of objects, as of widths, count as not given.
+Format 2 does not say what was given. Format 1 says nothing of defaults, and has the arguments of
+the strategy without those of the function that a user called.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ from botorch_ext.strategies import Strategy
 from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_events import from_json, to_json
 from botorch_ext.studies.plain_numbers import same_numbers
-from botorch_ext.studies.translations import CALL, CODE, DEFAULT, MARKS, UNKNOWN, translated
+from botorch_ext.studies.translations import CALL, CODE, DEFAULT, GIVEN, MARKS, UNKNOWN, translated
 
-FORMAT = 2
+FORMAT = 3
 _LIBRARIES = ("botorch-ext", "torch", "botorch", "gpytorch")
 _MISSING = object()
 # Each version makes other code of the same lines.
@@ -114,7 +116,8 @@ def differences(kept: Any, given: Any, place: str = "") -> Iterator[str]:
         elif given.get("class") in _DOMAINS:
             yield from differences(_dtypes(kept), _dtypes(given), f"{place}.dtype")
         for key in keys:
-            if not (_is_default_or_missing(kept, key) and _is_default_or_missing(given, key)):
+            is_kept = key in given and key in _named(kept, GIVEN)
+            if is_kept or not all(_is_default_or_missing(each, key) for each in (kept, given)):
                 inner = f"{place}.{key}" if place else str(key)
                 yield from differences(kept.get(key, _MISSING), given.get(key, _MISSING), inner)
     elif isinstance(kept, list) and isinstance(given, list) and len(kept) == len(given):
@@ -130,14 +133,29 @@ def _values_of(numbers: Any) -> Any:
     return numbers["values"] if is_tensor else numbers
 
 
+def is_same(kept: Any, given: Any) -> bool:
+    """Whether a description that is kept differs nowhere from one of today.
+
+    Args:
+        kept: As it was read from JSON.
+        given: As it would be read.
+    """
+    return next(differences(kept, given), None) is None
+
+
 class _Unknown(str):
     """A place of which a description does not say what was there."""
 
 
 def _is_default_or_missing(described: dict[str, Any], key: str) -> bool:
     """Whether an argument is as if it had not been given."""
-    defaults = described.get(DEFAULT)
-    return key not in described or (isinstance(defaults, list) and key in defaults)
+    return key not in described or key in _named(described, DEFAULT)
+
+
+def _named(described: dict[str, Any], mark: str) -> list[Any]:
+    """The names under a mark."""
+    names = described.get(mark)
+    return names if isinstance(names, list) else []
 
 
 def _dtypes(described: dict[str, Any]) -> list[Any]:

@@ -125,6 +125,8 @@ class Journal:
             BrokenStudyError: It was truncated or changed.
             NewerStudyError: Its schema is newer than this library.
         """
+        if database.is_missing:
+            return None
         with database.reading() as connection:
             found = cls._found(connection, database, name)
         if found is not None:

@@ -34,7 +34,7 @@ from botorch_ext.models import CandidateModels, KernelGP
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.constructor_arguments import Arguments, defaults_of
 from botorch_ext.studies.plain_numbers import plain_array, plain_tensor, same_numbers
-from botorch_ext.studies.translations import CALL, CODE, DEFAULT, UNKNOWN
+from botorch_ext.studies.translations import CALL, CODE, DEFAULT, GIVEN, UNKNOWN
 
 # What a kernel computes with: made when it is first used.
 _COMPUTED = ("training", "distance_module")
@@ -95,7 +95,7 @@ def _plain(value: Any) -> Any:
 
 
 def _marks_of(kind: type, described: dict[str, Any]) -> dict[str, Any]:
-    return _default_ones(described, _defaults_of(kind)) | _code_of_class(kind)
+    return _default_ones(described, defaults_of_class(kind)) | _code_of_class(kind)
 
 
 def _default_ones(described: dict[str, Any], defaults: dict[str, Any]) -> dict[str, list[str]]:
@@ -113,7 +113,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 @cache
-def _defaults_of(kind: type) -> dict[str, Any]:
+def defaults_of_class(kind: type) -> dict[str, Any]:
     """From the names of the arguments that an object of a class can be made without to their
     defaults."""
     found: dict[str, Any] = {}
@@ -177,14 +177,19 @@ def _digest_of(codes: Sequence[CodeType]) -> str:
 
 @_plain.register
 def _(value: Strategy) -> Any:
-    call = value.arguments.of_function
-    made = {} if call is None else {CALL: {"function": call.made_by} | _plain_call(call)}
-    return {"class": type(value).__qualname__} | made | _plain_call(value.arguments)
+    kind, call = {"class": type(value).__qualname__}, value.arguments.of_function
+    if call is None:
+        return kind | _plain_call(value.arguments, value.arguments.passed)
+    made = {"function": call.made_by} | _plain_call(call, call.passed)
+    return kind | {CALL: made} | _plain_call(value.arguments, frozenset())
 
 
-def _plain_call(arguments: Arguments) -> dict[str, Any]:
+def _plain_call(arguments: Arguments, by_user: Set[str]) -> dict[str, Any]:
+    """The arguments of a call, with the names of those that the user gave."""
     described = {name: plain(given) for name, given in arguments.given.items()}
-    return described | _default_ones(described, arguments.defaults)
+    marks = _default_ones(described, arguments.defaults)
+    given = [name for name in marks.get(DEFAULT, ()) if name in by_user]
+    return described | marks | ({GIVEN: given} if given else {})
 
 
 @_plain.register

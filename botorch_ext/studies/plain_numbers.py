@@ -26,10 +26,10 @@ def plain_tensor(value: Tensor) -> dict[str, Any]:
     described: dict[str, Any] = {"dtype": str(value.dtype)}
     if value.numel() <= _MOST_NUMBERS:
         return described | {"values": value.tolist()}
-    described |= {"shape": list(value.shape), "sha256": _digest(value.numpy())}
+    described |= {"shape": list(value.shape), "sha256": _digest(value)}
     double = value.double()
     if value.dtype is not torch.float64 and torch.equal(double.to(value.dtype), value):
-        described[FLOAT64] = _digest(double.numpy())
+        described[FLOAT64] = _digest(double)
     return described
 
 
@@ -95,7 +95,7 @@ class _Numbers:
             return self.known
         array = np.array(self.values, dtype=np.float64)
         exact = array.tolist() == self.values
-        return frozenset([_digest(array)]) if exact else frozenset()
+        return frozenset([_digest(torch.from_numpy(array))]) if exact else frozenset()
 
 
 def _without_ones(shape: list[int]) -> tuple[int, ...]:
@@ -104,5 +104,6 @@ def _without_ones(shape: list[int]) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _digest(array: np.ndarray) -> str:
-    return hashlib.sha256(array.tobytes()).hexdigest()
+def _digest(value: Tensor) -> str:
+    # NumPy has no bfloat16, but its bytes.
+    return hashlib.sha256(value.view(torch.uint8).numpy().tobytes()).hexdigest()

@@ -154,7 +154,8 @@ def require_not_cut(path: str) -> None:
     was_written = status.st_mtime_ns > status.st_atime_ns
     if stat.S_ISREG(status.st_mode) and not status.st_size and (is_old or was_written):
         raise BrokenStudyError(
-            f"{path} is empty: bring a study back that was cut off, or delete it to begin a new one"
+            f"{path} is empty, as a study that was cut off is: restore it from a backup, or delete "
+            "the file to begin a new study"
         )
 
 

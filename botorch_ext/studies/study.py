@@ -238,8 +238,6 @@ def _opened(
     from botorch_ext.studies.journal import Journal
 
     database, description = Database(place), describe(strategy)
-    if minimize and database.is_sqlite and not os.path.exists(database.name):
-        require_no_values(strategy)  # before there is an empty file
 
     def found() -> Journal:
         journal = Journal.open(database, name)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
 #: Keys that no argument has: digests of code, what cannot be described, the names of arguments that
-#: have the value of their default, the function that made a strategy, with its arguments, and the
-#: digest as float64 of numbers of another dtype.
-MARKS = ("<code>", "<unknown>", "<default>", "<call>", "<float64>")
-CODE, UNKNOWN, DEFAULT, CALL, FLOAT64 = MARKS
+#: have the value of their default, those of them that a user gave, the function that made a
+#: strategy, with its arguments, and the digest as float64 of numbers of another dtype.
+MARKS = ("<code>", "<unknown>", "<default>", "<given>", "<call>", "<float64>")
+CODE, UNKNOWN, DEFAULT, GIVEN, CALL, FLOAT64 = MARKS
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,27 @@ class Dropped:
 #: ``"Scaled.by": "factor"``; or to `Dropped`. From the name that a class or a function had to its
 #: name now: ``"Multiplied": "Scaled"``, where its arguments stand under the old one.
 TRANSLATIONS: dict[str, str | Dropped] = {}
+#: Arguments that version 0.2.0 did not have, as ``"Scaled.factor"``. It knew the trials of a
+#: strategy in Ax and Optuna by a digest, which is without those that have their defaults.
+SINCE_0_2_0: set[str] = set()
 
 
-def bare(described: Any) -> Any:
-    """A description without the keys that no argument has."""
+def bare(described: Any, without: Set[str] = frozenset()) -> Any:
+    """A description without the keys that no argument has.
+
+    Args:
+        described: Plain.
+        without: Arguments, as in `SINCE_0_2_0`, that are left out where they have their defaults.
+    """
     if isinstance(described, dict):
-        return {name: bare(part) for name, part in described.items() if name not in MARKS}
-    return [bare(part) for part in described] if isinstance(described, list) else described
+        of = described.get("class")
+        return {
+            name: bare(part, without)
+            for name, part in described.items()
+            if name not in MARKS
+            and not (f"{of}.{name}" in without and name in described.get(DEFAULT, ()))
+        }
+    return [bare(part, without) for part in described] if isinstance(described, list) else described
 
 
 def translated(kept: dict[str, Any]) -> dict[str, Any]:
@@ -48,6 +63,7 @@ def translated(kept: dict[str, Any]) -> dict[str, Any]:
             now[key] = part
     if kind in now:
         now[kind] = TRANSLATIONS.get(f"{of}", of)
-    if isinstance(kept.get(DEFAULT), list):
-        now[DEFAULT] = [TRANSLATIONS.get(f"{of}.{key}", key) for key in kept[DEFAULT]]
+    for mark in (DEFAULT, GIVEN):
+        if isinstance(kept.get(mark), list):
+            now[mark] = [TRANSLATIONS.get(f"{of}.{key}", key) for key in kept[mark]]
     return now

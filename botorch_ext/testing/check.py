@@ -16,9 +16,9 @@ from botorch_ext.testing.subjects import Subject
 # Traits of a strategy that say why something does not hold for it.
 _TRAITS = {
     "refuses_attached": "takes results that were not asked for",
-    "learns_anew": "knows the same after a correction that changes no value",
-    "chooses_by_step": "asks the same after the same data, however many trials there were",
-    "learns_apart": "has a best point in every context once there are results",
+    "refits_after_correction": "knows the same after a correction that changes no value",
+    "depends_on_trial_number": "asks the same after the same data, however many trials there were",
+    "separates_contexts": "has a best point in every context once there are results",
 }
 
 
@@ -30,7 +30,7 @@ def check_strategy(
 ) -> dict[str, str]:
     """The laws that every strategy obeys, tried on one: asking and telling in any order, abandoned
     and failed trials, attached results and corrections, replay bit for bit from every prefix,
-    copies, reports, and refusals that leave the state as it was.
+    copies, reports, refusals that leave the state as it was, and calls that Ctrl-C breaks off.
 
     It takes a few seconds. The laws do not prove that a method is right.
 

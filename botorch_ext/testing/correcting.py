@@ -82,7 +82,7 @@ def bases(strategy):
 def a_correction_that_changes_nothing_leaves_beliefs(entry):
     """Of strategies whose records were all made of the values that are right."""
     session = started(entry)
-    if session.strategy.learns_anew is not None:
+    if session.strategy.refits_after_correction is not None:
         return
     for action in session.actions:
         if action[0] != "correct":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from botorch_ext.testing import asking, correcting, reading, refusing, replaying
+from botorch_ext.testing import asking, correcting, interrupting, reading, refusing, replaying
 
 # By what they say.
 LAWS: tuple[Callable[[Any], None], ...] = (
@@ -26,4 +26,5 @@ LAWS: tuple[Callable[[Any], None], ...] = (
     correcting.a_busy_report_says_what_happened,
     correcting.a_correction_that_changes_nothing_leaves_beliefs,
     correcting.impossible_changes_are_refused_as_a_whole,
+    interrupting.calls_broken_off_anywhere_are_made_or_not,
 )

@@ -29,7 +29,7 @@ def reading_changes_nothing_whatever_becomes_of_what_was_read(entry):
             state(strategy)
         if strategy.report()["best"] is not None:
             strategy.best()[0].fill_(99.0)
-            if strategy.learns_apart is None:
+            if strategy.separates_contexts is None:
                 strategy.best(session.offer().get("context"))
         for event in strategy.events:
             if isinstance(event, Asked):

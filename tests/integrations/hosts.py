@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +37,7 @@ class Host:
         self.trials[key] = replace(self.trials[key], **more)
 
 
-def objective(values: dict[str, Any]) -> float:
+def objective(values: Mapping[str, Any]) -> float:
     """Some value of numbers and words."""
     total = 0.0
     for place, value in enumerate(values.values()):

@@ -303,4 +303,5 @@ def test_what_is_kept_is_short_and_json() -> None:
     study.optimize(bowl, n_trials=6)
     for trial in study.trials:
         assert list(trial.system_attrs) == [ATTRIBUTE]
-        assert len(json.dumps(trial.system_attrs)) < 500
+        # The first one describes the strategy.
+        assert len(json.dumps(trial.system_attrs)) < (2500 if trial.number == 0 else 500)

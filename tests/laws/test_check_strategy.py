@@ -43,11 +43,37 @@ class Counting(RandomSearch):
         return super().report() | {"asked": self.asked}
 
 
-@pytest.mark.parametrize("wrong", [Forgetful, Telling, Counting])
-def test_a_wrong_strategy_is_found(wrong):
+class Torn(RandomSearch):
+    """Is not itself while it is told, and forgets to return when that is broken off."""
+
+    is_told = False
+
+    def tell(self, id, value):
+        self.is_told = True
+        try:
+            super().tell(id, value)
+        except Exception:
+            self.is_told = False
+            raise
+        self.is_told = False
+
+    def report(self):
+        return super().report() | {"is_told": self.is_told}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "law"),
+    [
+        (Forgetful, "the seed decides"),
+        (Telling, "a session goes on from every prefix"),
+        (Counting, "a session goes on from every prefix"),
+        (Torn, "calls broken off anywhere are made or not"),
+    ],
+)
+def test_a_wrong_strategy_is_found(wrong, law):
     with pytest.raises(AssertionError) as found:
         check_strategy(lambda seed: wrong(box(), seed))
-    assert "this law does not hold: " in found.value.__notes__[0]
+    assert f"this law does not hold: {law}" in found.value.__notes__[0]
 
 
 def test_what_is_no_strategy_is_refused():

@@ -63,7 +63,7 @@ def test_attached_data_is_known_as_initial_data_is(method):
         particles, fresh = attached.posterior, given.posterior
         assert torch.equal(particles.joint, fresh.joint)
         assert torch.equal(particles.outcomes.values, fresh.outcomes.values)
-    if given.chooses_by_step is None:
+    if given.depends_on_trial_number is None:
         asked, expected = question(attached, {}), question(given, {})
         assert asked["x"] == expected["x"]
         for name in ("mean", "std", "width", "offset"):

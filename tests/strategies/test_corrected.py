@@ -23,7 +23,7 @@ from tests.strategies.sessions import kernel as a_kernel
 pytestmark = quietly
 
 WRONG = {"regret_balancing": -2.4}
-EXACT = [name for name in METHODS if entry_of(name).make().learns_anew is None]
+EXACT = [name for name in METHODS if entry_of(name).make().refits_after_correction is None]
 FITTED = [name for name in METHODS if name not in EXACT]
 every_exact_method = pytest.mark.parametrize("method", EXACT)
 

@@ -13,7 +13,7 @@ from benchmarks.studies.kills import lines
 from botorch_ext.exceptions import StudyError
 from botorch_ext.strategies import RandomSearch
 from botorch_ext.strategies.adaptive.pending import PendingRows
-from tests.strategies.interrupts import lines_of
+from botorch_ext.testing.interrupting import lines_of
 from tests.studies.kept import BOX, at_random, gp_bucb, kernel
 
 POINTS = bx.FiniteSet(BOX.sample(40, seed=1))

@@ -9,13 +9,13 @@ import sqlite3
 import warnings
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, make_dataclass
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 import torch
-from gpytorch.kernels import Kernel, RBFKernel
+from gpytorch.kernels import RBFKernel
 
 import botorch_ext as bx
 from botorch_ext.algorithms.argument_checks import checked_names
@@ -27,18 +27,19 @@ from botorch_ext.studies.plain_events import PlainRecord, from_json, to_json
 from botorch_ext.studies.translations import TRANSLATIONS, Dropped
 from tests.studies.kept import BOX, kernel
 from tests.studies.kept_methods import FILES, METHODS, context_of, seen
+from tests.studies.two_versions import KINDS, scaled, widths
 
 NUMBERS = {"rkhs_bound": 1.0, "noise_std": 0.1}
 
 
-def kept(strategy: Strategy, format: int = 2) -> dict[str, Any]:
+def kept(strategy: Strategy, format: int = 3) -> dict[str, Any]:
     """What is in a study: of format 1 what was there before there was another one."""
     described = from_json(to_json(describe(strategy)))
-    return described if format == 2 else _of_format_1(described)
+    return described if format == 3 else _of_format_1(described)
 
 
 def _of_format_1(described: Any) -> Any:
-    marks = ("<call>", "<default>", "format")
+    marks = ("<call>", "<default>", "<given>", "format")
     if isinstance(described, dict):
         return {key: _of_format_1(part) for key, part in described.items() if key not in marks}
     return [_of_format_1(part) for part in described] if isinstance(described, list) else described
@@ -50,91 +51,8 @@ def opens(description: dict[str, Any], strategy: Strategy) -> None:
         require_same(description, describe(strategy), "it")
 
 
-def as_in_the_library(old: Any, new: Any, is_new: bool, name: str) -> Any:
-    """One of two versions of a class, of which a study says no more than its name."""
-    for kind in (old, new):
-        kind.__module__, kind.__qualname__ = "botorch_ext.ours", name
-    return new if is_new else old
-
-
-# --- the four kinds of things that get an argument ------------------------------------------------
-
-
-def _widths(new: bool) -> Callable[..., Strategy]:
-    """A width like those of the library, without and with one more argument."""
-
-    @dataclass(frozen=True)
-    class Old(bx.widths.Width):
-        level: float
-
-        def __call__(self, t: int, model: Any) -> float:
-            return self.level
-
-    @dataclass(frozen=True)
-    class New(Old):
-        factor: float = 1.0
-
-    kind = as_in_the_library(Old, New, new, "Level")
-    return lambda **options: bx.algorithms.gp_bucb(
-        BOX, kernel(), noise_variance=0.01, width=kind(2.0, **options)
-    )
-
-
-def _wrappers(new: bool) -> Callable[..., Strategy]:
-    class Old(Kernel):
-        has_lengthscale = False
-
-        def __init__(self, base_kernel: Kernel) -> None:
-            super().__init__()
-            self.base_kernel = base_kernel
-
-        def forward(self, x1: Any, x2: Any, **params: Any) -> Any:
-            return self.base_kernel.forward(x1, x2, **params)
-
-    class New(Old):
-        def __init__(self, base_kernel: Kernel, factor: float = 1.0) -> None:
-            super().__init__(base_kernel)
-            self.register_buffer("factor", torch.tensor(factor, dtype=torch.float64))
-
-    kind = as_in_the_library(Old, New, new, "Wrapper")
-    return lambda **options: bx.algorithms.gp_bucb(
-        BOX, kind(kernel(), **options), noise_variance=0.01, width=2.0
-    )
-
-
-def _strategies(new: bool) -> Callable[..., Strategy]:
-    class Old(RandomSearch):
-        def __init__(self, domain: Any, seed: int = 0) -> None:
-            super().__init__(domain, seed=seed)
-
-    class New(Old):
-        def __init__(self, domain: Any, seed: int = 0, factor: float = 1.0) -> None:
-            super().__init__(domain, seed)
-
-    kind = as_in_the_library(Old, New, new, "Search")
-    return lambda **options: kind(BOX, **options)
-
-
-def _functions(new: bool) -> Callable[..., Strategy]:
-    def old(domain: Any, kernel: Any, *, noise_variance: float, width: float) -> Strategy:
-        return bx.algorithms.gp_ucb(domain, kernel, noise_variance=noise_variance, width=width)
-
-    def newer(
-        domain: Any, kernel: Any, *, noise_variance: float, width: float, factor: float = 1.0
-    ) -> Strategy:
-        """Its strategy is made otherwise, too."""
-        scaled = bx.widths.Scaled(width, factor)
-        return bx.algorithms.gp_ucb(domain, kernel, noise_variance=noise_variance, width=scaled)
-
-    function = newer if new else old
-    function.__name__ = "level_ucb"
-    made = checked_names(function)
-    return lambda **options: made(BOX, kernel(), noise_variance=0.01, width=2.0, **options)
-
-
-KINDS = (_widths, _wrappers, _strategies, _functions)
 # A function stands in no description of format 1, only the strategy that it made.
-WITH_FORMATS = [(kind, 2) for kind in KINDS] + [(kind, 1) for kind in KINDS[:-1]]
+WITH_FORMATS = [(kind, 3) for kind in KINDS] + [(kind, 1) for kind in KINDS[:-1]]
 
 
 @pytest.mark.parametrize(("kind", "format"), WITH_FORMATS)
@@ -159,7 +77,7 @@ def test_a_study_opens_when_an_argument_that_nobody_gave_is_gone(kind):
 
 def test_an_argument_that_is_gone_had_the_default_that_the_table_says(monkeypatch):
     """Format 1 does not say what the defaults were."""
-    before, after = _widths(True), _widths(False)
+    before, after = widths(True), widths(False)
     with pytest.raises(AnotherStrategyError, match=r"factor is 1\.0 in the study, got missing"):
         opens(kept(before(), 1), after())
     monkeypatch.setitem(TRANSLATIONS, "Level.factor", Dropped(1.0))
@@ -186,24 +104,9 @@ def test_a_file_is_gone_on_with_when_there_is_one_more_argument(kind, tmp_path):
 # --- names ----------------------------------------------------------------------------------------
 
 
-def _scaled(name: str, **fields: Any) -> Callable[..., Strategy]:
-    """A width with one number, of any name."""
-
-    def call(self: Any, t: int, model: Any) -> float:
-        return 2.0
-
-    [(field, default)] = fields.items()
-    kind = make_dataclass(name, [(field, float, default)], bases=(bx.widths.Width,), frozen=True)
-    kind.__module__, kind.__qualname__, kind.__call__ = "botorch_ext.ours", name, call
-    kind.__abstractmethods__ = frozenset()
-    return lambda *numbers: bx.algorithms.gp_bucb(
-        BOX, kernel(), noise_variance=0.01, width=kind(*numbers)
-    )
-
-
-@pytest.mark.parametrize("format", [1, 2])
+@pytest.mark.parametrize("format", [1, 3])
 def test_a_renamed_argument_is_one_line(format, monkeypatch):
-    before, after = _scaled("Level", by=1.0), _scaled("Level", factor=1.0)
+    before, after = scaled("Level", by=1.0), scaled("Level", factor=1.0)
     with pytest.raises(AnotherStrategyError, match=r"width\.by is 3\.0 in the study, got missing"):
         opens(kept(before(3.0), format), after(3.0))
     monkeypatch.setitem(TRANSLATIONS, "Level.by", "factor")
@@ -214,7 +117,7 @@ def test_a_renamed_argument_is_one_line(format, monkeypatch):
 
 
 def test_a_renamed_class_and_a_renamed_function_are_one_line_each(monkeypatch):
-    before, after = _scaled("Level", by=1.0), _scaled("Factor", by=1.0)
+    before, after = scaled("Level", by=1.0), scaled("Factor", by=1.0)
     with pytest.raises(AnotherStrategyError, match="class is 'Level' in the study, got 'Factor'"):
         opens(kept(before(3.0)), after(3.0))
     monkeypatch.setitem(TRANSLATIONS, "Level", "Factor")
@@ -235,7 +138,7 @@ def test_a_renamed_class_and_a_renamed_function_are_one_line_each(monkeypatch):
 
 
 def test_a_default_may_change():
-    before, after = _scaled("Level", by=1.0), _scaled("Level", by=2.0)
+    before, after = scaled("Level", by=1.0), scaled("Level", by=2.0)
     opens(kept(before()), after())
     opens(kept(before()), after(1.0))
     opens(kept(before(2.0)), after())
@@ -247,6 +150,30 @@ def test_a_default_may_change():
     # What was given cannot be told from what was not.
     with pytest.raises(AnotherStrategyError, match=r"width\.by is 1\.0 in the study, got 2\.0"):
         opens(kept(before(), 1), after())
+
+
+@pytest.mark.parametrize("of", ["class", "function"])
+def test_what_was_given_stays_what_it_is_when_its_default_changes(of):
+    def version(default: float) -> Callable[..., Strategy]:
+        class Search(RandomSearch):
+            def __init__(self, domain: Any, *, factor: float = default) -> None:
+                super().__init__(domain)
+
+        def search(domain: Any, *, factor: float = default) -> Strategy:
+            return Search(domain, factor=factor)
+
+        return partial(Search if of == "class" else checked_names(search), BOX)
+
+    before, after = version(1.0), version(2.0)
+    for options in ({}, {"factor": 2.0}, {"factor": 1.0}):
+        opens(kept(before()), after(**options))
+    opens(kept(before(factor=1.0)), after(factor=1.0))
+    opens(kept(before(factor=2.0)), after())
+    for options in ({}, {"factor": 2.0}):
+        with pytest.raises(AnotherStrategyError, match=r"factor is 1\.0 in the study, got 2\.0"):
+            opens(kept(before(factor=1.0)), after(**options))
+    # What was given may be left out while it is the default.
+    opens(kept(before(factor=1.0)), before())
 
 
 def test_a_class_of_the_user_may_have_the_name_of_a_table():
@@ -306,14 +233,14 @@ def test_code_that_is_no_digests_is_refused_by_name(code):
 
 def test_formats_that_are_newer_or_none():
     strategy = RandomSearch(BOX)
-    with pytest.raises(NewerStudyError, match=r"has format 3, and this version .* knows 2"):
-        require_same(kept(strategy) | {"format": 3}, describe(strategy), "it")
+    with pytest.raises(NewerStudyError, match=r"has format 4, and this version .* knows 3"):
+        require_same(kept(strategy) | {"format": 4}, describe(strategy), "it")
     for number in (0, True, "2", None):
         with pytest.raises(BrokenStudyError, match="its format is"):
             require_same(kept(strategy) | {"format": number}, describe(strategy), "it")
 
 
-@pytest.mark.parametrize("mark", ["<call>", "<default>", "<float64>", "<code>"])
+@pytest.mark.parametrize("mark", ["<call>", "<default>", "<given>", "<float64>", "<code>"])
 @pytest.mark.parametrize("value", [None, 3, "text", ["a", [1]], {"function": ["gp_ucb"]}])
 def test_marks_of_strangers_open_nothing(mark, value):
     first = bx.algorithms.gp_ucb(BOX, kernel(), noise_variance=0.01, seed=1, **NUMBERS)

@@ -146,10 +146,11 @@ def _settings_of_the_user(server, **settings):
 
 
 def test_settings_of_the_user_that_would_break_a_study(server):
-    decide, failed = bx.strategies.RandomSearch._decide, []
+    decide, deciding, failed = bx.strategies.RandomSearch._decide, threading.Event(), []
 
     def slowly(*given):
-        time.sleep(0.4)
+        deciding.set()
+        time.sleep(1.5)  # longer than what the server allows
         return decide(*given)
 
     def work():
@@ -163,18 +164,19 @@ def test_settings_of_the_user_that_would_break_a_study(server):
     with _settings_of_the_user(
         server,
         default_transaction_isolation="repeatable read",
-        idle_in_transaction_session_timeout="200ms",
-        statement_timeout="200ms",
+        # Of which preparing a connection has to be done before they are set aside.
+        idle_in_transaction_session_timeout="1s",
+        statement_timeout="1s",
         synchronous_commit="off",
     ):
-        study = bx.Study(server.url(), at_random(), name="settings")
+        study, other = (bx.Study(server.url(), at_random(), name="settings") for _ in range(2))
         with study._journal.writing() as connection:  # it waits for the disk
             assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
         with patch.object(bx.strategies.RandomSearch, "_decide", slowly):
             asking = threading.Thread(target=study.ask)
             asking.start()
-            time.sleep(0.1)
-            assert bx.Study(server.url(), at_random(), name="settings").ask().id == 1  # it waits
+            assert deciding.wait(60.0)
+            assert other.ask().id == 1  # it waits
             asking.join()
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:

@@ -143,7 +143,10 @@ def test_shapes_and_kinds_that_are_others():
     assert same(range(3), [0, 1, 2]) and same(array("d", [0.5, 1.0]), [0.5, 1.0])
     assert same([[1.0], [2.0]], torch.tensor([1.0, 2.0])) and same([], np.zeros(0))
     assert same([[[1.0, 2.0]], [[3.0, 4.0]]], np.arange(1.0, 5).reshape(2, 1, 2))
+    many = torch.arange(300) % 100 / 4
+    assert same(many.bfloat16(), many.double()) and same(many.bfloat16(), many.half().numpy())
     for one, other in [
+        (many.bfloat16(), many.flip(0).bfloat16()),
         ([1.0, 2.0], [[1.0, 2.0]]),
         ([1.0, 2.0, 3.0, 4.0], [[1.0, 2.0], [3.0, 4.0]]),
         ([1, 0], [True, False]),

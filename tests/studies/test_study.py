@@ -172,6 +172,8 @@ def test_costs_do_not_meet_values_that_are_maximised(path, values, named):
         bx.run(strategy, lambda x: float(x[0]), 2, minimize=True, progress=False)
     assert not path.exists()
     assert not bx.Study(path, strategy).minimize
+    with pytest.raises(ValueError, match=message):
+        bx.Study(path, strategy, name="another", minimize=True)
 
 
 def test_what_is_seen_of_a_study_that_minimises_is_in_the_sign_of_its_values(path):

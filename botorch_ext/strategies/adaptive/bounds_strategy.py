@@ -147,7 +147,7 @@ class BoundsStrategy(Strategy):
         if isinstance(model, Fitted):
             if judge is not None:
                 raise ValueError("models must be fixed where they are judged, got Fitted")
-            self.learns_anew = "its hyperparameters are fitted anew after a correction"
+            self.refits_after_correction = "its hyperparameters are fitted anew after a correction"
             self.refits = Refits(model, domain, self.context_space)
             model = self.refits.model(probes)
         models = _checked_models(model, probes)

@@ -59,7 +59,7 @@ class InsuredStrategy(BoundsStrategy):
             another pending policy.
     """
 
-    chooses_by_step = "its budget grows with the number of trials"
+    depends_on_trial_number = "its budget grows with the number of trials"
 
     def __init__(
         self,

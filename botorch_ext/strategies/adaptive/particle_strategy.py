@@ -60,8 +60,8 @@ class ParticleStrategy(Strategy):
 
     #: The names of the numbers of `_choose`.
     _numbers: tuple[str, ...]
-    chooses_by_step = "what it draws depends on the number of the trial"
-    learns_anew = "its particles are drawn anew after a correction"
+    depends_on_trial_number = "what it draws depends on the number of the trial"
+    refits_after_correction = "its particles are drawn anew after a correction"
     takes_actions = True
     takes_spaces = True
     least_initial = 8

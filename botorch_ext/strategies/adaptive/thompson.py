@@ -55,7 +55,7 @@ class ThompsonSampling(BoundsStrategy):
     """
 
     is_random = True
-    chooses_by_step = "what it draws depends on the number of the trial"
+    depends_on_trial_number = "what it draws depends on the number of the trial"
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ class ContextwiseStrategy(MasterStrategy):
             that is no position.
     """
 
-    learns_apart = "the base of a context learns from the results of its own contexts alone"
+    separates_contexts = "the base of a context learns from the results of its own contexts alone"
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class ContextwiseStrategy(MasterStrategy):
             raise ValueError(f"key must be a function of the context, got {key!r}")
         self._key = _Key(key)
         # The context says which base an attached result belongs to.
-        for trait in ("refuses_attached", "chooses_by_step", "learns_anew"):
+        for trait in ("refuses_attached", "depends_on_trial_number", "refits_after_correction"):
             reasons = (getattr(base, trait) for base in bases)
             setattr(self, trait, next((why for why in reasons if why is not None), None))
 
