@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
+from botorch_ext.distances import distances
 from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.models.kernel_gp import KernelGP
@@ -24,9 +26,13 @@ from botorch_ext.search.screening import near_points, screening_points, spread_b
 _WORK, _FEWEST, _MOST = 2**30, 512, 2048
 # Screened points for each of them that climbs, and the fewest that climb.
 _SHARE, _FEWEST_STARTS = 50, 20
-# Ends that are climbed from again, points around them that are screened, and how far away these
-# are by turns, in sides of the box.
-_NUM_TOPS, _NUM_AROUND, _AROUND = 3, 256, (0.03, 0.1)
+# A second climb starts around so many of the best ends. Ends within this distance, in sides of the
+# box, count as one. Climbs are repeated at most so often.
+_NUM_TOPS, _APART, _MOST_ROUNDS = 3, 1e-2, 4
+# Points on each line, and peaks that climb. 25 points on a line missed more maxima than 33.
+_NUM_ON_LINE, _NUM_PEAKS = 33, 10
+# Random points around the ends, their distances by turns, in sides of the box, and how many climb.
+_NUM_AROUND, _AROUND, _NUM_NEAR = 128, (0.03, 0.1), 10
 
 
 class ConfidenceBound:
@@ -125,7 +131,7 @@ def maximize_on_box(
     num_starts: int = 6,
     extra: Tensor | None = None,
     tolerance: float = 1e-9,
-    twice: bool = False,
+    again: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Screens many points in one batched call, then lets the best race by batched L-BFGS-B. Where
     columns take some numbers only, or constraints hold, `MixedSearch` follows; where the points are
@@ -140,8 +146,9 @@ def maximize_on_box(
         extra: ``m x d`` more points to screen, such as the best so far.
         tolerance: How far below its maximum a climb may end, relative to the spread of the screened
             values.
-        twice: Whether all starts climb to their ends, and as many again from around the best ends:
-            for functions with many maxima side by side. Not for `MixedSearch`.
+        again: Whether to climb again from around the best ends, from peaks on lines along the
+            coordinates and from random points, for as long as that gains. For functions with many
+            maxima, the best of which differ in a few coordinates. `MixedSearch` ignores it.
 
     Returns:
         The ``d``-dim maximiser found and its value.
@@ -161,15 +168,46 @@ def maximize_on_box(
         x, value = MixedSearch(objective, box, values, tolerance).best(torch.cat([best, starts]))
         return x.squeeze(0), value.squeeze(0)
     scaled = on_unit_cube(objective.value_and_gradient, box, values)
-    polished, _ = batched_lbfgsb(scaled, box.to_unit(starts), tolerance, race=not twice)
-    X = torch.cat([best, box.from_unit(polished)])
-    values = evaluate(objective, X)
-    if twice:
-        tops = X[values.topk(min(_NUM_TOPS, len(X))).indices]
-        near = near_points(tops, box, _NUM_AROUND, seed, _AROUND)
-        starts = near[evaluate(objective, near).topk(num_starts).indices]
-        polished, _ = batched_lbfgsb(scaled, box.to_unit(starts), tolerance)
-        X = torch.cat([X[values.argmax(dim=0, keepdim=True)], box.from_unit(polished)])
-        values = evaluate(objective, X)
+    least = tolerance * (values.max() - values.min())
+
+    def climbed(starts: Tensor, best: Tensor) -> tuple[Tensor, Tensor]:
+        ends, _ = batched_lbfgsb(scaled, box.to_unit(starts), tolerance, race=True)
+        X = torch.cat([best, box.from_unit(ends)])
+        return X, evaluate(objective, X)
+
+    X, values = climbed(starts, best)
+    for number in range(_MOST_ROUNDS if again else 0):
+        tops, before = _distinct(X, values, box), values.max()
+        near = near_points(tops, box, _NUM_AROUND, seed + number, _AROUND)
+        near = near[evaluate(objective, near).topk(_NUM_NEAR).indices]
+        starts = torch.cat([tops[:1], _peaks(objective, box, tops), near])
+        X, values = climbed(starts, tops[:1])
+        if not bool(values.max() > before + least):
+            break
     top = values.argmax(dim=0, keepdim=True)
     return X[top].squeeze(0), values[top].squeeze(0)
+
+
+def _distinct(X: Tensor, values: Tensor, box: Box) -> Tensor:
+    """The points with the highest values, without those that are close to a higher one."""
+    X = X[values.argsort(descending=True)]
+    U = box.to_unit(X)
+    is_repeated = (distances(U, U) < _APART).tril(diagonal=-1).any(dim=-1)
+    return X[~is_repeated][:_NUM_TOPS]
+
+
+def _peaks(objective: Objective, box: Box, centers: Tensor) -> Tensor:
+    """The highest local maxima on the lines along each coordinate through ``k x d`` points, without
+    those next to the point itself."""
+    U = box.to_unit(centers)
+    k, d = U.shape
+    line, columns = torch.linspace(0, 1, _NUM_ON_LINE).to(U), torch.arange(d, device=U.device)
+    lines = U[:, None, None].repeat(1, d, _NUM_ON_LINE, 1)  # k x d x points x d
+    lines[:, columns, :, columns] = line
+    X = box.from_unit(lines.flatten(0, 2))
+    values = evaluate(objective, X)
+    padded = pad(values.view(k, d, -1), (1, 1), value=-torch.inf)
+    is_peak = padded[..., 1:-1] >= torch.maximum(padded[..., :-2], padded[..., 2:])
+    is_peak &= (line - U.unsqueeze(-1)).abs() > 1 / (_NUM_ON_LINE - 1)
+    X, values = X[is_peak.flatten()], values[is_peak.flatten()]
+    return X[values.topk(min(_NUM_PEAKS, len(X))).indices]

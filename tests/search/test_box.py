@@ -154,3 +154,24 @@ def test_the_highest_of_forty_hills_that_are_nearly_equal():
         highest = hills(box.from_unit(tops)).max()
         found += bool(hills(x[None])[0] >= highest - 1e-4)
     assert found >= 10
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_highest_of_a_thousand_hills_that_differ_in_a_coordinate_each(seed):
+    """A sum of functions of one coordinate with three hills each: the highest end of 40 climbs is
+    hardly ever the highest hill, which is where each coordinate alone is highest."""
+    box = Box([[2.0] * 6, [5.0] * 6])
+    generator = torch.Generator().manual_seed(seed)
+    tops = torch.rand(6, 1, generator=generator, dtype=torch.float64) / 4 + torch.tensor(
+        [0.0, 0.3, 0.6]
+    )
+    heights = 1 + 0.2 * torch.rand(6, 3, generator=generator, dtype=torch.float64)
+
+    def hills(X):
+        steps = box.to_unit(X).unsqueeze(-1) - tops
+        return (heights * (-steps.square() / 0.005).exp()).sum(dim=(-1, -2))
+
+    x, value = maximize_on_box(FunctionObjective(hills), box, seed, 256, 10, again=True)
+    expected = tops.gather(1, heights.argmax(dim=1, keepdim=True)).squeeze(1)
+    assert_close(box.to_unit(x), expected, rtol=0, atol=0.01)
+    assert_close(value, hills(x[None])[0])

@@ -28,7 +28,7 @@ from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Event, Trial
 
 # Screened points near the best so far, and how far in sides of the box.
-_NUM_NEAR, _NEAR = 512, (0.02, 0.05, 0.1, 0.2)
+_NUM_NEAR, _NEAR = 256, (0.02, 0.05, 0.1, 0.2)
 _NUM_BEST = 5
 # Points of a finite set that all models look at: of more, those that a few models find best.
 _MOST_POINTS, _FEW_MODELS = 4096, 4
@@ -203,7 +203,7 @@ class ParticleStrategy(Strategy):
                 best = actions[means.topk(min(_NUM_BEST, len(means))).indices]
                 best = torch.cat([best, near_points(best, box, _NUM_NEAR, seed, _NEAR)])
             own = objective(ensemble)
-            x, value = maximize_on_box(own, box, seed, *self._budget, best, _TOLERANCE, twice=True)
+            x, value = maximize_on_box(own, box, seed, *self._budget, best, _TOLERANCE, again=True)
             return x, None, value
         rows = None
         if len(points) > _MOST_POINTS:
@@ -216,9 +216,9 @@ class ParticleStrategy(Strategy):
 
     @property
     def _budget(self) -> tuple[int, int]:
-        """How many points of a box are screened, and how many climbs there are: in many dimensions
-        the averaged improvement has more local maxima."""
-        return (512, 20) if self.domain.dim <= 4 else (1024, 40)
+        """The number of points of a box that are screened, and of those that climb: in many
+        dimensions the averaged improvement has more local maxima."""
+        return 512, 20 if self.domain.dim <= 4 else 40
 
     def _pending_rows(self, like: Tensor) -> Tensor:
         """The pending points and those that failed, with contexts, ``n x (d + d_z)``."""

@@ -174,7 +174,7 @@ def test_in_six_dimensions_no_patient_search_finds_more(monkeypatch, num_given, 
     monkeypatch.setattr(particle_strategy, "maximize_on_box", seen)
     trial = strategy.ask()
     near = near_points(torch.cat([trial.x[None], X[Y.topk(5).indices]]), box, 1000, 5, (0.03, 0.1))
-    best = maximize_on_box(objectives[-1], box, 1, 2048, 60, near, 1e-11, twice=True)[1]
+    best = maximize_on_box(objectives[-1], box, 1, 2048, 60, near, 1e-11, again=True)[1]
     assert trial.info["log_improvement"] > float(best) - 1e-6
 
 
