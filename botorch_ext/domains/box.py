@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from botorch_ext.checks import short, whole_number
 from botorch_ext.domains.bounds import BoundsLike, as_bounds, as_corners
 from botorch_ext.domains.feasible_points import FeasiblePoints
 from botorch_ext.domains.linear_constraints import LinearConstraints
-from botorch_ext.domains.points import PointsLike, as_points, checked_rows
+from botorch_ext.domains.points import PointsLike, as_points, checked_rows, require_finite
 from botorch_ext.domains.scales import Scales
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.state import Immutable
@@ -43,12 +44,18 @@ class Box(Immutable):
         log: Columns that are sampled and searched by their logarithm; their lower bound is above 0.
         categories: From a column to its codes, numbers within the bounds that have no order.
         constraints: ``(A, b)``, ``m x d`` and ``m``: the points x with A x <= b, in the units of
-            the points.
+            the points. They have no column of ``conditions``.
+        conditions: Columns that count only where another column has one of some values, as in
+            ``{3: (0, [1, 2])}``: column 3 counts only where column 0, one of ``integer`` or
+            ``categories``, is 1 or 2. The other column may have a condition itself. Where a column
+            does not count it is inactive, and all points of the box have one value there: the
+            middle of its range, or its first code. Points that are given may have anything there,
+            NaN too; it is replaced.
 
     Raises:
         ValueError: Other bounds, not finite, or a lower bound that is not below its upper bound;
             bounds that could be rows as well as pairs, such as ``[[0, 1], [20, 80]]``; an
-            impossible column, code or constraint; constraints that no point satisfies.
+            impossible column, code, constraint or condition; constraints that no point satisfies.
     """
 
     bounds: Tensor
@@ -56,6 +63,7 @@ class Box(Immutable):
     log: tuple[int, ...]
     categories: Mapping[int, tuple[float, ...]]
     constraints: tuple[Tensor, Tensor] | None
+    conditions: Mapping[int, tuple[int, tuple[float, ...]]]
     _scales: Scales | None
     _linear: LinearConstraints | None
     _points: FeasiblePoints | None
@@ -73,6 +81,8 @@ class Box(Immutable):
         categories: Mapping[int, Sequence[float]] | None = None,
         constraints: tuple[Tensor | Sequence[Sequence[float]], Tensor | Sequence[float]]
         | None = None,
+        # As the attribute then is: studies of earlier versions, which have none, have the default.
+        conditions: Mapping[int, tuple[int, Sequence[float]]] | None = MappingProxyType({}),
     ) -> None:
         if lower is None and upper is None:
             bounds = as_bounds(bounds, dtype, device)
@@ -84,10 +94,21 @@ class Box(Immutable):
                 f"{short(lower)} and {short(upper)}"
             )
         scales = linear = None
-        if constraints is not None or any(_is_given(kind) for kind in (integer, log, categories)):
-            scales = Scales(bounds, integer, log, {} if categories is None else categories)
+        kinds = (integer, log, categories, conditions)
+        if constraints is not None or any(_is_given(kind) for kind in kinds):
+            scales = Scales(
+                bounds,
+                integer,
+                log,
+                {} if categories is None else categories,
+                {} if conditions is None else conditions,
+            )
         if scales is not None and constraints is not None:
             linear = LinearConstraints(constraints, bounds)
+            if both := {*linear.columns} & {*scales.conditions}:
+                raise ValueError(
+                    f"constraints must have no column of conditions, got column {min(both)}"
+                )
             if linear.extreme_point(scales, torch.zeros_like(bounds[0])) is None:
                 raise ValueError("constraints must leave a feasible point in the box, got none")
         self._set("bounds", bounds)
@@ -95,6 +116,7 @@ class Box(Immutable):
         self._set("log", () if scales is None else scales.log)
         self._set("categories", {} if scales is None else scales.categories)
         self._set("constraints", None if linear is None else (linear.A, linear.b))
+        self._set("conditions", {} if scales is None else scales.conditions)
         self._set("_scales", scales)
         self._set("_linear", linear)
         self._set("_points", None if scales is None else FeasiblePoints(scales, linear))
@@ -129,6 +151,8 @@ class Box(Immutable):
         ends = self.ends
         if self.dim <= _MOST_CORNERS_DIM:
             ends = torch.cartesian_prod(*ends.T).view(-1, self.dim)
+        if self._scales is not None and self.conditions:
+            ends = self._scales.settled(ends).unique(dim=0)
         return ends if self._linear is None else ends[self._linear.hold(ends)]
 
     @property
@@ -163,6 +187,7 @@ class Box(Immutable):
             log=self.log,
             categories=self.categories,
             constraints=self.constraints,
+            conditions=self.conditions,
         )
 
     def require_plain(self, who: str, name: str = "domain") -> None:
@@ -176,7 +201,7 @@ class Box(Immutable):
 
     def contains(self, X: PointsLike) -> Tensor:
         """Which points lie in the box, its faces included: whole numbers and codes exactly,
-        constraints with a small tolerance.
+        constraints with a small tolerance. Inactive columns may have any value.
 
         Args:
             X: A ``n x d``-dim tensor, or one point.
@@ -184,22 +209,45 @@ class Box(Immutable):
         Returns:
             A boolean tensor of ``n`` entries.
         """
-        X = as_points(X, self.dim, self.bounds)
+        return self._hold(self._read(X))
+
+    def require_contains(self, X: PointsLike, name: str = "X") -> Tensor:
+        """``X`` as ``n x d`` points, inactive columns at rest, or an `OutsideDomainError` naming
+        the first one outside."""
+        X = self._read(X, name)
+        outside = (~self._hold(X)).nonzero()
+        if len(outside):
+            x = X[outside[0, 0]]
+            raise OutsideDomainError(f"{name} must {self._rule_broken_by(x)}, got {x.tolist()}")
+        return X
+
+    def active(self, X: PointsLike) -> Tensor:
+        """Which columns count at points, ``... x d``: all of them, unless ``conditions`` say
+        otherwise.
+
+        Returns:
+            Booleans, ``... x d``.
+        """
+        X = checked_rows(X, self.dim, self.bounds)
+        if self._scales is None:
+            return torch.ones_like(X, dtype=torch.bool)
+        return self._scales.active(X)
+
+    def _read(self, X: PointsLike, name: str = "X") -> Tensor:
+        """``n x d`` points, inactive columns at rest."""
+        if self._scales is None or not self.conditions:
+            return as_points(X, self.dim, self.bounds, name)
+        X = self._scales.settled(as_points(X, self.dim, self.bounds, name, look=False))
+        require_finite({name: X})
+        return X
+
+    def _hold(self, X: Tensor) -> Tensor:
         inside = ((X >= self.lower) & (X <= self.upper)).all(dim=-1)
         if self._scales is not None:
             inside &= self._scales.admits(X).all(dim=-1)
         if self._linear is not None:
             inside &= self._linear.hold(X)
         return inside
-
-    def require_contains(self, X: PointsLike, name: str = "X") -> Tensor:
-        """``X`` as ``n x d`` points, or an `OutsideDomainError` naming the first one outside."""
-        X = as_points(X, self.dim, self.bounds, name)
-        outside = (~self.contains(X)).nonzero()
-        if len(outside):
-            x = X[outside[0, 0]]
-            raise OutsideDomainError(f"{name} must {self._rule_broken_by(x)}, got {x.tolist()}")
-        return X
 
     def _rule_broken_by(self, x: Tensor) -> str:
         if self._scales is not None and bool(((x >= self.lower) & (x <= self.upper)).all()):
@@ -294,18 +342,28 @@ class Box(Immutable):
         return torch.where(holds, X, kept)
 
     def without_steps(self) -> Box:
-        """The box in which columns of whole numbers are continuous, half a step beyond either
-        end."""
+        """The box in which columns of whole numbers are continuous, half a step beyond either end,
+        but for those that others depend on."""
         if self._scales is None or not self.integer:
             return self
-        cells = self._scales.cells
-        return Box(cells, log=self.log, categories=self.categories, constraints=self.constraints)
+        parents = {parent for parent, _ in self.conditions.values()}
+        return Box(
+            self._scales.cells,
+            integer=parents.intersection(self.integer),
+            log=self.log,
+            categories=self.categories,
+            constraints=self.constraints,
+            conditions=self.conditions,
+        )
 
     def __repr__(self) -> str:
         options: dict[str, Any] = {"integer": list(self.integer), "log": list(self.log)}
         options["categories"] = {j: list(codes) for j, codes in self.categories.items()}
         if self.constraints is not None:
             options["constraints"] = tuple(tensor.tolist() for tensor in self.constraints)
+        options["conditions"] = {
+            j: (parent, list(codes)) for j, (parent, codes) in self.conditions.items()
+        }
         given = "".join(f", {name}={value}" for name, value in options.items() if value)
         pairs = list(zip(*self.bounds.tolist(), strict=True))
         return f"Box({pairs}{given}, dtype={self.dtype}, device='{self.device}')"
@@ -315,4 +373,4 @@ class Box(Immutable):
 
 
 def _is_given(columns: Any) -> bool:
-    return not (columns is None or (isinstance(columns, tuple | list | dict) and not columns))
+    return not (columns is None or (isinstance(columns, tuple | list | Mapping) and not columns))

@@ -94,7 +94,7 @@ class ContextSpace(Immutable):
             raise ValueError(f"{name} must have shape ({dim},), got {tuple(context.shape)}")
         point = as_points(context, dim, like, name)
         if self.domain is not None:
-            self.domain.require_contains(point, name)
+            point = self.domain.require_contains(point, name)
         for column, number in self.tasks:
             task = float(point[0, column]) if column < dim else -1.0
             if not (0 <= task < number and task.is_integer()):

@@ -1,4 +1,5 @@
-"""Feasible points of a box with columns of whole numbers or codes, or with linear constraints."""
+"""Feasible points of a box with columns of whole numbers or codes, with linear constraints or
+conditions."""
 
 from __future__ import annotations
 
@@ -49,6 +50,7 @@ class FeasiblePoints(Immutable):
             return None
         X = torch.cartesian_prod(*(scales.values(j) for j in range(d))).view(-1, d)
         X = X if self._constraints is None else X[self._constraints.hold(X)]
+        X = scales.settled(X).unique(dim=0) if scales.conditions else X
         return X if len(X) <= _MOST_LISTED else None
 
     def sample(self, num_points: int, seed: int) -> Tensor:
@@ -66,19 +68,19 @@ class FeasiblePoints(Immutable):
         engine = SobolEngine(scales.ends.shape[1], scramble=True, seed=seed)
 
         def drawn(num: int) -> Tensor:
-            return scales.from_unit(engine.draw(num, dtype=torch.float64).to(scales.ends))
+            return scales.spread(engine.draw(num, dtype=torch.float64).to(scales.ends))
 
         if constraints is None:
-            return drawn(num_points)
+            return scales.settled(drawn(num_points))
         found = [_those_that_hold(drawn(_DRAWN), constraints)]
         if len(found[0]) < _DRAWN * _LEAST_SHARE:
             generator = torch.Generator().manual_seed(seed)
             if self.listed is not None:
                 return self.listed[_rows(len(self.listed), num_points, generator)]
-            return self._of_walk(drawn(num_points), generator)
+            return scales.settled(self._of_walk(drawn(num_points), generator))
         while sum(map(len, found)) < num_points:
             found.append(_those_that_hold(drawn(_DRAWN), constraints))
-        return torch.cat(found)[:num_points]
+        return scales.settled(torch.cat(found)[:num_points])
 
     def _of_walk(self, X: Tensor, generator: torch.Generator) -> Tensor:
         """Points with the columns that constraints look at from the walk; the others stay."""

@@ -14,20 +14,24 @@ from botorch_ext.state import Immutable
 
 
 class Scales(Immutable):
-    """Columns of whole numbers, with a logarithmic scale, or of codes without an order.
+    """Columns of whole numbers, with a logarithmic scale, of codes without an order, or that count
+    only under a condition.
 
     The unit interval is divided evenly among the values of a column of whole numbers or codes; on a
-    logarithmic scale by their logarithms.
+    logarithmic scale by their logarithms. A column that does not count is inactive, and rests at
+    one value: the middle of its range, or its first code.
 
     Args:
         bounds: ``2 x d``.
         integer: Columns of whole numbers.
         log: Columns with a logarithmic scale.
         categories: From a column to its codes.
+        conditions: From a column to another one, of whole numbers or codes, and the values of that
+            one with which it counts.
 
     Raises:
         ValueError: Columns that are none of the box, that come twice or are two things at once; a
-            logarithm of 0; no whole number or no code within the bounds.
+            logarithm of 0; no whole number or no code within the bounds; a condition on itself.
     """
 
     def __init__(
@@ -36,6 +40,7 @@ class Scales(Immutable):
         integer: Iterable[int],
         log: Iterable[int],
         categories: Mapping[int, Sequence[float]],
+        conditions: Mapping[int, tuple[int, Sequence[float]]],
     ) -> None:
         d = bounds.shape[1]
         self.integer = _columns(integer, "integer", d)
@@ -49,7 +54,9 @@ class Scales(Immutable):
         for name, others in (("integer", self.integer), ("log", self.log)):
             if both := sorted({*coded} & {*others}):
                 raise ValueError(f"{name} must have no column of categories, got column {both[0]}")
-        self.categories = {j: _codes(categories[j], j, bounds) for j in coded}
+        self.categories = {
+            j: _codes(categories[j], f"categories of column {j}", bounds[:, j]) for j in coded
+        }
         for j in self.log:
             if not bool(bounds[0, j] > 0):
                 raise ValueError(
@@ -90,6 +97,14 @@ class Scales(Immutable):
             start[j], stop[j] = 0, len(codes)
         start[self._log], stop[self._log] = start[self._log].log(), stop[self._log].log()
         self._start, self._span = start, stop - start
+        #: From a column to its parent and the codes of it, parents first.
+        self.conditions = _conditions(conditions, self, bounds)
+        self._parents = {
+            j: (parent, bounds.new_tensor(codes)) for j, (parent, codes) in self.conditions.items()
+        }
+        middle = torch.full_like(ends[0], 0.5)
+        middle[list(self.categories)] = 0
+        self._resting = self.spread(middle)
 
     def values(self, column: int) -> Tensor:
         """All values of a column of whole numbers or codes, from the least on."""
@@ -107,6 +122,10 @@ class Scales(Immutable):
 
     def from_unit(self, U: Tensor) -> Tensor:
         """Points of the unit cube, ``... x d``, as points."""
+        return self.settled(self.spread(U))
+
+    def spread(self, U: Tensor) -> Tensor:
+        """As `from_unit`, but inactive columns have any value."""
         low, high = self.ends
         X = self._start + self._span * U
         X[..., self._log] = X[..., self._log].exp()
@@ -118,13 +137,26 @@ class Scales(Immutable):
         X = torch.where(U <= 0, low, X)
         return torch.where(U >= 1, high, X)
 
+    def active(self, X: Tensor) -> Tensor:
+        """Which entries of points, ``... x d``, count."""
+        active = torch.ones_like(X, dtype=torch.bool)
+        for j, (parent, codes) in self._parents.items():
+            has_code = (X[..., parent, None] == codes).any(dim=-1)
+            active[..., j] = active[..., parent] & has_code
+        return active
+
+    def settled(self, X: Tensor) -> Tensor:
+        """Points, ``... x d``, with inactive columns at rest."""
+        return torch.where(self.active(X), X, self._resting) if self.conditions else X
+
     def snapped(self, X: Tensor) -> Tensor:
-        """Points, ``... x d``, moved to the nearest values of their columns."""
+        """Points, ``... x d``, moved to the nearest values of their columns, inactive ones to
+        rest."""
         X = X.clone()
         X[..., self._integer] = X[..., self._integer].round() + 0.0
         for j, codes in self._codes.items():
             X[..., j] = codes[(X[..., j, None] - codes).abs().argmin(dim=-1)]
-        return X.clamp(self.ends[0], self.ends[1])
+        return self.settled(X.clamp(self.ends[0], self.ends[1]))
 
     def to_unit(self, X: Tensor) -> Tensor:
         """Points, ``... x d``, as points of the unit cube: whole numbers and codes as the middles
@@ -137,11 +169,11 @@ class Scales(Immutable):
 
     def stretch(self, X: Tensor) -> Tensor:
         """How fast points, ``... x d``, move with those of the unit cube: 0 in columns that take
-        some numbers only."""
+        some numbers only or are inactive."""
         speed = self._span.expand_as(X).clone()
         speed[..., self._log] *= X[..., self._log]
         speed[..., self._stepped] = 0
-        return speed
+        return torch.where(self.active(X), speed, 0) if self.conditions else speed
 
     def admits(self, X: Tensor) -> Tensor:
         """Which entries of ``n x d`` points within the bounds are values of their columns."""
@@ -165,16 +197,53 @@ def _columns(given: Any, name: str, d: int) -> tuple[int, ...]:
     return tuple(columns)
 
 
-def _codes(given: Any, column: int, bounds: Tensor) -> tuple[float, ...]:
-    """The codes of a column in the precision of the bounds, from the least on; or a ValueError."""
-    name = f"categories of column {column}"
+def _codes(given: Any, name: str, limits: Tensor) -> tuple[float, ...]:
+    """Codes of a column in the precision of its bounds, from the least on; or a ValueError that
+    names them."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise ValueError(f"{name} must be a list of codes, got {given!r}")
     numbers = [one_number(code, f"each of the {name}") for code in given]
-    codes = sorted({*bounds.new_tensor(numbers).tolist()})
+    codes = sorted({*limits.new_tensor(numbers).tolist()})
     if not codes or len(codes) < len(numbers):
         raise ValueError(f"{name} must be one code or more, each once, got {numbers}")
-    low, high = bounds[:, column].tolist()
+    low, high = limits.tolist()
     if not all(math.isfinite(code) and low <= code <= high for code in codes):
         raise ValueError(f"{name} must lie within the bounds {[low, high]}, got {numbers}")
     return tuple(codes)
+
+
+def _conditions(
+    given: Any, scales: Scales, bounds: Tensor
+) -> dict[int, tuple[int, tuple[float, ...]]]:
+    """From each column to its parent and the codes of it, parents first; or a ValueError."""
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            "conditions must map columns to a parent column and its codes, as in "
+            f"{{3: (0, [1, 2])}}, got {given!r}"
+        )
+    read, ordered = {}, {}
+    for j in _columns(given, "conditions", bounds.shape[1]):
+        name, pair = f"conditions of column {j}", given[j]
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ValueError(
+                f"{name} must be a parent column and its codes, as in (0, [1, 2]), got {pair!r}"
+            )
+        parent = whole_number(pair[0], f"parent of column {j}")
+        if parent not in scales.stepped:
+            raise ValueError(
+                f"parent of column {j} must be a column of whole numbers or categories, got "
+                f"{parent}"
+            )
+        codes, known = _codes(pair[1], name, bounds[:, parent]), scales.categories.get(parent)
+        if not all(code.is_integer() if known is None else code in known for code in codes):
+            raise ValueError(f"{name} must be values of column {parent}, got {list(codes)}")
+        read[j] = parent, codes
+    while read:
+        ready = {j: pair for j, pair in read.items() if pair[0] not in read}
+        if not ready:
+            raise ValueError(
+                f"conditions must be trees, got columns that depend on themselves: {list(read)}"
+            )
+        ordered |= ready
+        read = {j: pair for j, pair in read.items() if j not in ready}
+    return ordered

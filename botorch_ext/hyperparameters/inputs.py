@@ -64,8 +64,8 @@ class Inputs(Immutable):
     @property
     def sides(self) -> Tensor | None:
         """``num_columns``: what 1 in each feature is in the units of its column; None where columns
-        are logarithmic or categories."""
-        if any(box.log or box.categories for box in self._boxes):
+        are logarithmic, categories or under conditions."""
+        if any(box.log or box.categories or box.conditions for box in self._boxes):
             return None
         return torch.cat([box.without_steps().stretch(box.lower) for box in self._boxes])
 

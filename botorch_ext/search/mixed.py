@@ -80,9 +80,9 @@ class MixedSearch:
 
     def _rounded(self, starts: Tensor) -> Tensor:
         """Where starts climb to while whole numbers are continuous, rounded."""
-        if not self._box.integer:
-            return starts[:0]
         relaxed = self._box.without_steps()
+        if relaxed.stepped == self._box.stepped:
+            return starts[:0]
         search = MixedSearch(self._objective, relaxed, self._values, self._tolerance)
         ends, _ = search._climbed(starts, evaluate(self._objective, starts), num_sliding=0)
         return self._box.nearby(ends, starts)

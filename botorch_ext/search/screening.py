@@ -86,6 +86,9 @@ def near_points(
         others = torch.rand(num, generator=generator, dtype=torch.float64).to(X)
         stays = torch.rand(num, generator=generator) >= _NEW_CODE
         U[:, j] = torch.where(stays.to(X.device), box.to_unit(centers)[:, j], others)
+    if box.conditions:  # what begins to count is nowhere yet
+        anywhere = torch.rand(num, box.dim, generator=generator, dtype=torch.float64)
+        U = torch.where(box.active(centers), U, anywhere.to(X))
     return box.nearby(box.from_unit(U), centers)
 
 

@@ -48,7 +48,7 @@ def same_numbers(one: Any, other: Any) -> bool:
     if first is None or second is None or first.shape != second.shape:
         return False
     if first.values is not None and second.values is not None:
-        return first.values == second.values
+        return _are_equal(first.values, second.values)
     return not first.digests.isdisjoint(second.digests)
 
 
@@ -94,8 +94,13 @@ class _Numbers:
         if self.values is None:
             return self.known
         array = np.array(self.values, dtype=np.float64)
-        exact = array.tolist() == self.values
+        exact = _are_equal(array.tolist(), self.values)
         return frozenset([_digest(torch.from_numpy(array))]) if exact else frozenset()
+
+
+def _are_equal(values: list[float], others: list[float]) -> bool:
+    """Whether numbers are equal one by one, NaN to NaN."""
+    return all(a == b or (a != a and b != b) for a, b in zip(values, others, strict=True))
 
 
 def _without_ones(shape: list[int]) -> tuple[int, ...]:

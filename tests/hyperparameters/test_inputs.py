@@ -59,6 +59,15 @@ def test_gradients_are_by_the_points(dtype):
     assert_close(gradient.double(), expected, rtol=1e-5, atol=0)
 
 
+def test_columns_that_do_not_count_have_no_gradient():
+    box = bx.Box(SPACE.bounds, integer=[1], conditions={0: (1, [0, 3]), 2: (1, [3])})
+    X = box.sample(40, seed=0)
+    inputs = Inputs.of(box, None, X)
+    gradient = inputs.pullback(X, torch.ones_like(inputs.features(X)))
+    assert torch.equal(gradient[:, [0, 2]] != 0, box.active(X)[:, [0, 2]])
+    assert inputs.sides is None
+
+
 def test_plain_boxes_and_finite_sets(device):
     points = torch.tensor([[2.0, 7.0], [4.0, 7.0], [3.0, 7.0]], dtype=torch.float64, device=device)
     of_set = Inputs.of(bx.FiniteSet(points), None, points)

@@ -20,7 +20,7 @@ from botorch_ext.integrations.parameters import Real
 from botorch_ext.integrations.saved_arguments import allow_argument, as_text, from_text
 from botorch_ext.integrations.spaces import NamedSpace
 from botorch_ext.strategies import Strategy
-from botorch_ext.studies.translations import TRANSLATIONS, Dropped
+from botorch_ext.studies.translations import SINCE_0_2_0, TRANSLATIONS, Dropped
 from tests.integrations.hosts import Host, objective
 from tests.integrations.test_hosted import METHODS, SPACE
 from tests.studies.two_versions import KINDS, scaled, widths
@@ -98,7 +98,7 @@ def test_trials_of_0_2_0_stay_its_own_when_there_is_one_more_argument(monkeypatc
         }
         host.set(int(trial.key), record=json.dumps(alone | {"version": 1}))
     assert num_own(host, before()) == 4 and num_own(host, after()) == 0
-    monkeypatch.setattr(hosted_module, "SINCE_0_2_0", {"Level.factor"})
+    monkeypatch.setattr(hosted_module, "SINCE_0_2_0", SINCE_0_2_0 | {"Level.factor"})
     assert (
         num_own(host, before()) == num_own(host, after()) == num_own(host, after(factor=1.0)) == 4
     )

@@ -10,6 +10,7 @@ from scipy.optimize import LinearConstraint, milp
 import botorch_ext as bx
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.box import ConfidenceBound, maximize_bound, maximize_on_box
+from botorch_ext.search.mixed import MixedSearch
 from botorch_ext.search.models import HighestBound, UpperBounds, best_in_box, maximize_over_models
 from botorch_ext.search.objectives import FunctionObjective, evaluate
 from botorch_ext.search.screening import near_points, on_faces, screening_points
@@ -58,7 +59,45 @@ SPACES = {
         },
         41,
     ),
+    "tree": (
+        {
+            "bounds": [(0, 2), (1e-3, 1), (2.0, 5.0), (1, 7), (0, 1)],
+            "log": [1],
+            "integer": [3],
+            "categories": {0: [0, 1, 2], 4: [0, 1]},
+            "conditions": {1: (0, [0, 2]), 2: (4, [1]), 3: (0, [2]), 4: (0, [1])},
+        },
+        101,
+    ),
+    "layers": (
+        {
+            "bounds": [(0, 3), (2.0, 5.0), (0.0, 1.0), (-1.0, 1.0)],
+            "integer": [0],
+            "conditions": {1: (0, [1, 2, 3]), 2: (0, [2, 3]), 3: (0, [3])},
+            "constraints": ([[1.0, 0, 0, 0]], [3.0]),
+        },
+        33,
+    ),
 }
+
+
+def rested(X, given):
+    """Points with all columns at rest that do not count: written from the definition."""
+    conditions = given.get("conditions", {})
+
+    def counts(x, j):
+        parent, codes = conditions.get(j, (j, x[j : j + 1]))
+        return x[parent] in codes and (parent == j or counts(x, parent))
+
+    rest = []
+    for j, (low, high) in enumerate(given["bounds"]):
+        codes = given.get("categories", {}).get(j)
+        middle = math.sqrt(low * high) if j in given.get("log", ()) else (low + high) / 2
+        rest.append(middle if codes is None else codes[0])
+    if not conditions:
+        return X
+    rows = [[v if counts(x, j) else rest[j] for j, v in enumerate(x)] for x in X.tolist()]
+    return X.new_tensor(rows).unique(dim=0)
 
 
 def space(name, **options):
@@ -84,7 +123,7 @@ def brute_force(name):
         torch.tensor(each).double()
         for each in given.get("constraints", ([[0.0] * len(axes)], [1.0]))
     )
-    return X[(X @ A.T <= b + 1e-12).all(dim=-1)]
+    return rested(X[(X @ A.T <= b + 1e-12).all(dim=-1)], given)
 
 
 def posterior(box, seed, scale=0.3, num=25):
@@ -152,6 +191,35 @@ def test_the_nearest_point_of_a_simplex(seed):
     assert torch.allclose(x, (c - t).clamp_min(0), atol=1e-5)
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("start", range(3))
+def test_another_branch_is_entered_and_climbed(start, seed):
+    # Where nothing was screened but one branch, which is lower in the middle of the others.
+    box = bx.Box(
+        [(0, 2), (0.0, 1.0), (2.0, 5.0), (-1.0, 1.0)],
+        categories={0: [0, 1, 2]},
+        conditions={1: (0, [0]), 2: (0, [1]), 3: (0, [2])},
+    )
+    generator = torch.Generator().manual_seed(seed)
+    best = torch.rand(3, generator=generator, dtype=torch.float64)
+    tops = torch.rand(3, generator=generator, dtype=torch.float64)
+
+    def branches(X):
+        U = box.to_unit(X)[:, 1:]
+        rows = X[:, 0].long()
+        return tops[rows] - 3 * (U[torch.arange(len(X)), rows] - best[rows]).square()
+
+    starts = box.sample(64, seed)
+    starts = starts[starts[:, 0] == start][:4]
+    objective = FunctionObjective(branches)
+    values = evaluate(objective, box.sample(64, seed))
+    x, value = MixedSearch(objective, box, values, 1e-9).best(starts)
+    assert float(value[0]) == pytest.approx(float(tops.max()), abs=1e-6)
+    assert float(box.to_unit(x)[0, 1 + int(x[0, 0])]) == pytest.approx(
+        float(best[tops.argmax()]), abs=1e-3
+    )
+
+
 def test_few_points_are_all_looked_at():
     box = bx.Box([(0, 9), (1, 4), (0, 2)], integer=[0, 1], categories={2: [0, 2]})
     assert len(box.listed) == 80
@@ -198,7 +266,9 @@ def test_the_same_seed_gives_the_same_point_and_leaves_random_numbers_alone(name
     assert torch.equal(maximize_bound(bound, box, 3, incumbents, 25), first)
 
 
-@pytest.mark.parametrize("name", ["logarithm", "logarithms of whole numbers", "codes", "chemistry"])
+@pytest.mark.parametrize(
+    "name", ["logarithm", "logarithms of whole numbers", "codes", "chemistry", "tree"]
+)
 def test_the_highest_of_several_bounds_is_found(name):
     box = space(name)
     X = box.sample(20, 3)
@@ -260,5 +330,7 @@ def test_screened_points_are_points_of_the_box(name):
     for points in (X, near, faces):
         assert bool(box.contains(points).all())
     assert len(near.unique(dim=0)) > 50
+    for points in (X, near, faces) if box.conditions else ():
+        torch.testing.assert_close(points.unique(dim=0), rested(points, SPACES[name][0]))
     for j in box.categories:
         assert len(near[:, j].unique()) == len(box.categories[j])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from array import array
 from collections.abc import Callable
@@ -131,6 +132,21 @@ def test_what_a_domain_computes_in_is_compared(num):
     message = r"domain\.dtype\S* is 'torch.float32' in the study, got 'torch.float64'"
     with pytest.raises(AnotherStrategyError, match=message):
         _require_same(made(torch.float32), made(torch.float64))
+
+
+@pytest.mark.parametrize("num", [_FEW, _MANY])
+def test_nan_is_the_same_nan(num):
+    box = bx.Box([(0, 1), (0.0, 1.0)], integer=[0], conditions={1: (0, [1])})
+    X, Y = np.zeros((num, 2)), np.arange(float(num))
+    X[:, 1] = np.nan
+    forms = [X, X.tolist(), torch.tensor(X), pd.DataFrame(X)]
+    made = [bx.algorithms.integrated_ei(box, initial=(form, Y)) for form in forms]
+    for first, second in itertools.product(made, repeat=2):
+        _require_same(first, second)
+    other = bx.algorithms.integrated_ei(box, initial=([[1.0, 0.5], *X[1:].tolist()], Y))
+    for each in made:
+        with pytest.raises(AnotherStrategyError, match="initial"):
+            _require_same(each, other)
 
 
 def test_shapes_and_kinds_that_are_others():

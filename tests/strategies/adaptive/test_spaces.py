@@ -46,7 +46,18 @@ def orders():
     return bx.Box([(1e-5, 1.0), (2.0, 5.0)], log=[0])
 
 
-SPACES = {f.__name__: f for f in (reaction, blend, counts, orders)}
+@cache
+def tree():
+    return bx.Box(
+        [(0, 1), (1e-5, 1.0), (2.0, 5.0), (0, 2), (4.0, 6.0)],
+        log=[1],
+        integer=[3],
+        categories={0: [0, 1]},
+        conditions={1: (0, [0]), 2: (0, [1]), 3: (0, [1]), 4: (3, [2])},
+    )
+
+
+SPACES = {f.__name__: f for f in (reaction, blend, counts, orders, tree)}
 
 
 def is_member(name, x):
@@ -61,6 +72,11 @@ def is_member(name, x):
         return inside and x[3] == int(x[3]) and abs(sum(x[:3]) - 1) < 1e-7
     if name == "counts":
         return inside and all(v == int(v) for v in x) and x[0] + 2 * x[1] <= 17
+    if name == "tree":
+        left = x[2] == 3.5 and x[3] == 1.0
+        right = x[1] == pytest.approx(1e-5**0.5)
+        last = x[0] == 1.0 and x[3] == 2.0
+        return inside and (left if x[0] == 0.0 else right) and (last or x[4] == 5.0)
     return inside
 
 
@@ -156,6 +172,7 @@ def session(name, method, seed, num_asks=6, offer=None, **options):
     [
         *zip(METHODS, cycle(SPACES)),
         *(("gp_bucb", name) for name in ("reaction", "blend", "counts")),
+        *(("integrated_ei", "tree"), ("gp_ucb", "tree"), ("credible_ucb", "tree")),
     ],
 )
 def test_every_asked_point_is_one_of_the_space(method, name):
@@ -181,6 +198,8 @@ def _made_with(strategy):
         ("orders", "gp_bucb"),
         ("orders", "integrated_ei"),
         ("reaction", "random"),
+        ("tree", "gp_bucb"),
+        ("tree", "integrated_ei"),
     ],
 )
 def test_with_contexts_and_with_changing_actions(name, method):
@@ -224,6 +243,32 @@ def test_points_outside_are_refused():
         METHODS["gp_ucb"](box).replay([strategies.Asked(trial)])
 
 
+@pytest.mark.parametrize("method", ["gp_bucb", "integrated_ei", "random"])
+def test_whatever_inactive_columns_have_is_replaced(method):
+    box, nan = tree(), float("nan")
+    given = [[0.0, 0.1, nan, -3.0, nan], [1.0, 9.0, 3.0, 1.0, 0.0]]
+    replaced = [[0.0, 0.1, 3.5, 1.0, 5.0], [1.0, 1e-5**0.5, 3.0, 1.0, 5.0]]
+    made = [
+        METHODS[method](box, initial=(torch.tensor(X, dtype=torch.float64), [0.3, 0.1]))
+        for X in (given, replaced)
+    ]
+    for strategy, X in zip(made, (given, replaced), strict=True):
+        for x, expected in zip(strategy.initial[0].tolist(), replaced, strict=True):
+            assert x == pytest.approx(expected)
+        assert strategy.attach(X[1], 0.2).x.tolist() == pytest.approx(replaced[1])
+        actions = strategy.ask(actions=X).x.tolist()
+        assert any(actions == pytest.approx(x) for x in replaced)
+    asked = [strategy.ask().x.tolist() for strategy in made]
+    assert asked[0] == pytest.approx(asked[1])
+
+
+def test_inactive_columns_of_contexts_are_replaced():
+    seen = bx.Box([(0, 1), (2.0, 4.0)], integer=[0], conditions={1: (0, [1])})
+    strategy = METHODS["integrated_ei"](orders(), context_domain=seen)
+    assert strategy.ask(context=[0.0, 9.0]).context.tolist() == [0.0, 3.0]
+    assert strategy.ask(context=[1.0, 2.5]).context.tolist() == [1.0, 2.5]
+
+
 def test_bases_of_a_master_live_on_the_same_space():
     bases = [METHODS["gp_ucb"](box) for box in (counts(), bx.Box(counts().bounds))]
     with pytest.raises(ValueError, match="domain of base 1 must be that of base 0"):
@@ -250,7 +295,7 @@ REFUSE = {
 }
 
 
-@pytest.mark.parametrize("name", ["counts", "orders"])
+@pytest.mark.parametrize("name", ["counts", "orders", "tree"])
 @pytest.mark.parametrize("method", REFUSE)
 def test_methods_that_know_plain_boxes_only_say_so(method, name):
     REFUSE[method](bx.Box(SPACES[name]().bounds, dtype=torch.float64))
