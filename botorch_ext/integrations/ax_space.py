@@ -40,6 +40,13 @@ class AxSpace:
     def __init__(self, search_space: SearchSpace, contexts: Sequence[str] = ()) -> None:
         self._parameters = search_space.parameters
         constraints, constrained = _constraints_of(search_space)
+        conditions = {
+            child: (name, [value])
+            for name, each in self._parameters.items()
+            if each.is_hierarchical
+            for value, children in each.dependents.items()
+            for child in children
+        }
         made = {
             name: _parameter(each, name in constrained)
             for name, each in self._parameters.items()
@@ -54,10 +61,14 @@ class AxSpace:
         for name in contexts:
             if name in constrained:
                 raise UnsupportedError(f"contexts must be in no constraint, got {name!r}")
+            if name in conditions or self._parameters[name].is_hierarchical:
+                raise UnsupportedError(
+                    f"contexts must neither depend on others nor have dependents, got {name!r}"
+                )
         try:
             chosen = {name: each for name, each in made.items() if name not in contexts}
             #: Parameters that are chosen, and those that are fixed.
-            self.chosen = NamedSpace(chosen, constraints)
+            self.chosen = NamedSpace(chosen, constraints, conditions)
             seen = {name: made[name] for name in contexts}
             #: Parameters that are contexts; None where there are none.
             self.contexts = NamedSpace(seen) if seen else None
@@ -139,9 +150,8 @@ class AxSpace:
 def _parameter(given: AxParameter, is_constrained: bool) -> Parameter:
     if given.is_disabled:
         return Fixed(given.default_value)
-    if given.is_fidelity or given.is_hierarchical:
-        kind = "a fidelity" if given.is_fidelity else "one that others depend on"
-        raise UnsupportedError(f"parameter {given.name!r} must not be {kind}")
+    if given.is_fidelity:
+        raise UnsupportedError(f"parameter {given.name!r} must not be a fidelity")
     if isinstance(given, FixedParameter):
         return Fixed(given.value)
     if isinstance(given, ChoiceParameter):

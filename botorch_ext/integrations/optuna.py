@@ -27,6 +27,7 @@ from botorch_ext.integrations.optuna_locks import lock_of
 from botorch_ext.integrations.optuna_spaces import free, parameter, space_of
 from botorch_ext.integrations.optuna_trials import ATTRIBUTE, FollowedStudy, trials_of
 from botorch_ext.integrations.recipes import Recipe, UnsearchableSpace
+from botorch_ext.integrations.spaces import Condition
 from botorch_ext.strategies import Strategy
 
 __all__ = ["ATTRIBUTE", "StrategySampler"]
@@ -58,6 +59,10 @@ class StrategySampler(BaseSampler):
     Args:
         algorithm: A name in `botorch_ext.algorithms`, or a function of a domain and arguments.
         search_space: Distributions by name, where they are known beforehand.
+        conditions: Where the objective suggests some names of ``search_space`` only in a branch:
+            from such a name to a parent, a choice or whole numbers, and the values of it with which
+            the name is suggested, as in ``{"depth": ("model", ["forest"])}``, if the parent is so
+            itself. The strategy then searches the tree, and asks nothing of what is not suggested.
         num_points: Where given, the method chooses among so many points of the space: some search
             no logarithmic scales, whole numbers or choices.
         repeat: Whether a point may be asked while a trial runs there, or where one has failed;
@@ -84,6 +89,7 @@ class StrategySampler(BaseSampler):
         algorithm: str | Callable[..., Strategy],
         *,
         search_space: Mapping[str, BaseDistribution] | None = None,
+        conditions: Mapping[str, Condition] | None = None,
         num_points: int | None = None,
         repeat: bool = False,
         **arguments: Any,
@@ -92,6 +98,7 @@ class StrategySampler(BaseSampler):
         self._repeat = flag(repeat, "repeat")
         self._seed = whole_number(arguments.get("seed", 0), "seed")
         self._search_space: dict[str, BaseDistribution] | None = None
+        self._conditions = dict(conditions or {})
         if search_space is not None:
             self._search_space = dict(search_space)
             for name, distribution in search_space.items():
@@ -99,7 +106,9 @@ class StrategySampler(BaseSampler):
             if free(search_space):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # they come again when it is asked
-                    self._recipe.make(space_of(free(search_space)))
+                    self._recipe.make(space_of(self._chosen(search_space), self._conditions))
+        elif conditions:
+            raise ValueError(f"conditions must be given with search_space, got {self._conditions}")
         self._warned: set[str] = set()
         self._forget()
 
@@ -127,7 +136,7 @@ class StrategySampler(BaseSampler):
         if len(study.directions) > 1:
             return {}
         if self._search_space is not None:
-            return free(self._search_space)
+            return self._chosen(self._search_space)
         found = free(intersection_search_space(trials_of(study)))
         for name, distribution in list(found.items()):
             try:
@@ -142,7 +151,7 @@ class StrategySampler(BaseSampler):
     ) -> dict[str, Any]:
         """What the strategy asks, or nothing where it cannot."""
         given = {*trial.params, *trial.system_attrs.get("fixed_params", {})}
-        if not search_space or given & search_space.keys():
+        if not search_space or given & free(search_space).keys():
             return {}
         lock = lock_of(study._storage, study._study_id)
         if lock is None:
@@ -156,7 +165,9 @@ class StrategySampler(BaseSampler):
             trials = trials_of(study)
             if self._followed is None or not self._followed.is_of(study, search_space, trials):
                 try:
-                    self._followed = FollowedStudy(study, search_space, self._recipe)
+                    self._followed = FollowedStudy(
+                        study, search_space, self._recipe, self._conditions
+                    )
                 except UnsearchableSpace as error:
                     self._warn_once(f"trials are sampled at random, all of them: {error}")
                     return {}
@@ -205,7 +216,7 @@ class StrategySampler(BaseSampler):
         """Says what of ``search_space`` a complete trial lacks."""
         if state == TrialState.COMPLETE and len(study.directions) == 1:
             for name in free(self._search_space or {}):
-                if name not in trial.params:
+                if name not in trial.params and name not in self._conditions:
                     self._warn_once(
                         f"{name} of search_space is not suggested: what the strategy asks of it "
                         f"goes nowhere, as in trial {trial.number}",
@@ -227,6 +238,8 @@ class StrategySampler(BaseSampler):
             known = self._search_space[name]
             if known != distribution:
                 return f"{name} is sampled at random: search_space has another range, {known}"
+            if name in self._conditions and ATTRIBUTE in trial.system_attrs:
+                return f"{name} is sampled at random: by the conditions it does not count here"
             return None
         began = trial.datetime_start or datetime.max
         ended = [
@@ -244,6 +257,13 @@ class StrategySampler(BaseSampler):
         if self.infer_relative_search_space(study, trial).get(name) == distribution:
             return None
         return f"{name} is sampled at random: not all trials have it with the same range"
+
+    def _chosen(self, search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
+        """Those that have more than one value, or are in a condition."""
+        named = {*self._conditions, *(parent for parent, _ in self._conditions.values())}
+        return free(search_space) | {
+            name: each for name, each in search_space.items() if name in named
+        }
 
     def _seed_of(self, trial: FrozenTrial, name: str = "") -> int:
         text = f"{self._seed}/{trial.number}/{name}"

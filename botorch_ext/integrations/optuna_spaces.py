@@ -14,7 +14,7 @@ from optuna.distributions import (
 
 from botorch_ext.integrations.parameters import Choice, Parameter, Real, Whole
 from botorch_ext.integrations.recipes import UnsearchableSpace
-from botorch_ext.integrations.spaces import NamedSpace
+from botorch_ext.integrations.spaces import Condition, NamedSpace
 
 
 def free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
@@ -22,17 +22,22 @@ def free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribu
     return {name: each for name, each in search_space.items() if not each.single()}
 
 
-def space_of(search_space: Mapping[str, BaseDistribution]) -> NamedSpace:
+def space_of(
+    search_space: Mapping[str, BaseDistribution], conditions: Mapping[str, Condition] | None = None
+) -> NamedSpace:
     """The space of distributions.
 
     Args:
         search_space: By name.
+        conditions: As those of `NamedSpace`.
 
     Raises:
-        UnsearchableSpace: One cannot be searched, by its name, or all have one value.
+        UnsearchableSpace: One cannot be searched, by its name, or all have one value; an impossible
+            condition.
     """
     try:
-        return NamedSpace({name: parameter(name, each) for name, each in search_space.items()})
+        parameters = {name: parameter(name, each) for name, each in search_space.items()}
+        return NamedSpace(parameters, conditions=conditions)
     except ValueError as error:
         raise UnsearchableSpace(str(error)) from error
 

@@ -20,7 +20,7 @@ from botorch_ext.integrations.host_trials import HostTrial, Record, Status
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.optuna_spaces import as_kept, space_of
 from botorch_ext.integrations.recipes import Recipe
-from botorch_ext.integrations.spaces import NamedSpace
+from botorch_ext.integrations.spaces import Condition, NamedSpace
 
 #: The attribute of a trial that has its number, a digest of the space, and the record of its
 #: question, or the point that was taken instead of it.
@@ -64,16 +64,21 @@ class FollowedStudy:
         study: Of Optuna.
         search_space: Distributions by name.
         recipe: Of the strategy.
+        conditions: As those of `NamedSpace`.
 
     Raises:
         ValueError: A space that the method cannot search.
     """
 
     def __init__(
-        self, study: Study, search_space: Mapping[str, BaseDistribution], recipe: Recipe
+        self,
+        study: Study,
+        search_space: Mapping[str, BaseDistribution],
+        recipe: Recipe,
+        conditions: Mapping[str, Condition] | None = None,
     ) -> None:
         self._key = _key(study, search_space)
-        self.space = space_of(dict(self._key[-1]))
+        self.space = space_of(dict(self._key[-1]), conditions)
         # Points are read in the space they were asked in: columns of another mean something else.
         self._digest = hashlib.sha256(repr(self.space.parameters).encode()).hexdigest()[:8]
         minimize = study.directions[0] == StudyDirection.MINIMIZE

@@ -141,6 +141,7 @@ class Recipe:
             "steps, whole numbers or choices": [space.names[j] for j in box.stepped],
             "logarithmic scales": [space.names[j] for j in box.log],
             "constraints": [] if box.constraints is None else ["of the space"],
+            "conditions": [space.names[j] for j in box.conditions],
         }
         found = "; ".join(f"{kind}: {', '.join(at)}" for kind, at in special.items() if at)
         raise UnsearchableSpace(

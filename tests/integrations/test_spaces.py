@@ -205,3 +205,79 @@ def test_names_may_have_an_order() -> None:
     space = NamedSpace({"grade": Ordered(("low", "middle", "high"))})
     assert space.box.integer == (0,) and not space.box.categories
     assert space.to_values(space.to_point({"grade": "middle"})) == {"grade": "middle"}
+
+
+# --- conditions -----------------------------------------------------------------------------------
+
+TREE = {
+    "rate": Real(1e-4, 1.0, log=True),
+    "model": Choice(("linear", "forest", "boosting")),
+    "depth": Whole(1, 9),
+    "size": Ordered((0.1, 0.5, 2.0)),
+    "alone": Choice(("here",)),
+    "share": Real(0.0, 1.0),
+    "tail": Fixed(2.0),
+    "booster": Choice(("gbtree", "dart")),
+}
+CONDITIONS = {
+    "depth": ("model", ["forest", "boosting"]),
+    "rate": ("booster", ["dart"]),
+    "booster": ("model", ["boosting"]),
+    "share": ("alone", ["here"]),
+    "tail": ("size", [0.1, 2.0]),
+    "alone": ("size", [0.5, 2.0]),
+}
+FOREST = NamedSpace(TREE, conditions=CONDITIONS)
+
+
+def _counts(name: str, values: dict[str, object]) -> bool:
+    """The definition."""
+    if name not in CONDITIONS:
+        return True
+    parent, allowed = CONDITIONS[name]
+    return _counts(parent, values) and values[parent] in allowed
+
+
+def test_values_of_a_tree_are_those_that_count() -> None:
+    flat = NamedSpace(TREE)
+    assert FOREST.names == flat.names == ["rate", "model", "depth", "size", "share", "booster"]
+    for x in flat.box.sample(200, seed=1):
+        values = flat.to_values(x)
+        expected = {name: value for name, value in values.items() if _counts(name, values)}
+        point = FOREST.to_point(values)  # what does not count may be there
+        assert FOREST.to_values(point) == FOREST.to_values(x) == expected
+        assert bool((FOREST.to_point(expected) == point).all())
+
+
+def test_what_counts_must_be_there_and_what_does_not_may_be_anything() -> None:
+    values = {"model": "linear", "size": 0.1}
+    assert FOREST.to_values(FOREST.to_point(values)) == values | {"tail": 2.0}
+    assert FOREST.contains(values | {"depth": "deep", "rate": -3.0})
+    for more in ({"model": "forest"}, {"model": "boosting", "depth": 1}, {"size": 0.5}):
+        with pytest.raises(ValueError, match=r"(depth|booster|share) must be given"):
+            FOREST.to_point(values | more)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "message"),
+    [
+        ({"deep": ("model", ["forest"])}, "conditions must be of .*got 'deep'"),
+        ({"depth": ("made", ["forest"])}, "conditions must be of .*got 'made'"),
+        ({"depth": ("model", ["forrest"])}, "condition of depth: model must be one of .*'forrest'"),
+        ({"depth": ("share", [0.5])}, "condition of depth: share must be a choice or .*whole"),
+        ({"depth": "model"}, "condition of depth must be the name of a parent and its values"),
+        ({"depth": ("model", "forest")}, "condition of depth must be the name .*'forest'"),
+        ({"model": ("booster", ["dart"]), "booster": ("model", ["linear"])}, "must be trees"),
+    ],
+)
+def test_an_impossible_condition_is_refused(conditions, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        NamedSpace(TREE, conditions=conditions)
+
+
+def test_a_constraint_of_what_may_not_count_is_refused() -> None:
+    always = {"rate": ("model", ["linear"]), "share": ("alone", ["here"])}
+    NamedSpace(TREE, [({"depth": 1.0, "share": 1.0}, 5.0)], always)
+    for name in ("depth", "tail", "share"):
+        with pytest.raises(ValueError, match=f"{name} must always count to be in a constraint"):
+            NamedSpace(TREE, [({name: 1.0}, 5.0)], CONDITIONS)
