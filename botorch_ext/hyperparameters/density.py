@@ -70,6 +70,19 @@ class Density:
         """The likeliest constant mean under each of ``m x dim`` parameters, ``m``."""
         return self._residuals(self._factors(parameters)[0])[2]
 
+    def log_likelihoods(self, parameters: Tensor, Y: Tensor) -> Tensor:
+        """The log likelihoods of other observations, ``k x n``, up to a constant that they share,
+        of the mixture of GPs of ``m x dim`` parameters, each with its likeliest constant: ``k``."""
+        L, ok, _ = self._factors(parameters)
+        targets = torch.cat([torch.ones_like(Y[:1]), Y]).mT
+        both = torch.linalg.solve_triangular(L, targets.expand(len(L), -1, -1), upper=False)
+        ones, y = both[..., :1], both[..., 1:]
+        constants = (ones * y).sum(dim=-2, keepdim=True) / ones.square().sum(dim=-2, keepdim=True)
+        quadratic = (y - constants * ones).square().sum(dim=-2)  # (m, k)
+        log_determinant = L.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1, keepdim=True)
+        values = torch.where(ok.unsqueeze(-1), -0.5 * quadratic - log_determinant, -math.inf)
+        return values.logsumexp(dim=0)
+
     def value_and_gradient(self, parameters: Tensor) -> tuple[Tensor, Tensor]:
         """``m x dim`` to ``m`` values and ``m x dim`` gradients."""
         L, ok, parts = self._factors(parameters)

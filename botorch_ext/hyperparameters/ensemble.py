@@ -64,7 +64,7 @@ class Ensemble(Immutable):
     @torch.no_grad()
     def to_botorch(self) -> EnsembleGP:
         """The same models as one ensemble model of BoTorch, of joint rows and in units of the
-        observations; observations that were squeezed are as low there as they are here."""
+        observations; those that were squeezed or bent are as low there as they are here."""
         like = self.constants
         scale = Standardize(m=1, min_stdv=0.0).to(like)
         scale.means.fill_(self.outcomes.center)
@@ -82,7 +82,7 @@ class Ensemble(Immutable):
             dtype=like.dtype,
             device=like.device,
         )
-        model.add(self.joint.to(like), self.outcomes.untransformed(self.outcomes.values))
+        model.add(self.joint.to(like), self.outcomes.center + self.outcomes.scale * self.outcomes.values)
         if len(self.pending):
             model.add(self.pending.to(like), None)
         return model
@@ -116,12 +116,12 @@ class Ensemble(Immutable):
     @torch.no_grad()
     def mean_and_std(self, joint: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation of the mixture of all models, ``n`` each, in units of the
-        observations, in float64."""
+        observations, in float64; of bent observations to first order around the mean."""
         means, stds = self.model.mean_and_std(self.inputs.features(joint))
         means = means + self.constants.unsqueeze(-1)
         variance = stds.square().mean(dim=0) + means.var(dim=0, correction=0)
-        mean = self.outcomes.untransformed(means.mean(dim=0))
-        return mean, variance.sqrt() * self.outcomes.scale
+        mean = means.mean(dim=0)
+        return self.outcomes.untransformed(mean), variance.sqrt() * self.outcomes.slope(mean)
 
 
 class UnitFeatures(InputTransform, nn.Module):

@@ -94,10 +94,12 @@ class Cloud(Immutable):
     Args:
         parameters: ``m x p``, as `botorch_ext.hyperparameters.density.split` tells them apart.
         values: ``m``, the log density there that they are of.
+        bend: How much the outcomes are bent that they are of.
     """
 
     parameters: Tensor
     values: Tensor
+    bend: float = 0.0
 
     def onto(
         self, density: Density, num: int, num_halves: int, generator: torch.Generator

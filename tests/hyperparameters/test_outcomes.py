@@ -1,12 +1,15 @@
-"""Outcomes: standardised, the low ones squeezed, units kept."""
+"""Outcomes: standardised, the low ones squeezed or bent, units kept."""
 
 import math
 
 import pytest
 import torch
+from torch.distributions import MultivariateNormal
 from torch.testing import assert_close
 
+from botorch_ext.hyperparameters.density import Density, split
 from botorch_ext.hyperparameters.outcomes import Outcomes
+from botorch_ext.hyperparameters.prior import Prior
 
 CPU = torch.device("cpu")
 
@@ -15,7 +18,7 @@ def of(*values):
     return Outcomes.of(torch.tensor(values, dtype=torch.float64), CPU)
 
 
-def by_definition(values):
+def by_definition(values, bend=0.0):
     """The formula."""
     n = len(values)
 
@@ -27,6 +30,8 @@ def by_definition(values):
     top, best = max(values), sorted(values, reverse=True)[: math.ceil(2 * n / 3)]
     unit = math.sqrt(sum((top - v) ** 2 for v in best) / len(best))
     lowest = top - 4 * unit
+    if bend:
+        return standard([top - unit * math.log1p(bend * (top - v) / unit) / bend for v in values])
     squeezed = [
         v if v >= lowest else lowest - 0.3 * unit * math.log1p((lowest - v) / unit) for v in values
     ]
@@ -41,8 +46,73 @@ def by_definition(values):
         (5.0, 5.0, 5.0, -20.0, 5.0, 6.0),
     ],
 )
-def test_it_is_the_formula(values):
-    assert_close(of(*values).values, torch.tensor(by_definition(values), dtype=torch.float64))
+@pytest.mark.parametrize("bend", [0.0, 0.3, 1000.0])
+def test_it_is_the_formula(values, bend):
+    outcomes = Outcomes.of(torch.tensor(values, dtype=torch.float64), CPU, bend)
+    assert_close(outcomes.values, torch.tensor(by_definition(values, bend), dtype=torch.float64))
+
+
+@pytest.mark.parametrize("bend", [0.3, 30.0, 1000.0])
+def test_bent_values_come_back_and_their_slopes_are_known(bend):
+    values = torch.tensor([0.1, 0.5, 0.4, -90.0, 0.7, 0.2], dtype=torch.float64)
+    outcomes = Outcomes.of(values, CPU, bend)
+    own = outcomes.values.clone().requires_grad_()
+    back = outcomes.untransformed(own)
+    assert_close(back, values, rtol=1e-9, atol=1e-9)
+    # Of a fixed map, which the slopes at the values belong to.
+    (slopes,) = torch.autograd.grad(back.sum(), own)
+    below = values < values.max()
+    assert_close(outcomes.slope(outcomes.values)[below], slopes[below])
+    assert_close(outcomes.log_slopes, -float(outcomes.slope(outcomes.values).log().sum()))
+    above = outcomes.untransformed(outcomes.values.max() + 1)
+    assert_close(above, values.max() + outcomes.scale)
+
+
+def test_squeezed_values_have_known_slopes():
+    values = torch.tensor([5.0, 5.0, 5.0, -20.0, 5.0, 6.0], dtype=torch.float64)
+    unit = math.sqrt(3 / 4)
+    slope = 0.3 / (1 + (6 - 4 * unit + 20) / unit)
+    outcomes = Outcomes.of(values, CPU)
+    assert_close(outcomes.log_slopes, math.log(slope) - 6 * math.log(outcomes.scale))
+
+
+def _draws(seed, n=24):
+    """Points, and values of a smooth function of them."""
+    generator = torch.Generator().manual_seed(seed)
+    X = torch.rand(n, 2, generator=generator, dtype=torch.float64)
+    return X, torch.cos(4 * X[:, 0]) + X[:, 1] - (X[:, 0] * X[:, 1]).square()
+
+
+def _likelihood(X, values, parameters):
+    """Log density of observations of GPs around their likeliest constants, averaged: dense."""
+    logs = []
+    for row, noise, odds in zip(*split(parameters), strict=True):
+        r = ((X[:, None] - X[None]) / row.exp()).square().sum(-1)
+        d = (5 * r).sqrt()
+        share = odds.sigmoid()
+        K = share * (-r / 2).exp() + (1 - share) * (1 + d + d.square() / 3) * (-d).exp()
+        K = K + noise.exp() * torch.eye(len(X))
+        inverse, one = K.inverse(), torch.ones_like(values)
+        constant = (one @ inverse @ values) / (one @ inverse @ one)
+        logs.append(MultivariateNormal(constant * one, K).log_prob(values))
+    return torch.stack(logs).logsumexp(0) - math.log(len(logs))
+
+
+@pytest.mark.parametrize("power", [1, 12])
+def test_the_likeliest_bend(power):
+    """Of the densities of the observations, as dense algebra has them; a function whose values are
+    spread over orders of magnitude is bent, and a plain one is not."""
+    X, y = _draws(0)
+    Y = -((2.5 - y) ** power)
+    density = Density(X, Outcomes.of(Y, CPU).values, Prior())
+    parameters = density.prior_draws(6, torch.Generator().manual_seed(1))
+    parameters[:, :2].clamp_(-1.0, 0.5)
+    bends = (0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+    found = [Outcomes.of(Y, CPU, bend) for bend in bends]
+    own = [_likelihood(X, o.values, parameters) + o.log_slopes + 2.0 * (not o.bend) for o in found]
+    likeliest = Outcomes.likeliest(Y, density, parameters)
+    assert likeliest.bend == bends[int(torch.stack(own).argmax())]
+    assert bool(likeliest.bend) == (power > 1)
 
 
 def test_the_top_keeps_its_units():
@@ -74,10 +144,14 @@ def test_however_low_failures_are_the_others_stay_apart(failure, share):
 
 
 @pytest.mark.parametrize("size", [1e-310, 1e-160, 1e160, 1.7e308])
-def test_values_at_the_ends_of_the_numbers(size):
-    outcomes = of(*(size * share for share in (-1.0, 0.2, 0.4, 1.0)))
+@pytest.mark.parametrize("bend", [0.0, 100.0])
+def test_values_at_the_ends_of_the_numbers(size, bend):
+    shares = torch.tensor([-1.0, 0.2, 0.4, 1.0], dtype=torch.float64)
+    outcomes = Outcomes.of(size * shares, CPU, bend)
     assert outcomes.values.isfinite().all()
-    assert_close(outcomes.values, of(-1.0, 0.2, 0.4, 1.0).values, rtol=0, atol=1e-6)
+    assert_close(outcomes.values, Outcomes.of(shares, CPU, bend).values, rtol=0, atol=1e-6)
+    lowest = outcomes.values - (1e3 if bend else 0)
+    assert outcomes.untransformed(lowest).isfinite().all()
 
 
 @pytest.mark.parametrize("factor", [1e-12, 1e12])

@@ -35,6 +35,7 @@ class ImprovementStrategy(ParticleStrategy):
     """
 
     _numbers = ("mean", "std", "log_improvement")
+    bends = True
 
     def _choose(
         self, choices: Choices, cloud: Cloud, known: Ensemble, pending: Tensor, seed: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
 from botorch_ext.domains.points import as_floating, checked_like
 from botorch_ext.exceptions import NoObservationsError
-from botorch_ext.hyperparameters.density import split
+from botorch_ext.hyperparameters.density import Density, split
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
@@ -41,8 +42,9 @@ class ParticleStrategy(Strategy):
 
     ``info`` of a trial has the numbers of `_choose` and, where the particles moved, ``particles``:
     their ``parameters``, log lengthscales in sides of the domain, the log noise variance in
-    variances of the (squeezed) observations and the log odds of smoothness, and the log density
-    there, ``values``. Replay takes them from there.
+    variances of the observations, squeezed or bent, and the log odds of smoothness, the log density
+    there, ``values``, and where the observations are bent how much, ``bend``. Replay takes them
+    from there.
 
     Args:
         domain: A `Box` or a `FiniteSet`, of actions.
@@ -65,6 +67,8 @@ class ParticleStrategy(Strategy):
     takes_actions = True
     takes_spaces = True
     least_initial = 8
+    #: Whether low observations are bent where the data make it likely.
+    bends = False
 
     def __init__(
         self,
@@ -177,6 +181,8 @@ class ParticleStrategy(Strategy):
             width = len(flat) // m
             rows = [flat[start : start + width] for start in range(0, len(flat), width)]
             info["particles"] = {"parameters": rows, "values": values}
+            if cloud.bend:
+                info["particles"]["bend"] = cloud.bend
         self._ahead = cloud
         return x, info
 
@@ -241,17 +247,28 @@ class ParticleStrategy(Strategy):
             inputs = Inputs.of(self.domain, self.context_space, joint)
             told = torch.tensor(list(self.history.values.values()), dtype=torch.float64)
             values = torch.cat([self._initial_values, told])
-            outcomes, cloud = Outcomes.of(values, joint.device), self._cloud
+            cloud = self._cloud
             if cloud is None or not is_recorded:
-                seed = self._seed_of(len(self.history.trials))
-                data = inputs.features(joint), outcomes.values, inputs.groups, seed
-                if cloud is None:
-                    cloud = self.particles.started(*data)
-                else:
-                    cloud = self.particles.moved(cloud, *data)
+                cloud = self._fitted(cloud, inputs, joint, values)
+            outcomes = Outcomes.of(values, joint.device, cloud.bend)
             known = key, cloud, Ensemble.of(cloud.parameters, inputs, joint, outcomes)
             self._known = known
         return known[1:]
+
+    def _fitted(self, cloud: Cloud | None, inputs: Inputs, joint: Tensor, Y: Tensor) -> Cloud:
+        """Particles of all observations, from those of fewer where there are any."""
+        X, seed = inputs.features(joint), self._seed_of(len(self.history.trials))
+        outcomes, groups, is_new = Outcomes.of(Y, X.device), inputs.groups, cloud is None
+        if cloud is None:
+            cloud = self.particles.started(X, outcomes.values, groups, seed)
+        if self.bends:
+            density = Density(X, outcomes.values, self.particles.prior, groups)
+            outcomes = Outcomes.likeliest(Y, density, cloud.parameters)
+        if not is_new:
+            cloud = self.particles.moved(cloud, X, outcomes.values, groups, seed)
+        elif outcomes.bend:
+            cloud = self.particles.started(X, outcomes.values, groups, seed)
+        return replace(cloud, bend=outcomes.bend)
 
     @property
     def _num_data(self) -> int:
@@ -277,7 +294,8 @@ class ParticleStrategy(Strategy):
                 raise ValueError(
                     f"{key} of the particles in the {name} must be finite, of shape {expected}"
                 )
-        return Cloud(*numbers)
+        bend = amount(record.get("bend", 0.0), f"bend of the particles in the {name}", "finite")
+        return Cloud(*numbers, bend)
 
     def _forget_fits(self, id: int) -> None:
         self._cloud = self._known = None
