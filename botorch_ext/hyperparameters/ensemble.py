@@ -82,7 +82,9 @@ class Ensemble(Immutable):
             dtype=like.dtype,
             device=like.device,
         )
-        model.add(self.joint.to(like), self.outcomes.center + self.outcomes.scale * self.outcomes.values)
+        model.add(
+            self.joint.to(like), self.outcomes.center + self.outcomes.scale * self.outcomes.values
+        )
         if len(self.pending):
             model.add(self.pending.to(like), None)
         return model

@@ -15,7 +15,7 @@ from botorch_ext.hyperparameters.density import Density
 _SHARE, _REACH, _FACTOR = 2 / 3, 4.0, 0.3
 # How much outcomes may be bent, and by how much the log likelihood of an outcome that is bent must
 # exceed that of one that is not. Fewer observations are not bent.
-_BENDS, _ADVANTAGE, _FEWEST = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), 2.0, 6
+_BENDS, _ADVANTAGE, _FEWEST = (0.3, 1.0, 3.0, 10.0), 2.0, 6
 # Means that are further below the best, in logarithms of bent distances, count as that far.
 _FARTHEST = 50.0
 

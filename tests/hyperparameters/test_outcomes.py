@@ -107,7 +107,7 @@ def test_the_likeliest_bend(power):
     density = Density(X, Outcomes.of(Y, CPU).values, Prior())
     parameters = density.prior_draws(6, torch.Generator().manual_seed(1))
     parameters[:, :2].clamp_(-1.0, 0.5)
-    bends = (0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+    bends = (0.0, 0.3, 1.0, 3.0, 10.0)
     found = [Outcomes.of(Y, CPU, bend) for bend in bends]
     own = [_likelihood(X, o.values, parameters) + o.log_slopes + 2.0 * (not o.bend) for o in found]
     likeliest = Outcomes.likeliest(Y, density, parameters)

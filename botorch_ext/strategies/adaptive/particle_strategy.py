@@ -261,7 +261,8 @@ class ParticleStrategy(Strategy):
         outcomes, groups, is_new = Outcomes.of(Y, X.device), inputs.groups, cloud is None
         if cloud is None:
             cloud = self.particles.started(X, outcomes.values, groups, seed)
-        if self.bends:
+        # With contexts the best that was seen is not the best of each.
+        if self.bends and joint.shape[-1] == self.domain.dim:
             density = Density(X, outcomes.values, self.particles.prior, groups)
             outcomes = Outcomes.likeliest(Y, density, cloud.parameters)
         if not is_new:
@@ -294,8 +295,11 @@ class ParticleStrategy(Strategy):
                 raise ValueError(
                     f"{key} of the particles in the {name} must be finite, of shape {expected}"
                 )
-        bend = amount(record.get("bend", 0.0), f"bend of the particles in the {name}", "finite")
-        return Cloud(*numbers, bend)
+        parameters, values = numbers
+        named = f"bend of the particles in the {name}"
+        return Cloud(
+            parameters, values, amount(record.get("bend", 0.0), named, "non-negative and finite")
+        )
 
     def _forget_fits(self, id: int) -> None:
         self._cloud = self._known = None

@@ -49,6 +49,31 @@ def test_replay_moves_no_particles(monkeypatch):
     assert torch.equal(again.ask().x, strategy.ask().x)
 
 
+def steep(x):
+    """Values over many orders of magnitude."""
+    return -math.exp(4 * (1.5 - f(x)))
+
+
+def test_steep_outcomes_are_bent_and_replayed_so():
+    def played(strategy, steps):
+        for _ in range(steps):
+            trial = strategy.ask()
+            strategy.tell(trial.id, steep(trial.x))
+        return strategy
+
+    strategy = played(bx.algorithms.integrated_ei(BOX, FEW), 14)
+    records = [strategy.history.trials[id].info.get("particles", {}) for id in range(14)]
+    assert any(record.get("bend", 0) > 0 for record in records)
+    again = bx.algorithms.integrated_ei(BOX, FEW)
+    again.replay(strategy.events)
+    assert again.report() == strategy.report()
+    assert torch.equal(again.ask().x, strategy.ask().x)
+    # Means are in units of the observations, whatever they were made of.
+    X, Y = strategy.evaluated()
+    means = strategy.means_at(X)
+    assert ((-means).log() - (-Y).log()).abs().median() < 0.5
+
+
 @pytest.mark.parametrize(("num_given", "num_sobol"), [(0, 8), (5, 3), (8, 0), (20, 0)])
 def test_results_that_are_given_stand_for_first_points(num_given, num_sobol):
     X = BOX.sample(num_given, 3)
@@ -368,6 +393,7 @@ def changed(info, **parts):
         (lambda info: changed(info, parameters=[[math.nan] * 4] * 8), "parameters"),
         (lambda info: changed(info, parameters="none"), "parameters"),
         (lambda info: {**info, "particles": 3}, "parameters"),
+        (lambda info: changed(info, bend=-1.0), "bend"),
     ],
 )
 def test_wrong_records_are_refused_by_name(change, named):
