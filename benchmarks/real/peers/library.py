@@ -1,4 +1,4 @@
-"""This library's default, with bounds, whole numbers, codes and logarithms, as `bx.optimize`."""
+"""This library's default, on a box with whole numbers, logarithms, codes and conditions."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class IntegratedEI:
     def __init__(self, parameters: Sequence[Parameter], seed: int, evaluations: int) -> None:
         self._parameters = parameters
         columns = list(enumerate(parameters))
+        place = {p.name: i for i, p in columns}
         box = bx.Box(
             lower=[0.0 if p.kind == "choice" else p.lower for p in parameters],
             upper=[len(p.choices) - 1.0 if p.kind == "choice" else p.upper for p in parameters],
@@ -32,6 +33,14 @@ class IntegratedEI:
                 i: [float(code) for code in range(len(p.choices))]
                 for i, p in columns
                 if p.kind == "choice"
+            },
+            conditions={
+                i: (
+                    place[p.only_if[0]],
+                    [parameters[place[p.only_if[0]]].scaled(value) for value in p.only_if[1]],
+                )
+                for i, p in columns
+                if p.only_if is not None
             },
         )
         self._strategy = bx.algorithms.integrated_ei(box, seed=seed)
