@@ -268,7 +268,7 @@ def _as_of_now(tree: Any) -> Any:
         return list(map(_as_of_now, tree))
     if not isinstance(tree, dict) or not isinstance(tree.get("state"), dict):
         return tree
-    named = translated({"class": tree.get("class")} | tree["state"])
+    named = translated(tree["state"] | {"class": tree.get("class")})
     kind = named.pop("class")
     state = {name: _as_of_now(part) for name, part in named.items()}
     saved = _by_name.get(kind) if isinstance(kind, str) else None

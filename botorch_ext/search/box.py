@@ -180,7 +180,7 @@ def maximize_on_box(
         tops, before = _distinct(X, values, box), values.max()
         near = near_points(tops, box, _NUM_AROUND, seed + number, _AROUND)
         near = near[evaluate(objective, near).topk(_NUM_NEAR).indices]
-        starts = torch.cat([tops[:1], _peaks(objective, box, tops), near])
+        starts = torch.cat([tops[:1], _peaks(objective, box, tops, least), near])
         X, values = climbed(starts, tops[:1])
         if not bool(values.max() > before + least):
             break
@@ -196,9 +196,10 @@ def _distinct(X: Tensor, values: Tensor, box: Box) -> Tensor:
     return X[~is_repeated][:_NUM_TOPS]
 
 
-def _peaks(objective: Objective, box: Box, centers: Tensor) -> Tensor:
+def _peaks(objective: Objective, box: Box, centers: Tensor, least: Tensor) -> Tensor:
     """The highest local maxima on the lines along each coordinate through ``k x d`` points, without
-    those next to the point itself."""
+    those next to the point itself; they are above their neighbours by more than ``least``, so that
+    a coordinate that does not matter has none."""
     U = box.to_unit(centers)
     k, d = U.shape
     line, columns = torch.linspace(0, 1, _NUM_ON_LINE).to(U), torch.arange(d, device=U.device)
@@ -207,7 +208,7 @@ def _peaks(objective: Objective, box: Box, centers: Tensor) -> Tensor:
     X = box.from_unit(lines.flatten(0, 2))
     values = evaluate(objective, X)
     padded = pad(values.view(k, d, -1), (1, 1), value=-torch.inf)
-    is_peak = padded[..., 1:-1] >= torch.maximum(padded[..., :-2], padded[..., 2:])
+    is_peak = padded[..., 1:-1] > torch.maximum(padded[..., :-2], padded[..., 2:]) + least
     is_peak &= (line - U.unsqueeze(-1)).abs() > 1 / (_NUM_ON_LINE - 1)
     X, values = X[is_peak.flatten()], values[is_peak.flatten()]
     return X[values.topk(min(_NUM_PEAKS, len(X))).indices]
