@@ -7,9 +7,11 @@ makes them below ``.venv-peers``. Peers without one run in the environment of th
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[2]
@@ -23,11 +25,11 @@ REQUIREMENTS = {
     ),
     "cma": (("optuna==5.0.0", "cmaes==0.12.0"), ()),
     # GPy 1.9.9 does not compile, and NumPy 2 is newer than both.
-    "hebo": (("HEBO==0.3.6", "GPy>=1.13", "numpy<2"), ()),
+    "hebo": (("HEBO==0.3.6", "GPy==1.13.2", "numpy<2"), ()),
     "smac": (("smac==2.4.1",), ()),
     "scikit-optimize": (("scikit-optimize==0.10.2",), ()),
     "baybe": (("baybe==0.15.0",), ()),
-    "vizier": (("google-vizier[jax]==0.1.24", "jax<0.5"), ()),
+    "vizier": (("google-vizier[jax]==0.1.24", "jax==0.4.38"), ()),
 }
 
 
@@ -39,24 +41,36 @@ class Peer:
         entry: ``module:name`` below `benchmarks.real.peers`: a class, or what makes its objects.
         environment: A key of `REQUIREMENTS`; None for that of the library.
         seeds: How many runs of each task.
-        settings: Whatever changes its answers. Rows of other settings are stale.
+        package: Whose version decides what it asks, in the environment of the library; of the
+            library itself a revision, raised when its method asks something else.
     """
 
     entry: str
     environment: str | None = None
     seeds: int = 5
-    settings: str = ""
+    package: str = ""
+
+    @property
+    def settings(self) -> str:
+        """What decides its answers. Rows of other settings are stale."""
+        adapter = Path(__file__).parent / "peers" / f"{self.entry.split(':')[0]}.py"
+        version = self.package
+        if self.environment is not None:
+            version = str(REQUIREMENTS[self.environment])
+        elif " " not in version:
+            version = metadata.version(version)
+        return f"{version} {hashlib.blake2b(adapter.read_bytes(), digest_size=6).hexdigest()}"
 
 
 OURS = "integrated_ei"
 PEERS = {
-    OURS: Peer("library:IntegratedEI", seeds=10, settings="revision 1"),
-    "qLogNEI": Peer("botorch_loop:BoTorchLoop", seeds=10),
-    "GPSampler": Peer("optuna_samplers:gp", seeds=10),
-    "TPE": Peer("optuna_samplers:tpe", seeds=10),
+    OURS: Peer("library:IntegratedEI", seeds=10, package="revision 1"),
+    "qLogNEI": Peer("botorch_loop:BoTorchLoop", seeds=10, package="botorch"),
+    "GPSampler": Peer("optuna_samplers:gp", seeds=10, package="optuna"),
+    "TPE": Peer("optuna_samplers:tpe", seeds=10, package="optuna"),
     "CMA-ES": Peer("optuna_samplers:cma_es", "cma"),
-    "random": Peer("optuna_samplers:random"),
-    "Ax": Peer("ax_client:AxClient"),
+    "random": Peer("optuna_samplers:random", package="optuna"),
+    "Ax": Peer("ax_client:AxClient", package="ax-platform"),
     "HEBO": Peer("hebo_optimizer:HeboOptimizer", "hebo"),
     "SMAC": Peer("smac_facade:SmacFacade", "smac"),
     "scikit-optimize": Peer("skopt_optimizer:SkoptOptimizer", "scikit-optimize"),
@@ -74,7 +88,10 @@ def python_of(environment: str | None) -> Path:
 
 def is_installed(environment: str | None) -> bool:
     """Whether an environment is there; None always is."""
-    return environment is None or (_FOLDER / environment / ".installed").exists()
+    if environment is None:
+        return True
+    mark = _FOLDER / environment / ".installed"
+    return mark.exists() and mark.read_text() == str(REQUIREMENTS[environment])
 
 
 def install(name: str) -> None:
@@ -93,7 +110,7 @@ def install(name: str) -> None:
     subprocess.run([*pip, "-c", constraints, *needed], check=True)
     if alone:
         subprocess.run([*pip, "--no-deps", *alone], check=True)
-    (folder / ".installed").touch()
+    (folder / ".installed").write_text(str(REQUIREMENTS[name]))
 
 
 def main() -> None:

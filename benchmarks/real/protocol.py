@@ -13,11 +13,14 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from select import select
 from typing import Any
 
 _ROOT = Path(__file__).parents[2]
+# Seconds that a call may take.
+_PATIENCE = 1800
 
 
 class WorkerError(Exception):
@@ -54,6 +57,9 @@ class Worker:
             self._process.stdin.flush()
         except BrokenPipeError:
             raise WorkerError("the worker has ended") from None
+        if not select([self._process.stdout], [], [], _PATIENCE)[0]:
+            self.close()
+            raise WorkerError(f"the worker has not answered {name} for {_PATIENCE} s")
         line = self._process.stdout.readline()
         if not line:
             raise WorkerError(f"the worker has ended with status {self._process.wait()}")
@@ -62,17 +68,23 @@ class Worker:
             raise WorkerError(answer["error"])
         return answer["result"], answer["seconds"]
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is there."""
+        return self._process.poll() is None
+
     def close(self) -> None:
         """Ends the process."""
         self._process.terminate()
         self._process.communicate()
 
 
-def serve(target: Any) -> None:
-    """Answers calls of the methods of an object until there are no more. What libraries print goes
-    to the standard error."""
+def serve(make: Callable[[], Any]) -> None:
+    """Answers calls of the methods of an object until there are no more. What libraries print, also
+    while it is made, goes to the standard error."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    target = make()
     for line in sys.stdin:
         request = json.loads(line)
         start = time.process_time()

@@ -21,8 +21,8 @@ BEST_KNOWN = Path(__file__).parent / "best_known.json"
 # The least regret: where the least loss is known, and elsewhere, relative to the median regret of
 # all losses that random search saw: the best known loss may be that far from the least one.
 _FLOOR, _RELATIVE_FLOOR = 1e-8, 1e-3
-# More inputs are many.
-_MANY = 10
+# So many inputs are many; with fewer runs of each task a package has no rank.
+_MANY, _FEW = 10, 5
 
 # log10 of the regret, by task, peer and seed.
 Regrets = dict[str, dict[str, dict[int, float]]]
@@ -56,8 +56,9 @@ def _introduction() -> str:
         "points among them. The score is the regret of what the users of a package take in the "
         "end: its loss without noise, minus the least loss, or the least one known. Differences "
         f"are of log10 regret, {OURS} minus the other: negative is better, -0.30 is half the "
-        "regret. ± is the standard error over tasks, each with the mean of its runs. *rank* is the "
-        "mean over tasks of the rank of the mean, among the packages that have runs of all tasks. "
+        "regret. ± is the standard error over tasks, each with the mean of its runs, in brackets "
+        "that of the runs on these tasks alone. *rank* is the mean over tasks of the rank of the "
+        "mean, among the packages that have at least one run of each task and are to have five. "
         "Seconds are of one core, for a question with its answer, over a whole run."
     )
 
@@ -81,7 +82,7 @@ def log_regrets(rows: Sequence[Row]) -> Regrets:
             least = min([*losses, best_known().get(task, math.inf)])
             random = [loss for row in own if row["method"] == "random" for loss in row["seen"]]
             seen = random or [loss for row in own for loss in row["seen"]]
-            floor = _RELATIVE_FLOOR * (statistics.median(seen) - least)
+            floor = max(_RELATIVE_FLOOR * (statistics.median(seen) - least), _FLOOR)
         by_peer: dict[str, dict[int, float]] = defaultdict(dict)
         for row in own:
             regret = max(row["recommended"] - least, floor)
@@ -112,7 +113,11 @@ def _others() -> list[str]:
 
 
 def _peer_rows(rows: Sequence[Row], regrets: Regrets) -> list[Row]:
-    complete = {peer for peer in PEERS if all(peer in of_peer for of_peer in regrets.values())}
+    complete = {
+        peer
+        for peer in PEERS
+        if PEERS[peer].seeds >= _FEW and all(peer in of_peer for of_peer in regrets.values())
+    }
     own_ranks: dict[str, list[float]] = defaultdict(list)
     for of_peer in regrets.values():
         means = {peer: statistics.fmean(of_peer[peer].values()) for peer in complete}
@@ -171,5 +176,4 @@ def _task_rows(regrets: Regrets) -> list[Row]:
 def _short(found: Estimate | None) -> str:
     if found is None:
         return ""
-    error = found.error_of_runs if math.isnan(found.error) else found.error
-    return f"{found.mean:+.2f} ± {error:.2f}"
+    return f"{found.mean:+.2f}" + ("" if math.isnan(found.error) else f" ± {found.error:.2f}")

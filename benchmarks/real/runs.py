@@ -49,15 +49,13 @@ class Case:
 
     @property
     def digest(self) -> str:
-        """Of everything that decides its outcome. A row with another one is stale."""
+        """The digest of what decides its outcome. A row with another one is stale."""
         task, peer = TASKS[self.problem], PEERS[self.method]
-        requirements = REQUIREMENTS.get(peer.environment or "", ((), ()))[0]
         decides = (
             *self.key.values(),
             self.evaluations,
-            task.parameters,
+            (task.parameters, task.revision, REQUIREMENTS["tasks"]),
             peer.settings,
-            requirements,
         )
         return hashlib.blake2b(repr(decides).encode(), digest_size=6).hexdigest()
 
@@ -77,7 +75,7 @@ _workers: dict[str, Worker] = {}
 
 def worker_of(name: str) -> Worker:
     """The worker of a peer, or of the tasks, started when first needed."""
-    if name not in _workers:
+    if name not in _workers or not _workers[name].is_running:
         environment = "tasks" if name == "tasks" else PEERS[name].environment
         _workers[name] = Worker(python_of(environment), [name])
     return _workers[name]
@@ -124,8 +122,8 @@ def play(case: Case) -> Row:
 def attempt(case: Case) -> Row | str:
     """The row of a run, or how it failed. A worker that failed is started again."""
     outcome = attempted(play, case)
-    if isinstance(outcome, str):
-        close_workers()
+    if isinstance(outcome, str) and case.method in _workers:
+        _workers.pop(case.method).close()
     return outcome
 
 

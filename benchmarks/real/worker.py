@@ -66,15 +66,19 @@ class Runs:
         return None if best is None else active_only(self._parameters, best)
 
 
+def _evaluations() -> Any:
+    from benchmarks.real.tasks import Evaluations
+
+    return Evaluations()
+
+
 def main() -> None:
     """Answers calls."""
     warnings.simplefilter("ignore")
     if sys.argv[1] == "tasks":
-        from benchmarks.real.tasks import Evaluations
-
-        serve(Evaluations())
+        serve(_evaluations)
     else:
-        serve(Runs(sys.argv[1]))
+        serve(lambda: Runs(sys.argv[1]))
 
 
 if __name__ == "__main__":

@@ -7,13 +7,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from baybe import Campaign
 from baybe.parameters import CategoricalParameter, NumericalContinuousParameter
 from baybe.searchspace import SearchSpace
 from baybe.targets import NumericalTarget
+from baybe.utils.random import set_random_seed
 
 from benchmarks.real.spaces import Parameter, Params
+
+# No parameter of a task is called so.
+_TARGET = "the loss"
 
 
 class BaybeCampaign:
@@ -27,10 +30,10 @@ class BaybeCampaign:
     """
 
     def __init__(self, parameters: Sequence[Parameter], seed: int, evaluations: int) -> None:
-        torch.manual_seed(seed)
+        set_random_seed(seed)
         self._parameters = parameters
         space = SearchSpace.from_product([_parameter(p) for p in parameters])
-        target = NumericalTarget(name="loss", minimize=True)
+        target = NumericalTarget(name=_TARGET, minimize=True)
         self._campaign = Campaign(space, target.to_objective())
         self._asked: Any = None
 
@@ -49,7 +52,7 @@ class BaybeCampaign:
         for p in self._parameters:
             if p.kind == "integer":
                 told[p.name] = p.scaled(params[p.name])
-        told["loss"] = loss
+        told[_TARGET] = loss
         self._campaign.add_measurements(told, numerical_measurements_must_be_within_tolerance=False)
 
     def best(self) -> None:

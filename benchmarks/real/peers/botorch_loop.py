@@ -42,7 +42,9 @@ class BoTorchLoop:
         self._bounds = torch.tensor(
             [p.ends if p.kind == "choice" else (0.0, 1.0) for p in parameters], dtype=torch.float64
         ).T.contiguous()
-        initial = draw_sobol_samples(self._bounds, _NUM_INITIAL, q=1, seed=seed).squeeze(1)
+        codes = torch.tensor([p.kind == "choice" for p in parameters])
+        wide = self._bounds + 0.4999 * codes * torch.tensor([[-1.0], [1.0]])  # as many of each code
+        initial = draw_sobol_samples(wide, _NUM_INITIAL, q=1, seed=seed).squeeze(1)
         self._initial = [self._rounded(x) for x in initial]
         self._X: list[Tensor] = []
         self._Y: list[float] = []

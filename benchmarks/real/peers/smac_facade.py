@@ -17,7 +17,7 @@ from benchmarks.real.spaces import Parameter, Params
 
 
 class SmacFacade:
-    """A random forest with its own conditions on the space.
+    """A random forest, in a space with conditions; told to ask no setting twice.
 
     Args:
         parameters: Of the task.
@@ -35,7 +35,9 @@ class SmacFacade:
                 name, values = p.only_if
                 space.add(InCondition(made[p.name], made[name], list(map(str, values))))
         folder = Path(tempfile.mkdtemp(prefix="smac"))
-        scenario = Scenario(space, n_trials=evaluations, seed=seed, output_directory=folder)
+        scenario = Scenario(
+            space, deterministic=True, n_trials=evaluations, seed=seed, output_directory=folder
+        )
         self._facade = HyperparameterOptimizationFacade(
             scenario, lambda config, seed=0: 0.0, logging_level=50, overwrite=True
         )

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from benchmarks.real.spaces import Parameter, Params
 
 
 class VizierStudy:
-    """A study of the default algorithm.
+    """A study of the default algorithm, which takes no seed.
 
     Args:
         parameters: Of the task.
@@ -38,7 +39,7 @@ class VizierStudy:
         config.metric_information.append(
             vz.MetricInformation("loss", goal=vz.ObjectiveMetricGoal.MINIMIZE)
         )
-        name = f"run-{id(self)}-{seed}"
+        name = uuid.uuid4().hex  # two of one name would be one study
         self._study = clients.Study.from_study_config(config, owner="owner", study_id=name)
         self._asked: Any = None
 

@@ -1,39 +1,52 @@
 """Functions of the BBOB suites, from the package ``coco-experiment``: with and without noise, and
-with whole numbers. The first instance of each; losses are less the least one."""
+with whole numbers. The first instance of each; losses are less the least one.
+
+Noise is that of bbob-noisy, f exp(beta z) with a standard normal z, but drawn from the seed of an
+evaluation: the package draws it in the order of the calls.
+"""
 
 # pyright: reportMissingImports=false
 
 from __future__ import annotations
 
 import contextlib
-import statistics
+import math
+import random
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real.spaces import Params, real, whole
+from benchmarks.real.spaces import Parameter, Params, real, whole
 from benchmarks.real.tasks.task import Exact, Half, Kind, Objective, Task
 
-# Evaluations whose median is the loss without noise, which multiplies it.
-_NUM_REPEATED = 2001
 _EVALUATIONS = {2: 30, 3: 40, 5: 50, 10: 60, 20: 60}
 
 
-# A problem lives as long as its suite.
-_SUITES: list[Any] = []
+@dataclass(frozen=True)
+class _Loss:
+    """A function of COCO, less its least value.
+
+    Args:
+        problem: Of COCO.
+        least: Its least value.
+        suite: Without which the problem would end.
+    """
+
+    problem: Any
+    least: float
+    suite: Any
+
+    def __call__(self, params: Params) -> float:
+        return self.problem(list(map(float, params.values()))) - self.least
 
 
-def _loss(suite_name: str, function: int, dim: int) -> Callable[[Params], float]:
-    """A function of COCO, less its least value."""
+def _loss(suite_name: str, function: int, dim: int) -> _Loss:
     import cocoex
 
-    number = function - 100 if suite_name == "bbob-noisy" else function
-    filters = f"dimensions:{dim} instance_indices:1 function_indices:{number}"
+    filters = f"dimensions:{dim} instance_indices:1 function_indices:{function}"
     suite = cocoex.Suite(suite_name, "", filters)
-    _SUITES.append(suite)
     problem = suite.get_problem(0)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         problem._best_parameter("print")  # into a file of this name, and nowhere else
@@ -41,12 +54,7 @@ def _loss(suite_name: str, function: int, dim: int) -> Callable[[Params], float]
             float(number)
             for number in Path("._bbob_problem_best_parameter.txt").read_text().split()
         ]
-    least = problem(best)
-
-    def loss(params: Params) -> float:
-        return problem(list(map(float, params.values()))) - least
-
-    return loss
+    return _Loss(problem, problem(best), suite)
 
 
 def _exact(suite: str, function: int, dim: int) -> Objective:
@@ -55,34 +63,43 @@ def _exact(suite: str, function: int, dim: int) -> Objective:
 
 @dataclass(frozen=True)
 class _Noisy:
-    """A function whose noise grows with its distance from the least value.
+    """A function whose noise multiplies its distance from the least value.
 
     Args:
-        loss: Of COCO, which draws the noise itself, in the order of the calls.
+        loss: The loss without noise.
+        beta: The standard deviation of the logarithm of the noise.
     """
 
-    loss: Callable[[Params], float]
+    loss: _Loss
+    beta: float
+
+    def true(self, params: Params) -> float:
+        """The loss without noise."""
+        return self.loss(params)
 
     def seen(self, params: Params, seed: int) -> float:
         """One evaluation."""
-        return self.loss(params)
-
-    def true(self, params: Params) -> float:
-        """The median of many."""
-        return statistics.median(self.loss(params) for _ in range(_NUM_REPEATED))
+        return self.loss(params) * math.exp(self.beta * random.Random(seed).gauss())
 
 
-def _noisy(function: int, dim: int) -> Objective:
-    return _Noisy(_loss("bbob-noisy", function, dim))
+def _noisy(function: int, dim: int, beta: float) -> Objective:
+    return _Noisy(_loss("bbob", function, dim), beta)
+
+
+def _space(dim: int) -> tuple[Parameter, ...]:
+    return tuple(real(f"x{i}", -5.0, 5.0) for i in range(dim))
 
 
 def _task(function: int, dim: int, kind: Kind, half: Half) -> Task:
-    noisy = kind == "noisy"
-    parameters = tuple(real(f"x{i}", -5.0, 5.0) for i in range(dim))
-    make = partial(_noisy, function, dim) if noisy else partial(_exact, "bbob", function, dim)
-    return Task(
-        f"BBOB f{function}, d = {dim}", kind, half, parameters, _EVALUATIONS[dim], make, 0.0
-    )
+    make = partial(_exact, "bbob", function, dim)
+    name = f"BBOB f{function}, d = {dim}"
+    return Task(name, kind, half, _space(dim), _EVALUATIONS[dim], make, 0.0)
+
+
+def _with_noise(function: int, dim: int, half: Half, beta: float = 1.0) -> Task:
+    make = partial(_noisy, function, dim, beta)
+    name = f"BBOB f{function} with {'severe' if beta == 1 else 'moderate'} noise, d = {dim}"
+    return Task(name, "noisy", half, _space(dim), _EVALUATIONS[dim], make, 0.0)
 
 
 def _mixed(function: int, dim: int, half: Half) -> Task:
@@ -105,9 +122,9 @@ TASKS = (
     _task(3, 5, "multimodal", "develop"),
     _task(17, 3, "multimodal", "develop"),
     _task(22, 2, "multimodal", "develop"),
-    _task(107, 5, "noisy", "develop"),
-    _task(119, 3, "noisy", "develop"),
-    _task(128, 2, "noisy", "develop"),
+    _with_noise(1, 5, "develop"),
+    _with_noise(14, 3, "develop"),
+    _with_noise(21, 2, "develop"),
     _mixed(20, 5, "develop"),
     _task(8, 5, "smooth", "report"),
     _task(10, 3, "smooth", "report"),
@@ -117,9 +134,9 @@ TASKS = (
     _task(15, 3, "multimodal", "report"),
     _task(21, 5, "multimodal", "report"),
     _task(19, 20, "multimodal", "report"),
-    _task(104, 3, "noisy", "report"),
-    _task(116, 5, "noisy", "report"),
-    _task(122, 5, "noisy", "report"),
+    _with_noise(8, 3, "report", beta=0.01),
+    _with_noise(10, 5, "report"),
+    _with_noise(17, 5, "report"),
     _mixed(8, 5, "report"),
     _mixed(15, 10, "report"),
 )

@@ -1,7 +1,8 @@
 """Chemistry: surrogates of measured data that the packages Olympus and Summit ship.
 
 A task is the mean of neural networks fitted to the measurements, not the reaction itself. Noise is
-Gaussian, of the standard deviation of the residuals of the fit.
+Gaussian, of the standard deviation of the residuals of the fit. Bounds are those of the
+measurements; the inputs of alkox are named as in its paper, the file has none.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ def _lines(package: str, path: str) -> list[list[str]]:
 
 def _olympus(name: str, parameters: tuple[Parameter, ...], sign: float) -> _Surrogate:
     lines = _lines("olymp", f"olympus/datasets/dataset_{name}/data.csv")
-    numbers = [[float(cell) for cell in line[-1 - len(parameters) :]] for line in lines]
+    # Some files have every row twice.
+    numbers = sorted({tuple(map(float, line[-1 - len(parameters) :])) for line in lines})
     return _fitted(parameters, [n[:-1] for n in numbers], [n[-1] for n in numbers], sign)
 
 
@@ -124,7 +126,7 @@ def _of_olympus(
 ) -> Task:
     parameters = tuple(real(key, *ends) for key, ends in ranges.items())
     make = partial(_olympus, name, parameters, 1.0 if goal == "least" else -1.0)
-    return Task(f"Olympus {name}", "chemistry", half, parameters, evaluations, make)
+    return Task(f"Olympus {name}", "chemistry", half, parameters, evaluations, make, revision=2)
 
 
 def _of_summit(
@@ -143,9 +145,9 @@ _SUZUKI = (
 _COUPLING = (
     choice("catalyst", "tBuXPhos", "tBuBrettPhos", "AlPhos"),
     choice("base", "DBU", "BTMG", "TMG", "TEA"),
-    real("base_equivalents", 1.0, 2.5),
+    real("base_equivalents", 1.1, 2.2),
     real("temperature", 30.0, 100.0),
-    real("t_res", 60.0, 1800.0),
+    real("t_res", 66.0, 1427.0),
 )
 
 TASKS = (

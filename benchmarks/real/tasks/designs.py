@@ -113,6 +113,7 @@ TASKS = (
         ),
         50,
         partial(_penalised, _pressure_vessel, 10_000.0),
+        5850.383,
     ),
     Task(
         "speed reducer",
@@ -129,6 +130,7 @@ TASKS = (
         ),
         60,
         partial(_penalised, _speed_reducer, 3000.0),
+        2994.471,
     ),
     Task(
         "spring",
@@ -137,6 +139,7 @@ TASKS = (
         (real("wire", 0.05, 0.2), real("coil", 0.25, 1.3), whole("turns", 2, 15)),
         40,
         partial(_penalised, _spring, 0.1),
+        0.012665,
     ),
     Task(
         "welded beam",
@@ -150,6 +153,7 @@ TASKS = (
         ),
         50,
         partial(_penalised, _welded_beam, 10.0),
+        1.724852,
     ),
     Task(
         "three-bar truss",
@@ -157,6 +161,8 @@ TASKS = (
         "report",
         (real("outer", 0.1, 1.0), real("inner", 0.1, 1.0)),
         30,
-        partial(_penalised, _truss, 100.0),
+        partial(_penalised, _truss, 10_000.0),
+        263.8958,
+        revision=2,
     ),
 )

@@ -57,6 +57,7 @@ class Task:
         evaluations: How many a run has.
         make: Its objective; imports what it needs.
         least: The least loss there is, where it is known.
+        revision: Raised when its loss changes, so that rows of before are stale.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Task:
     evaluations: int
     make: Callable[[], Objective]
     least: float | None = None
+    revision: int = 1
 
     @property
     def dim(self) -> int:

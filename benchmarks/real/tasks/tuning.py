@@ -257,7 +257,7 @@ TASKS = (
         whole("depth", 1, 12),
         real("features", 0.05, 1.0),
         whole("leaf", 1, 20, log=True),
-        choice("criterion", "gini", "entropy", "log_loss"),
+        choice("criterion", "gini", "entropy"),
         is_random=True,
     ),
     _task(
