@@ -43,15 +43,20 @@ class Parameter:
         return self._scale(self.lower), self._scale(self.upper)
 
     def scaled(self, value: Any) -> float:
-        """A value as a number: the place of a choice, the logarithm where it counts."""
+        """The value as a number: the place of a choice, the logarithm where it counts."""
         return float(self.choices.index(value)) if self.kind == "choice" else self._scale(value)
 
     def value(self, scaled: float) -> Any:
-        """The value of a number within `ends`, rounded where there are few."""
+        """The value of a number within `ends`; choices and whole numbers are rounded to."""
         if self.kind == "choice":
             return self.choices[round(scaled)]
         number = min(max(math.exp(scaled) if self.log else scaled, self.lower), self.upper)
         return round(number) if self.kind == "integer" else float(number)
+
+    @property
+    def resting(self) -> Any:
+        """The value that stands for an input that is not active."""
+        return self.value(self.ends[0])
 
     def is_active(self, params: Mapping[str, Any]) -> bool:
         """Whether a setting of the others makes it count."""

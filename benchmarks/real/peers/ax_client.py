@@ -18,15 +18,15 @@ class AxClient:
     """An experiment of one objective.
 
     Args:
-        parameters: Of the task.
-        seed: Of everything random.
-        evaluations: Of the run.
+        parameters: The inputs of the task.
+        seed: Seeds everything that is random.
+        evaluations: How many the run has.
     """
 
     def __init__(self, parameters: Sequence[Parameter], seed: int, evaluations: int) -> None:
         logging.disable(logging.WARNING)
         self._client = Client(random_seed=seed)
-        self._client.configure_experiment([_config(p) for p in parameters])
+        self._client.configure_experiment([_config(p, parameters) for p in parameters])
         self._client.configure_optimization("-loss")
         self._client.configure_generation_strategy()
         self._index = 0
@@ -45,11 +45,23 @@ class AxClient:
         return dict(self._client.get_best_parameterization()[0])
 
 
-def _config(p: Parameter) -> Any:
+def _config(p: Parameter, parameters: Sequence[Parameter]) -> Any:
     if p.kind == "choice":
         kind = _TYPES[type(p.choices[0])]
+        dependent = {
+            value: [q.name for q in parameters if q.only_if == (p.name, (value,))]
+            for value in p.choices
+        }
+        # Ax takes trees alone, in which a parameter has one value of one parent.
+        if any(q.only_if and len(q.only_if[1]) > 1 for q in parameters):
+            dependent = {}
         return ChoiceParameterConfig(
-            name=p.name, values=list(p.choices), parameter_type=kind, is_ordered=False
+            name=p.name,
+            values=list(p.choices),
+            parameter_type=kind,
+            is_ordered=False,
+            dependent_parameters={value: names for value, names in dependent.items() if names}
+            or None,
         )
     kind = "int" if p.kind == "integer" else "float"
     scaling = "log" if p.log else None

@@ -24,9 +24,9 @@ class BaybeCampaign:
     them, and whole numbers are rounded.
 
     Args:
-        parameters: Of the task.
-        seed: Of everything random.
-        evaluations: Of the run.
+        parameters: The inputs of the task.
+        seed: Seeds everything that is random.
+        evaluations: How many the run has.
     """
 
     def __init__(self, parameters: Sequence[Parameter], seed: int, evaluations: int) -> None:

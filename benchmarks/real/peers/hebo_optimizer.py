@@ -20,9 +20,9 @@ class HeboOptimizer:
     """HEBO, one question at a time.
 
     Args:
-        parameters: Of the task.
-        seed: Of everything random.
-        evaluations: Of the run.
+        parameters: The inputs of the task.
+        seed: Seeds everything that is random.
+        evaluations: How many the run has.
     """
 
     def __init__(self, parameters: Sequence[Parameter], seed: int, evaluations: int) -> None:

@@ -21,8 +21,8 @@ class OptunaStudy:
     """A study of one sampler.
 
     Args:
-        sampler: It.
-        parameters: Of the task.
+        sampler: What suggests the settings.
+        parameters: The inputs of the task.
     """
 
     def __init__(self, sampler: BaseSampler, parameters: Sequence[Parameter]) -> None:
@@ -38,7 +38,7 @@ class OptunaStudy:
         params: Params = {}
         for p in self._parameters:
             if not p.is_active(params):
-                params[p.name] = p.value(p.ends[0])
+                params[p.name] = p.resting
             elif p.kind == "choice":
                 params[p.name] = self._trial.suggest_categorical(p.name, p.choices)
             elif p.kind == "integer":

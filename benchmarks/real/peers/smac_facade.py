@@ -20,9 +20,9 @@ class SmacFacade:
     """A random forest, in a space with conditions; told to ask no setting twice.
 
     Args:
-        parameters: Of the task.
-        seed: Of everything random.
-        evaluations: Of the run.
+        parameters: The inputs of the task.
+        seed: Seeds everything that is random.
+        evaluations: How many the run has.
     """
 
     def __init__(self, parameters: Sequence[Parameter], seed: int, evaluations: int) -> None:
@@ -50,7 +50,7 @@ class SmacFacade:
         params: Params = {}
         for p in self._parameters:
             if p.name not in found:
-                params[p.name] = p.value(p.ends[0])
+                params[p.name] = p.resting
             elif p.kind == "choice":
                 params[p.name] = next(c for c in p.choices if str(c) == found[p.name])
             else:

@@ -19,9 +19,9 @@ class VizierStudy:
     """A study of the default algorithm, which takes no seed.
 
     Args:
-        parameters: Of the task.
-        seed: Of everything random.
-        evaluations: Of the run.
+        parameters: The inputs of the task.
+        seed: Seeds everything that is random.
+        evaluations: How many the run has.
     """
 
     def __init__(self, parameters: Sequence[Parameter], seed: int, evaluations: int) -> None:

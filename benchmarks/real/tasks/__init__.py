@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from scipy.optimize import differential_evolution
 
 from benchmarks.real.spaces import Params, active_only
@@ -17,7 +18,7 @@ from benchmarks.real.tasks.task import Half, Kind, Task
 
 __all__ = ["TASKS", "Evaluations", "Half", "Kind", "Task"]
 
-TASKS = {task.name: task for room in (tuning, chemistry, designs, bbob) for task in room.TASKS}
+TASKS = {task.name: task for family in (tuning, chemistry, designs, bbob) for task in family.TASKS}
 
 
 class Evaluations:
@@ -40,11 +41,15 @@ class Evaluations:
             found = {p.name: p.value(x) for p, x in zip(parameters, numbers, strict=True)}
             return active_only(parameters, found)
 
+        # Many of the best settings lie at ends, where it would seldom begin.
+        rng, size = np.random.default_rng(0), (20 * len(parameters), len(parameters))
+        shares = np.where(rng.random(size) < 0.5, rng.integers(0, 2, size), rng.random(size))
+        lower, upper = np.array([p.ends for p in parameters]).T
         found = differential_evolution(
             lambda numbers: objective.seen(params(numbers), 0),
-            [p.ends for p in parameters],
-            maxiter=max(evaluations // (10 * len(parameters)) - 1, 1),
-            popsize=10,
+            list(zip(lower, upper, strict=True)),
+            maxiter=max(evaluations // len(shares) - 1, 1),
+            init=lower + shares * (upper - lower),
             rng=0,
             polish=False,
         )
