@@ -1,12 +1,13 @@
 """Environments: what each peer, and the tasks, need installed, and where it is.
 
-    python -m benchmarks.real.environments [NAME ...]
+    python -m benchmarks.real.environments [NAME ...] [--smoke]
 
 makes them below ``.venv-peers``. Peers without one run in the environment of the library.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import subprocess
 import sys
@@ -115,9 +116,13 @@ def install(name: str) -> None:
 
 def main() -> None:
     """Installs the environments that are named, or all."""
-    for name in sys.argv[1:] or REQUIREMENTS:
-        if not is_installed(name):
-            print(f"{name}: {', '.join(REQUIREMENTS[name][0])}", flush=True)
+    parser = argparse.ArgumentParser(description="Environments of the peers and of the tasks.")
+    parser.add_argument("names", nargs="*", default=list(REQUIREMENTS), help="default: all")
+    parser.add_argument("--smoke", action="store_true", help="only say what they need")
+    given = parser.parse_args()
+    for name in given.names:
+        print(f"{name}: {', '.join(REQUIREMENTS[name][0])}", flush=True)
+        if not given.smoke and not is_installed(name):
             install(name)
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from select import select
 from typing import Any
@@ -32,13 +32,13 @@ class Worker:
 
     Args:
         python: The interpreter of its environment.
-        arguments: Of ``python -m benchmarks.real.worker``.
+        name: The peer, or "tasks".
     """
 
-    def __init__(self, python: Path, arguments: Sequence[str]) -> None:
+    def __init__(self, python: Path, name: str) -> None:
         environment = os.environ | {"PYTHONPATH": str(_ROOT), "OMP_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            [str(python), "-m", "benchmarks.real.worker", *arguments],
+            [str(python), "-c", f"from benchmarks.real.worker import answer; answer({name!r})"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -77,7 +77,7 @@ def worker_of(name: str) -> Worker:
     """The worker of a peer, or of the tasks, started when first needed."""
     if name not in _workers or not _workers[name].is_running:
         environment = "tasks" if name == "tasks" else PEERS[name].environment
-        _workers[name] = Worker(python_of(environment), [name])
+        _workers[name] = Worker(python_of(environment), name)
     return _workers[name]
 
 

@@ -1,13 +1,8 @@
-"""Worker: a process of the environment of a peer, or of the tasks.
-
-python -m benchmarks.real.worker PEER
-python -m benchmarks.real.worker tasks
-"""
+"""Worker: a process in the environment of a peer, or of the tasks. `protocol.Worker` starts it."""
 
 from __future__ import annotations
 
 import importlib
-import sys
 import warnings
 from typing import Any, Protocol
 
@@ -72,14 +67,7 @@ def _evaluations() -> Any:
     return Evaluations()
 
 
-def main() -> None:
-    """Answers calls."""
+def answer(name: str) -> None:
+    """Answers calls, as a peer or as the tasks."""
     warnings.simplefilter("ignore")
-    if sys.argv[1] == "tasks":
-        serve(_evaluations)
-    else:
-        serve(lambda: Runs(sys.argv[1]))
-
-
-if __name__ == "__main__":
-    main()
+    serve(_evaluations if name == "tasks" else lambda: Runs(name))

@@ -87,15 +87,15 @@ class Outcomes:
     def likeliest(cls, Y: Tensor, density: Density, parameters: Tensor) -> Outcomes:
         """Those whose bend is likeliest, averaged over ``m x dim`` parameters of a density."""
         device = density.y.device
-        found = [cls.of(Y, device)]
-        if len(Y) < _FEWEST or not found[0].log_slopes:
-            return found[0]
-        found += [cls.of(Y, device, bend) for bend in _BENDS]
-        likelihoods = density.log_likelihoods(parameters, torch.stack([o.values for o in found]))
-        slopes = likelihoods.new_tensor([outcomes.log_slopes for outcomes in found])
-        likelihoods = likelihoods + slopes
+        plain = cls.of(Y, Y.device)
+        if len(Y) < _FEWEST or not plain.log_slopes:
+            return cls.of(Y, device)
+        found = [plain, *(cls.of(Y, Y.device, bend) for bend in _BENDS)]
+        values = torch.stack([outcomes.values for outcomes in found]).to(device)
+        likelihoods = density.log_likelihoods(parameters, values).to(Y.device)
+        likelihoods += likelihoods.new_tensor([outcomes.log_slopes for outcomes in found])
         likelihoods[0] += _ADVANTAGE
-        return found[int(likelihoods.argmax())]
+        return cls.of(Y, device, found[int(likelihoods.argmax())].bend)
 
     def untransformed(self, mean: Tensor) -> Tensor:
         """Means in units of the observations; of bent ones that is the median of what is normal
