@@ -53,6 +53,12 @@ class Parameter:
         number = min(max(math.exp(scaled) if self.log else scaled, self.lower), self.upper)
         return round(number) if self.kind == "integer" else float(number)
 
+    def read(self, found: Any) -> Any:
+        """The value that another package means: a choice by its place, a number of any type."""
+        if self.kind == "choice":
+            return self.choices[int(found)]
+        return round(found) if self.kind == "integer" else float(found)
+
     @property
     def resting(self) -> Any:
         """The value that stands for an input that is not active."""

@@ -259,7 +259,7 @@ class StrategySampler(BaseSampler):
         return f"{name} is sampled at random: not all trials have it with the same range"
 
     def _chosen(self, search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
-        """Those that have more than one value, or are in a condition."""
+        """The distributions that have more than one value or take part in a condition."""
         named = {*self._conditions, *(parent for parent, _ in self._conditions.values())}
         return free(search_space) | {
             name: each for name, each in search_space.items() if name in named

@@ -138,8 +138,9 @@ class NamedSpace:
     def _paths_of(
         self, conditions: Mapping[str, Condition]
     ) -> dict[str, list[tuple[str, list[float]]]]:
-        """Of each parameter that may not count the conditions on its parent, on the parent of that,
-        and so on; but for parents with one value, which have it wherever they count."""
+        """The conditions that each conditional parameter depends on: the one on its parent, that on
+        the parent of its parent, and so on. Parents with one value are left out, since they have it
+        wherever they count."""
         coded = {}
         for name, pair in conditions.items():
             if not isinstance(pair, tuple | list) or len(pair) != 2 or isinstance(pair[1], str):

@@ -59,7 +59,7 @@ def test_bent_values_come_back_and_their_slopes_are_known(bend):
     own = outcomes.values.clone().requires_grad_()
     back = outcomes.untransformed(own)
     assert_close(back, values, rtol=1e-9, atol=1e-9)
-    # Of a fixed map, which the slopes at the values belong to.
+    # The slopes belong to the map with everything but the values held fixed.
     (slopes,) = torch.autograd.grad(back.sum(), own)
     below = values < values.max()
     assert_close(outcomes.slope(outcomes.values)[below], slopes[below])
@@ -100,8 +100,8 @@ def _likelihood(X, values, parameters):
 
 @pytest.mark.parametrize("power", [1, 12])
 def test_the_likeliest_bend(power):
-    """Of the densities of the observations, as dense algebra has them; a function whose values are
-    spread over orders of magnitude is bent, and a plain one is not."""
+    """It has the highest density of the observations, by dense algebra: values that are spread over
+    orders of magnitude are bent, and plain ones are not."""
     X, y = _draws(0)
     Y = -((2.5 - y) ** power)
     density = Density(X, Outcomes.of(Y, CPU).values, Prior())

@@ -178,7 +178,7 @@ def test_the_highest_of_a_thousand_hills_that_differ_in_a_coordinate_each(seed):
 
 
 def test_coordinates_that_do_not_matter_have_no_peaks():
-    """Of a function of one coordinate, whose other lines are flat but for rounding."""
+    """The function depends on one coordinate; along the others it varies by rounding alone."""
     box = Box([[2.0] * 6, [5.0] * 6])
 
     def hills(X):

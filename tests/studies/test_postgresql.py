@@ -164,7 +164,7 @@ def test_settings_of_the_user_that_would_break_a_study(server):
     with _settings_of_the_user(
         server,
         default_transaction_isolation="repeatable read",
-        # Of which preparing a connection has to be done before they are set aside.
+        # A connection must be prepared within these times before they are set aside.
         idle_in_transaction_session_timeout="1s",
         statement_timeout="1s",
         synchronous_commit="off",

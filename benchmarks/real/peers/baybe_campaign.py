@@ -42,7 +42,7 @@ class BaybeCampaign:
         self._asked = self._campaign.recommend(batch_size=1)
         row = self._asked.iloc[0]
         return {
-            p.name: p.choices[int(row[p.name])] if p.kind == "choice" else p.value(row[p.name])
+            p.name: p.read(row[p.name]) if p.kind == "choice" else p.value(row[p.name])
             for p in self._parameters
         }
 

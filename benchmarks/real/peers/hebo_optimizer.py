@@ -41,7 +41,7 @@ class HeboOptimizer:
         return {
             p.name: next(c for c in p.choices if str(c) == str(row[p.name]))
             if p.kind == "choice"
-            else (round(row[p.name]) if p.kind == "integer" else float(row[p.name]))
+            else p.read(row[p.name])
             for p in self._parameters
         }
 

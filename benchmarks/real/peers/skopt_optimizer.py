@@ -31,13 +31,9 @@ class SkoptOptimizer:
     def ask(self) -> Params:
         """The next setting."""
         self._asked = self._optimizer.ask()
-        params: Params = {}
-        for p, value in zip(self._parameters, self._asked, strict=True):
-            if p.kind == "choice":
-                params[p.name] = p.choices[int(value)]
-            else:
-                params[p.name] = int(value) if p.kind == "integer" else float(value)
-        return params
+        return {
+            p.name: p.read(found) for p, found in zip(self._parameters, self._asked, strict=True)
+        }
 
     def tell(self, params: Params, loss: float) -> None:
         """Its loss."""

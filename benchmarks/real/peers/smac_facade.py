@@ -54,7 +54,7 @@ class SmacFacade:
             elif p.kind == "choice":
                 params[p.name] = next(c for c in p.choices if str(c) == found[p.name])
             else:
-                params[p.name] = int(found[p.name]) if p.kind == "integer" else float(found[p.name])
+                params[p.name] = p.read(found[p.name])
         return params
 
     def tell(self, params: Params, loss: float) -> None:

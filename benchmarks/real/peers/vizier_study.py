@@ -47,14 +47,7 @@ class VizierStudy:
         """The next setting."""
         (self._asked,) = self._study.suggest(count=1)
         found = self._asked.parameters
-        params: Params = {}
-        for p in self._parameters:
-            value = found[p.name]
-            if p.kind == "choice":
-                params[p.name] = p.choices[int(value)]
-            else:
-                params[p.name] = int(value) if p.kind == "integer" else float(value)
-        return params
+        return {p.name: p.read(found[p.name]) for p in self._parameters}
 
     def tell(self, params: Params, loss: float) -> None:
         """Its loss."""
