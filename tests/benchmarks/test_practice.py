@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+pytest.importorskip("optuna")
+
 import botorch_ext as bx
 from benchmarks.common.processes import as_they_finish, in_processes
 from benchmarks.common.remaining import Remaining

@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 from scipy.optimize import differential_evolution
 
+pytest.importorskip("optuna")
+
 from benchmarks.common.store import Store
 from benchmarks.real.environments import OURS, PEERS, REQUIREMENTS
 from benchmarks.real.protocol import WorkerError

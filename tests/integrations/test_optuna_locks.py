@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks.studies import postgresql
-
 pytest.importorskip("optuna")
+pytest.importorskip("psycopg")
 
 from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage, get_storage
 from optuna.storages.journal import JournalFileBackend
 
+from benchmarks.studies import postgresql
 from botorch_ext.exceptions import HostWarning
 from botorch_ext.integrations import optuna_locks
 

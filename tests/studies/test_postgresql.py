@@ -9,9 +9,12 @@ import traceback
 from contextlib import contextmanager
 from unittest.mock import patch
 
-import psycopg
 import pytest
 import torch
+
+pytest.importorskip("psycopg")
+
+import psycopg
 
 import botorch_ext as bx
 from benchmarks.studies import many_processes, postgresql
