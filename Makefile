@@ -101,7 +101,7 @@ benchmarks-smoke: $(VENV)/.installed-dev ## Run every benchmark with --smoke.
 	OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m benchmarks.smoke
 
 gpu: $(VENV)/.installed-dev ## Measure this machine's GPU: tests, parts, hot paths, beside BoTorch.
-	$(BIN)/python -m benchmarks.gpu
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.gpu
 
 check: lint types test-all notebooks docs wheel-check benchmarks-smoke ## Everything a change must pass.
 

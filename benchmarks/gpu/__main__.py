@@ -45,7 +45,7 @@ BLOCKS: Mapping[str, Callable[[Setting], None]] = {
     "paths": measure_paths,
     **{
         f"performance-{module}-{device}": partial(_performance, module, device)
-        for module in ("foundation", "phased", "models", "contextual", "easy")
+        for module in ("foundation", "phased", "models", "easy")
         for device in ("cuda", "cpu")
     },
     "large": measure_large,

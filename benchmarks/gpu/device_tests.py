@@ -7,7 +7,11 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from importlib.util import find_spec
 
+import torch
+
 from benchmarks.gpu.setting import Setting
+
+_MEMORY = 2**32  # for one process of the tests, with room to spare
 
 
 def run_device_tests(setting: Setting) -> None:
@@ -20,7 +24,8 @@ def run_device_tests(setting: Setting) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-k", "cuda and not pretended"]
     command += ["--junitxml", str(report)]
     if find_spec("xdist") is not None:
-        command += ["-n", "4"]
+        most = torch.cuda.get_device_properties(setting.device).total_memory // _MEMORY
+        command += ["-n", "logical", "--maxprocesses", str(max(most, 1))]
     report.unlink(missing_ok=True)
     code = subprocess.run([*command, "tests"]).returncode
     if not report.exists():

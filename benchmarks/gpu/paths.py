@@ -8,6 +8,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from benchmarks.common.pretend_cuda import PretendCUDA
+from benchmarks.common.processes import in_processes
 from benchmarks.common.tables import Row
 from benchmarks.gpu.predictions import BEFORE, floor_ms, predicted_ms
 from benchmarks.gpu.setting import Setting
@@ -23,7 +25,7 @@ from benchmarks.performance.hot_paths import LARGE, OF_BOTORCH, PATHS, Path
 from benchmarks.performance.meters import LaunchMeter, Stopwatch
 
 # A path is played again until it has taken so many seconds, at most so often.
-_SECONDS, _MOST_PLAYS = 5.0, 5
+_SECONDS, _MOST_PLAYS = 3.0, 5
 _CPU = torch.device("cpu")
 
 
@@ -49,11 +51,12 @@ def timed(path: Path, device: torch.device, threads: int, smoke: bool) -> Timed:
     return Timed(statistics.median(steps), steps[math.ceil(0.9 * len(steps)) - 1], picks)
 
 
-def counted(path: Path, smoke: bool) -> LaunchMeter:
-    """Plays a path on the pretended GPU."""
+def _counted(smoke: bool, name: str) -> LaunchMeter:
+    """Plays a path on the pretended GPU, in a process that sees no other."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
     meter = LaunchMeter()
     with PretendCUDA():
-        path(meter, smoke)
+        PATHS[name](meter, smoke)
     return meter
 
 
@@ -67,22 +70,27 @@ def measure_paths(setting: Setting) -> None:
         "equal where they agree with those of the CPU to 1e-6."
     )
     rows: list[Row] = []
-    for name, path in tqdm(_few(PATHS, setting), unit="path"):
-        rows.append(_row(name, path, setting))
+    paths = _few(PATHS, setting)
+    # At once, before anything is timed.
+    processes = 1 if setting.smoke else min(len(paths), os.cpu_count() or 1)
+    names = [name for name, _ in paths]
+    counts = in_processes(partial(_counted, setting.smoke), names, processes, "counts")
+    for (name, path), count in tqdm(list(zip(paths, counts, strict=True)), unit="path"):
+        rows.append(_row(name, path, count, setting))
         setting.write("paths", "Hot paths on a GPU", text, rows)
 
 
-def _row(name: str, path: Path, setting: Setting) -> Row:
-    count = counted(path, setting.smoke)
+def _row(name: str, path: Path, count: LaunchMeter, setting: Setting) -> Row:
     low, high = predicted_ms(count)
     floor = floor_ms(count)
     one = timed(path, _CPU, 1, setting.smoke)
     all_threads = timed(path, _CPU, os.cpu_count() or 1, setting.smoke)
+    launches_before, stops_before = BEFORE.get(name, ("", ""))
     row: Row = {
         "path": name,
-        "launches before": BEFORE[name][0],
+        "launches before": launches_before,
         "launches": count.launches,
-        "stops before": BEFORE[name][1],
+        "stops before": stops_before,
         "stops": count.stops,
         "CPU, 1 thread": one.median,
         "CPU, all threads": all_threads.median,

@@ -15,7 +15,7 @@ BANDWIDTH = 4.3e12
 # Nanoseconds that `torch.cdist` takes for an entry.
 CDIST_ENTRY = 1
 
-# Launches and stops of a step before anything was done about them.
+# Launches and stops of a step before anything was done about them, of the paths there were.
 BEFORE = {
     "KernelGP.add, n=1000": (55, 3),
     "KernelGP.add, n=4000": (55, 3),

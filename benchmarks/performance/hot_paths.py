@@ -24,6 +24,7 @@ from benchmarks.performance.delayed_studies import bpe_delay, problem_on_box
 from benchmarks.performance.many_models import lengthscales, strategy_of_lengthscales
 from benchmarks.performance.meters import Meter
 from benchmarks.performance.planner import random_set, started
+from benchmarks.practice.botorch_methods import BoTorchLoop, noisy_improvement
 from botorch_ext.problems import Problem, RKHSFunction
 
 # Observations that come before those that are measured, and how many these are.
@@ -157,9 +158,9 @@ def _botorch_on_box(seed: int, device: torch.device) -> Callable[[], Tensor]:
     return lambda: optimize_acqf(ucb, bounds, q=1, num_restarts=10, raw_samples=512)[0][0]
 
 
-def _integrated(meter: Meter, small: bool) -> Tensor:
+def _integrated(n: int, meter: Meter, small: bool) -> Tensor:
     """Asks of particles that move from the data of one to those of the next."""
-    n, asks = (16, 2) if small else (40, 4)
+    n, asks = (16, 2) if small else (n, 4)
     X, Y = noisy_data(n + asks, 6, rbf(0.8), 0, meter.device)
     box = bx.Box(torch.stack([X.new_zeros(6), X.new_ones(6)]))
     strategy = bx.algorithms.integrated_ei(box, initial=(X[:n], Y[:n]), num_initial=0)
@@ -170,6 +171,23 @@ def _integrated(meter: Meter, small: bool) -> Tensor:
             trial = strategy.ask()
         strategy.tell(trial.id, value)
         asked.append(trial.x)
+    return torch.stack(asked)
+
+
+def _improved(n: int, meter: Meter, small: bool) -> Tensor:
+    """What BoTorch does for `_integrated`: a fit and a search by qLogNEI."""
+    n, asks = (16, 1) if small else (n, 4)
+    X, Y = noisy_data(n + asks, 6, rbf(0.8), 0, meter.device)
+    loop = BoTorchLoop(torch.stack([X.new_zeros(6), X.new_ones(6)]), X[:n], 0, noisy_improvement)
+    values = Y.flatten().tolist()
+    for which in range(n):
+        loop.ask()
+        loop.tell(which, values[which])
+    asked = []
+    for which in range(n, n + asks):
+        with meter.measured():
+            asked.append(loop.ask())
+        loop.tell(which, values[which])
     return torch.stack(asked)
 
 
@@ -232,7 +250,8 @@ PATHS: Mapping[str, Path] = {
     "credible_ucb, finite, N=2500, 32 models, ask and tell": partial(
         _finite_models, "credible_ucb", 32
     ),
-    "integrated_ei, box, d=6, n=40, ask": _integrated,
+    "integrated_ei, box, d=6, n=40, ask": partial(_integrated, 40),
+    "integrated_ei, box, d=6, n=300, ask": partial(_integrated, 300),
     "stable_opt, box, d=2, n=50, ask": partial(_asked, _stable, 1),
     "bpe_delay, box, opening of a round of about 500 points": _opened,
     "breadthwise, d=2, step, mean of 400": _breadthwise,
@@ -242,6 +261,8 @@ OF_BOTORCH: Mapping[str, Path] = {
     "KernelGP.add, n=1000": partial(_conditioned, 1000),
     "KernelGP.add, n=4000": partial(_conditioned, 4000),
     "ec_gp_ucb, box, d=6, n=500, ask, mean of 4": partial(_asked, _botorch_on_box, 4),
+    "integrated_ei, box, d=6, n=40, ask": partial(_improved, 40),
+    "integrated_ei, box, d=6, n=300, ask": partial(_improved, 300),
 }
 # Sizes that a CPU does not reach, or not in time.
 LARGE: Mapping[str, Path] = {

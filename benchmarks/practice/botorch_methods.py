@@ -198,6 +198,7 @@ class BoTorchLoop:
 
     def _current(self) -> SingleTaskGP:
         if self._model is None:
-            Y = torch.tensor(list(self._values.values()), dtype=torch.float64)
-            self._model = fitted(self._told(), Y, self._box, matern=self._matern)
+            X = self._told()
+            Y = X.new_tensor(list(self._values.values()))
+            self._model = fitted(X, Y, self._box, matern=self._matern)
         return self._model
