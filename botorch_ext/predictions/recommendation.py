@@ -11,7 +11,7 @@ from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.predictions.predictions import Predictions
 from botorch_ext.state import Immutable
 
-# Evaluated points that a recommendation is compared with: the joint draws of more would take long.
+# Evaluated points that are compared: joint draws at more would take long.
 _MOST_COMPARED = 512
 
 
@@ -56,9 +56,9 @@ def recommendation(
         names: Of the d columns of points.
         seed: Of the draws.
     """
-    others = most_promising(mixture, evaluated, _MOST_COMPARED)
-    is_here = (others == row).all(dim=-1)
-    draws = mixture.draws(torch.cat([row[None], others[~is_here]]), seed)
+    is_here = are_among(evaluated, row[None])
+    others = most_promising(mixture, evaluated[~is_here])
+    draws = mixture.draws(torch.cat([row[None], others]), seed)
     best = draws[..., 1:].amax(dim=-1) if draws.shape[-1] > 1 else draws[..., 0]
     behind = (best - draws[..., 0]).clamp_min(0)
     prediction = Predictions.of(mixture, row[None], names)
@@ -72,11 +72,18 @@ def recommendation(
     )
 
 
-def most_promising(mixture: GPMixture, rows: Tensor, num: int) -> Tensor:
-    """The different rows among ``n x (d + d_z)``, of more than ``num`` those with the highest mean
+def most_promising(mixture: GPMixture, rows: Tensor) -> Tensor:
+    """The different rows among ``n x (d + d_z)``, of more than 512 those with the highest mean
     plus two standard deviations."""
+    if not len(rows):
+        return rows
     rows = rows.unique(dim=0)
-    if len(rows) <= num:
+    if len(rows) <= _MOST_COMPARED:
         return rows
     mean, std = mixture.mean_and_std(rows)
-    return rows[(mean + 2 * std).topk(num).indices]
+    return rows[(mean + 2 * std).topk(_MOST_COMPARED).indices]
+
+
+def are_among(rows: Tensor, others: Tensor) -> Tensor:
+    """Which of ``n x d`` rows are among ``m x d`` other ones: ``n``."""
+    return (rows[:, None] == others).all(dim=-1).any(dim=-1)

@@ -127,6 +127,28 @@ def test_an_evaluated_point_that_stands_out_is_the_best():
     assert only.probability == 1 and only.shortfall == 0
 
 
+def test_of_many_points_the_most_promising_are_compared(monkeypatch):
+    """Those that are left out are far below: the probability is the same but for the draws."""
+    X = BOX.sample(30, seed=1)
+    mixture = _gp(X, height(X) / 10)
+    row = X[height(X).argmax()]
+    whole = recommendation(mixture, row, X, ("x0", "x1"), seed=0)
+    monkeypatch.setattr("botorch_ext.predictions.recommendation._MOST_COMPARED", 12)
+    some = recommendation(mixture, row, X, ("x0", "x1"), seed=0)
+    assert some.is_evaluated
+    assert abs(some.probability - whole.probability) < 0.03
+
+
+def test_nothing_is_gained_where_was_evaluated():
+    X = BOX.sample(5, seed=1)
+    mixture = _gp(X, height(X) / 10)
+    again = gain_of(mixture, X, X[:3], 2, seed=0)
+    assert again.gain == again.probability == 0 and again.x.shape == (3, 2)
+    new = BOX.sample(1, seed=9)
+    alone, both = (gain_of(mixture, X, B, 2, seed=0) for B in (new, torch.cat([X[:3], new])))
+    assert alone.gain == both.gain > 0
+
+
 def test_in_a_context_actions_are_compared_there():
     """The best action is the context itself: at another one it is another action."""
     box = bx.Box([(2.0, 5.0)])
