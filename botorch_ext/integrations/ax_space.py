@@ -18,8 +18,8 @@ from ax.core.search_space import SearchSpace
 from ax.core.types import TParameterization
 from ax.exceptions.core import UnsupportedError, UserInputError
 
-from botorch_ext.integrations.parameters import Choice, Fixed, Ordered, Parameter, Real, Whole
-from botorch_ext.integrations.spaces import LinearConstraint, NamedSpace
+from botorch_ext.domains.parameters import Choice, Fixed, Ordered, Parameter, Real, Whole
+from botorch_ext.domains.space import LinearConstraint, NamedSpace
 
 # How far from even steps, in steps, numbers may lie.
 _TOLERANCE = 1e-9

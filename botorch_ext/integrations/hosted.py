@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from botorch_ext.domains.contexts import ContextLike
+from botorch_ext.domains.space import NamedSpace
 from botorch_ext.exceptions import (
     BrokenStudyError,
     HorizonReached,
@@ -25,7 +26,6 @@ from botorch_ext.integrations.host_trials import (
     own_records,
     taken_back,
 )
-from botorch_ext.integrations.spaces import NamedSpace
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial

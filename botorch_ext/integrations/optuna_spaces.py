@@ -12,9 +12,9 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from botorch_ext.integrations.parameters import Choice, Parameter, Real, Whole
+from botorch_ext.domains.parameters import Choice, Parameter, Real, Whole
+from botorch_ext.domains.space import Condition, NamedSpace
 from botorch_ext.integrations.recipes import UnsearchableSpace
-from botorch_ext.integrations.spaces import Condition, NamedSpace
 
 
 def free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:

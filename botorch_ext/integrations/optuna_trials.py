@@ -16,11 +16,11 @@ from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
 from botorch_ext.domains import FiniteSet
+from botorch_ext.domains.space import Condition, NamedSpace
 from botorch_ext.integrations.host_trials import HostTrial, Record, Status
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.optuna_spaces import as_kept, space_of
 from botorch_ext.integrations.recipes import Recipe
-from botorch_ext.integrations.spaces import Condition, NamedSpace
 
 #: The attribute of a trial that has its number, a digest of the space, and the record of its
 #: question, or the point that was taken instead of it.

@@ -16,9 +16,9 @@ from botorch_ext.algorithms.argument_checks import PRACTICAL_WIDTH
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.domains.space import NamedSpace
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.hyperparameters.particles import Particles
-from botorch_ext.integrations.spaces import NamedSpace
 from botorch_ext.strategies import Strategy
 from botorch_ext.widths import Width
 

@@ -27,9 +27,9 @@ from gpytorch.kernels import MaternKernel
 
 import botorch_ext as bx
 from botorch_ext import acquisition
+from botorch_ext.domains.space import NamedSpace
 from botorch_ext.integrations.ax import generation_strategy
 from botorch_ext.integrations.ax_space import AxSpace
-from botorch_ext.integrations.spaces import NamedSpace
 from botorch_ext.strategies import Strategy
 
 Parameters = Mapping[str, Any]

@@ -10,10 +10,10 @@ from ax.core.parameter import ChoiceParameter, FixedParameter, ParameterType
 from ax.exceptions.core import UnsupportedError
 
 import botorch_ext as bx
+from botorch_ext.domains.parameters import Choice, Real, Whole
+from botorch_ext.domains.space import NamedSpace
 from botorch_ext.integrations.ax import generation_strategy
 from botorch_ext.integrations.ax_space import AxSpace
-from botorch_ext.integrations.parameters import Choice, Real, Whole
-from botorch_ext.integrations.spaces import NamedSpace
 from tests.integrations.in_ax import (
     ByHand,
     client,

@@ -12,6 +12,8 @@ import torch
 from gpytorch.kernels import RBFKernel
 
 import botorch_ext as bx
+from botorch_ext.domains.parameters import Choice, Real, Whole
+from botorch_ext.domains.space import NamedSpace
 from botorch_ext.exceptions import (
     BotorchExtWarning,
     BrokenStudyError,
@@ -22,9 +24,7 @@ from botorch_ext.exceptions import (
 )
 from botorch_ext.integrations.host_trials import HostTrial, Record
 from botorch_ext.integrations.hosted import HostedStrategy
-from botorch_ext.integrations.parameters import Choice, Real, Whole
 from botorch_ext.integrations.recipes import Recipe
-from botorch_ext.integrations.spaces import NamedSpace
 from tests.integrations.hosts import Host, objective
 
 SPACE = NamedSpace(

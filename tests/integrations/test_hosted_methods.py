@@ -9,11 +9,11 @@ import pytest
 import torch
 
 import botorch_ext as bx
+from botorch_ext.domains.parameters import Parameter, Real
+from botorch_ext.domains.space import NamedSpace
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.integrations.host_trials import HostTrial
 from botorch_ext.integrations.hosted import HostedStrategy
-from botorch_ext.integrations.parameters import Parameter, Real
-from botorch_ext.integrations.spaces import NamedSpace
 from tests.laws.places import value_of
 from tests.laws.registry import ENTRIES, METHODS, QUICK, Entry
 from tests.laws.shared_sessions import quietly

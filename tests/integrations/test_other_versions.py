@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 import botorch_ext as bx
+from botorch_ext.domains.parameters import Real
+from botorch_ext.domains.space import NamedSpace
 from botorch_ext.exceptions import BotorchExtWarning
 from botorch_ext.integrations import hosted as hosted_module
 from botorch_ext.integrations.host_trials import HostTrial
 from botorch_ext.integrations.hosted import HostedStrategy
-from botorch_ext.integrations.parameters import Real
 from botorch_ext.integrations.saved_arguments import allow_argument, as_text, from_text
-from botorch_ext.integrations.spaces import NamedSpace
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.translations import SINCE_0_2_0, TRANSLATIONS, Dropped
 from tests.integrations.hosts import Host, objective

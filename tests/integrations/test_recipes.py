@@ -7,9 +7,9 @@ import torch
 from gpytorch.kernels import MaternKernel, RBFKernel
 
 import botorch_ext as bx
-from botorch_ext.integrations.parameters import Choice, Real, Whole
+from botorch_ext.domains.parameters import Choice, Real, Whole
+from botorch_ext.domains.space import NamedSpace
 from botorch_ext.integrations.recipes import Recipe
-from botorch_ext.integrations.spaces import NamedSpace
 
 PLAIN = NamedSpace({"a": Real(2.0, 5.0), "b": Real(-1.0, 3.0)})
 LOGARITHMIC = NamedSpace({"a": Real(0.5, 5.0, log=True), "b": Real(-1.0, 3.0)})

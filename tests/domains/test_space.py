@@ -6,8 +6,8 @@ import math
 import pytest
 import torch
 
-from botorch_ext.integrations.parameters import Choice, Fixed, Ordered, Real, Whole
-from botorch_ext.integrations.spaces import NamedSpace
+from botorch_ext.domains.parameters import Choice, Fixed, Ordered, Real, Whole
+from botorch_ext.domains.space import NamedSpace
 
 PARAMETERS = {
     "share": Real(-2.5, 4.0),

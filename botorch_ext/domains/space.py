@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number
-from botorch_ext.domains import Box
-from botorch_ext.integrations.parameters import Choice, Fixed, Ordered, Parameter
+from botorch_ext.domains.box import Box
+from botorch_ext.domains.parameters import Choice, Fixed, Ordered, Parameter
 
 #: The name of a parent, and the values of it with which a parameter counts.
 Condition = tuple[str, Sequence[Any]]
