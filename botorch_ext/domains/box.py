@@ -41,25 +41,30 @@ class Box(Immutable):
         lower: ``d``, the lower corner, together with ``upper`` in place of ``bounds``.
         upper: ``d``, the upper corner.
         integer: Columns that take whole numbers alone, all those within the bounds.
+        steps: From a column to a step, as in ``{2: 0.5}``: the column takes its lower bound and
+            what lies whole steps above it alone, within the bounds. A number that misses a step by
+            rounding is taken for it.
         log: Columns that are sampled and searched by their logarithm; their lower bound is above 0.
         categories: From a column to its codes, numbers within the bounds that have no order.
         constraints: ``(A, b)``, ``m x d`` and ``m``: the points x with A x <= b, in the units of
             the points. They have no column of ``conditions``.
         conditions: Columns that count only where another column has one of some values, as in
-            ``{3: (0, [1, 2])}``: column 3 counts only where column 0, one of ``integer`` or
-            ``categories``, is 1 or 2. The other column may have a condition itself. Where a column
-            does not count it is inactive, and all points of the box have one value there: the
-            middle of its range, or its first code. Points that are given may have anything there,
-            NaN too; it is replaced.
+            ``{3: (0, [1, 2])}``: column 3 counts only where column 0, one of ``integer``, ``steps``
+            or ``categories``, is 1 or 2. The other column may have a condition itself. Where a
+            column does not count it is inactive, and all points of the box have one value there:
+            the middle of its range, or its first code. Points that are given may have anything
+            there, NaN too; it is replaced.
 
     Raises:
         ValueError: Other bounds, not finite, or a lower bound that is not below its upper bound;
             bounds that could be rows as well as pairs, such as ``[[0, 1], [20, 80]]``; an
-            impossible column, code, constraint or condition; constraints that no point satisfies.
+            impossible column, step, code, constraint or condition; constraints that no point
+            satisfies.
     """
 
     bounds: Tensor
     integer: tuple[int, ...]
+    steps: Mapping[int, float]
     log: tuple[int, ...]
     categories: Mapping[int, tuple[float, ...]]
     constraints: tuple[Tensor, Tensor] | None
@@ -83,6 +88,7 @@ class Box(Immutable):
         | None = None,
         # As the attribute then is: studies of earlier versions, which have none, have the default.
         conditions: Mapping[int, tuple[int, Sequence[float]]] | None = MappingProxyType({}),
+        steps: Mapping[int, float] | None = MappingProxyType({}),
     ) -> None:
         if lower is None and upper is None:
             bounds = as_bounds(bounds, dtype, device)
@@ -94,11 +100,12 @@ class Box(Immutable):
                 f"{short(lower)} and {short(upper)}"
             )
         scales = linear = None
-        kinds = (integer, log, categories, conditions)
+        kinds = (integer, log, categories, conditions, steps)
         if constraints is not None or any(_is_given(kind) for kind in kinds):
             scales = Scales(
                 bounds,
                 integer,
+                {} if steps is None else steps,
                 log,
                 {} if categories is None else categories,
                 {} if conditions is None else conditions,
@@ -113,6 +120,7 @@ class Box(Immutable):
                 raise ValueError("constraints must leave a feasible point in the box, got none")
         self._set("bounds", bounds)
         self._set("integer", () if scales is None else scales.integer)
+        self._set("steps", {} if scales is None else scales.steps)
         self._set("log", () if scales is None else scales.log)
         self._set("categories", {} if scales is None else scales.categories)
         self._set("constraints", None if linear is None else (linear.A, linear.b))
@@ -157,8 +165,13 @@ class Box(Immutable):
 
     @property
     def stepped(self) -> tuple[int, ...]:
-        """The columns that take some numbers only: whole numbers or codes."""
+        """The columns that take some numbers only: whole numbers, other steps or codes."""
         return () if self._scales is None else self._scales.stepped
+
+    @property
+    def distances(self) -> Mapping[int, float]:
+        """From each column of whole numbers or other steps to the distance of its values."""
+        return {} if self._scales is None else self._scales.distances
 
     @property
     def ends(self) -> Tensor:
@@ -184,6 +197,7 @@ class Box(Immutable):
             dtype=dtype,
             device=device,
             integer=self.integer,
+            steps=self.steps,
             log=self.log,
             categories=self.categories,
             constraints=self.constraints,
@@ -235,11 +249,13 @@ class Box(Immutable):
 
     def _read(self, X: PointsLike, name: str = "X") -> Tensor:
         """``n x d`` points, inactive columns at rest."""
-        if self._scales is None or not self.conditions:
+        if self._scales is None:
             return as_points(X, self.dim, self.bounds, name)
-        X = self._scales.settled(as_points(X, self.dim, self.bounds, name, look=False))
-        require_finite({name: X})
-        return X
+        X = as_points(X, self.dim, self.bounds, name, look=not self.conditions)
+        if self.conditions:
+            X = self._scales.settled(X)
+            require_finite({name: X})
+        return self._scales.cleaned(X)
 
     def _hold(self, X: Tensor) -> Tensor:
         inside = ((X >= self.lower) & (X <= self.upper)).all(dim=-1)
@@ -252,8 +268,11 @@ class Box(Immutable):
     def _rule_broken_by(self, x: Tensor) -> str:
         if self._scales is not None and bool(((x >= self.lower) & (x <= self.upper)).all()):
             for j in (~self._scales.admits(x[None])[0]).nonzero().flatten().tolist():
-                codes = self.categories.get(j)
-                kind = "a whole number" if codes is None else f"one of the codes {list(codes)}"
+                kind = "a whole number"
+                if j in self.categories:
+                    kind = f"one of the codes {list(self.categories[j])}"
+                elif j in self.steps:
+                    kind = f"{float(self.lower[j])} and steps of {self.steps[j]}"
                 return f"have {kind} in column {j}"
             if self._linear is not None:
                 row = int(self._linear.excess(x[None])[0].argmax())
@@ -342,14 +361,18 @@ class Box(Immutable):
         return torch.where(holds, X, kept)
 
     def without_steps(self) -> Box:
-        """The box in which columns of whole numbers are continuous, half a step beyond either end,
-        but for those that others depend on."""
-        if self._scales is None or not self.integer:
+        """The box in which columns of whole numbers or other steps are continuous, half a step
+        beyond either end, but for those that others depend on."""
+        if self._scales is None or not self.distances:
             return self
         parents = {parent for parent, _ in self.conditions.values()}
+        bounds = self._scales.cells.clone()
+        for j in parents.intersection(self.steps):
+            bounds[:, j] = self.ends[:, j]
         return Box(
-            self._scales.cells,
+            bounds,
             integer=parents.intersection(self.integer),
+            steps={j: self.steps[j] for j in parents.intersection(self.steps)},
             log=self.log,
             categories=self.categories,
             constraints=self.constraints,
@@ -357,7 +380,8 @@ class Box(Immutable):
         )
 
     def __repr__(self) -> str:
-        options: dict[str, Any] = {"integer": list(self.integer), "log": list(self.log)}
+        options: dict[str, Any] = {"integer": list(self.integer), "steps": dict(self.steps)}
+        options["log"] = list(self.log)
         options["categories"] = {j: list(codes) for j, codes in self.categories.items()}
         if self.constraints is not None:
             options["constraints"] = tuple(tensor.tolist() for tensor in self.constraints)
