@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -12,11 +13,18 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from botorch_ext.checks import short, whole_number
+from botorch_ext.checks import one_number, short, whole_number
 from botorch_ext.domains.bounds import BoundsLike, as_bounds, as_corners
 from botorch_ext.domains.feasible_points import FeasiblePoints
 from botorch_ext.domains.linear_constraints import LinearConstraints
-from botorch_ext.domains.points import PointsLike, as_points, checked_rows, require_finite
+from botorch_ext.domains.points import (
+    Params,
+    PointsLike,
+    as_points,
+    checked_rows,
+    numbered,
+    require_finite,
+)
 from botorch_ext.domains.scales import Scales
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.state import Immutable
@@ -218,22 +226,84 @@ class Box(Immutable):
         constraints with a small tolerance. Inactive columns may have any value.
 
         Args:
-            X: A ``n x d``-dim tensor, or one point.
+            X: A ``n x d``-dim tensor, or one point; or one dict of values by name, as `params`
+                gives them, or a list of such.
 
         Returns:
             A boolean tensor of ``n`` entries.
         """
+        if (rows := _as_params(X)) is not None:
+            return torch.tensor([self._is_point(row) for row in rows], device=self.device)
         return self._hold(self._read(X))
 
     def require_contains(self, X: PointsLike, name: str = "X") -> Tensor:
         """``X`` as ``n x d`` points, inactive columns at rest, or an `OutsideDomainError` naming
-        the first one outside."""
+        the first one outside. As for `contains`, ``X`` may have names."""
         X = self._read(X, name)
         outside = (~self._hold(X)).nonzero()
         if len(outside):
-            x = X[outside[0, 0]]
-            raise OutsideDomainError(f"{name} must {self._rule_broken_by(x)}, got {x.tolist()}")
+            raise OutsideDomainError(self._what_is_wrong(X[outside[0, 0]], name))
         return X
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``d``: what the columns are called: ``x0``, ``x1``, ..., in a `Space` as its parameters
+        are."""
+        return tuple(f"x{j}" for j in range(self.dim))
+
+    def params(self, x: PointsLike) -> dict[str, Any]:
+        """The values of a point by name, plain Python ones, of all columns that count; the inverse
+        of `point`. A box has its numbers, ``{"x0": 0.3, "x1": 2.0}``, a `Space` the values of its
+        parameters.
+
+        Args:
+            x: ``d``, a point of the box.
+
+        Raises:
+            OutsideDomainError: Another one.
+        """
+        return self.params_of(self.require_contains(x, "x")[0])
+
+    def params_of(self, x: Tensor) -> dict[str, Any]:
+        """As `params`, of a tensor that is known to be a point of the box."""
+        if not self.conditions:
+            return numbered(x)
+        counts = zip(numbered(x).items(), self.active(x).tolist(), strict=True)
+        return dict(item for item, is_active in counts if is_active)
+
+    def point(self, params: Params) -> Tensor:
+        """The point that has these values, ``d``; the inverse of `params`.
+
+        Args:
+            params: Values by name, of all columns that count; what others have is not looked at.
+
+        Raises:
+            ValueError: A name that is missing or unknown.
+            OutsideDomainError: A value that a column cannot take, or a constraint that does not
+                hold.
+        """
+        self._require_names(params, self.names)
+        for j, name in enumerate(self.names):
+            if name not in params and j not in self.conditions:
+                raise ValueError(f"{name} must be given, got values of {list(params)}")
+        numbers = {name: one_number(value, name) for name, value in params.items()}
+        x = [numbers.get(name, math.nan) for name in self.names]
+        return self.require_contains(self.bounds.new_tensor(x), "params")[0]
+
+    def _is_point(self, params: Params) -> bool:
+        try:
+            self.point(params)
+        except ValueError:
+            return False
+        return True
+
+    @staticmethod
+    def _require_names(params: Params, names: Collection[str]) -> None:
+        if not isinstance(params, Mapping):
+            raise ValueError(f"params must be a dict of values by name, got {short(params)}")
+        for name in params:
+            if name not in names:
+                raise ValueError(f"params must be of {list(names)}, got {name!r}")
 
     def active(self, X: PointsLike) -> Tensor:
         """Which columns count at points, ``... x d``: all of them, unless ``conditions`` say
@@ -249,6 +319,8 @@ class Box(Immutable):
 
     def _read(self, X: PointsLike, name: str = "X") -> Tensor:
         """``n x d`` points, inactive columns at rest."""
+        if (rows := _as_params(X)) is not None:
+            return torch.stack([self.point(row) for row in rows])
         if self._scales is None:
             return as_points(X, self.dim, self.bounds, name)
         X = as_points(X, self.dim, self.bounds, name, look=not self.conditions)
@@ -264,6 +336,10 @@ class Box(Immutable):
         if self._linear is not None:
             inside &= self._linear.hold(X)
         return inside
+
+    def _what_is_wrong(self, x: Tensor, name: str) -> str:
+        """The message for a point outside, ``d``, of an argument."""
+        return f"{name} must {self._rule_broken_by(x)}, got {x.tolist()}"
 
     def _rule_broken_by(self, x: Tensor) -> str:
         if self._scales is not None and bool(((x >= self.lower) & (x <= self.upper)).all()):
@@ -394,6 +470,13 @@ class Box(Immutable):
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
+
+
+def _as_params(X: Any) -> Sequence[Params] | None:
+    """Points that have names, one or a list of them; None where they are numbers alone."""
+    if isinstance(X, Mapping):
+        return [X]
+    return X if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping) else None
 
 
 def _is_given(columns: Any) -> bool:

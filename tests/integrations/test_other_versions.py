@@ -13,7 +13,7 @@ import pytest
 
 import botorch_ext as bx
 from botorch_ext.domains.parameters import Real
-from botorch_ext.domains.space import NamedSpace
+from botorch_ext.domains.space import Space
 from botorch_ext.exceptions import BotorchExtWarning
 from botorch_ext.integrations import hosted as hosted_module
 from botorch_ext.integrations.host_trials import HostTrial
@@ -25,7 +25,7 @@ from tests.integrations.hosts import Host, objective
 from tests.integrations.test_hosted import METHODS, SPACE
 from tests.studies.two_versions import KINDS, scaled, widths
 
-PLAIN = NamedSpace({"a": Real(-1.0, 1.0), "b": Real(2.0, 5.0)})
+PLAIN = Space({"a": Real(-1.0, 1.0), "b": Real(2.0, 5.0)})
 # What version 0.2.0 kept of five trials of `METHODS`.
 OF_0_2_0 = json.loads(Path(__file__).with_name("trials_0.2.0.json").read_text())
 Make = Callable[..., Strategy]
