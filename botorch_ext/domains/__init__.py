@@ -8,14 +8,20 @@ from botorch_ext.domains.contexts import (
     with_context,
 )
 from botorch_ext.domains.finite_set import Domain, FiniteSet
+from botorch_ext.domains.parameters import Choice, Integer, Real
 from botorch_ext.domains.points import as_points, checked_like, checked_tensor, require_same_kind
+from botorch_ext.domains.space import Space
 
 __all__ = [
     "Box",
+    "Choice",
     "ContextLike",
     "ContextSpace",
     "Domain",
     "FiniteSet",
+    "Integer",
+    "Real",
+    "Space",
     "as_context_space",
     "as_points",
     "checked_like",

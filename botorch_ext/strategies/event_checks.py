@@ -43,7 +43,7 @@ def id_of(given: Any, trials: Sequence[Trial]) -> Any:
     id = _plain_id(given.id)
     if not (0 <= id < len(trials) and torch.equal(trials[id].point, given.point)):
         raise UnknownTrialError(
-            f"id must be one of the pending trials, got trial {id} at {given.x.tolist()}, "
+            f"id must be one of the pending trials, got trial {id} at {given.place}, "
             "which is none of this study"
         )
     return id

@@ -12,7 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext.domains import Domain, Space
 from botorch_ext.domains.contexts import with_context
+from botorch_ext.domains.points import numbered
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.state import Log, shallow
 
@@ -28,12 +30,32 @@ class Trial:
         x: The ``d``-dim point to evaluate.
         context: The ``d_z``-dim context it was asked in, or None.
         info: What was known when it was asked, plain numbers and strings.
+        domain: Where the point lies, which names its columns; strategies fill it in.
     """
 
     id: int
     x: Tensor
     context: Tensor | None = None
     info: dict[str, Any] = field(default_factory=dict)
+    domain: Domain | None = field(default=None, repr=False)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The point by name, plain Python values of all columns that count, as `Box.params` gives
+        them: ``{"temperature": 61.5, "solvent": "dmso"}`` in a `Space`, ``{"x0": 0.3, "x1": 2.0}``
+        elsewhere."""
+        return numbered(self.x) if self.domain is None else self.domain.params_of(self.x)
+
+    @property
+    def given(self) -> dict[str, Any] | Tensor:
+        """The point as an objective gets it: `params` in a `Space`, ``x`` elsewhere."""
+        return self.params if isinstance(self.domain, Space) else self.x
+
+    @property
+    def place(self) -> str:
+        """The point for messages, with its names in a `Space`."""
+        given = self.given
+        return f"{given.tolist() if isinstance(given, Tensor) else given}"
 
     @property
     def point(self) -> Tensor:
@@ -43,7 +65,7 @@ class Trial:
     def copy(self) -> Trial:
         """A trial that shares nothing with this one."""
         context = None if self.context is None else self.context.clone()
-        return Trial(self.id, self.x.clone(), context, _copied(self.info))
+        return Trial(self.id, self.x.clone(), context, _copied(self.info), self.domain)
 
 
 def _copied(plain: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields
+from typing import Any
 
 from torch import Tensor
 
@@ -33,6 +34,12 @@ class OptimizeResult(RunResult):
     recommended_x: Tensor | None
     recommended_mean: float | None
 
+    @property
+    def recommended_params(self) -> dict[str, Any] | None:
+        """``recommended_x`` by name, or None."""
+        x = self.recommended_x
+        return None if x is None else self.strategy.domain.params_of(x)
+
 
 def optimize(
     objective: Objective,
@@ -54,13 +61,14 @@ def optimize(
     """Maximises an expensive, noisy objective with `integrated_ei`.
 
     Args:
-        objective: A ``d``-dim point to a number. With a process pool it must be picklable.
-        domain: Bounds, a `Box` or a `FiniteSet`. Bounds are a list of pairs, as in
-            ``[(0, 20), (1, 80)]``, or a tensor of two rows, lower then upper.
+        objective: A ``d``-dim point to a number; where the domain is a `Space`, a dict of values by
+            name to one, called as ``objective(params)``. With a process pool it must be picklable.
+        domain: Bounds, a `Box`, a `Space` of named parameters or a `FiniteSet`. Bounds are a list
+            of pairs, as in ``[(0, 20), (1, 80)]``, or a tensor of two rows, lower then upper.
         num_trials: How many evaluations.
         minimize: The objective is a cost.
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``, in the sign of
-            the objective.
+            the objective; ``X`` may be a list of dicts of values by name.
         num_initial: How many Sobol points are evaluated first; None for 8, less those in
             ``initial``.
         particles: How hyperparameters are drawn; ``Particles()`` if None.

@@ -253,6 +253,10 @@ class Study:
             lambda strategy: strategy.importance(context, num_samples=num_samples)
         )
 
+    def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
+        """What `Strategy.best_params` gives."""
+        return self._kept.read(lambda strategy: strategy.best_params(context))
+
     def report(self) -> dict[str, Any]:
         """What `Strategy.report` gives, with the ``name`` and ``minimize`` of the study; means,
         bounds and observations are in the sign of the values."""

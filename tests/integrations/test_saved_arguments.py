@@ -160,7 +160,8 @@ def _of_now(tree):
         return tree
     tree = {key: _of_now(part) for key, part in tree.items()}
     if tree.get("class") == "Box":
-        tree["state"] |= {"conditions": {"class": "dict", "state": {"pairs": []}}}
+        none = {"class": "dict", "state": {"pairs": []}}
+        tree["state"] |= {"conditions": none, "steps": none}
     return tree
 
 
