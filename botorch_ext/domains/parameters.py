@@ -126,7 +126,7 @@ class Real:
         whole = Steps.between(0.0, max(abs(self.low), abs(self.high)), self.spacing)
         low = math.ceil(whole.place(float(self.low)) - TOLERANCE)
         high = math.floor(whole.place(float(self.high)) + TOLERANCE)
-        return Steps(float(low), 1.0, whole.scale, high - low)
+        return Steps(low * whole.stride, whole.stride, whole.scale, high - low)
 
     @property
     def ends(self) -> tuple[float, float]:
