@@ -151,7 +151,7 @@ _DISTRIBUTIONS = {
     )
 }
 _ANNOTATED: tuple[Any, ...] = (
-    *(Real, Integer, Choice, Ordered, Fixed),
+    *(Real, Integer, Choice, Ordered),
     *(Box, FiniteSet, ContextSpace, Fitted, Particles, Prior, Terms, HolderConstants),
     *(
         kind
@@ -222,6 +222,7 @@ _VALUES = (
         )
         for kind in (type(scipy.stats.poisson(1.0)), type(scipy.stats.expon()))
     ),
+    SavedClass(Fixed, {"value": Any}, name="FixedParameter"),  # delays have a Fixed
     SavedClass(
         Space,
         {

@@ -12,12 +12,17 @@ import torch
 import botorch_ext as bx
 from botorch_ext.exceptions import (
     AnotherStrategyError,
+    BrokenStudyError,
     ObjectiveError,
     OutsideDomainError,
     TrialFailedWarning,
     UnknownTrialError,
 )
 from botorch_ext.strategies import RandomSearch
+from botorch_ext.studies.described_spaces import described_space
+from botorch_ext.studies.description import describe
+from botorch_ext.studies.plain_events import from_json, to_json
+from tests.domains.test_random_spaces import a_space
 
 PARAMETERS = {
     "temperature": bx.Real(20, 80, unit="°C", digits=1),
@@ -213,6 +218,22 @@ def test_another_name_or_unit_is_another_study(tmp_path, make, message):
     bx.Study(tmp_path / "yield.db", at_random()).ask()
     with pytest.raises(AnotherStrategyError, match=message):
         bx.Study(tmp_path / "yield.db", make())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_space_is_made_again_from_its_description(seed):
+    for dtype in (torch.float64, torch.float32):
+        space = a_space(seed, dtype)
+        described = from_json(to_json(describe(RandomSearch(space))))["strategy"]["domain"]
+        again = described_space(described)
+        assert described == from_json(to_json(describe(RandomSearch(again))))["strategy"]["domain"]
+        assert torch.equal(again.sample(9, 1), space.sample(9, 1))
+        X = space.sample(9, 2)
+        assert [again.params(x) for x in X] == [space.params(x) for x in X]
+    for key in ("order", "parameters", "bounds"):
+        broken = {name: part for name, part in described.items() if name != key}
+        with pytest.raises(BrokenStudyError, match="the space of a study cannot be read"):
+            described_space(broken)
 
 
 def test_another_order_is_another_study(tmp_path):
