@@ -178,6 +178,12 @@ class Box(Immutable):
         return () if self._scales is None else self._scales.stepped
 
     @property
+    def located_codes(self) -> Mapping[int, Tensor]:
+        """From each column of codes that have descriptors to where those put them, ``k x p``; a
+        `Space` has them."""
+        return {}
+
+    @property
     def distances(self) -> Mapping[int, float]:
         """From each column of whole numbers or other steps to the distance of its values."""
         return {} if self._scales is None else self._scales.distances

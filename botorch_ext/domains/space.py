@@ -12,7 +12,8 @@ from torch import Tensor
 
 from botorch_ext.checks import one_number, short
 from botorch_ext.domains.box import Box, require_known
-from botorch_ext.domains.parameters import Choice, Fixed, Ordered, Parameter
+from botorch_ext.domains.choices import Choice, Fixed, Ordered
+from botorch_ext.domains.parameters import Parameter
 from botorch_ext.domains.points import Params
 from botorch_ext.domains.written_constraints import LinearConstraint, is_matrix, read, written
 from botorch_ext.exceptions import OutsideDomainError
@@ -70,6 +71,7 @@ class Space(Box):
     _paths: dict[str, list[tuple[str, list[float]]]]
     _given_constraints: Any
     _texts: list[str]
+    _located: dict[int, Tensor]
 
     def __init__(
         self,
@@ -117,11 +119,21 @@ class Space(Box):
                 if name in columns
             },
         )
+        located = {j: each.located for j, each in enumerate(free) if isinstance(each, Choice)}
+        self._set(
+            "_located",
+            {j: each.to(self.device) for j, each in located.items() if each is not None},
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
         """``d``: the names of the columns, those of parameters that have more than one value."""
         return self._names
+
+    @property
+    def located_codes(self) -> Mapping[int, Tensor]:
+        """As for `Box`."""
+        return self._located
 
     @property
     def units(self) -> dict[str, str | None]:

@@ -21,7 +21,8 @@ from torch import Tensor, nn
 
 from botorch_ext import delays, widths
 from botorch_ext.domains import Box, ContextSpace, FiniteSet, Space
-from botorch_ext.domains.parameters import Choice, Fixed, Integer, Ordered, Real
+from botorch_ext.domains.choices import Choice, Fixed, Ordered
+from botorch_ext.domains.parameters import Integer, Real
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.hyperparameters.prior import Prior

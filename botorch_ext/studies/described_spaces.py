@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from botorch_ext.domains import Choice, Integer, Real, Space
-from botorch_ext.domains.parameters import Fixed, Ordered
+from botorch_ext.domains.choices import Fixed, Ordered
 from botorch_ext.exceptions import BrokenStudyError
 from botorch_ext.studies.translations import bare
 

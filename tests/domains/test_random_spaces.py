@@ -5,13 +5,15 @@ import math
 import pickle
 import random
 
+import numpy as np
 import pytest
 import torch
 
 import botorch_ext as bx
-from botorch_ext.domains.parameters import Fixed, Ordered
+from botorch_ext.domains.choices import Fixed, Ordered
 from botorch_ext.domains.written_constraints import of_text
 from botorch_ext.exceptions import OutsideDomainError
+from botorch_ext.hyperparameters.inputs import Inputs
 
 WORDS = ("water", "ethanol", "dmso", "thf", "none")
 
@@ -31,6 +33,7 @@ def a_parameter(draw: random.Random):
         lambda: bx.Choice(WORDS[: draw.randint(1, 5)]),
         lambda: bx.Choice([1, 2.5, True, None, "1"][: draw.randint(2, 5)]),
         lambda: Ordered((0.1, 1, 5)),
+        lambda: bx.Choice({word: [len(word), i] for i, word in enumerate(WORDS)}),
         lambda: Fixed(7),
     ]
     return draw.choice(kinds)()
@@ -222,6 +225,73 @@ def test_forms_of_constraints():
     for wrong in (3, [3], [["a"]], {"a": 1}):
         with pytest.raises(ValueError, match="constraints must be texts"):
             bx.Space(given, constraints=wrong)
+
+
+# --- descriptors of choices ------------------------------------------------------------------------
+
+SOLVENTS = {
+    "water": [80.1, 1.0, 5],
+    "dmso": [46.7, 1.1, 5],
+    "thf": [7.6, 0.9, 5],
+    "a": [2, 0.66, 5],
+}
+
+
+def test_choices_are_as_far_apart_as_their_standardised_descriptors():
+    space = bx.Space(time=bx.Real(1, 9, log=True), solvent=bx.Choice(SOLVENTS))
+    X = torch.stack([space.point({"time": 3, "solvent": name}) for name in SOLVENTS])
+    features = Inputs(space).features(X)
+    assert features.shape == (4, 3)  # one descriptor is the same for all
+    assert Inputs(space).groups.tolist() == [0, 1, 1]
+    table = np.array([*SOLVENTS.values()])[:, :2]
+    table = (table - table.mean(axis=0)) / table.std(axis=0)
+    expected = np.linalg.norm(table[:, None] - table[None], axis=-1)
+    found = torch.cdist(features, features).numpy()
+    assert np.allclose(found, expected / expected.max(), atol=1e-12)
+    without = Inputs(bx.Space(time=bx.Real(1, 9, log=True), solvent=bx.Choice([*SOLVENTS])))
+    equal = torch.cdist(*(2 * [without.features(X)]))
+    assert torch.allclose(equal, 1 - torch.eye(4).double())
+    assert repr(space.parameters["solvent"]).startswith("Choice({'water': [80.1, 1.0, 5.0], ")
+
+
+def test_a_choice_learns_from_those_with_like_descriptors():
+    """Values follow a descriptor: the mean at an unseen choice is near that of its neighbours."""
+    names = {f"s{i}": [float(i)] for i in range(12)}
+    value = {name: math.sin(0.5 * row[0]) for name, row in names.items()}
+    errors = []
+    for choice in (bx.Choice(names), bx.Choice([*names])):
+        space = bx.Space(solvent=choice, time=bx.Real(0, 1))
+        seen = [name for i, name in enumerate(names) if i % 3 != 1]
+        X = [{"solvent": name, "time": 0.5} for name in seen for _ in range(2)]
+        Y = [value[point["solvent"]] for point in X]
+        strategy = bx.algorithms.integrated_ei(space, initial=(X, Y), num_initial=0)
+        strategy.ask()
+        unseen = [name for name in names if name not in seen]
+        at = torch.stack([space.point({"solvent": name, "time": 0.5}) for name in unseen])
+        mean, _ = strategy.posterior.mean_and_std(at)
+        truth = torch.tensor([value[name] for name in unseen]).double()
+        errors.append(float((mean - truth).abs().mean()))
+    assert errors[0] < 0.1 < 0.4 < errors[1]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"a": [1, 2], "b": [1]}, "descriptors of 'b' must be finite, as many as of the others"),
+        ({"a": [1], "b": [math.nan]}, "descriptors of 'b' must be finite"),
+        ({"a": ["x"], "b": [1]}, "descriptors of 'a' must be one number, got 'x'"),
+        (
+            {"a": [1, 3], "b": [0, 3], "c": [1, 3]},
+            "descriptors of 'c' must differ from those of 'a'",
+        ),
+        ({"a": [3], "b": [3]}, "descriptors of 'b' must differ from those of 'a'"),
+    ],
+)
+def test_impossible_descriptors_are_refused_by_the_value(values, message):
+    with pytest.raises(ValueError, match=message):
+        bx.Choice(values)
+    with pytest.raises(ValueError, match="descriptors must be given for each of 2 values, got 1"):
+        bx.Choice(["a", "b"], [[1]])
 
 
 # --- what is said of spaces -----------------------------------------------------------------------
