@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number, short, whole_number
-from botorch_ext.domains import Box, Domain, FiniteSet, require_same_kind
+from botorch_ext.domains import Box, Domain, FiniteSet, Space, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.exceptions import KernelBoundWarning, NoModelError, NoObservationsError
 from botorch_ext.predictions.expected_gain import ExpectedGain, gain_of
@@ -558,6 +558,8 @@ class Strategy(State):
         if len(X):
             x, mean = self.best()
             summary["best"] = {"x": x.tolist(), "mean": mean}
+            if isinstance(self.domain, Space):
+                summary["best"]["params"] = self.domain.params_of(x)
             summary["best_observation"] = float(Y.max())
         return summary
 
