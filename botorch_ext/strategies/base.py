@@ -49,7 +49,7 @@ from botorch_ext.strategies.events import (
 )
 from botorch_ext.strategies.first_points import FirstPoints
 from botorch_ext.strategies.initial_checks import checked_data
-from botorch_ext.strategies.named_points import Points, joint_rows, names_of
+from botorch_ext.strategies.named_points import Points, joint_rows
 
 # Trials of one ask: more would take hours.
 _MOST_TRIALS = 100_000
@@ -437,7 +437,7 @@ class Strategy(State):
                 are not between 0 and 1.
         """
         rows, checked = joint_rows(points, self.domain, context, self.checked_context)
-        return Predictions.of(self._mixture(checked), rows, names_of(self.domain), levels)
+        return Predictions.of(self._mixture(checked), rows, self.domain, levels)
 
     def recommended(self, context: ContextLike | None = None) -> Recommendation:
         """The point to settle for now: that of ``recommend`` where the method has one, which need
@@ -459,7 +459,7 @@ class Strategy(State):
             mixture,
             with_context(x, checked),
             with_context(evaluated, checked),
-            names_of(self.domain),
+            self.domain,
             self._seed_of(len(self.history.trials)),
         )
 
@@ -531,7 +531,7 @@ class Strategy(State):
         def mean(U: Tensor) -> Tensor:
             return mixture.mean(with_context(box.from_unit(U.to(box.like)), checked))
 
-        return Importance(names_of(box), *sobol_indices(mean, box.dim, num_samples, seed))
+        return Importance(box.names, *sobol_indices(mean, box.dim, num_samples, seed))
 
     def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
         """The point that `best` gives, by name, as ``params`` of a trial."""
