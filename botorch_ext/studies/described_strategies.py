@@ -59,11 +59,15 @@ def described_strategy(description: Mapping[str, Any], whose: str) -> Strategy:
     name = described.get("function", described.get("class"))
     make = _maker(name, is_function=isinstance(call, dict))
     if make is None:
-        raise StudyError(f"{whose} has a strategy that this library does not have, {name}: {_ADVICE}")
+        raise StudyError(
+            f"{whose} has a strategy that this library does not have, {name}: {_ADVICE}"
+        )
     try:
         strategy = make(**_arguments(make, described))
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise StudyError(f"{whose} cannot make its strategy {name} again, {error}: {_ADVICE}") from error
+        raise StudyError(
+            f"{whose} cannot make its strategy {name} again, {error}: {_ADVICE}"
+        ) from error
     again = from_json(to_json(describe(strategy)["strategy"]))
     if (lost := next(differences(kept, again), None)) is not None:
         raise StudyError(f"{whose} cannot make its strategy {name} again, as {lost}: {_ADVICE}")
@@ -112,7 +116,9 @@ def _arguments(make: Callable[..., Any], described: dict[str, Any], of: str = ""
 def _tensor(plain: dict[str, Any], name: str) -> Tensor:
     if "values" not in plain:
         raise ValueError(f"{name} has too many numbers to be kept")
-    return torch.tensor(plain["values"], dtype=getattr(torch, plain["dtype"].removeprefix("torch.")))
+    return torch.tensor(
+        plain["values"], dtype=getattr(torch, plain["dtype"].removeprefix("torch."))
+    )
 
 
 def _box(plain: dict[str, Any], name: str) -> Box:
