@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -139,7 +139,12 @@ class _Version(argparse.Action):
         super().__init__(**options, nargs=0)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        parser.exit(message=f"botorch-ext {version('botorch-ext')}\n")
+        try:
+            known = version("botorch-ext")
+        except PackageNotFoundError:  # run from a folder
+            known = "is not installed, and has no version"
+        sys.stdout.write(f"botorch-ext {known}\n")
+        parser.exit()
 
 
 def _command(

@@ -65,6 +65,7 @@ def params_outside(box: Box, x: Tensor) -> dict[str, Any]:
 def _numbers(box: Box, params: Mapping[str, Any], name: str) -> list[float]:
     known = box.parameters if isinstance(box, Space) else box.names
     require_known(params, known, name)
+    parameters = box.parameters if isinstance(box, Space) else {}
     if isinstance(box, Space):
         for each, parameter in box.parameters.items():
             if each in params and (_has_codes(box, each) or each not in box.names):
@@ -77,7 +78,7 @@ def _numbers(box: Box, params: Mapping[str, Any], name: str) -> list[float]:
         if each not in params:
             raise ValueError(f"{name} must have {each}, got values of {list(params)}")
         is_code = isinstance(box, Space) and _has_codes(box, each)
-        value = box.parameters[each].encoded(params[each]) if is_code else params[each]
+        value = parameters[each].encoded(params[each]) if is_code else params[each]
         numbers.append(one_number(value, each))
         if not math.isfinite(numbers[-1]):
             raise ValueError(f"{each} must be finite, got {params[each]} in {name}")

@@ -448,7 +448,8 @@ class Strategy(State):
         which are not eliminated, by their marginal likelihoods. Pending trials count for nothing.
 
         Args:
-            points: Trials, ``n x d`` points of the domain, or one of either.
+            points: Trials, ``n x d`` points of the domain, or one of either; points by name, as a
+                dict, a list of dicts or a pandas data frame.
             context: ``d_z``, where the strategy takes contexts. None: trials are in their own.
             levels: The probabilities of the quantiles.
 
