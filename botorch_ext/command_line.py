@@ -100,10 +100,11 @@ def _trials(given: argparse.Namespace) -> tuple[str, str]:
 
 
 def _report(given: argparse.Namespace) -> tuple[str, str]:
+    from botorch_ext.reports.model_numbers import ModelNumbers
     from botorch_ext.reports.page import page
 
     overview = read_overview(given.place, given.name)
-    return page(overview, time.time()), overview.place
+    return page(overview, time.time(), ModelNumbers()), overview.place
 
 
 def _write(text: str, output: str | None, place: str) -> None:

@@ -1,0 +1,31 @@
+"""The page of a study with what its model says."""
+
+from __future__ import annotations
+
+import time
+
+from botorch_ext.reports.numbers_of_study import numbers_of
+from botorch_ext.reports.overview import overview_of
+from botorch_ext.reports.page import page
+from botorch_ext.studies.study import Study
+
+
+def report_page(study: Study) -> str:
+    """The page of a study as HTML, with what its model says: the command ``botorch-ext report``
+    writes the same.
+
+    It asks nothing. What the model says costs about as much as the next ask.
+
+    Example:
+        >>> from pathlib import Path
+        >>> Path("yield.html").write_text(report_page(study), encoding="utf-8")  # doctest: +SKIP
+
+    Args:
+        study: With or without trials.
+
+    Raises:
+        ImportError: Jinja is not installed.
+    """
+    journal = study._journal
+    overview = journal.database.alone(lambda: overview_of(journal))
+    return page(overview, time.time(), numbers_of(study))
