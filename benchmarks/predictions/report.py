@@ -47,19 +47,25 @@ def _calibration(rows: Sequence[Row], noises: Sequence[float]) -> Iterable[str]:
         "*Asked*: the four points that are asked next, of all batches from there to the next row "
         "(after 60 trials: of one batch). **Bold**: more than .1 from nominal.\n"
     )
-    table = []
+    table: list[Row] = []
+    furthest: dict[float, float] = {}
     for noise in noises:
         for look in _LOOKS:
             here = [row for row in rows if row["noise"] == noise and row["trials"] == look]
             until = [row for row in rows if row["noise"] == noise and look <= row["trials"]]
             until = [row for row in until if row["trials"] < look + 20]
             if here:
+                for where, kept in (("space", here), ("asked", until)):
+                    for band, gap in _gaps(kept, where).items():
+                        furthest[band] = max(furthest.get(band, gap), gap, key=abs)
                 table.append(
                     {"noise": noise, "after trials": look}
                     | _shares(here, "space")
                     | _shares(until, "asked")
                 )
     yield markdown_table(table)
+    said = (f"{100 * band:g} % bands {gap:+.2f}" for band, gap in furthest.items())
+    yield f"The share that is furthest from nominal, of all rows: {', '.join(said)}.\n"
     yield "Each problem, at the points of the space, all looks at 20, 40 and 60 together:\n"
     table = []
     for problem in _in_order(rows, "problem"):
@@ -75,13 +81,29 @@ def _shares(rows: Sequence[Row], where: str) -> Row:
     cells = {}
     for what in ("f", "y"):
         for band in BANDS:
-            column = f"{where} {what} {band:g}"
-            shares = _of_runs(rows, lambda run, c=column: statistics.fmean(row[c] for row in run))
+            shares = _inside(rows, where, what, band)
             mean = statistics.fmean(shares)
             cell = f"{mean:.2f} ± {standard_error(shares):.2f}"
             label = f"{where}: {'f' if what == 'f' else 'observation'} in {100 * band:g} %"
             cells[label] = f"**{cell}**" if abs(mean - band) > 0.1 else cell
     return cells
+
+
+def _gaps(rows: Sequence[Row], where: str) -> dict[float, float]:
+    """For each band the share less the nominal one that is furthest from 0."""
+    return {
+        band: max(
+            (statistics.fmean(_inside(rows, where, what, band)) - band for what in ("f", "y")),
+            key=abs,
+        )
+        for band in BANDS
+    }
+
+
+def _inside(rows: Sequence[Row], where: str, what: str, band: float) -> list[float]:
+    """The share inside a band in each run."""
+    column = f"{where} {what} {band:g}"
+    return _of_runs(rows, lambda run: statistics.fmean(row[column] for row in run))
 
 
 # --- gains and stops ------------------------------------------------------------------------------

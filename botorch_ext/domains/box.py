@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -177,6 +178,12 @@ class Box(Immutable):
         return () if self._scales is None else self._scales.stepped
 
     @property
+    def located_codes(self) -> Mapping[int, Tensor]:
+        """From each column of codes that have descriptors to where those put them, ``k x p``; a
+        `Space` has them."""
+        return {}
+
+    @property
     def distances(self) -> Mapping[int, float]:
         """From each column of whole numbers or other steps to the distance of its values."""
         return {} if self._scales is None else self._scales.distances
@@ -233,7 +240,7 @@ class Box(Immutable):
             A boolean tensor of ``n`` entries.
         """
         if (rows := _as_params(X)) is not None:
-            return torch.tensor([self._is_point(row) for row in rows], device=self.device)
+            return torch.tensor([self._has(row) for row in rows], device=self.device)
         return self._hold(self._read(X))
 
     def require_contains(self, X: PointsLike, name: str = "X") -> Tensor:
@@ -271,39 +278,32 @@ class Box(Immutable):
         counts = zip(numbered(x).items(), self.active(x).tolist(), strict=True)
         return dict(item for item, is_active in counts if is_active)
 
-    def point(self, params: Params) -> Tensor:
+    def point(self, params: Params, name: str = "params") -> Tensor:
         """The point that has these values, ``d``; the inverse of `params`.
 
         Args:
             params: Values by name, of all columns that count; what others have is not looked at.
+            name: Of the argument, for messages.
 
         Raises:
             ValueError: A name that is missing or unknown.
             OutsideDomainError: A value that a column cannot take, or a constraint that does not
                 hold.
         """
-        self._require_names(params, self.names)
-        for j, name in enumerate(self.names):
-            if name not in params and j not in self.conditions:
-                raise ValueError(f"{name} must be given, got values of {list(params)}")
-        numbers = {name: one_number(value, name) for name, value in params.items()}
-        x = [numbers.get(name, math.nan) for name in self.names]
-        return self.require_contains(self.bounds.new_tensor(x), "params")[0]
+        require_known(params, self.names, name)
+        x = []
+        for j, column in enumerate(self.names):
+            if column not in params and j not in self.conditions:
+                raise ValueError(f"{name} must have {column}, got values of {list(params)}")
+            x.append(one_number(params[column], column) if column in params else math.nan)
+        return self.require_contains(self.bounds.new_tensor(x), name)[0]
 
-    def _is_point(self, params: Params) -> bool:
+    def _has(self, params: Params) -> bool:
         try:
-            self.point(params)
-        except ValueError:
+            self.point(params, "X")
+        except OutsideDomainError:
             return False
         return True
-
-    @staticmethod
-    def _require_names(params: Params, names: Collection[str]) -> None:
-        if not isinstance(params, Mapping):
-            raise ValueError(f"params must be a dict of values by name, got {short(params)}")
-        for name in params:
-            if name not in names:
-                raise ValueError(f"params must be of {list(names)}, got {name!r}")
 
     def active(self, X: PointsLike) -> Tensor:
         """Which columns count at points, ``... x d``: all of them, unless ``conditions`` say
@@ -320,7 +320,7 @@ class Box(Immutable):
     def _read(self, X: PointsLike, name: str = "X") -> Tensor:
         """``n x d`` points, inactive columns at rest."""
         if (rows := _as_params(X)) is not None:
-            return torch.stack([self.point(row) for row in rows])
+            return torch.stack([self.point(row, name) for row in rows])
         if self._scales is None:
             return as_points(X, self.dim, self.bounds, name)
         X = as_points(X, self.dim, self.bounds, name, look=not self.conditions)
@@ -477,6 +477,17 @@ def _as_params(X: Any) -> Sequence[Params] | None:
     if isinstance(X, Mapping):
         return [X]
     return X if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping) else None
+
+
+def require_known(params: Params, names: Collection[str], name: str) -> None:
+    """A ValueError that names the argument unless it is a dict of values of these names."""
+    if not isinstance(params, Mapping):
+        raise ValueError(f"{name} must be a dict of values by name, got {short(params)}")
+    for each in params:
+        if each not in names:
+            close = get_close_matches(str(each), names, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise ValueError(f"{name} must be of {list(names)}, got {each!r}{hint}")
 
 
 def _is_given(columns: Any) -> bool:

@@ -1,12 +1,10 @@
-"""Parameters of a space, each as one column of numbers or as no column at all."""
+"""Parameters of a space that are numbers, and what all parameters have."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Protocol
 
 from botorch_ext.checks import one_number, whole_number
@@ -126,7 +124,7 @@ class Real:
         whole = Steps.between(0.0, max(abs(self.low), abs(self.high)), self.spacing)
         low = math.ceil(whole.place(float(self.low)) - TOLERANCE)
         high = math.floor(whole.place(float(self.high)) + TOLERANCE)
-        return Steps(float(low), 1.0, whole.scale, high - low)
+        return Steps(low * whole.stride, whole.stride, whole.scale, high - low)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -242,101 +240,6 @@ class Integer:
         return _as_called(self)
 
 
-@dataclass(frozen=True, repr=False)
-class Choice:
-    """Values of any kind without an order; any two are equally far apart. The column has their
-    places: 0 for the first, 1 for the second.
-
-    Args:
-        values: Those that there are; a value may come once.
-
-    Raises:
-        ValueError: No values, or one that comes twice.
-    """
-
-    values: Sequence[Any]
-
-    is_whole, spacing, log, line, unit = False, None, False, None, None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "values", _checked_values(self.values))
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The places of the first and the last value."""
-        return 0.0, len(self.values) - 1.0
-
-    @property
-    def rule(self) -> str:
-        """As for `Real`."""
-        return f"must be one of {list(self.values)}"
-
-    def encoded(self, value: Any) -> float:
-        """The place of a value, or a ValueError whose message follows the name."""
-        place = _place(self.values, value)
-        if place is None:
-            raise ValueError(f"{self.rule}, got {value!r}")
-        return float(place)
-
-    def decoded(self, number: float) -> Any:
-        """The value at a place."""
-        return self.values[round(number)]
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({list(self.values)})"
-
-
-@dataclass(frozen=True, repr=False)
-class Ordered(Choice):
-    """Values of which neighbours are alike; the column has their places.
-
-    Args:
-        values: Those that there are, in their order, which of numbers is the ascending one.
-
-    Raises:
-        ValueError: As `Choice`, or numbers that do not ascend.
-    """
-
-    is_whole = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not any(isinstance(value, int | float) for value in self.values):
-            return
-        numbers = [one_number(value, "values") for value in self.values]
-        if any(not a < b for a, b in pairwise(numbers)):
-            raise ValueError(f"values must be in ascending order, got {list(self.values)}")
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """One value; no column.
-
-    Args:
-        value: Of any kind.
-    """
-
-    value: Any
-
-    is_whole, spacing, log, line, unit = False, None, False, None, None
-    ends = (0.0, 0.0)
-
-    @property
-    def rule(self) -> str:
-        """As for `Real`."""
-        return f"must be {self.value!r}"
-
-    def encoded(self, value: Any) -> float:
-        """0, or a ValueError whose message follows the name."""
-        if _place((self.value,), value) is None:
-            raise ValueError(f"{self.rule}, got {value!r}")
-        return 0.0
-
-    def decoded(self, number: float) -> Any:
-        """The value."""
-        return self.value
-
-
 def _check_range(given: Real | Integer) -> None:
     low, high = one_number(given.low, "low"), one_number(given.high, "high")
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
@@ -356,40 +259,6 @@ def _as_called(given: Real | Integer) -> str:
     options = [each for each in fields(given)[2:] if getattr(given, each.name) != each.default]
     written = "".join(f", {each.name}={getattr(given, each.name)!r}" for each in options)
     return f"{type(given).__name__}({given.low}, {given.high}{written})"
-
-
-def _checked_values(values: Sequence[Any]) -> tuple[Any, ...]:
-    if isinstance(values, str):
-        raise ValueError(f"values must be a list, as in ['water', 'ethanol'], got {values!r}")
-    values = tuple(values)
-    if not values:
-        raise ValueError("values must have an entry, got none")
-    for i, value in enumerate(values):
-        if any(_same(value, other) for other in values[:i]):
-            raise ValueError(f"values must differ from each other, got {value!r} twice")
-    return values
-
-
-def _place(values: Sequence[Any], value: Any) -> int | None:
-    """Where a value stands: as itself or, where it is a number, as an equal one of another type."""
-    for i, other in enumerate(values):
-        if _same(value, other):
-            return i
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        for i, other in enumerate(values):
-            if isinstance(other, int | float) and not isinstance(other, bool) and other == value:
-                return i
-    return None
-
-
-def _same(value: Any, other: Any) -> bool:
-    """Whether two values are one choice: True is not 1, NaN is NaN, and a tuple is the list that
-    JSON makes of it."""
-    if isinstance(value, list | tuple) and isinstance(other, list | tuple):
-        return len(value) == len(other) and all(map(_same, value, other))
-    if type(value) is not type(other):
-        return False
-    return bool(value == other) or (value != value and other != other)
 
 
 def _number_or_nan(value: Any) -> float:

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number, short
-from botorch_ext.domains.box import Box
-from botorch_ext.domains.parameters import Choice, Fixed, Ordered, Parameter
+from botorch_ext.domains.box import Box, require_known
+from botorch_ext.domains.choices import Choice, Fixed, Ordered
+from botorch_ext.domains.parameters import Parameter
 from botorch_ext.domains.points import Params
 from botorch_ext.domains.written_constraints import LinearConstraint, is_matrix, read, written
 from botorch_ext.exceptions import OutsideDomainError
@@ -70,6 +71,7 @@ class Space(Box):
     _paths: dict[str, list[tuple[str, list[float]]]]
     _given_constraints: Any
     _texts: list[str]
+    _located: dict[int, Tensor]
 
     def __init__(
         self,
@@ -117,11 +119,21 @@ class Space(Box):
                 if name in columns
             },
         )
+        located = {j: each.located for j, each in enumerate(free) if isinstance(each, Choice)}
+        self._set(
+            "_located",
+            {j: each.to(self.device) for j, each in located.items() if each is not None},
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
         """``d``: the names of the columns, those of parameters that have more than one value."""
         return self._names
+
+    @property
+    def located_codes(self) -> Mapping[int, Tensor]:
+        """As for `Box`."""
+        return self._located
 
     @property
     def units(self) -> dict[str, str | None]:
@@ -144,35 +156,36 @@ class Space(Box):
             device=self.device if device is None else device,
         )
 
-    def point(self, params: Params) -> Tensor:
+    def point(self, params: Params, name: str = "params") -> Tensor:
         """The point that has these values, ``d``; the inverse of `params`.
 
         Args:
             params: Values by name, of all parameters that count; those that have one value may be
                 missing. What the others have is not looked at.
+            name: Of the argument, for messages.
 
         Raises:
             ValueError: A name that is missing or unknown.
             OutsideDomainError: A value that a parameter cannot take, or a constraint that does not
                 hold.
         """
-        self._require_names(params, self.parameters)
+        require_known(params, self.parameters, name)
         numbers: dict[str, float] = {}
-        for name in sorted(self.parameters, key=lambda name: len(self._paths.get(name, ()))):
-            parameter = self.parameters[name]
-            if not self._counts(name, numbers):
-                numbers[name] = math.nan
-            elif name in params:
+        for each in sorted(self.parameters, key=lambda each: len(self._paths.get(each, ()))):
+            parameter = self.parameters[each]
+            if not self._counts(each, numbers):
+                numbers[each] = math.nan
+            elif each in params:
                 try:
-                    numbers[name] = parameter.encoded(params[name])
+                    numbers[each] = parameter.encoded(params[each])
                 except ValueError as error:
-                    raise OutsideDomainError(f"{name} {error}") from None
-            elif name in self._names:
-                raise ValueError(f"{name} must be given, got values of {list(params)}")
+                    raise OutsideDomainError(f"{each} {error} in {name}") from None
+            elif each in self._names:
+                raise ValueError(f"{name} must have {each}, got values of {list(params)}")
             else:
-                numbers[name] = parameter.ends[0]
-        x = self.bounds.new_tensor([numbers[name] for name in self._names])
-        return self.require_contains(x, "params")[0]
+                numbers[each] = parameter.ends[0]
+        x = self.bounds.new_tensor([numbers[each] for each in self._names])
+        return self.require_contains(x, name)[0]
 
     def params_of(self, x: Tensor) -> dict[str, Any]:
         """As `params`, of a tensor that is known to be a point of the space."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
-from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any
 
 from botorch_ext.checks import short
+from botorch_ext.domains.box import require_known
 
 #: Weights of parameters, and what the weighted sum of their values may be at most.
 LinearConstraint = tuple[Mapping[str, float], float]
@@ -40,7 +40,8 @@ def read(
     Raises:
         ValueError: Anything else.
     """
-    for each in [constraints] if isinstance(constraints, str) else constraints:
+    listed = constraints if isinstance(constraints, list | tuple) else [constraints]
+    for each in listed:
         if isinstance(each, str):
             yield from ((each, *pair) for pair in of_text(each, names))
         elif _is_weighted(each):
@@ -71,10 +72,12 @@ def of_text(text: str, names: Collection[str]) -> Iterator[LinearConstraint]:
         tree = ast.parse(text.strip(), mode="eval").body
         if not isinstance(tree, ast.Compare):
             raise ValueError("there is no comparison")
-        sides = [_sum(side, names) for side in (tree.left, *tree.comparators)]
+        sides = [_sum(side) for side in (tree.left, *tree.comparators)]
     except (SyntaxError, ValueError, RecursionError, MemoryError, ZeroDivisionError) as error:
         reason = "it cannot be parsed" if isinstance(error, SyntaxError) else error
         raise ValueError(f"constraints {_FORM}, got {text!r}: {reason}") from None
+    found = {node.id: None for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    require_known(found, names, "constraints")
     for operation, (left, right) in zip(tree.ops, pairwise(sides), strict=True):
         if isinstance(operation, ast.Eq):
             raise ValueError(
@@ -89,26 +92,20 @@ def of_text(text: str, names: Collection[str]) -> Iterator[LinearConstraint]:
         yield weights, bound + 0.0
 
 
-def _sum(node: ast.expr, names: Collection[str]) -> _Sum:
+def _sum(node: ast.expr) -> _Sum:
     """The weighted sum that an expression is, or a ValueError."""
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return {"": float(number)}
         case ast.Name(id=name):
-            if name in names:
-                return {name: 1.0}
-            close = get_close_matches(name, names, n=1)
-            raise ValueError(
-                f"{name!r} is none of {list(names)}"
-                + (f"; did you mean {close[0]!r}?" if close else "")
-            )
+            return {name: 1.0}
         case ast.UnaryOp(op=ast.UAdd() | ast.USub() as sign, operand=operand):
-            return _plus({}, _sum(operand, names), 1.0 if isinstance(sign, ast.UAdd) else -1.0)
+            return _plus({}, _sum(operand), 1.0 if isinstance(sign, ast.UAdd) else -1.0)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
             factor = 1.0 if isinstance(sign, ast.Add) else -1.0
-            return _plus(_sum(left, names), _sum(right, names), factor)
+            return _plus(_sum(left), _sum(right), factor)
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as operation, right=right):
-            one, other = _sum(left, names), _sum(right, names)
+            one, other = _sum(left), _sum(right)
             if isinstance(operation, ast.Mult) and one.keys() == {""}:
                 one, other = other, one
             if other.keys() == {""}:

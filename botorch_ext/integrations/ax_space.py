@@ -18,7 +18,8 @@ from ax.core.search_space import SearchSpace
 from ax.core.types import TParameterization
 from ax.exceptions.core import UnsupportedError, UserInputError
 
-from botorch_ext.domains.parameters import Choice, Fixed, Integer, Ordered, Parameter, Real
+from botorch_ext.domains.choices import Choice, Fixed, Ordered
+from botorch_ext.domains.parameters import Integer, Parameter, Real
 from botorch_ext.domains.space import Space
 from botorch_ext.domains.written_constraints import LinearConstraint
 from botorch_ext.integrations.counted import counted

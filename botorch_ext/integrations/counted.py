@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from botorch_ext.domains.parameters import Choice, Fixed, Integer, Ordered, Parameter, Real
+from botorch_ext.domains.choices import Choice, Fixed, Ordered
+from botorch_ext.domains.parameters import Integer, Parameter, Real
 
 # What the classes were called, and their arguments.
 _RANGE = ("low", "high", "log", "step")

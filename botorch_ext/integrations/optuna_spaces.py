@@ -12,7 +12,8 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from botorch_ext.domains.parameters import Choice, Integer, Parameter, Real
+from botorch_ext.domains.choices import Choice
+from botorch_ext.domains.parameters import Integer, Parameter, Real
 from botorch_ext.domains.space import Condition, Space
 from botorch_ext.integrations.counted import counted
 from botorch_ext.integrations.recipes import UnsearchableSpace

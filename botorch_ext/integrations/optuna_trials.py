@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import weakref
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,7 +124,7 @@ class FollowedStudy:
         self.has_foreign = any(
             part.outcome == "running"
             and part.record is not None
-            and bool(self.space.contains(part.values))
+            and _point_of(part.values, self.space) is not None
             and not self.hosted.has_asked(part)
             for part in parts
         )
@@ -172,8 +171,8 @@ class FollowedStudy:
         parts = _parts(trial, self.space, self._digest)
         taken = None
         if parts[0].outcome in ("running", "failed"):
-            with suppress(ValueError):  # of another space, or not known
-                taken = tuple(self.space.point(parts[0].values).tolist())
+            x = _point_of(parts[0].values, self.space)
+            taken = None if x is None else tuple(x.tolist())
         seen = _Seen(_identity(trial), parts, taken)
         if trial.state.is_finished():
             self._ended[trial.number] = seen
@@ -238,7 +237,13 @@ def _asked_point(asked: Mapping[str, Any], space: Space) -> Tensor | None:
 
 def _is_at(values: Mapping[str, Any], x: Tensor, space: Space) -> bool:
     """Whether values are those of a point."""
+    own = _point_of(values, space)
+    return own is None or torch.equal(own, x)
+
+
+def _point_of(values: Mapping[str, Any], space: Space) -> Tensor | None:
+    """The point of values; None where they are of another space, or not all known."""
     try:
-        return torch.equal(space.point(values), x)
+        return space.point(values)
     except ValueError:
-        return True
+        return None

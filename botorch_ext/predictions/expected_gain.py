@@ -8,11 +8,8 @@ import torch
 from torch import Tensor
 
 from botorch_ext.predictions.mixture import GPMixture
-from botorch_ext.predictions.recommendation import most_promising
+from botorch_ext.predictions.recommendation import are_among, most_promising
 from botorch_ext.state import Immutable
-
-# Points so far that a batch is compared with, as for a recommendation.
-_MOST_COMPARED = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +43,15 @@ def gain_of(mixture: GPMixture, before: Tensor, batch: Tensor, dim: int, seed: i
         mixture: What is known of f.
         before: ``n x (d + d_z)``: the points so far; the 512 with the highest mean plus two
             standard deviations count.
-        batch: ``q x (d + d_z)``.
+        batch: ``q x (d + d_z)``; nothing is gained at points that are among those so far.
         dim: d.
         seed: Of the draws.
     """
-    before = most_promising(mixture, before, _MOST_COMPARED)
-    draws = mixture.draws(torch.cat([before, batch]), seed)
-    n = len(before)
-    gains = (draws[..., n:].amax(dim=-1) - draws[..., :n].amax(dim=-1)).clamp_min(0)
+    new = batch[~are_among(batch, before)]
+    before = most_promising(mixture, before)
+    draws = mixture.draws(torch.cat([before, new]), seed)
+    best = draws[..., : len(before)].amax(dim=-1)
+    gains = (draws.amax(dim=-1) - best).clamp_min(0)
     return ExpectedGain(
         mixture.average(gains),
         noise_std(mixture, before),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from botorch_ext.domains import Domain
 from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.predictions.predictions import Predictions
 from botorch_ext.state import Immutable
 
-# Evaluated points that a recommendation is compared with: the joint draws of more would take long.
+# Evaluated points that are compared: joint draws at more would take long.
 _MOST_COMPARED = 512
 
 
@@ -38,13 +40,18 @@ class Recommendation(Immutable):
     shortfall: float
     is_evaluated: bool
 
+    @property
+    def params(self) -> dict[str, Any]:
+        """The point by name, as ``params`` of a trial."""
+        return self.prediction.domain.params_of(self.x)
+
     def negated(self) -> Recommendation:
         """The same of -f, which is minimised."""
         return replace(self, prediction=self.prediction.negated())
 
 
 def recommendation(
-    mixture: GPMixture, row: Tensor, evaluated: Tensor, names: tuple[str, ...], seed: int
+    mixture: GPMixture, row: Tensor, evaluated: Tensor, domain: Domain, seed: int
 ) -> Recommendation:
     """The recommendation of a point, by joint draws.
 
@@ -53,15 +60,15 @@ def recommendation(
         row: ``d + d_z``: the point, with its context.
         evaluated: ``n x (d + d_z)``: the evaluated points, in the same context. The 512 with the
             highest mean plus two standard deviations are compared.
-        names: Of the d columns of points.
+        domain: Where points lie.
         seed: Of the draws.
     """
-    others = most_promising(mixture, evaluated, _MOST_COMPARED)
-    is_here = (others == row).all(dim=-1)
-    draws = mixture.draws(torch.cat([row[None], others[~is_here]]), seed)
+    is_here = are_among(evaluated, row[None])
+    others = most_promising(mixture, evaluated[~is_here])
+    draws = mixture.draws(torch.cat([row[None], others]), seed)
     best = draws[..., 1:].amax(dim=-1) if draws.shape[-1] > 1 else draws[..., 0]
     behind = (best - draws[..., 0]).clamp_min(0)
-    prediction = Predictions.of(mixture, row[None], names)
+    prediction = Predictions.of(mixture, row[None], domain)
     return Recommendation(
         prediction.x[0],
         None if prediction.contexts is None else prediction.contexts[0],
@@ -72,11 +79,18 @@ def recommendation(
     )
 
 
-def most_promising(mixture: GPMixture, rows: Tensor, num: int) -> Tensor:
-    """The different rows among ``n x (d + d_z)``, of more than ``num`` those with the highest mean
+def most_promising(mixture: GPMixture, rows: Tensor) -> Tensor:
+    """The different rows among ``n x (d + d_z)``, of more than 512 those with the highest mean
     plus two standard deviations."""
+    if not len(rows):
+        return rows
     rows = rows.unique(dim=0)
-    if len(rows) <= num:
+    if len(rows) <= _MOST_COMPARED:
         return rows
     mean, std = mixture.mean_and_std(rows)
-    return rows[(mean + 2 * std).topk(num).indices]
+    return rows[(mean + 2 * std).topk(_MOST_COMPARED).indices]
+
+
+def are_among(rows: Tensor, others: Tensor) -> Tensor:
+    """Which of ``n x d`` rows are among ``m x d`` other ones: ``n``."""
+    return (rows[:, None] == others).all(dim=-1).any(dim=-1)

@@ -12,8 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.domains import Domain, Space
+from botorch_ext.domains import Box, Domain, Space
 from botorch_ext.domains.contexts import with_context
+from botorch_ext.domains.outside import params_outside
 from botorch_ext.domains.points import numbered
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.state import Log, shallow
@@ -44,7 +45,11 @@ class Trial:
         """The point by name, plain Python values of all columns that count, as `Box.params` gives
         them: ``{"temperature": 61.5, "solvent": "dmso"}`` in a `Space`, ``{"x0": 0.3, "x1": 2.0}``
         elsewhere."""
-        return numbered(self.x) if self.domain is None else self.domain.params_of(self.x)
+        if self.domain is None:
+            return numbered(self.x)
+        if is_outside_domain(self) and isinstance(self.domain, Box):
+            return params_outside(self.domain, self.x)
+        return self.domain.params_of(self.x)
 
     @property
     def given(self) -> dict[str, Any] | Tensor:
@@ -66,6 +71,12 @@ class Trial:
         """A trial that shares nothing with this one."""
         context = None if self.context is None else self.context.clone()
         return Trial(self.id, self.x.clone(), context, _copied(self.info), self.domain)
+
+
+def is_outside_domain(trial: Any) -> bool:
+    """Whether a trial is data from outside of the domain: a result that was attached."""
+    info = getattr(trial, "info", None)
+    return isinstance(info, dict) and info.get("attached") is True and info.get("outside") is True
 
 
 def _copied(plain: Any) -> Any:
@@ -156,6 +167,8 @@ class History:
         self.failed: set[int] = set()
         # The ids of results that were not asked for, ascending.
         self.attached: list[int] = []
+        # Of those the ones whose points lie outside the domain.
+        self.outside: set[int] = set()
         # Of those whose value was another one before.
         self.corrected: set[int] = set()
         self._pending: dict[int, None] = {}
@@ -209,6 +222,8 @@ class History:
                 new._pending = {other: None for other in self._pending if other != id}
             case Attached(trial, value):
                 new.attached = [*self.attached, trial.id]
+                if is_outside_domain(trial):
+                    new.outside = self.outside | {trial.id}
                 new.trials = self.trials.with_item(trial)
                 new.values = self.values | {trial.id: value}
             case Corrected(id, value):

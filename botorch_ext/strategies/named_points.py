@@ -8,18 +8,13 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from botorch_ext.domains import Box, Domain
+from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextLike, with_context
 from botorch_ext.domains.points import PointsLike
 from botorch_ext.strategies.events import Trial
 
 #: Trials, or ``n x d`` points, or one of either.
 Points = Trial | Sequence[Trial] | PointsLike
-
-
-def names_of(domain: Domain) -> tuple[str, ...]:
-    """The names of the d columns of points: those of the box; ``x0`` and so on in a finite set."""
-    return domain.names if isinstance(domain, Box) else tuple(f"x{j}" for j in range(domain.dim))
 
 
 def joint_rows(

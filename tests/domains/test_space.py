@@ -6,7 +6,8 @@ import math
 import pytest
 import torch
 
-from botorch_ext.domains.parameters import Choice, Fixed, Integer, Ordered, Real
+from botorch_ext.domains.choices import Choice, Fixed, Ordered
+from botorch_ext.domains.parameters import Integer, Real
 from botorch_ext.domains.space import Space
 
 PARAMETERS = {

@@ -10,7 +10,8 @@ from ax.core.parameter import ChoiceParameter, FixedParameter, ParameterType
 from ax.exceptions.core import UnsupportedError
 
 import botorch_ext as bx
-from botorch_ext.domains.parameters import Choice, Integer, Real
+from botorch_ext.domains.choices import Choice
+from botorch_ext.domains.parameters import Integer, Real
 from botorch_ext.domains.space import Space
 from botorch_ext.integrations.ax import generation_strategy
 from botorch_ext.integrations.ax_space import AxSpace

@@ -12,7 +12,8 @@ import torch
 from gpytorch.kernels import RBFKernel
 
 import botorch_ext as bx
-from botorch_ext.domains.parameters import Choice, Integer, Real
+from botorch_ext.domains.choices import Choice
+from botorch_ext.domains.parameters import Integer, Real
 from botorch_ext.domains.space import Space
 from botorch_ext.exceptions import (
     BotorchExtWarning,

@@ -7,7 +7,8 @@ import torch
 from gpytorch.kernels import MaternKernel, RBFKernel
 
 import botorch_ext as bx
-from botorch_ext.domains.parameters import Choice, Integer, Real
+from botorch_ext.domains.choices import Choice
+from botorch_ext.domains.parameters import Integer, Real
 from botorch_ext.domains.space import Space
 from botorch_ext.integrations.recipes import Recipe
 

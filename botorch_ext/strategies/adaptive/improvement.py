@@ -36,12 +36,17 @@ class ImprovementStrategy(ParticleStrategy):
 
     _numbers = ("mean", "std", "log_improvement")
     bends = True
+    takes_outside = True
 
     def _choose(
         self, choices: Choices, cloud: Cloud, known: Ensemble, pending: Tensor, seed: int
     ) -> tuple[Tensor, int | None, list[Tensor]]:
         told, context, points = known.joint, choices.context, self._candidates(choices)
-        places = torch.cat([told, pending])[:, : self.domain.dim]
+        # What lies outside the domain cannot be improved on.
+        inside = self._are_inside(len(told))
+        places = torch.cat([told[inside] if bool(inside.any()) else told, pending])[
+            :, : self.domain.dim
+        ]
         if choices.actions is not None:  # what is not there now cannot be improved on
             places = choices.actions
 

@@ -215,8 +215,8 @@ class ParticleStrategy(Strategy):
         if points is None:
             box: Any = self.domain  # since it has no points
             best = ensemble.joint[:0, : box.dim]
-            if len(ensemble.joint):
-                actions = ensemble.joint[:, : box.dim]
+            actions = best[:0] if not len(ensemble.joint) else self._evaluated_actions(context)
+            if len(actions):
                 means = ensemble.mean(with_context(actions, context))
                 best = actions[means.topk(min(_NUM_BEST, len(means))).indices]
                 best = torch.cat([best, near_points(best, box, _NUM_NEAR, seed, _NEAR)])
