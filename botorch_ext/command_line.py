@@ -1,7 +1,8 @@
 """The command line: a look at a study that lasts.
 
-It reads events alone: no strategy is made, nothing is computed, and nothing is written but what
-``-o`` names.
+It reads events alone: nothing is written but what ``-o`` names. A report makes the strategy again
+from its description, where that can be done, to say what its model predicts; the other commands
+make no strategy and compute nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always")
             text, place = given.text(given)
         for warning in caught:
-            _say(str(warning.message))
+            if not issubclass(warning.category, DeprecationWarning):  # those of libraries
+                _say(str(warning.message))
         _write(text, given.output, place)
     except BrokenPipeError:  # whoever reads has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -69,6 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     trials.add_argument("-o", "--output", metavar="FILE", help="where to write instead")
     report = _command(commands, "report", _report, "one page with pictures, for a browser")
     report.add_argument("-o", "--output", metavar="FILE", required=True, help="the page")
+    report.add_argument(
+        "--without-model", action="store_true", help="from the events alone, in a few seconds"
+    )
     return parser
 
 
@@ -103,8 +108,12 @@ def _report(given: argparse.Namespace) -> tuple[str, str]:
     from botorch_ext.reports.model_numbers import ModelNumbers
     from botorch_ext.reports.page import page
 
-    overview = read_overview(given.place, given.name)
-    return page(overview, time.time(), ModelNumbers()), overview.place
+    overview, model = read_overview(given.place, given.name), ModelNumbers()
+    if not given.without_model:
+        from botorch_ext.reports.numbers_of_study import numbers_at
+
+        model = numbers_at(given.place, overview.name)
+    return page(overview, time.time(), model), overview.place
 
 
 def _write(text: str, output: str | None, place: str) -> None:

@@ -11,6 +11,7 @@ from botorch_ext.reports.drawing import (
     Picture,
     colored,
     drawn,
+    in_lines,
     label_first,
     legend_above,
     scale_axis,
@@ -58,7 +59,7 @@ def _draw_plane(overview: Overview, ax: Axes) -> None:
             rasterized=len(own) > MOST_MARKS,
             linewidths=0,
         )
-        bar = figure.colorbar(dots, ax=ax, label=overview.objective.title)
+        bar = figure.colorbar(dots, ax=ax, label=in_lines(ax, "y", overview.objective.title))
         bar.outline.set_visible(False)  # type: ignore[operator]
         bar.solids.set_rasterized(True)  # type: ignore[union-attr]
     for state in ("pending", "failed", "abandoned"):

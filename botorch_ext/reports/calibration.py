@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from botorch_ext.reports.drawing import MOST_MARKS, Picture, drawn, legend_above
+from botorch_ext.reports.drawing import MOST_MARKS, Picture, drawn, in_lines, legend_above
 from botorch_ext.reports.overview import Overview
 from botorch_ext.reports.strategy_description import is_number
 from botorch_ext.reports.trial_markers import BLUE, RED
@@ -109,6 +109,6 @@ def _draw(overview: Overview, known: Sequence[Predicted], ax: Axes) -> None:
     ax.plot([low, high], [low, high], color="grey", linewidth=1.2, label="as predicted")
     ax.set_xlim(low - room, high + room)
     ax.set_ylim(low - room, high + room)
-    ax.set_xlabel(f"predicted {overview.objective.title}")
-    ax.set_ylabel(f"measured {overview.objective.title}")
+    ax.set_xlabel(in_lines(ax, "x", f"predicted {overview.objective.title}"))
+    ax.set_ylabel(in_lines(ax, "y", f"measured {overview.objective.title}"))
     legend_above(ax)

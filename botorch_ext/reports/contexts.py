@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from botorch_ext.palette import PALETTE
-from botorch_ext.reports.drawing import Picture, drawn, legend_above
+from botorch_ext.reports.drawing import Picture, drawn, in_lines, legend_above
 from botorch_ext.reports.overview import Overview, TrialStory
 from botorch_ext.reports.trial_markers import with_room
 from botorch_ext.reports.words import cut
@@ -77,6 +77,6 @@ def _draw(overview: Overview, known: Sequence[InContext], ax: Axes) -> None:
         ax.step([*ids, end], [*best, best[-1]], where="post", color=color, label=label)
         ax.plot(ids, [story.value or 0.0 for story in own.stories], "o", color=color, markersize=3)
     ax.set_xlabel("trial")
-    ax.set_ylabel(overview.objective.title)
+    ax.set_ylabel(in_lines(ax, "y", overview.objective.title))
     ax.locator_params(axis="x", integer=True)
     legend_above(ax)

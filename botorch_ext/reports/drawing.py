@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from itertools import pairwise
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.reports.parameters import Column
@@ -30,6 +31,8 @@ _MOST_TICKS, _MOST_CODES = 5, 12
 _WIDTH, _NARROW = 8.0, 4.6
 # Characters of the labels of a choice from which on they are drawn aslant, and of one of them.
 _MOST_CHARACTERS, _LONGEST = 22, 18
+# Characters of a label in an inch, of a wide font.
+_PER_INCH = 10
 # Stand for the colours that the page gives to text, to lines of a grid, and to what is behind them.
 _INK, _GRID, BEHIND = "#010203", "#040506", "#070809"
 _LOOK = {
@@ -168,7 +171,7 @@ def scale_axis(ax: Axes, which: Literal["x", "y"], column: Column, least: float 
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     axis = ax.xaxis if which == "x" else ax.yaxis
-    ax.set(**{f"{which}label": column.title})
+    ax.set(**{f"{which}label": in_lines(ax, which, column.title)})
     if column.log and least > 0:
         ax.set(**{f"{which}scale": "log"})
         axis.set_major_locator(LogLocator(numticks=_MOST_TICKS - 1))
@@ -184,11 +187,18 @@ def scale_axis(ax: Axes, which: Literal["x", "y"], column: Column, least: float 
         axis.set_major_locator(MaxNLocator(_MOST_TICKS, steps=steps, integer=column.whole))
 
 
+def in_lines(ax: Axes, which: Literal["x", "y"], label: str) -> str:
+    """A label in lines that are no longer than its axis."""
+    place, size = ax.get_position(), ax.figure.get_figure(root=True).get_size_inches()  # type: ignore[union-attr]
+    inches = place.width * size[0] if which == "x" else place.height * size[1]
+    return fill(label, max(8, int(_PER_INCH * inches)))
+
+
 def label_first(ax: Axes, label: str) -> None:
     """The label of a vertical axis that the panels of a row share, at the first of them alone."""
     place = ax.get_subplotspec()
     if place is None or place.is_first_col():
-        ax.set_ylabel(label)
+        ax.set_ylabel(in_lines(ax, "y", label))
     else:
         ax.tick_params(labelleft=False)
 

@@ -11,6 +11,7 @@ from botorch_ext.reports.drawing import (
     cell_edges,
     colored,
     drawn,
+    in_lines,
     is_narrow,
     label_first,
     legend_above,
@@ -180,7 +181,8 @@ def _draw_contours(overview: Overview, contours: Contours, x: Sequence[float], a
     )
     figure = ax.get_figure(root=True)
     if figure is not None:
-        bar = figure.colorbar(cells, ax=ax, label=f"predicted {overview.objective.title}")
+        label = in_lines(ax, "y", f"predicted {overview.objective.title}")
+        bar = figure.colorbar(cells, ax=ax, label=label)
         bar.outline.set_visible(False)  # type: ignore[operator]
         bar.solids.set_rasterized(True)  # type: ignore[union-attr]
     observed = overview.observed

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from torch import Tensor
 
 from botorch_ext.domains import Box
+from botorch_ext.exceptions import StudyError
 from botorch_ext.plotting.predictions import grid_of, near_slice, slice_through
 from botorch_ext.predictions import Importance, Predictions, Recommendation
 from botorch_ext.reports.model_numbers import (
@@ -22,7 +24,7 @@ from botorch_ext.reports.model_numbers import (
     Recommended,
     SliceNumbers,
 )
-from botorch_ext.reports.words import in_words
+from botorch_ext.reports.words import cut, printable
 from botorch_ext.strategies import Asked
 from botorch_ext.studies.study import Study
 
@@ -33,10 +35,27 @@ _MOST_PENDING, _MOST_BATCH, _MOST_CONTEXTS = 50, 16, 12
 _MOST_FOR_A_BATCH = 500
 # Possible numbers of a column up to which each has a bar of its own.
 _MOST_STEPS = 25
+# Of the message of an error.
+_MOST_CHARACTERS = 600
 # Observations near a slice that are shown.
 _MOST_NEAR = 300
 
 T = TypeVar("T")
+
+
+def numbers_at(place: str | os.PathLike[str], name: str) -> ModelNumbers:
+    """What the model of a study says, by the strategy that its description makes; where there is
+    none, why.
+
+    Args:
+        place: Where the study is.
+        name: Of the study.
+    """
+    try:
+        study = Study.only_read(place, name)
+    except StudyError as error:
+        return ModelNumbers(missing=(f"What the model says is not shown: {_said(error)}.",))
+    return numbers_of(study)
 
 
 def numbers_of(study: Study) -> ModelNumbers:
@@ -57,15 +76,14 @@ def numbers_of(study: Study) -> ModelNumbers:
         try:
             return compute()
         except (ValueError, RuntimeError) as error:
-            missing.append(f"{what}: {in_words(str(error))}.")
+            missing.append(f"{what}: {_said(error)}.")
             return None
 
     found = tried("The recommended point is not known", lambda: study.recommended(context))
     if found is None:
         return ModelNumbers(missing=tuple(missing))
     recommended = _recommended(study, found)
-    pending = [trials[id] for id in study.pending[:_MOST_PENDING]]
-    predictions = _predicted(study.predict(pending, levels=LEVELS)) if pending else []
+    predictions = tried("Pending trials have no prediction", lambda: _of_pending(study))
     batch = tried("The next batch is not known", lambda: _next_batch(study, context))
     importance, slices, contours = None, [], None
     if isinstance(box := strategy.domain, Box):
@@ -77,15 +95,28 @@ def numbers_of(study: Study) -> ModelNumbers:
         contours = tried("There are no contours", lambda: _contours(*at))
     return ModelNumbers(
         recommended,
-        {trial.id: each for trial, each in zip(pending, predictions, strict=True)},
+        predictions or {},
         batch,
         slices or [],
         None if importance is None else _importance(importance),
         contours,
-        _models(study),
-        _per_context(study),
+        tried("Candidate models are not known", lambda: _models(study)) or [],
+        tried("Other contexts are not known", lambda: _per_context(study)) or [],
         tuple(missing),
     )
+
+
+def _said(error: Exception) -> str:
+    return cut(printable(str(error)), _MOST_CHARACTERS)
+
+
+def _of_pending(study: Study) -> dict[int, Prediction]:
+    ids = study.pending[:_MOST_PENDING]
+    trials = study.strategy.history.trials
+    if not ids:
+        return {}
+    known = _predicted(study.predict([trials[id] for id in ids], levels=LEVELS))
+    return dict(zip(ids, known, strict=True))
 
 
 def _recommended(study: Study, found: Recommendation) -> Recommended:

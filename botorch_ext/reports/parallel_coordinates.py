@@ -113,5 +113,5 @@ def _on_scale(ax: Axes, row: int, column: Column, numbers: Sequence[float]) -> l
         label = dict(column.labels).get(mark, f"{mark:.4g}")
         ax.text(at, row + 0.1, cut(label, most), ha=side, va="top", fontsize=9, bbox=behind)
     title: dict[str, Any] = {"ha": "left", "va": "bottom", "fontweight": "bold", "bbox": behind}
-    ax.text(0, row - 0.12, column.title, **title)
+    ax.text(0, row - 0.12, cut(column.title, 40 if is_narrow(ax) else 100), **title)
     return [math.nan if math.isnan(number) else place(number) for number in numbers]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from botorch_ext.reports.asked_points import coordinates, plane
 from botorch_ext.reports.calibration import calibration
 from botorch_ext.reports.contexts import best_per_context
-from botorch_ext.reports.drawing import MOST_MARKS, Picture, colored, drawn, legend_above
+from botorch_ext.reports.drawing import MOST_MARKS, Picture, colored, drawn, in_lines, legend_above
 from botorch_ext.reports.model_numbers import ModelNumbers
 from botorch_ext.reports.model_pictures import model_pictures
 from botorch_ext.reports.models_and_rounds import Part
@@ -101,7 +101,7 @@ def _draw_values(overview: Overview, model: ModelNumbers, ax: Axes) -> None:
         across = [end, end + max(1, len(model.next_batch.points))]
         ax.plot(across, ends, "--", color=PINK, linewidth=2, label="expected next")
     ax.set_xlabel("trial")
-    ax.set_ylabel(overview.objective.title)
+    ax.set_ylabel(in_lines(ax, "y", overview.objective.title))
     ax.locator_params(axis="x", integer=True)
     legend_above(ax)
 

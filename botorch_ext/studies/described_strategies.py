@@ -32,7 +32,7 @@ _VALUES: dict[str, Callable[..., Any]] = {
         *(getattr(room, name) for room in (widths, delays) for name in room.__all__),
         *(each for each in vars(rounds).values() if is_dataclass(each)),
     )
-    if isinstance(kind, type) and is_dataclass(kind) or kind in (FiniteSet, Terms)
+    if (isinstance(kind, type) and is_dataclass(kind)) or kind in (FiniteSet, Terms)
 }
 _KERNELS = {
     kind.__name__: kind for kind in (kernels.RBFKernel, kernels.MaternKernel, kernels.ScaleKernel)

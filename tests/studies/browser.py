@@ -95,16 +95,14 @@ def browser(folder: Path) -> Iterator[Browser]:
     driver = shutil.which("chromedriver")
     if driver is None or not (shutil.which("chromium") or shutil.which("google-chrome")):
         pytest.skip("needs Chromium and its driver: apt-get install chromium chromium-driver")
-    process = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        said = (re.search(r"started successfully on port (\d+)", each) for each in process.stdout)
-        port = next(int(found[1]) for found in said if found)
-        session = Browser(port, folder)
+    with subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, text=True) as process:
         try:
-            yield session
+            lines = process.stdout or ()
+            said = (re.search(r"started successfully on port (\d+)", line) for line in lines)
+            session = Browser(next(int(found[1]) for found in said if found), folder)
+            try:
+                yield session
+            finally:
+                session.close()
         finally:
-            session.close()
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
+            process.terminate()
