@@ -130,7 +130,8 @@ def _value(
     if others:
         wrong.append(
             f"{', '.join(others)}: trial {trial.id} was asked elsewhere. If it was set like this, "
-            "abandon the trial and attach the row; else this is the sheet of another study"
+            "abandon the trial and attach the row without its id; else this is the sheet of "
+            "another study"
         )
     if wrong:
         raise ValueError("; ".join(wrong))

@@ -83,12 +83,14 @@ def results_of_sheet(sheet: Sheet, heads: ColumnHeads, needs_value: bool = True)
         TableError: As `results_of`, and for texts that are no values.
     """
     needed = [*heads.needed, *([heads.objective] if needs_value else [])]
-    places = heads.read(sheet.heads, needed, () if needs_value else (TRIAL, heads.objective))
+    places = heads.read(sheet.heads, needed, (TRIAL, heads.objective))
     read, results, wrong = CellValues.of(sheet), [], []
     for row in sheet.rows:
         where = f"line {row.line}"
         known, failed = values_of(row.cells, places, heads, read)
         try:
+            if needs_value and known.get(TRIAL) is not None:
+                failed.append(f"it has the id of trial {known[TRIAL]:g}: tell it, or remove the id")
             if failed:
                 raise ValueError("; ".join(failed))
             results.append(_result(where, known, heads, needs_value))

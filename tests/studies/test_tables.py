@@ -206,8 +206,18 @@ def test_a_sheet_may_show_fewer_digits_than_were_asked(path, tmp_path):
             with pytest.raises(TableError, match=r"a is .*, asked was"):
                 answers_of(study, sheet)
     sheet.rows[0].cells[1:3] = [repr(a), str(b + 1)]
-    with pytest.raises(TableError, match="abandon the trial and attach the row"):
+    with pytest.raises(TableError, match="abandon the trial and attach the row without its id"):
         answers_of(study, sheet)
+
+
+def test_a_row_of_a_sheet_is_attached_without_its_id(path, tmp_path):
+    study = begun(path)
+    (trial,) = study.ask(1)
+    sheet = filled(tmp_path, study, [trial], [5])
+    with pytest.raises(TableError, match="line 2: it has the id of trial 0: tell it"):
+        study.attach_sheet(sheet)
+    sheet.rows[0].cells[0] = ""
+    assert study.attach_sheet(sheet)[0].params == trial.params
 
 
 def test_frames_of_pandas_with_what_is_missing(path):
