@@ -14,6 +14,7 @@ from botorch_ext.domains.choices import Fixed
 from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError
 from botorch_ext.strategies import Strategy
+from botorch_ext.studies.csv_sheets import harmless
 
 #: The column of the ids of trials.
 TRIAL = "trial"
@@ -119,7 +120,8 @@ class ColumnHeads:
             raise ValueError(f"columns must have names, got {short(given)}")
         text = given.strip()
         for name in allowed:
-            if text in (name, self.head(name)):
+            whole = (name, self.head(name))
+            if text in [each.strip() for each in (*whole, *map(harmless, whole))]:
                 return name
         found = _WITH_UNIT.fullmatch(text)
         if found is not None and found["name"] in allowed:

@@ -220,6 +220,17 @@ def test_a_row_of_a_sheet_is_attached_without_its_id(path, tmp_path):
     assert study.attach_sheet(sheet)[0].params == trial.params
 
 
+def test_names_that_would_be_formulas_or_have_separators(path, tmp_path):
+    names = ["=1+1", " -x", "a, b; c", 'say "hi"', "time [h]", "@"]
+    space = bx.Space(
+        {name: bx.Real(0, 1, unit="s") for name in names}, k=bx.Choice(["-", "+1", "a"])
+    )
+    study = begun(path, space)
+    (trial,) = study.ask(1)
+    assert answers_of(study, filled(tmp_path, study, [trial], [5])).values == {0: 5.0}
+    assert study.attach([trial.params | {"yield": 3.0}])[0].params == trial.params
+
+
 def test_frames_of_pandas_with_what_is_missing(path):
     pandas = pytest.importorskip("pandas")
     study = begun(path)
