@@ -78,7 +78,10 @@ class Study:
         if not isinstance(strategy, Strategy):
             raise ValueError(f"strategy must be a Strategy, got a {type(strategy).__name__}")
         if strategy.history.events:
-            raise ValueError("strategy must have no trials: those of a study come from its file")
+            raise ValueError(
+                "strategy must have no trials, which come from the file of a study, got one with "
+                f"{len(strategy.history.trials)}"
+            )
         if not isinstance(name, str) or not name or not _is_text(name):
             raise ValueError(f"name must be a text that is not empty, got {name!r}")
         if minimize is not None and not isinstance(minimize, bool):
