@@ -12,10 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import short
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.state import Log, shallow
 
+# How many numbers of a point are shown.
+_MOST_SHOWN = 10
 _UNCHANGING = {bool, int, float, str, type(None)}
 
 
@@ -35,6 +38,10 @@ class Trial:
     context: Tensor | None = None
     info: dict[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """The id and the place, in a line."""
+        return f"Trial {self.id} at {place_of(self.x, self.context)}"
+
     @property
     def point(self) -> Tensor:
         """The joint row that models see: ``x``, then the context where there is one."""
@@ -44,6 +51,25 @@ class Trial:
         """A trial that shares nothing with this one."""
         context = None if self.context is None else self.context.clone()
         return Trial(self.id, self.x.clone(), context, _copied(self.info))
+
+
+def place_of(x: Tensor, context: Tensor | None = None) -> str:
+    """A point and its context as people read them, in six digits; long ones are cut off.
+
+    Args:
+        x: The ``d``-dim point.
+        context: ``d_z`` numbers, or None.
+    """
+    place = _in_digits(x)
+    return place if context is None else f"{place} in context {_in_digits(context)}"
+
+
+def _in_digits(x: Any) -> str:
+    if not isinstance(x, Tensor) or x.ndim != 1:  # no point, which is about to be refused
+        return short(x)
+    numbers = [f"{number:.6g}" for number in x[:_MOST_SHOWN].tolist()]
+    more = [f"... of {len(x)}"] if len(x) > _MOST_SHOWN else []
+    return f"[{', '.join(numbers + more)}]"
 
 
 def _copied(plain: Any) -> Any:

@@ -23,6 +23,7 @@ from botorch_ext.strategies import (
 )
 from botorch_ext.strategies.action_sets import Actions
 from botorch_ext.strategies.event_checks import id_of
+from botorch_ext.strategies.events import place_of
 from botorch_ext.studies.description import describe, require_same
 from botorch_ext.studies.kept_strategy import KeptStrategy, require_no_values
 from botorch_ext.studies.plain_events import in_sign
@@ -77,7 +78,10 @@ class Study:
         if not isinstance(strategy, Strategy):
             raise ValueError(f"strategy must be a Strategy, got a {type(strategy).__name__}")
         if strategy.history.events:
-            raise ValueError("strategy must have no trials: those of a study come from its file")
+            raise ValueError(
+                "strategy must have no trials, which come from the file of a study, got one with "
+                f"{len(strategy.history.trials)}"
+            )
         if not isinstance(name, str) or not name or not _is_text(name):
             raise ValueError(f"name must be a text that is not empty, got {name!r}")
         if minimize is not None and not isinstance(minimize, bool):
@@ -88,11 +92,24 @@ class Study:
         self._kept.read(lambda _: None)  # what is wrong with the events is said now
 
     def __repr__(self) -> str:
-        return f"Study({self._journal.database.name!r}, name={self.name!r})"
+        """What this process knew of the study after its last call, in a few lines; the file is not
+        read."""
+        history = self._kept.history
+        told = {id: self._sign * value for id, value in history.values.items()}
+        others = {"failed": len(history.failed), "pending": len(history.pending)}
+        counts = {"told": len(told)} | {kind: number for kind, number in others.items() if number}
+        trials = ", ".join(f"{number} {kind}" for kind, number in counts.items())
+        lines = [f"Study {self.name!r} in {self._journal.database.name!r}", f"trials: {trials}"]
+        if told:
+            top = max(told, key=history.values.__getitem__)
+            trial = history.trials[top]
+            lines.append(f"best value told: {told[top]:.6g} at {place_of(trial.x, trial.context)}")
+        return "\n  ".join(lines)
 
     def __reduce__(self) -> NoReturn:
         """Refuses to be copied and pickled: two would share one state without its lock."""
-        raise StudyError(f"{self!r} cannot be copied or pickled: open it again where it is needed")
+        who = f"study {self.name!r}"
+        raise StudyError(f"{who} cannot be copied or pickled: open it again where it is needed")
 
     # --- asking and telling -----------------------------------------------------------------------
 
