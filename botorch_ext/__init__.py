@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         strategies,
         widths,
     )
-    from botorch_ext.domains import Box, ContextSpace, FiniteSet
+    from botorch_ext.domains import Box, Choice, ContextSpace, FiniteSet, Integer, Real, Space
     from botorch_ext.domains.sharded_set import ShardedSet
     from botorch_ext.hyperparameters.fitted import Fitted
     from botorch_ext.hyperparameters.particles import Particles
@@ -46,20 +46,24 @@ __all__ = [
     "BreadthwiseExploration",
     "CandidateModels",
     "CertifiedElimination",
+    "Choice",
     "ContextSpace",
     "ContextwiseStrategy",
     "FinitePosterior",
     "FiniteSet",
     "Fitted",
     "HyperparameterElimination",
+    "Integer",
     "KernelGP",
     "OptimisticStrategy",
     "Particles",
     "PhasedElimination",
     "Plan",
+    "Real",
     "Region",
     "RegretBalancing",
     "ShardedSet",
+    "Space",
     "StableStrategy",
     "Strategy",
     "Study",
@@ -85,7 +89,7 @@ __all__ = [
 # A name is loaded when it is first used: BoTorch's models and the scipy they need take 0.2 s to
 # import, its input constructors 0.6 s. The modules that hold the names that are no modules:
 _HOMES = {
-    "domains": ("Box", "ContextSpace", "FiniteSet"),
+    "domains": ("Box", "Choice", "ContextSpace", "FiniteSet", "Integer", "Real", "Space"),
     "domains.sharded_set": ("ShardedSet",),
     "hyperparameters.fitted": ("Fitted",),
     "hyperparameters.particles": ("Particles",),

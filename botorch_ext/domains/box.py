@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -12,11 +14,18 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from botorch_ext.checks import short, whole_number
+from botorch_ext.checks import one_number, short, whole_number
 from botorch_ext.domains.bounds import BoundsLike, as_bounds, as_corners
 from botorch_ext.domains.feasible_points import FeasiblePoints
 from botorch_ext.domains.linear_constraints import LinearConstraints
-from botorch_ext.domains.points import PointsLike, as_points, checked_rows, require_finite
+from botorch_ext.domains.points import (
+    Params,
+    PointsLike,
+    as_points,
+    checked_rows,
+    numbered,
+    require_finite,
+)
 from botorch_ext.domains.scales import Scales
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.state import Immutable
@@ -41,25 +50,30 @@ class Box(Immutable):
         lower: ``d``, the lower corner, together with ``upper`` in place of ``bounds``.
         upper: ``d``, the upper corner.
         integer: Columns that take whole numbers alone, all those within the bounds.
+        steps: From a column to a step, as in ``{2: 0.5}``: the column takes its lower bound and
+            what lies whole steps above it alone, within the bounds. A number that misses a step by
+            rounding is taken for it.
         log: Columns that are sampled and searched by their logarithm; their lower bound is above 0.
         categories: From a column to its codes, numbers within the bounds that have no order.
         constraints: ``(A, b)``, ``m x d`` and ``m``: the points x with A x <= b, in the units of
             the points. They have no column of ``conditions``.
         conditions: Columns that count only where another column has one of some values, as in
-            ``{3: (0, [1, 2])}``: column 3 counts only where column 0, one of ``integer`` or
-            ``categories``, is 1 or 2. The other column may have a condition itself. Where a column
-            does not count it is inactive, and all points of the box have one value there: the
-            middle of its range, or its first code. Points that are given may have anything there,
-            NaN too; it is replaced.
+            ``{3: (0, [1, 2])}``: column 3 counts only where column 0, one of ``integer``, ``steps``
+            or ``categories``, is 1 or 2. The other column may have a condition itself. Where a
+            column does not count it is inactive, and all points of the box have one value there:
+            the middle of its range, or its first code. Points that are given may have anything
+            there, NaN too; it is replaced.
 
     Raises:
         ValueError: Other bounds, not finite, or a lower bound that is not below its upper bound;
             bounds that could be rows as well as pairs, such as ``[[0, 1], [20, 80]]``; an
-            impossible column, code, constraint or condition; constraints that no point satisfies.
+            impossible column, step, code, constraint or condition; constraints that no point
+            satisfies.
     """
 
     bounds: Tensor
     integer: tuple[int, ...]
+    steps: Mapping[int, float]
     log: tuple[int, ...]
     categories: Mapping[int, tuple[float, ...]]
     constraints: tuple[Tensor, Tensor] | None
@@ -83,6 +97,7 @@ class Box(Immutable):
         | None = None,
         # As the attribute then is: studies of earlier versions, which have none, have the default.
         conditions: Mapping[int, tuple[int, Sequence[float]]] | None = MappingProxyType({}),
+        steps: Mapping[int, float] | None = MappingProxyType({}),
     ) -> None:
         if lower is None and upper is None:
             bounds = as_bounds(bounds, dtype, device)
@@ -94,11 +109,12 @@ class Box(Immutable):
                 f"{short(lower)} and {short(upper)}"
             )
         scales = linear = None
-        kinds = (integer, log, categories, conditions)
+        kinds = (integer, log, categories, conditions, steps)
         if constraints is not None or any(_is_given(kind) for kind in kinds):
             scales = Scales(
                 bounds,
                 integer,
+                {} if steps is None else steps,
                 log,
                 {} if categories is None else categories,
                 {} if conditions is None else conditions,
@@ -113,6 +129,7 @@ class Box(Immutable):
                 raise ValueError("constraints must leave a feasible point in the box, got none")
         self._set("bounds", bounds)
         self._set("integer", () if scales is None else scales.integer)
+        self._set("steps", {} if scales is None else scales.steps)
         self._set("log", () if scales is None else scales.log)
         self._set("categories", {} if scales is None else scales.categories)
         self._set("constraints", None if linear is None else (linear.A, linear.b))
@@ -157,8 +174,19 @@ class Box(Immutable):
 
     @property
     def stepped(self) -> tuple[int, ...]:
-        """The columns that take some numbers only: whole numbers or codes."""
+        """The columns that take some numbers only: whole numbers, other steps or codes."""
         return () if self._scales is None else self._scales.stepped
+
+    @property
+    def located_codes(self) -> Mapping[int, Tensor]:
+        """From each column of codes that have descriptors to where those put them, ``k x p``; a
+        `Space` has them."""
+        return {}
+
+    @property
+    def distances(self) -> Mapping[int, float]:
+        """From each column of whole numbers or other steps to the distance of its values."""
+        return {} if self._scales is None else self._scales.distances
 
     @property
     def ends(self) -> Tensor:
@@ -184,6 +212,7 @@ class Box(Immutable):
             dtype=dtype,
             device=device,
             integer=self.integer,
+            steps=self.steps,
             log=self.log,
             categories=self.categories,
             constraints=self.constraints,
@@ -204,22 +233,77 @@ class Box(Immutable):
         constraints with a small tolerance. Inactive columns may have any value.
 
         Args:
-            X: A ``n x d``-dim tensor, or one point.
+            X: A ``n x d``-dim tensor, or one point; or one dict of values by name, as `params`
+                gives them, or a list of such.
 
         Returns:
             A boolean tensor of ``n`` entries.
         """
+        if (rows := _as_params(X)) is not None:
+            return torch.tensor([self._has(row) for row in rows], device=self.device)
         return self._hold(self._read(X))
 
     def require_contains(self, X: PointsLike, name: str = "X") -> Tensor:
         """``X`` as ``n x d`` points, inactive columns at rest, or an `OutsideDomainError` naming
-        the first one outside."""
+        the first one outside. As for `contains`, ``X`` may have names."""
         X = self._read(X, name)
         outside = (~self._hold(X)).nonzero()
         if len(outside):
-            x = X[outside[0, 0]]
-            raise OutsideDomainError(f"{name} must {self._rule_broken_by(x)}, got {x.tolist()}")
+            raise OutsideDomainError(self._what_is_wrong(X[outside[0, 0]], name))
         return X
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``d``: what the columns are called: ``x0``, ``x1``, ..., in a `Space` as its parameters
+        are."""
+        return tuple(f"x{j}" for j in range(self.dim))
+
+    def params(self, x: PointsLike) -> dict[str, Any]:
+        """The values of a point by name, plain Python ones, of all columns that count; the inverse
+        of `point`. A box has its numbers, ``{"x0": 0.3, "x1": 2.0}``, a `Space` the values of its
+        parameters.
+
+        Args:
+            x: ``d``, a point of the box.
+
+        Raises:
+            OutsideDomainError: Another one.
+        """
+        return self.params_of(self.require_contains(x, "x")[0])
+
+    def params_of(self, x: Tensor) -> dict[str, Any]:
+        """As `params`, of a tensor that is known to be a point of the box."""
+        if not self.conditions:
+            return numbered(x)
+        counts = zip(numbered(x).items(), self.active(x).tolist(), strict=True)
+        return dict(item for item, is_active in counts if is_active)
+
+    def point(self, params: Params, name: str = "params") -> Tensor:
+        """The point that has these values, ``d``; the inverse of `params`.
+
+        Args:
+            params: Values by name, of all columns that count; what others have is not looked at.
+            name: Of the argument, for messages.
+
+        Raises:
+            ValueError: A name that is missing or unknown.
+            OutsideDomainError: A value that a column cannot take, or a constraint that does not
+                hold.
+        """
+        require_known(params, self.names, name)
+        x = []
+        for j, column in enumerate(self.names):
+            if column not in params and j not in self.conditions:
+                raise ValueError(f"{name} must have {column}, got values of {list(params)}")
+            x.append(one_number(params[column], column) if column in params else math.nan)
+        return self.require_contains(self.bounds.new_tensor(x), name)[0]
+
+    def _has(self, params: Params) -> bool:
+        try:
+            self.point(params, "X")
+        except OutsideDomainError:
+            return False
+        return True
 
     def active(self, X: PointsLike) -> Tensor:
         """Which columns count at points, ``... x d``: all of them, unless ``conditions`` say
@@ -235,11 +319,15 @@ class Box(Immutable):
 
     def _read(self, X: PointsLike, name: str = "X") -> Tensor:
         """``n x d`` points, inactive columns at rest."""
-        if self._scales is None or not self.conditions:
+        if (rows := _as_params(X)) is not None:
+            return torch.stack([self.point(row, name) for row in rows])
+        if self._scales is None:
             return as_points(X, self.dim, self.bounds, name)
-        X = self._scales.settled(as_points(X, self.dim, self.bounds, name, look=False))
-        require_finite({name: X})
-        return X
+        X = as_points(X, self.dim, self.bounds, name, look=not self.conditions)
+        if self.conditions:
+            X = self._scales.settled(X)
+            require_finite({name: X})
+        return self._scales.cleaned(X)
 
     def _hold(self, X: Tensor) -> Tensor:
         inside = ((X >= self.lower) & (X <= self.upper)).all(dim=-1)
@@ -249,11 +337,18 @@ class Box(Immutable):
             inside &= self._linear.hold(X)
         return inside
 
+    def _what_is_wrong(self, x: Tensor, name: str) -> str:
+        """The message for a point outside, ``d``, of an argument."""
+        return f"{name} must {self._rule_broken_by(x)}, got {x.tolist()}"
+
     def _rule_broken_by(self, x: Tensor) -> str:
         if self._scales is not None and bool(((x >= self.lower) & (x <= self.upper)).all()):
             for j in (~self._scales.admits(x[None])[0]).nonzero().flatten().tolist():
-                codes = self.categories.get(j)
-                kind = "a whole number" if codes is None else f"one of the codes {list(codes)}"
+                kind = "a whole number"
+                if j in self.categories:
+                    kind = f"one of the codes {list(self.categories[j])}"
+                elif j in self.steps:
+                    kind = f"{float(self.lower[j])} and steps of {self.steps[j]}"
                 return f"have {kind} in column {j}"
             if self._linear is not None:
                 row = int(self._linear.excess(x[None])[0].argmax())
@@ -342,14 +437,18 @@ class Box(Immutable):
         return torch.where(holds, X, kept)
 
     def without_steps(self) -> Box:
-        """The box in which columns of whole numbers are continuous, half a step beyond either end,
-        but for those that others depend on."""
-        if self._scales is None or not self.integer:
+        """The box in which columns of whole numbers or other steps are continuous, half a step
+        beyond either end, but for those that others depend on."""
+        if self._scales is None or not self.distances:
             return self
         parents = {parent for parent, _ in self.conditions.values()}
+        bounds = self._scales.cells.clone()
+        for j in parents.intersection(self.steps):
+            bounds[:, j] = self.ends[:, j]
         return Box(
-            self._scales.cells,
+            bounds,
             integer=parents.intersection(self.integer),
+            steps={j: self.steps[j] for j in parents.intersection(self.steps)},
             log=self.log,
             categories=self.categories,
             constraints=self.constraints,
@@ -357,7 +456,8 @@ class Box(Immutable):
         )
 
     def __repr__(self) -> str:
-        options: dict[str, Any] = {"integer": list(self.integer), "log": list(self.log)}
+        options: dict[str, Any] = {"integer": list(self.integer), "steps": dict(self.steps)}
+        options["log"] = list(self.log)
         options["categories"] = {j: list(codes) for j, codes in self.categories.items()}
         if self.constraints is not None:
             options["constraints"] = tuple(tensor.tolist() for tensor in self.constraints)
@@ -370,6 +470,24 @@ class Box(Immutable):
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
+
+
+def _as_params(X: Any) -> Sequence[Params] | None:
+    """Points that have names, one or a list of them; None where they are numbers alone."""
+    if isinstance(X, Mapping):
+        return [X]
+    return X if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping) else None
+
+
+def require_known(params: Params, names: Collection[str], name: str) -> None:
+    """A ValueError that names the argument unless it is a dict of values of these names."""
+    if not isinstance(params, Mapping):
+        raise ValueError(f"{name} must be a dict of values by name, got {short(params)}")
+    for each in params:
+        if each not in names:
+            close = get_close_matches(str(each), names, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise ValueError(f"{name} must be of {list(names)}, got {each!r}{hint}")
 
 
 def _is_given(columns: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,7 +16,7 @@ from botorch_ext.domains.points import PointsLike, as_points, checked_like
 from botorch_ext.domains.reading import DomainLike, as_domain
 from botorch_ext.state import Immutable
 
-# A context, or what becomes one: d_z numbers, or one number where d_z is 1.
+# A context, or what becomes one: d_z numbers, one number where d_z is 1, or values by name.
 ContextLike = PointsLike
 
 
@@ -77,7 +78,7 @@ class ContextSpace(Immutable):
         """A copy of a context, ``d_z``.
 
         Args:
-            context: What was given.
+            context: What was given: numbers, or values by the names of the domain.
             like: Gives dtype and device.
             dim: d_z where this space does not know it.
             name: For the message.
@@ -86,6 +87,8 @@ class ContextSpace(Immutable):
             ValueError: The wrong size, dtype or device, an entry that is not finite, or none of the
                 contexts there are.
         """
+        if isinstance(context, Mapping) and isinstance(self.domain, Box):
+            context = self.domain.point(context, name)
         is_tensor = isinstance(context, Tensor)
         context = checked_like(context, like, name)
         context = context if is_tensor else torch.atleast_1d(context)

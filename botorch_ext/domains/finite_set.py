@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from botorch_ext.checks import whole_number
 from botorch_ext.domains.box import Box
-from botorch_ext.domains.points import PointsLike, as_floating, as_points, require_finite
+from botorch_ext.domains.points import PointsLike, as_floating, as_points, numbered, require_finite
 from botorch_ext.domains.shards import Shard
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.state import Immutable
@@ -55,6 +55,10 @@ class FiniteSet(Immutable):
     def like(self) -> Tensor:
         """A tensor whose dtype and device everything on this domain shares."""
         return self.points
+
+    def params_of(self, x: Tensor) -> dict[str, Any]:
+        """The numbers of a point, ``d``, as ``{"x0": 0.3, "x1": 2.0}``."""
+        return numbered(x)
 
     @property
     def num_points(self) -> int:

@@ -128,16 +128,27 @@ class LinearConstraints(Immutable):
         is_choice = np.isin(column, list(scales.categories))
         to_points = np.zeros((len(low), len(column)))
         to_points[column, np.arange(len(column))] = np.concatenate(codes)
+        # Steps are counted from the least value.
+        steps, first = [*scales.steps], np.zeros_like(low)
+        first[steps] = low[steps]
+        is_counted = np.isin(column, steps)
+        to_points[:, is_counted] *= [scales.steps[j] for j in column[is_counted]]
+        low = low - first
+        high = (high - first) / [scales.steps.get(j, 1.0) for j in range(len(low))]
         sums = (column == np.array(list(scales.categories), dtype=int)[:, None]).astype(float)
         found = milp(
             -direction.double().cpu().numpy() @ to_points,
-            integrality=is_choice | np.isin(column, scales.integer),
+            integrality=is_choice | np.isin(column, [*scales.distances]),
             bounds=Bounds(
                 np.where(is_choice, 0, low[column]), np.where(is_choice, 1, high[column])
             ),
-            constraints=[LinearConstraint(A @ to_points, ub=b), LinearConstraint(sums, 1, 1)],
+            constraints=[
+                LinearConstraint(A @ to_points, ub=b - A @ first),
+                LinearConstraint(sums, 1, 1),
+            ],
         )
         if found.x is None:
             return None
-        x = self.nearby(torch.as_tensor(to_points @ found.x).to(self.A).unsqueeze(0), scales)
+        x = torch.as_tensor(first + to_points @ found.x).to(self.A).unsqueeze(0)
+        x = self.nearby(x, scales)
         return x[0] if bool(self.hold(x)) else None

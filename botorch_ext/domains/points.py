@@ -13,8 +13,15 @@ from torch import Tensor
 from botorch_ext.checks import one_number, short
 from botorch_ext.domains.kinds import checked_device, checked_dtype
 
-#: Tensors, arrays or what becomes one, and nested lists.
-PointsLike = Tensor | np.ndarray | Sequence[Any] | float
+#: Values by name.
+Params = Mapping[str, Any]
+#: Tensors, arrays or what becomes one, and nested lists; where a box is to have them, params too.
+PointsLike = Tensor | np.ndarray | Sequence[Any] | Params | float
+
+
+def numbered(x: Tensor) -> dict[str, Any]:
+    """The numbers of a point, ``d``, by the names of columns that have none: ``x0``, ``x1``."""
+    return {f"x{j}": number for j, number in enumerate(x.tolist())}
 
 
 def as_points(

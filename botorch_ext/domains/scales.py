@@ -10,34 +10,41 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number, whole_number
+from botorch_ext.domains.steps import TOLERANCE, Steps
 from botorch_ext.state import Immutable
+
+# How many times the precision of a number may miss a step.
+_ROUNDING = 4
 
 
 class Scales(Immutable):
-    """Columns of whole numbers, with a logarithmic scale, of codes without an order, or that count
-    only under a condition.
+    """Columns of whole numbers or other steps, with a logarithmic scale, of codes without an order,
+    or that count only under a condition.
 
-    The unit interval is divided evenly among the values of a column of whole numbers or codes; on a
+    The unit interval is divided evenly among the values of a column of steps or codes; on a
     logarithmic scale by their logarithms. A column that does not count is inactive, and rests at
     one value: the middle of its range, or its first code.
 
     Args:
         bounds: ``2 x d``.
         integer: Columns of whole numbers.
+        steps: From a column to the distance of its values, which begin at its lower bound.
         log: Columns with a logarithmic scale.
         categories: From a column to its codes.
-        conditions: From a column to another one, of whole numbers or codes, and the values of that
-            one with which it counts.
+        conditions: From a column to another one, of steps or codes, and the values of that one with
+            which it counts.
 
     Raises:
         ValueError: Columns that are none of the box, that come twice or are two things at once; a
-            logarithm of 0; no whole number or no code within the bounds; a condition on itself.
+            logarithm of 0; a step that is not positive; no whole number or no code within the
+            bounds; a condition on itself.
     """
 
     def __init__(
         self,
         bounds: Tensor,
         integer: Iterable[int],
+        steps: Mapping[int, float],
         log: Iterable[int],
         categories: Mapping[int, Sequence[float]],
         conditions: Mapping[int, tuple[int, Sequence[float]]],
@@ -51,9 +58,17 @@ class Scales(Immutable):
                 f"{categories!r}"
             )
         coded = _columns(categories, "categories", d)
-        for name, others in (("integer", self.integer), ("log", self.log)):
+        if not isinstance(steps, Mapping):
+            raise ValueError(f"steps must map columns to numbers, as in {{2: 0.5}}, got {steps!r}")
+        #: From a column to the distance of its values, where these are not all whole numbers.
+        self.steps = {
+            j: one_number(steps[j], f"step of column {j}") for j in _columns(steps, "steps", d)
+        }
+        for name, others in (("integer", self.integer), ("steps", self.steps), ("log", self.log)):
             if both := sorted({*coded} & {*others}):
                 raise ValueError(f"{name} must have no column of categories, got column {both[0]}")
+        if both := sorted({*self.integer} & {*self.steps}):
+            raise ValueError(f"steps must have no column of integer, got column {both[0]}")
         self.categories = {
             j: _codes(categories[j], f"categories of column {j}", bounds[:, j]) for j in coded
         }
@@ -72,25 +87,34 @@ class Scales(Immutable):
                     f"{bounds[:, j].tolist()} in column {j}"
                 )
             ends[0, j], ends[1, j] = low, high
+        counted = {j: Steps(0.0, 1.0) for j in self.integer}
+        for j, step in self.steps.items():
+            counted[j] = _steps(bounds[:, j], step, j, j in self.log)
+            ends[1, j] = min(counted[j].value(counted[j].num), float(bounds[1, j]))
         for j, codes in self.categories.items():
             ends[0, j], ends[1, j] = codes[0], codes[-1]
         #: ``2 x d``: the least and the largest value that each column can take.
         self.ends = ends
-        # The unit interval begins and ends half a step beyond whole numbers; of codes it has the
+        #: From each column of whole numbers or other steps to the distance of its values.
+        self.distances = dict.fromkeys(self.integer, 1.0) | self.steps
+        # The unit interval begins and ends half a step beyond the steps; of codes it has the
         # places.
         cells = ends.clone()
-        for j in self.integer:
-            cells[0, j], cells[1, j] = ends[0, j] - 0.5, ends[1, j] + 0.5
+        for j, step in self.distances.items():
+            cells[0, j], cells[1, j] = ends[0, j] - step / 2, ends[1, j] + step / 2
         for j in self.categories:
             cells[:, j] = bounds[:, j]
         #: ``2 x d``: what the columns could take were all of them continuous.
         self.cells = cells
         #: The columns that take some numbers only.
-        self.stepped = tuple(sorted({*self.integer, *self.categories}))
-        rows = (self.log, self.integer, self.stepped)
-        self._log, self._integer, self._stepped = (
+        self.stepped = tuple(sorted({*counted, *self.categories}))
+        rows = (self.log, tuple(counted), self.stepped)
+        self._log, self._counted, self._stepped = (
             torch.tensor(j, dtype=torch.long, device=bounds.device) for j in rows
         )
+        #: Of each column of whole numbers or other steps its steps.
+        self.counted = counted
+        self._steps = _all_of(list(counted.values()), bounds.device) if self.steps else None
         self._codes = {j: bounds.new_tensor(codes) for j, codes in self.categories.items()}
         start, stop = cells.clone()
         for j, codes in self.categories.items():
@@ -107,18 +131,20 @@ class Scales(Immutable):
         self._resting = self.spread(middle)
 
     def values(self, column: int) -> Tensor:
-        """All values of a column of whole numbers or codes, from the least on."""
+        """All values of a column of steps or codes, from the least on."""
         if column in self.categories:
             return self._codes[column]
-        low, high = self.ends[:, column].tolist()
-        return torch.arange(low, high + 1, dtype=self.ends.dtype, device=self.ends.device)
+        steps, (low, high) = self.counted[column], self.ends[:, column]
+        first = int(steps.place(low).round())
+        places = torch.arange(first, first + self.num_values(column), dtype=torch.float64)
+        return steps.value(places).to(self.ends).clamp(low, high)
 
     def num_values(self, column: int) -> int:
-        """How many values a column of whole numbers or codes has."""
+        """How many values a column of steps or codes has."""
         if column in self.categories:
             return len(self.categories[column])
         low, high = self.ends[:, column].tolist()
-        return int(high - low) + 1
+        return round((high - low) / self.distances[column]) + 1
 
     def from_unit(self, U: Tensor) -> Tensor:
         """Points of the unit cube, ``... x d``, as points."""
@@ -129,7 +155,7 @@ class Scales(Immutable):
         low, high = self.ends
         X = self._start + self._span * U
         X[..., self._log] = X[..., self._log].exp()
-        X[..., self._integer] = X[..., self._integer].round() + 0.0  # -0.0 becomes 0.0
+        X[..., self._counted] = self._rounded(X[..., self._counted])
         for j, codes in self._codes.items():
             X[..., j] = codes[X[..., j].long().clamp(0, len(codes) - 1)]
         X = X.clamp(low, high)
@@ -153,14 +179,33 @@ class Scales(Immutable):
         """Points, ``... x d``, moved to the nearest values of their columns, inactive ones to
         rest."""
         X = X.clone()
-        X[..., self._integer] = X[..., self._integer].round() + 0.0
+        X[..., self._counted] = self._rounded(X[..., self._counted])
         for j, codes in self._codes.items():
             X[..., j] = codes[(X[..., j, None] - codes).abs().argmin(dim=-1)]
         return self.settled(X.clamp(self.ends[0], self.ends[1]))
 
+    def _rounded(self, counted: Tensor) -> Tensor:
+        """Columns of steps alone, each at its nearest step."""
+        if self._steps is None:
+            return counted.round() + 0.0  # -0.0 becomes 0.0
+        places = self._steps.place(counted.double()).round()
+        return self._steps.value(places).to(counted) + 0.0
+
+    def cleaned(self, X: Tensor) -> Tensor:
+        """Points, ``... x d``, whose numbers that miss a step by rounding alone are that step."""
+        if self._steps is None:
+            return X
+        counted = X[..., self._counted]
+        rounded = self._rounded(counted).clamp(*self.ends[:, self._counted])
+        distances = counted.new_tensor([*self.distances.values()])
+        slack = TOLERANCE * distances + _ROUNDING * torch.finfo(X.dtype).eps * rounded.abs()
+        X = X.clone()
+        X[..., self._counted] = torch.where((counted - rounded).abs() <= slack, rounded, counted)
+        return X
+
     def to_unit(self, X: Tensor) -> Tensor:
-        """Points, ``... x d``, as points of the unit cube: whole numbers and codes as the middles
-        of their parts."""
+        """Points, ``... x d``, as points of the unit cube: steps and codes as the middles of their
+        parts."""
         V = X.clone()
         V[..., self._log] = V[..., self._log].log()
         for j, codes in self._codes.items():
@@ -178,7 +223,8 @@ class Scales(Immutable):
     def admits(self, X: Tensor) -> Tensor:
         """Which entries of ``n x d`` points within the bounds are values of their columns."""
         admitted = torch.ones_like(X, dtype=torch.bool)
-        admitted[:, self._integer] = X[:, self._integer] == X[:, self._integer].round()
+        counted = X[:, self._counted]
+        admitted[:, self._counted] = counted == self._rounded(counted)
         for j, codes in self._codes.items():
             admitted[:, j] = (X[:, j, None] == codes).any(dim=-1)
         return admitted
@@ -195,6 +241,29 @@ def _columns(given: Any, name: str, d: int) -> tuple[int, ...]:
     if len({*columns}) < len(columns):
         raise ValueError(f"{name} must name a column once, got {given}")
     return tuple(columns)
+
+
+def _steps(limits: Tensor, step: float, column: int, log: bool) -> Steps:
+    """The steps of a column between its bounds; or a ValueError that names it."""
+    # Of a float32 too the shortest decimals.
+    low, high = (float(str(end)) for end in limits.cpu().numpy())
+    try:
+        steps = Steps.between(low, high, step)
+    except ValueError as error:
+        raise ValueError(f"steps of column {column}: {error}") from None
+    if log and not step < 2 * low:
+        raise ValueError(
+            f"steps of column {column} must be less than twice its lower bound on a logarithmic "
+            f"scale, got {step} for {low}"
+        )
+    return steps
+
+
+def _all_of(steps: list[Steps], device: torch.device) -> Steps:
+    """The steps of several columns as rows, in float64, where decimals are exact."""
+    columns = [(each.first, each.stride, each.scale) for each in steps]
+    first, stride, scale = torch.tensor(columns, dtype=torch.float64, device=device).unbind(-1)
+    return Steps(first, stride, scale)
 
 
 def _codes(given: Any, name: str, limits: Tensor) -> tuple[float, ...]:
@@ -231,11 +300,15 @@ def _conditions(
         parent = whole_number(pair[0], f"parent of column {j}")
         if parent not in scales.stepped:
             raise ValueError(
-                f"parent of column {j} must be a column of whole numbers or categories, got "
+                f"parent of column {j} must be a column of whole numbers, steps or categories, got "
                 f"{parent}"
             )
-        codes, known = _codes(pair[1], name, bounds[:, parent]), scales.categories.get(parent)
-        if not all(code.is_integer() if known is None else code in known for code in codes):
+        codes = _codes(pair[1], name, bounds[:, parent])
+        at = scales.ends[:1].repeat(len(codes), 1)
+        at[:, parent] = at.new_tensor(codes)
+        at = scales.cleaned(at)
+        codes = tuple(at[:, parent].tolist())
+        if not bool(scales.admits(at)[:, parent].all()):
             raise ValueError(f"{name} must be values of column {parent}, got {list(codes)}")
         read[j] = parent, codes
     while read:

@@ -20,7 +20,7 @@ _OF_CATEGORY = math.sqrt(0.5)
 @dataclass(frozen=True, eq=False)
 class Inputs(Immutable):
     """Joint rows, ``n x (d + d_z)``, as features, ``n x p``, in float64: each column as in the unit
-    cube of its box, a category as columns of which one is not zero.
+    cube of its box, a category as columns of which one is not zero, or as its descriptors.
 
     Args:
         actions: A box of d dimensions.
@@ -57,7 +57,7 @@ class Inputs(Immutable):
         each has its own."""
         if not any(box.categories for box in self._boxes):
             return None
-        sizes = [len(box.categories.get(j, "1")) for box in self._boxes for j in range(box.dim)]
+        sizes = [_num_features(box, j) for box in self._boxes for j in range(box.dim)]
         columns = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
         return columns.to(self.actions.device)
 
@@ -106,6 +106,11 @@ class Inputs(Immutable):
         return (self.groups < columns.unsqueeze(-1)).sum(dim=-1)
 
 
+def _num_features(box: Box, column: int) -> int:
+    located = box.located_codes.get(column)
+    return len(box.categories.get(column, "1")) if located is None else located.shape[-1]
+
+
 def _encoded(box: Box, X: Tensor) -> Tensor:
     U = box.to_unit(X).double()
     if not box.categories:
@@ -113,7 +118,10 @@ def _encoded(box: Box, X: Tensor) -> Tensor:
     parts = list(U.split(1, dim=-1))
     for j, codes in box.categories.items():
         is_code = X[..., j, None] == X.new_tensor(codes)
-        parts[j] = _OF_CATEGORY * is_code.double()
+        located = box.located_codes.get(j)
+        parts[j] = (
+            is_code.double() * _OF_CATEGORY if located is None else is_code.double() @ located
+        )
     return torch.cat(parts, dim=-1)
 
 

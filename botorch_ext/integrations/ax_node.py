@@ -168,7 +168,7 @@ class StrategyNode(ExternalGenerationNode):
             self._space.require_contexts_alone(fixed_parameters)
             context = self._space.context_of(fixed_parameters)
         x, mean = self._hosted.strategy.best(context=context)
-        parameters = self._space.arm_of(self._space.chosen.to_values(x), context)
+        parameters = self._space.arm_of(self._space.chosen.params(x), context)
         return parameters, -mean if self._minimize else mean
 
     @property
@@ -198,7 +198,7 @@ class StrategyNode(ExternalGenerationNode):
         made_for = f"{AxSpace.described(experiment.search_space)} {objective}"
         if self._hosted is None or self._space is None or made_for != self._made_for:
             space = AxSpace(experiment.search_space, self._contexts)
-            domain = None if space.contexts is None else space.contexts.box
+            domain = None if space.contexts is None else space.contexts.without_names()
             strategy = self._recipe.make(space.chosen, domain)
             of = sorted([name, weight] for name, weight in objective.weights.items())
             self._hosted = HostedStrategy(strategy, space.chosen, objective.minimize, of)

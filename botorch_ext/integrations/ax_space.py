@@ -18,8 +18,11 @@ from ax.core.search_space import SearchSpace
 from ax.core.types import TParameterization
 from ax.exceptions.core import UnsupportedError, UserInputError
 
-from botorch_ext.integrations.parameters import Choice, Fixed, Ordered, Parameter, Real, Whole
-from botorch_ext.integrations.spaces import LinearConstraint, NamedSpace
+from botorch_ext.domains.choices import Choice, Fixed, Ordered
+from botorch_ext.domains.parameters import Integer, Parameter, Real
+from botorch_ext.domains.space import Space
+from botorch_ext.domains.written_constraints import LinearConstraint
+from botorch_ext.integrations.counted import counted
 
 # How far from even steps, in steps, numbers may lie.
 _TOLERANCE = 1e-9
@@ -68,10 +71,10 @@ class AxSpace:
         try:
             chosen = {name: each for name, each in made.items() if name not in contexts}
             #: Parameters that are chosen, and those that are fixed.
-            self.chosen = NamedSpace(chosen, constraints, conditions)
+            self.chosen = Space(chosen, constraints=constraints, conditions=conditions)
             seen = {name: made[name] for name in contexts}
             #: Parameters that are contexts; None where there are none.
-            self.contexts = NamedSpace(seen) if seen else None
+            self.contexts = Space(seen) if seen else None
         except ValueError as error:
             raise UnsupportedError(f"the search space is none of a strategy: {error}") from error
 
@@ -102,12 +105,12 @@ class AxSpace:
         missing = [name for name in self.contexts.names if name not in parameters]
         if missing:
             raise UserInputError(
-                f"fixed_parameters (fixed_features) must have the contexts {self.contexts.names}, "
-                f"got no {missing[0]!r}"
+                f"fixed_parameters (fixed_features) must have the contexts "
+                f"{list(self.contexts.names)}, got no {missing[0]!r}"
             )
         given = {name: parameters[name] for name in self.contexts.parameters if name in parameters}
         try:
-            return self.contexts.to_point(given).tolist()
+            return self.contexts.point(given).tolist()
         except ValueError as error:
             raise UserInputError(f"a context is none of the search space: {error}") from error
 
@@ -135,7 +138,7 @@ class AxSpace:
         """
         given = dict(values)
         if self.contexts is not None and context is not None:
-            given |= self.contexts.to_values(context)
+            given |= self.contexts.params(context)
         parameters = self._parameters
         arm = {name: _as_ax(parameters[name], value) for name, value in given.items()}
         for name, each in parameters.items():
@@ -160,9 +163,9 @@ def _parameter(given: AxParameter, is_constrained: bool) -> Parameter:
         kind = "logit_scale" if isinstance(given, RangeParameter) else type(given).__name__
         raise UnsupportedError(f"parameter {given.name!r} must not be of the kind {kind}")
     if given.parameter_type is ParameterType.INT:
-        return Whole(int(given.lower), int(given.upper), log=given.log_scale)
+        return Integer(int(given.lower), int(given.upper), log=given.log_scale)
     step = None if given.digits is None or given.log_scale else 10.0**-given.digits
-    return Real(float(given.lower), float(given.upper), log=given.log_scale, step=step)
+    return counted(Real(float(given.lower), float(given.upper), log=given.log_scale, step=step))
 
 
 def _choice(given: ChoiceParameter, is_constrained: bool) -> Parameter:
@@ -178,7 +181,7 @@ def _choice(given: ChoiceParameter, is_constrained: bool) -> Parameter:
                 f"parameter {given.name!r} must have values at even steps to be in a constraint, "
                 f"got {list(values)}"
             )
-        return Real(low, high, step=step)
+        return counted(Real(low, high, step=step))
     return Ordered(values)
 
 

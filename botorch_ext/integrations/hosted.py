@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from botorch_ext.domains.contexts import ContextLike
+from botorch_ext.domains.space import Space
 from botorch_ext.exceptions import (
     BrokenStudyError,
     HorizonReached,
@@ -17,6 +18,7 @@ from botorch_ext.exceptions import (
     StudyError,
     WaitingForObservations,
 )
+from botorch_ext.integrations.counted import form_of
 from botorch_ext.integrations.host_trials import (
     Fact,
     HostTrial,
@@ -25,7 +27,6 @@ from botorch_ext.integrations.host_trials import (
     own_records,
     taken_back,
 )
-from botorch_ext.integrations.spaces import NamedSpace
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
@@ -56,7 +57,8 @@ class HostedStrategy:
 
     Args:
         strategy: Without events; it is copied.
-        space: The parameters of the host; the domain of the strategy is its box, or points of it.
+        space: The parameters of the host; the domain of the strategy is its box without
+            names, or points of it.
         minimize: Whether smaller values are better.
         objective: What values are of, plain data: records of another objective are others'.
     """
@@ -64,7 +66,7 @@ class HostedStrategy:
     def __init__(
         self,
         strategy: Strategy,
-        space: NamedSpace,
+        space: Space,
         minimize: bool = False,
         objective: Any = None,
     ) -> None:
@@ -74,7 +76,8 @@ class HostedStrategy:
         self._fresh = kept_copy(strategy, minimize)
         self._sign = self._fresh.history.sign
         # Other parameters can be the same box.
-        of = [describe(strategy)["strategy"], plain(space.parameters), minimize]
+        parameters = {name: plain(form_of(each)) for name, each in space.parameters.items()}
+        of = [describe(strategy)["strategy"], parameters, minimize]
         self._described = from_json(to_json(of if objective is None else [*of, objective]))
         digest = hashlib.sha256(to_json(bare(self._described, SINCE_0_2_0)).encode())
         self._of = digest.hexdigest()[:8]
@@ -169,7 +172,7 @@ class HostedStrategy:
         self._records[text] = record
         self._facts.append(("asked", text, None))
         self._num_recorded, self._number = len(self._facts), self._number + 1
-        return self.space.to_values(trial.x), text
+        return self.space.params(trial.x), text
 
     def num_askable(self, most: int) -> int:
         """How many trials without a context can be asked, given those that it followed last.
@@ -316,7 +319,7 @@ class HostedStrategy:
         strategy."""
         strategy, record = self._fresh, self._record_of(trial)
         like = strategy.domain.like
-        x = self.space.to_point(trial.values) if record is None else like.new_tensor(record.x)
+        x = self.space.point(trial.values) if record is None else like.new_tensor(record.x)
         x = strategy.domain.require_contains(x.to(like), "x")[0]
         context = trial.context if record is None else record.context
         return x, strategy.checked_context(context)

@@ -17,6 +17,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from botorch_ext.checks import flag, whole_number
+from botorch_ext.domains.space import Condition
 from botorch_ext.exceptions import (
     HorizonReached,
     HostWarning,
@@ -27,7 +28,6 @@ from botorch_ext.integrations.optuna_locks import lock_of
 from botorch_ext.integrations.optuna_spaces import free, parameter, space_of
 from botorch_ext.integrations.optuna_trials import ATTRIBUTE, FollowedStudy, trials_of
 from botorch_ext.integrations.recipes import Recipe, UnsearchableSpace
-from botorch_ext.integrations.spaces import Condition
 from botorch_ext.strategies import Strategy
 
 __all__ = ["ATTRIBUTE", "StrategySampler"]

@@ -12,9 +12,11 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from botorch_ext.integrations.parameters import Choice, Parameter, Real, Whole
+from botorch_ext.domains.choices import Choice
+from botorch_ext.domains.parameters import Integer, Parameter, Real
+from botorch_ext.domains.space import Condition, Space
+from botorch_ext.integrations.counted import counted
 from botorch_ext.integrations.recipes import UnsearchableSpace
-from botorch_ext.integrations.spaces import Condition, NamedSpace
 
 
 def free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
@@ -24,12 +26,12 @@ def free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribu
 
 def space_of(
     search_space: Mapping[str, BaseDistribution], conditions: Mapping[str, Condition] | None = None
-) -> NamedSpace:
+) -> Space:
     """The space of distributions.
 
     Args:
         search_space: By name.
-        conditions: As those of `NamedSpace`.
+        conditions: As those of `Space`.
 
     Raises:
         UnsearchableSpace: One cannot be searched, by its name, or all have one value; an impossible
@@ -37,7 +39,7 @@ def space_of(
     """
     try:
         parameters = {name: parameter(name, each) for name, each in search_space.items()}
-        return NamedSpace(parameters, conditions=conditions)
+        return Space(parameters, conditions=conditions)
     except ValueError as error:
         raise UnsearchableSpace(str(error)) from error
 
@@ -67,9 +69,9 @@ def parameter(name: str, distribution: BaseDistribution) -> Parameter:
     try:
         match distribution:
             case FloatDistribution(low=low, high=high, log=log, step=step):
-                return Real(low, high, log, step)
+                return counted(Real(low, high, log=log, step=step))
             case IntDistribution(low=low, high=high, log=log, step=step):
-                return Whole(low, high, log, step)
+                return counted(Integer(low, high, log=log, step=step))
             case CategoricalDistribution(choices=choices):
                 # Optuna takes those that are equal in Python, as True, 1 and 1.0, for the first.
                 return Choice(tuple(x for i, x in enumerate(choices) if choices.index(x) == i))

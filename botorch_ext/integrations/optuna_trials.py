@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import weakref
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +15,12 @@ from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
 from botorch_ext.domains import FiniteSet
+from botorch_ext.domains.space import Condition, Space
+from botorch_ext.integrations.counted import form_of
 from botorch_ext.integrations.host_trials import HostTrial, Record, Status
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.optuna_spaces import as_kept, space_of
 from botorch_ext.integrations.recipes import Recipe
-from botorch_ext.integrations.spaces import Condition, NamedSpace
 
 #: The attribute of a trial that has its number, a digest of the space, and the record of its
 #: question, or the point that was taken instead of it.
@@ -64,7 +64,7 @@ class FollowedStudy:
         study: Of Optuna.
         search_space: Distributions by name.
         recipe: Of the strategy.
-        conditions: As those of `NamedSpace`.
+        conditions: As those of `Space`.
 
     Raises:
         ValueError: A space that the method cannot search.
@@ -80,7 +80,7 @@ class FollowedStudy:
         self._key = _key(study, search_space)
         self.space = space_of(dict(self._key[-1]), conditions)
         # Points are read in the space they were asked in: columns of another mean something else.
-        self._digest = hashlib.sha256(repr(self.space.parameters).encode()).hexdigest()[:8]
+        self._digest = hashlib.sha256(_text_of(self.space).encode()).hexdigest()[:8]
         minimize = study.directions[0] == StudyDirection.MINIMIZE
         self._strategy = recipe.make(self.space)
         self.hosted = HostedStrategy(self._strategy, self.space, minimize)
@@ -124,7 +124,7 @@ class FollowedStudy:
         self.has_foreign = any(
             part.outcome == "running"
             and part.record is not None
-            and self.space.contains(part.values)
+            and _point_of(part.values, self.space) is not None
             and not self.hosted.has_asked(part)
             for part in parts
         )
@@ -148,12 +148,12 @@ class FollowedStudy:
         before = self.hosted.state() if may_differ else None
         values, record = self.hosted.ask()
         kept = {"number": number, "space": self._digest}
-        if before is not None and tuple(self.space.to_point(values).tolist()) in self._taken:
+        if before is not None and tuple(self.space.point(values).tolist()) in self._taken:
             x = self._free_point(seed)
             if x is not None:
                 self.hosted.return_to(before)
                 instead = dict(zip(self.space.names, x, strict=True))
-                return self.space.to_values(x), kept | {"instead": instead}
+                return self.space.params(x), kept | {"instead": instead}
         return values, kept | {"record": record}
 
     def _free_point(self, seed: int) -> _Point | None:
@@ -171,8 +171,8 @@ class FollowedStudy:
         parts = _parts(trial, self.space, self._digest)
         taken = None
         if parts[0].outcome in ("running", "failed"):
-            with suppress(ValueError):  # of another space, or not known
-                taken = tuple(self.space.to_point(parts[0].values).tolist())
+            x = _point_of(parts[0].values, self.space)
+            taken = None if x is None else tuple(x.tolist())
         seen = _Seen(_identity(trial), parts, taken)
         if trial.state.is_finished():
             self._ended[trial.number] = seen
@@ -189,7 +189,18 @@ def _identity(trial: FrozenTrial) -> tuple[Any, ...]:
     return trial._trial_id, trial.datetime_start, trial.datetime_complete
 
 
-def _parts(trial: FrozenTrial, space: NamedSpace, digest: str) -> list[HostTrial]:
+def _text_of(space: Space) -> str:
+    """The parameters of a space as version 0.2.0 wrote them."""
+    texts = []
+    for name, each in space.parameters.items():
+        form = form_of(each)
+        kind = form.pop("class")
+        given = ", ".join(f"{key}={value!r}" for key, value in form.items())
+        texts.append(f"{name!r}: {kind}({given})")
+    return f"{{{', '.join(texts)}}}"
+
+
+def _parts(trial: FrozenTrial, space: Space, digest: str) -> list[HostTrial]:
     """A trial as the strategy sees it; two where another point was evaluated than was asked."""
     status = _STATUS.get(trial.state, "running")
     value = trial.value if status == "told" else None
@@ -205,28 +216,34 @@ def _parts(trial: FrozenTrial, space: NamedSpace, digest: str) -> list[HostTrial
     record = asked.get("record")
     x = _asked_point(asked, space) if asked.get("space") == digest else None
     # Not all need be suggested yet.
-    values = params if x is None else space.to_values(x) | params
+    values = params if x is None else space.params(x) | params
     if record is not None and status == "told" and x is not None and not _is_at(values, x, space):
         alone = HostTrial(f"{trial.number} where it was evaluated", params, status, value)
         return [HostTrial(trial.number, {}, "abandoned", record=record), alone]
     return [HostTrial(trial.number, values, status, value, record=record)]
 
 
-def _asked_point(asked: Mapping[str, Any], space: NamedSpace) -> Tensor | None:
+def _asked_point(asked: Mapping[str, Any], space: Space) -> Tensor | None:
     """The point that was asked in this space, None where it is broken, which the strategy says."""
     try:
         if "instead" in asked:
             x = [asked["instead"][name] for name in space.names]
         else:
             x = Record.read(asked["record"]).x
-        return space.box.require_contains(x, "x")[0]
+        return space.require_contains(x, "x")[0]
     except (ValueError, KeyError):
         return None
 
 
-def _is_at(values: Mapping[str, Any], x: Tensor, space: NamedSpace) -> bool:
+def _is_at(values: Mapping[str, Any], x: Tensor, space: Space) -> bool:
     """Whether values are those of a point."""
+    own = _point_of(values, space)
+    return own is None or torch.equal(own, x)
+
+
+def _point_of(values: Mapping[str, Any], space: Space) -> Tensor | None:
+    """The point of values; None where they are of another space, or not all known."""
     try:
-        return torch.equal(space.to_point(values), x)
+        return space.point(values)
     except ValueError:
-        return True
+        return None

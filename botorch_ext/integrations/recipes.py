@@ -16,9 +16,9 @@ from botorch_ext.algorithms.argument_checks import PRACTICAL_WIDTH
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.domains.space import Space
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.hyperparameters.particles import Particles
-from botorch_ext.integrations.spaces import NamedSpace
 from botorch_ext.strategies import Strategy
 from botorch_ext.widths import Width
 
@@ -102,13 +102,13 @@ class Recipe:
         return named or self.arguments.get("context_domain") is not None
 
     def make(
-        self, space: NamedSpace, context_domain: Domain | int | ContextSpace | None = None
+        self, space: Space, context_domain: Domain | int | ContextSpace | None = None
     ) -> Strategy:
         """The strategy for a space.
 
         Args:
-            space: Its box is the domain; where the method takes no such box, all points of it,
-                if they are few, or ``num_points`` of them.
+            space: It is the domain, without its names; where the method takes no such box, all
+                points of it, if they are few, or ``num_points`` of them.
             context_domain: As every algorithm takes it, unless the arguments have it.
 
         Raises:
@@ -126,8 +126,8 @@ class Recipe:
         self._require_contexts(strategy.context_space is not None)
         return strategy
 
-    def _made(self, space: NamedSpace, more: dict[str, Any]) -> Strategy:
-        box = space.box
+    def _made(self, space: Space, more: dict[str, Any]) -> Strategy:
+        box = space.without_names()
         if self.num_points is not None:
             return self._called(self._some_points(box), more)
         try:

@@ -20,7 +20,9 @@ from scipy.stats.distributions import rv_frozen
 from torch import Tensor, nn
 
 from botorch_ext import delays, widths
-from botorch_ext.domains import Box, ContextSpace, FiniteSet
+from botorch_ext.domains import Box, ContextSpace, FiniteSet, Space
+from botorch_ext.domains.choices import Choice, Fixed, Ordered
+from botorch_ext.domains.parameters import Integer, Real
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.hyperparameters.prior import Prior
@@ -150,6 +152,7 @@ _DISTRIBUTIONS = {
     )
 }
 _ANNOTATED: tuple[Any, ...] = (
+    *(Real, Integer, Choice, Ordered),
     *(Box, FiniteSet, ContextSpace, Fitted, Particles, Prior, Terms, HolderConstants),
     *(
         kind
@@ -219,6 +222,20 @@ _VALUES = (
             lambda name, args, kwds: _DISTRIBUTIONS[name](*args, **kwds),
         )
         for kind in (type(scipy.stats.poisson(1.0)), type(scipy.stats.expon()))
+    ),
+    SavedClass(Fixed, {"value": Any}, name="FixedParameter"),  # delays have a Fixed
+    SavedClass(
+        Space,
+        {
+            "parameters": dict[str, Real | Integer | Choice | Fixed],
+            "constraints": Any,
+            "conditions": dict[str, Any],
+            "dtype": torch.dtype,
+        },
+        {
+            "constraints": lambda space: space._given_constraints,
+            "conditions": lambda space: space.named_conditions,
+        },
     ),
     SavedClass(delays.FromScipy, {"distribution": rv_frozen}),
 )

@@ -186,7 +186,7 @@ class MixedSearch:
         return X, f
 
     def _neighbours(self, X: Tensor) -> Tensor:
-        """Points with another whole number or code each, or with two numbers changed by 1;
+        """Points with another step or code each, or with two numbers changed by a step;
         ``k x s x d``, with the points themselves where a neighbour is none of the box."""
         box, near = self._box, []
         low, high = box.ends
@@ -197,15 +197,14 @@ class MixedSearch:
                 Y[:, column] += step
             near.append(Y)
 
-        for j in box.integer:
-            step = 1.0
+        for j, step in box.distances.items():
             while step <= float(high[j] - low[j]):
                 moved((j, step))
                 moved((j, -step))
                 step *= 2
-        for i, j in itertools.combinations(box.integer, 2):
+        for (i, one), (j, other) in itertools.combinations(box.distances.items(), 2):
             for first, second in itertools.product((1.0, -1.0), repeat=2):
-                moved((i, first), (j, second))
+                moved((i, first * one), (j, second * other))
         for j, codes in box.categories.items():
             for code in codes:
                 Y = X.clone()

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number, short, whole_number
-from botorch_ext.domains import Box, Domain, FiniteSet, require_same_kind
+from botorch_ext.domains import Box, Domain, FiniteSet, Space, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError
 from botorch_ext.state import Immutable, Log, State, shallow
@@ -67,10 +67,11 @@ class Strategy(State):
     such as `bases` of a master, belong to the state of that time and do not follow.
 
     Args:
-        domain: Where actions live: a `Box`, its bounds or a `FiniteSet`.
+        domain: Where actions live: a `Box`, its bounds, a `Space` or a `FiniteSet`.
         seed: Seeds every random choice.
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``; it counts as
-            steps. With contexts ``X`` is ``n x (d + d_z)``, actions first.
+            steps. With contexts ``X`` is ``n x (d + d_z)``, actions first; without, it may be a
+            list of dicts of values by name.
         num_initial: Sobol points (of a finite set: random members; where an ask is given actions,
             a random one of those) asked first; they count as steps. None, where `least_initial` is
             positive: as long as fewer results than that are there, given, told or attached, or
@@ -248,7 +249,7 @@ class Strategy(State):
         no play of any model.
 
         Args:
-            x: The ``d``-dim point.
+            x: The ``d``-dim point, or a dict of its values by name, as ``params`` of a trial.
             value: The observation; larger is better.
             context: ``d_z``, what was seen; needed exactly where the strategy has a
                 ``context_domain``.
@@ -266,7 +267,7 @@ class Strategy(State):
         if len(X) != 1:
             raise ValueError(f"x must be one point, got {len(X)}")
         info = self._info_of_attached(X, context)
-        trial = Trial(id, X[0].detach().clone(), context, info)
+        trial = Trial(id, X[0].detach().clone(), context, info, self.domain)
         self._happen(Attached(trial, one_number(value, "value", f" for trial {id}")))
         return trial.copy()
 
@@ -407,6 +408,10 @@ class Strategy(State):
         top = int(mean.argmax())
         return X[top, : self.domain.dim].clone(), float(mean[top])
 
+    def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
+        """The point that `best` gives, by name, as ``params`` of a trial."""
+        return self.domain.params_of(self.best(context)[0])
+
     def report(self) -> dict[str, Any]:
         """What the strategy did and knows, as plain numbers, strings and lists."""
         X, Y = self.evaluated()
@@ -428,6 +433,8 @@ class Strategy(State):
         if len(X):
             x, mean = self.best()
             summary["best"] = {"x": x.tolist(), "mean": mean}
+            if isinstance(self.domain, Space):
+                summary["best"]["params"] = self.domain.params_of(x)
             summary["best_observation"] = float(Y.max())
         return summary
 
@@ -494,7 +501,7 @@ class Strategy(State):
             x, info = self._first_points.at(self.history, id, choices, seed)
         else:
             x, info = self._decide(choices)
-        return Trial(id, x, choices.context, info)
+        return Trial(id, x, choices.context, info, self.domain)
 
     def check_recorded(self, trial: Trial, is_member: bool = False) -> None:
         """A ValueError unless a trial from elsewhere can be one of this domain and context;
@@ -639,6 +646,8 @@ class Strategy(State):
 
     def _apply(self, event: Event) -> None:
         """Changes this state for an event that can come now."""
+        if isinstance(event, Asked | Attached) and event.trial.domain is not self.domain:
+            event = replace(event, trial=replace(event.trial, domain=self.domain))
         self.history = self.history.after(event)
         if isinstance(event, Corrected):
             vars(self).update(vars(self._corrected(self.history.events)))

@@ -13,7 +13,9 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import short
+from botorch_ext.domains import Domain, Space
 from botorch_ext.domains.contexts import with_context
+from botorch_ext.domains.points import numbered
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.state import Log, shallow
 
@@ -31,16 +33,35 @@ class Trial:
         x: The ``d``-dim point to evaluate.
         context: The ``d_z``-dim context it was asked in, or None.
         info: What was known when it was asked, plain numbers and strings.
+        domain: Where the point lies, which names its columns; strategies fill it in.
     """
 
     id: int
     x: Tensor
     context: Tensor | None = None
     info: dict[str, Any] = field(default_factory=dict)
+    domain: Domain | None = field(default=None, repr=False)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The point by name, plain Python values of all columns that count, as `Box.params` gives
+        them: ``{"temperature": 61.5, "solvent": "dmso"}`` in a `Space`, ``{"x0": 0.3, "x1": 2.0}``
+        elsewhere."""
+        return numbered(self.x) if self.domain is None else self.domain.params_of(self.x)
+
+    @property
+    def given(self) -> dict[str, Any] | Tensor:
+        """The point as an objective gets it: `params` in a `Space`, ``x`` elsewhere."""
+        return self.params if isinstance(self.domain, Space) else self.x
+
+    @property
+    def place(self) -> str:
+        """The point and the context for messages, as `place_of` writes them."""
+        return place_of(self.x, self.context, self.domain)
 
     def __repr__(self) -> str:
         """The id and the place, in a line."""
-        return f"Trial {self.id} at {place_of(self.x, self.context)}"
+        return f"Trial {self.id} at {self.place}"
 
     @property
     def point(self) -> Tensor:
@@ -50,17 +71,19 @@ class Trial:
     def copy(self) -> Trial:
         """A trial that shares nothing with this one."""
         context = None if self.context is None else self.context.clone()
-        return Trial(self.id, self.x.clone(), context, _copied(self.info))
+        return Trial(self.id, self.x.clone(), context, _copied(self.info), self.domain)
 
 
-def place_of(x: Tensor, context: Tensor | None = None) -> str:
-    """A point and its context as people read them, in six digits; long ones are cut off.
+def place_of(x: Tensor, context: Tensor | None = None, domain: Domain | None = None) -> str:
+    """A point and its context as people read them: by name in a `Space`, elsewhere in six digits,
+    long ones cut off.
 
     Args:
         x: The ``d``-dim point.
         context: ``d_z`` numbers, or None.
+        domain: The domain of the point, where it is known.
     """
-    place = _in_digits(x)
+    place = str(domain.params_of(x)) if isinstance(domain, Space) else _in_digits(x)
     return place if context is None else f"{place} in context {_in_digits(context)}"
 
 

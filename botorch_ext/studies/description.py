@@ -36,7 +36,7 @@ _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 # Differences that a message shows.
 _MOST_SHOWN = 5
 # What a strategy computes in is the dtype of its domain.
-_DOMAINS = ("Box", "FiniteSet", "ShardedSet")
+_DOMAINS = ("Box", "Space", "FiniteSet", "ShardedSet")
 # What format 1 says nothing of but the class.
 _FRAMES = ("DataFrame", "Series")
 

@@ -11,6 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from botorch_ext.checks import one_number, short
+from botorch_ext.domains import Space
 from botorch_ext.exceptions import ObjectiveError, RepeatedFailures
 from botorch_ext.strategies import Trial
 
@@ -28,23 +29,26 @@ class Failure:
         x: The ``d``-dim point.
         error: What the last attempt raised.
         context: Its ``d_z``-dim context, or None.
+        params: The point by name, where it is one of a `Space`.
     """
 
     id: int
     x: Tensor
     error: BaseException
     context: Tensor | None = None
+    params: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, trial: Trial, error: BaseException) -> Failure:
         own = trial.copy()
-        return cls(own.id, own.x, error, own.context)
+        params = own.params if isinstance(own.domain, Space) else None
+        return cls(own.id, own.x, error, own.context, params)
 
     @property
     def place(self) -> str:
         """The point, and its context where it has one."""
         context = "" if self.context is None else f" in context {self.context.tolist()}"
-        return f"{self.x.tolist()}{context}"
+        return f"{self.x.tolist() if self.params is None else self.params}{context}"
 
 
 def takes(function: Callable[..., Any], num_arguments: int) -> bool:

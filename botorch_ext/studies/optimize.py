@@ -37,11 +37,17 @@ class OptimizeResult(RunResult):
     recommended_x: Tensor | None
     recommended_mean: float | None
 
+    @property
+    def recommended_params(self) -> dict[str, Any] | None:
+        """``recommended_x`` by name, or None."""
+        x = self.recommended_x
+        return None if x is None else self.strategy.domain.params_of(x)
+
     def __repr__(self) -> str:
         """What was found, in a few lines."""
         lines = [super().__repr__()]
         if self.recommended_x is not None:
-            place = place_of(self.recommended_x)
+            place = place_of(self.recommended_x, domain=self.strategy.domain)
             lines.append(f"recommended: {place}, expected value {self.recommended_mean:.6g}")
         return "\n  ".join(lines)
 
@@ -70,18 +76,19 @@ def optimize(
     the study that is given in place of the domain.
 
     Args:
-        objective: A ``d``-dim point to a number. With a process pool it must be picklable.
-        domain: Bounds, a `Box` or a `FiniteSet`. Bounds are a list of pairs, as in
-            ``[(0, 20), (1, 80)]``, or a tensor of two rows, lower then upper. Or, to go on, a
-            strategy, such as that of an earlier result, or a `Study`, whose method is then used:
-            ``initial``, ``num_initial``, ``particles`` and ``seed`` are its own, and cannot be
-            given. One with contexts needs `run`.
+        objective: A ``d``-dim point to a number; where the domain is a `Space`, a dict of values by
+            name to one, called as ``objective(params)``. With a process pool it must be picklable.
+        domain: Bounds, a `Box`, a `Space` of named parameters or a `FiniteSet`. Bounds are a list
+            of pairs, as in ``[(0, 20), (1, 80)]``, or a tensor of two rows, lower then upper. Or,
+            to go on, a strategy, such as that of an earlier result, or a `Study`, whose method is
+            then used: ``initial``, ``num_initial``, ``particles`` and ``seed`` are its own, and
+            cannot be given. One with contexts needs `run`.
         num_trials: How many evaluations; of a strategy or a study in all, with those that it was
             asked before.
         minimize: Whether the objective is a cost. None: as the strategy or the study has it, else
             False.
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``, in the sign of
-            the objective.
+            the objective; ``X`` may be a list of dicts of values by name.
         num_initial: How many Sobol points are evaluated first; None for 8, less those in
             ``initial``.
         particles: How hyperparameters are drawn; ``Particles()`` if None.

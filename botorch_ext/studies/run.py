@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from torch import Tensor
 from tqdm import tqdm
@@ -68,11 +69,21 @@ class RunResult:
         trials = ", ".join(f"{number} {kind}" for kind, number in counts.items())
         lines = [f"{type(self).__name__}", f"trials: {trials}", f"seconds: {self.seconds:.3g}"]
         if self.best_x is not None:
-            place = place_of(self.best_x, self.best_context)
+            place = place_of(self.best_x, self.best_context, self.strategy.domain)
             lines.append(f"best value: {self.best_value:.6g} at {place}")
         if self.stopped_by is not None or self.interrupted:
             lines.append(f"stopped by: {self.stopped_by or 'Ctrl-C'}")
         return "\n  ".join(lines)
+
+    @property
+    def params(self) -> list[dict[str, Any]]:
+        """The points of ``X`` by name, as ``params`` of trials."""
+        return [self.strategy.domain.params_of(x) for x in self.X]
+
+    @property
+    def best_params(self) -> dict[str, Any] | None:
+        """``best_x`` by name, or None."""
+        return None if self.best_x is None else self.strategy.domain.params_of(self.best_x)
 
 
 def run(
@@ -129,7 +140,9 @@ def run(
     Args:
         strategy: What to ask: a strategy, or a `Study`.
         objective: A ``d``-dim point to a number; with contexts, a point and its ``d_z``-dim context
-            to one. With a process pool it must be picklable.
+            to one. Where the domain is a `Space` the point is a dict of values by name, ``params``
+            of the trial, and the objective is called as ``objective(params)``. With a process pool
+            it must be picklable.
         num_trials: The total number of trials that the strategy is asked.
         contexts: What is seen before each trial, for strategies with contexts: a function of the
             number of the trial, called just before it is asked (again after the strategy had to

@@ -45,7 +45,7 @@ from botorch_ext.studies.stopping import Stopping
 from botorch_ext.studies.target import Target, interrupt_later
 from botorch_ext.studies.threads import in_worker_thread
 
-# Of a point, or of a point and its context.
+# Of a point, or of a point and its context; a point of a space is a dict of values by name.
 Objective = Callable[..., float | Tensor]
 
 # Seconds without a result before the executor is looked at.
@@ -173,7 +173,7 @@ class RunningStudy:
     def _submit(self, trial: Trial) -> None:
         self.attempts[trial.id] = self.attempts.get(trial.id, 0) + 1
         own = trial.copy()  # the objective may change it
-        given = (own.x,) if own.context is None else (own.x, own.context)
+        given = (own.given,) if own.context is None else (own.given, own.context)
         call = self.objective
         if isinstance(self.executor, ThreadPoolExecutor):
             call = partial(in_worker_thread, call)
@@ -239,7 +239,7 @@ class RunningStudy:
                     self.target.tell(trial, value)
             except Exception as error:  # noqa: BLE001 - what ended the run is raised
                 what = "the failure" if value is None else value
-                lost.append(f"{what} for trial {trial.id} at {trial.x.tolist()} ({error})")
+                lost.append(f"{what} for trial {trial.id} at {trial.place} ({error})")
         for said in failures:
             warnings.warn(said, TrialFailedWarning, stacklevel=4)
         if lost:

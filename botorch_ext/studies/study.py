@@ -23,7 +23,6 @@ from botorch_ext.strategies import (
 )
 from botorch_ext.strategies.action_sets import Actions
 from botorch_ext.strategies.event_checks import id_of
-from botorch_ext.strategies.events import place_of
 from botorch_ext.studies.description import describe, require_same
 from botorch_ext.studies.kept_strategy import KeptStrategy, require_no_values
 from botorch_ext.studies.plain_events import in_sign
@@ -103,7 +102,7 @@ class Study:
         if told:
             top = max(told, key=history.values.__getitem__)
             trial = history.trials[top]
-            lines.append(f"best value told: {told[top]:.6g} at {place_of(trial.x, trial.context)}")
+            lines.append(f"best value told: {told[top]:.6g} at {trial.place}")
         return "\n  ".join(lines)
 
     def __reduce__(self) -> NoReturn:
@@ -216,6 +215,10 @@ class Study:
         """What `Strategy.best` gives, the mean in the sign of the values."""
         x, mean = self._kept.read(lambda strategy: strategy.best(context))
         return x, self._sign * mean
+
+    def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
+        """What `Strategy.best_params` gives."""
+        return self._kept.read(lambda strategy: strategy.best_params(context))
 
     def report(self) -> dict[str, Any]:
         """What `Strategy.report` gives, with the ``name`` and ``minimize`` of the study; means,

@@ -110,7 +110,7 @@ class Target:
         self._give_back(trial)
         if reason is not None:
             warnings.warn(
-                f"value {value} of trial {trial.id} at {trial.x.tolist()} was not told: {reason}",
+                f"value {value} of trial {trial.id} at {trial.place} was not told: {reason}",
                 UntoldValueWarning,
                 stacklevel=5,
             )

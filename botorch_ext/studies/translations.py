@@ -30,7 +30,7 @@ class Dropped:
 TRANSLATIONS: dict[str, str | Dropped] = {}
 #: Arguments that version 0.2.0 did not have, as ``"Scaled.factor"``. It knew the trials of a
 #: strategy in Ax and Optuna by a digest, which is without those that have their defaults.
-SINCE_0_2_0 = {"Box.conditions"}
+SINCE_0_2_0 = {"Box.conditions", "Box.steps"}
 
 
 def bare(described: Any, without: Set[str] = frozenset()) -> Any:

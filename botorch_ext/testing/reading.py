@@ -7,6 +7,7 @@ import json
 
 import torch
 
+from botorch_ext.domains import Space
 from botorch_ext.strategies import Asked, Told
 from botorch_ext.testing.sessions import plain, question
 from botorch_ext.testing.states import (
@@ -94,7 +95,8 @@ def report_and_best_say_what_happened(entry):
         e.id for e in strategy.events if type(e).__name__ == "Abandoned"
     )
     x, mean = strategy.best()
-    assert report["best"] == {"x": x.tolist(), "mean": mean}
+    named = {"params": strategy.best_params()} if isinstance(strategy.domain, Space) else {}
+    assert report["best"] == {"x": x.tolist(), "mean": mean} | named
     assert bool(strategy.domain.contains(x))
     values = [event.value for event in told]
     evaluated = [trials[event.id].info.get("center", trials[event.id].x.tolist()) for event in told]

@@ -27,9 +27,9 @@ from gpytorch.kernels import MaternKernel
 
 import botorch_ext as bx
 from botorch_ext import acquisition
+from botorch_ext.domains.space import Space
 from botorch_ext.integrations.ax import generation_strategy
 from botorch_ext.integrations.ax_space import AxSpace
-from botorch_ext.integrations.spaces import NamedSpace
 from botorch_ext.strategies import Strategy
 
 Parameters = Mapping[str, Any]
@@ -147,21 +147,21 @@ class ByHand:
     """A strategy that is asked and told as Ax does it: what happened is told before an ask, in the
     order of the trials."""
 
-    def __init__(self, space: NamedSpace, strategy: Strategy, sign: float = -1.0) -> None:
+    def __init__(self, space: Space, strategy: Strategy, sign: float = -1.0) -> None:
         self.space, self.strategy, self._sign = space, strategy, sign
         self._news: dict[int, Callable[[], Any]] = {}
 
     @classmethod
     def of(cls, client: Client, algorithm: str, context: Any = None, **arguments: Any) -> ByHand:
         space = AxSpace(client._experiment.search_space).chosen
-        return cls(space, getattr(bx.algorithms, algorithm)(space.box, **arguments))
+        return cls(space, getattr(bx.algorithms, algorithm)(space, **arguments))
 
     def ask(self, num_trials: int, context: Any = None) -> list[dict[str, Any]]:
         for id in sorted(self._news):
             self._news[id]()
         self._news = {}
         trials = self.strategy.ask(num_trials, context=context)
-        return [self.space.to_values(trial.x) for trial in trials]
+        return [self.space.params(trial.x) for trial in trials]
 
     def tell(self, id: int, value: float) -> None:
         self._news[id] = lambda: self.strategy.tell(id, self._sign * kept(value))

@@ -134,7 +134,7 @@ def test_batches_of_arms():
     study = experiment(search_space(ranged("x", 2.0, 5.0), ranged("y", -30.0, -10.0)))
     strategy = generation_strategy("gp_bucb", num_initial=4)
     hand = bx.algorithms.gp_bucb(
-        AxSpace(study.search_space).chosen.box, bx.Fitted(), width=2.0, num_initial=4
+        AxSpace(study.search_space).chosen, bx.Fitted(), width=2.0, num_initial=4
     )
     for _ in range(2):
         ((run,),) = strategy.gen(study, n=3)
@@ -166,7 +166,7 @@ def test_the_older_client():
     hand = ByHand(
         AxSpace(older.experiment.search_space).chosen,
         bx.algorithms.gp_bucb(
-            AxSpace(older.experiment.search_space).chosen.box, bx.Fitted(), width=2.0, num_initial=2
+            AxSpace(older.experiment.search_space).chosen, bx.Fitted(), width=2.0, num_initial=2
         ),
     )
     for _ in range(2):
@@ -190,11 +190,11 @@ def test_contexts_are_fixed_features():
     ours = in_contexts(num_initial=2)
     space = AxSpace(ours._experiment.search_space, ["heat", "oven"])
     strategy = bx.algorithms.cgp_ucb(
-        space.chosen.box,
+        space.chosen,
         bx.Fitted(),
         width=2.0,
         num_initial=2,
-        context_domain=space.contexts.box,
+        context_domain=space.contexts,
     )
     hand = ByHand(space.chosen, strategy)
     for i in range(4):

@@ -87,7 +87,7 @@ def test_what_others_asked_is_data():
     ours = client(PLAIN)
     ours.set_generation_strategy(GenerationStrategy(nodes=nodes))
     space = AxSpace(ours._experiment.search_space).chosen
-    hand = bx.algorithms.gp_bucb(space.box, bx.Fitted(), width=2.0, num_initial=0)
+    hand = bx.algorithms.gp_bucb(space, bx.Fitted(), width=2.0, num_initial=0)
     trials = ours.get_next_trials(3)
     inside = ours.attach_trial({"x": 3.0, "y": -20.0})
     outside = Client.attach_trial(ours, {"x": 3.0, "y": -20.5})
@@ -96,10 +96,10 @@ def test_what_others_asked_is_data():
     for index, point in trials.items():
         ours.complete_trial(index, {"cost": cost(point)})
         if index != outside:
-            hand.attach(space.to_point(point), -kept(cost(point)))
+            hand.attach(space.point(point), -kept(cost(point)))
     with pytest.warns(HostWarning, match=f"value of trial {outside} is not used"):
         (point,) = ours.get_next_trials(1).values()
-    assert point == space.to_values(hand.ask().x)
+    assert point == space.params(hand.ask().x)
 
 
 def test_a_trial_that_is_complete_without_a_value_still_runs():

@@ -10,10 +10,11 @@ from ax.core.parameter import ChoiceParameter, FixedParameter, ParameterType
 from ax.exceptions.core import UnsupportedError
 
 import botorch_ext as bx
+from botorch_ext.domains.choices import Choice
+from botorch_ext.domains.parameters import Integer, Real
+from botorch_ext.domains.space import Space
 from botorch_ext.integrations.ax import generation_strategy
 from botorch_ext.integrations.ax_space import AxSpace
-from botorch_ext.integrations.parameters import Choice, Real, Whole
-from botorch_ext.integrations.spaces import NamedSpace
 from tests.integrations.in_ax import (
     ByHand,
     client,
@@ -70,7 +71,7 @@ def by_hand(**arguments):
     parameters = {
         "model": Choice(("linear", "forest", "boosting")),
         "penalty": Real(1e-4, 1.0, log=True),
-        "depth": Whole(1, 9),
+        "depth": Integer(1, 9),
         "booster": Choice(("gbtree", "dart")),
         "rate": Real(0.1, 0.5),
         "share": Real(2.0, 5.0),
@@ -81,8 +82,8 @@ def by_hand(**arguments):
         "booster": ("model", ["boosting"]),
         "rate": ("booster", ["dart"]),
     }
-    space = NamedSpace(parameters, conditions=conditions)
-    return ByHand(space, bx.algorithms.integrated_ei(space.box, **arguments))
+    space = Space(parameters, conditions=conditions)
+    return ByHand(space, bx.algorithms.integrated_ei(space, **arguments))
 
 
 def test_arms_are_those_of_ask_and_tell_also_when_loaded(tmp_path):
@@ -111,7 +112,7 @@ def test_attached_arms_of_a_branch_are_data():
     for arm in ({"model": "forest", "depth": 4, "share": 3.0}, {"model": "boosting", "share": 2.5}):
         arm |= {"booster": "dart", "rate": 0.25} if arm["model"] == "boosting" else {}
         ours.complete_trial(ours.attach_trial(arm), {"cost": cost(arm)})
-        hand.strategy.attach(hand.space.to_point(arm), -cost(arm))
+        hand.strategy.attach(hand.space.point(arm), -cost(arm))
     assert parameters_of(ours.get_next_trials(3)) == hand.ask(3)
 
 
@@ -124,7 +125,7 @@ def test_a_root_that_is_fixed():
     )
     (run,) = generation_strategy("gp_bucb", num_initial=1).gen(experiment(space))[0]
     assert run.arms[0].parameters.keys() == {"root", "a", "b"}
-    assert AxSpace(space).chosen.box.conditions == {}
+    assert AxSpace(space).chosen.conditions == {}
 
 
 def test_contexts_and_constraints_of_a_tree_are_refused():
@@ -142,12 +143,12 @@ def test_contexts_and_constraints_of_a_tree_are_refused():
     for name in ("kind", "a"):
         with pytest.raises(UnsupportedError, match=f"contexts must neither depend .*'{name}'"):
             AxSpace(tree(), [name])
-    assert AxSpace(tree(), ["b"]).chosen.names == ["kind", "a"]
+    assert AxSpace(tree(), ["b"]).chosen.names == ("kind", "a")
     with pytest.raises(UnsupportedError, match="a must always count to be in a constraint"):
         AxSpace(tree(constraints=["a + b <= 1.5"]))
 
 
 def test_points_of_arms_are_at_rest_where_nothing_counts():
     space = AxSpace(client(TREE)._experiment.search_space).chosen
-    x = space.to_point({"model": "forest", "depth": 4, "share": 3.0})
+    x = space.point({"model": "forest", "depth": 4, "share": 3.0})
     assert torch.allclose(x, x.new_tensor([1.0, 1e-2, 4.0, 0.0, 0.3, 3.0]))

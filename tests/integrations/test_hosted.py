@@ -12,6 +12,9 @@ import torch
 from gpytorch.kernels import RBFKernel
 
 import botorch_ext as bx
+from botorch_ext.domains.choices import Choice
+from botorch_ext.domains.parameters import Integer, Real
+from botorch_ext.domains.space import Space
 from botorch_ext.exceptions import (
     BotorchExtWarning,
     BrokenStudyError,
@@ -22,19 +25,17 @@ from botorch_ext.exceptions import (
 )
 from botorch_ext.integrations.host_trials import HostTrial, Record
 from botorch_ext.integrations.hosted import HostedStrategy
-from botorch_ext.integrations.parameters import Choice, Real, Whole
 from botorch_ext.integrations.recipes import Recipe
-from botorch_ext.integrations.spaces import NamedSpace
 from tests.integrations.hosts import Host, objective
 
-SPACE = NamedSpace(
+SPACE = Space(
     {
         "rate": Real(1e-3, 0.5, log=True),
-        "depth": Whole(2, 9),
+        "depth": Integer(2, 9),
         "kind": Choice(("rbf", "linear", "poly")),
     }
 )
-PLAIN = NamedSpace({"a": Real(2.0, 5.0), "b": Real(-1.0, 3.0)})
+PLAIN = Space({"a": Real(2.0, 5.0), "b": Real(-1.0, 3.0)})
 FIXED = {"kernel": RBFKernel(), "noise_variance": 0.01, "width": 2.0}
 METHODS = {
     "gp_bucb": Recipe("gp_bucb", FIXED | {"num_initial": 2}),
@@ -43,8 +44,8 @@ METHODS = {
 }
 
 
-def _asked_by_hand(strategy: bx.Strategy, space: NamedSpace) -> dict[str, Any]:
-    return space.to_values(strategy.ask().x)
+def _asked_by_hand(strategy: bx.Strategy, space: Space) -> dict[str, Any]:
+    return space.params(strategy.ask().x)
 
 
 def _next(hosted: HostedStrategy, host: Host) -> tuple[dict[str, Any], str]:
@@ -69,7 +70,7 @@ def test_it_asks_what_a_strategy_asks_by_hand(name: str, minimize: bool) -> None
     def ask() -> None:
         expected = strategy.ask()
         ids[len(host.trials)] = expected.id
-        assert host.ask(hosted).values == SPACE.to_values(expected.x)
+        assert host.ask(hosted).values == SPACE.params(expected.x)
 
     for _ in range(4):
         ask()
@@ -83,7 +84,7 @@ def test_it_asks_what_a_strategy_asks_by_hand(name: str, minimize: bool) -> None
     ask()
     values = {"rate": 0.02, "depth": 3, "kind": "poly"}
     host.add(values, 0.7)
-    strategy.attach(SPACE.to_point(values), sign * 0.7)
+    strategy.attach(SPACE.point(values), sign * 0.7)
     ids[6] = 6
     ask()
     # What is new is learnt in the order of the trials.
@@ -268,7 +269,7 @@ def test_records_of_another_strategy_are_trials_of_others() -> None:
 
 
 def test_records_of_another_space_are_trials_of_others() -> None:
-    spaces = [NamedSpace({"a": Choice(names)}) for names in (("x", "y", "z"), ("y", "z", "w"))]
+    spaces = [Space({"a": Choice(names)}) for names in (("x", "y", "z"), ("y", "z", "w"))]
     hosted, another = (
         HostedStrategy(METHODS["gp_bucb"].make(space), space) for space in spaces
     )  # of the same box
@@ -282,7 +283,7 @@ def test_records_of_another_space_are_trials_of_others() -> None:
     history = another.strategy.history
     assert 0 < len(known) < 4 and history.num_asked == 0
     assert list(history.values.values()) == [trial.value for trial in known]
-    asked = [spaces[1].to_values(trial.x) for trial in history.trials]
+    asked = [spaces[1].params(trial.x) for trial in history.trials]
     assert asked == [trial.values for trial in known]
 
 
@@ -403,7 +404,7 @@ def test_records_that_others_do_not_fit_are_trials_of_others() -> None:
         again.follow(copy.trials)
     history = again.strategy.history
     assert sorted(history.values.values()) == [0.5, 1.5, 3.5, 4.5, 5.5]
-    points = [again.space.to_values(history.trials[id].x) for id in history.values]
+    points = [again.space.params(history.trials[id].x) for id in history.values]
     assert sorted(map(repr, points)) == sorted(repr(dict(each.values)) for each in copy.trials)
     copy.ask(again)
     copy.tell(5, 7.5)

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 import botorch_ext as bx
+from botorch_ext.domains.parameters import Parameter, Real
+from botorch_ext.domains.space import Space
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.integrations.host_trials import HostTrial
 from botorch_ext.integrations.hosted import HostedStrategy
-from botorch_ext.integrations.parameters import Parameter, Real
-from botorch_ext.integrations.spaces import NamedSpace
 from tests.laws.places import value_of
 from tests.laws.registry import ENTRIES, METHODS, QUICK, Entry
 from tests.laws.shared_sessions import quietly
@@ -33,7 +33,7 @@ CHOSEN = [_entry(method) for method in METHODS]
 CHOSEN += [each for each in ENTRIES if each.method in QUICK and each.place_name == "box"]
 
 
-def _space(domain: bx.Box | bx.FiniteSet) -> NamedSpace:
+def _space(domain: bx.Box | bx.FiniteSet) -> Space:
     """Columns as parameters, in their units where the box is plain."""
     parameters: dict[str, Parameter] = {}
     for j in range(domain.dim):
@@ -42,7 +42,7 @@ def _space(domain: bx.Box | bx.FiniteSet) -> NamedSpace:
         else:
             column = domain.points[:, j]
             parameters[f"x{j}"] = Real(float(column.min()), float(column.max()))
-    return NamedSpace(parameters)
+    return Space(parameters)
 
 
 class _Both:
@@ -73,7 +73,7 @@ class _Both:
             return False
         values, record = self.hosted.ask(context)
         assert fresh is self.hosted or fresh.ask(context) == (values, record)
-        assert torch.equal(self.space.to_point(values), expected.x)
+        assert torch.equal(self.space.point(values), expected.x)
         key, seen = len(self.trials), None if context is None else context.tolist()
         self.trials.append(HostTrial(key, values, context=seen, record=record))
         self.ids[key] = expected.id
@@ -82,7 +82,7 @@ class _Both:
     def value(self, key: int) -> float:
         trial = self.trials[key]
         context = None if trial.context is None else torch.tensor(trial.context)
-        return value_of(self.space.to_point(trial.values), context) + 0.01 * key
+        return value_of(self.space.point(trial.values), context) + 0.01 * key
 
     def change(self, key: int, how: float) -> None:
         """Something becomes of a trial."""
@@ -104,7 +104,7 @@ class _Both:
         x = self.hand.domain.sample(1, seed=seed)[0]
         context = self.entry.place.offer(seed, 1).get("context")
         key, seen = len(self.trials), None if context is None else context.tolist()
-        trial = HostTrial(key, self.space.to_values(x), "told", context=seen)
+        trial = HostTrial(key, self.space.params(x), "told", context=seen)
         self.trials.append(replace(trial, value=0.25))
         if self.hand.refuses_attached is None:
             self.ids[key] = self.hand.attach(x, 0.25, context).id

@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 
 import botorch_ext as bx
+from botorch_ext.domains.parameters import Real
+from botorch_ext.domains.space import Space
 from botorch_ext.exceptions import BotorchExtWarning
 from botorch_ext.integrations import hosted as hosted_module
 from botorch_ext.integrations.host_trials import HostTrial
 from botorch_ext.integrations.hosted import HostedStrategy
-from botorch_ext.integrations.parameters import Real
 from botorch_ext.integrations.saved_arguments import allow_argument, as_text, from_text
-from botorch_ext.integrations.spaces import NamedSpace
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.translations import SINCE_0_2_0, TRANSLATIONS, Dropped
 from tests.integrations.hosts import Host, objective
 from tests.integrations.test_hosted import METHODS, SPACE
 from tests.studies.two_versions import KINDS, scaled, widths
 
-PLAIN = NamedSpace({"a": Real(-1.0, 1.0), "b": Real(2.0, 5.0)})
+PLAIN = Space({"a": Real(-1.0, 1.0), "b": Real(2.0, 5.0)})
 # What version 0.2.0 kept of five trials of `METHODS`.
 OF_0_2_0 = json.loads(Path(__file__).with_name("trials_0.2.0.json").read_text())
 Make = Callable[..., Strategy]

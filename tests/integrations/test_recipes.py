@@ -7,22 +7,25 @@ import torch
 from gpytorch.kernels import MaternKernel, RBFKernel
 
 import botorch_ext as bx
-from botorch_ext.integrations.parameters import Choice, Real, Whole
+from botorch_ext.domains.choices import Choice
+from botorch_ext.domains.parameters import Integer, Real
+from botorch_ext.domains.space import Space
 from botorch_ext.integrations.recipes import Recipe
-from botorch_ext.integrations.spaces import NamedSpace
 
-PLAIN = NamedSpace({"a": Real(2.0, 5.0), "b": Real(-1.0, 3.0)})
-LOGARITHMIC = NamedSpace({"a": Real(0.5, 5.0, log=True), "b": Real(-1.0, 3.0)})
-FEW = NamedSpace({"a": Whole(2, 9), "b": Choice(("x", "y", "z"))})
-MIXED = NamedSpace({"a": Real(2.0, 5.0), "b": Choice(("x", "y", "z"))})
-CONSTRAINED = NamedSpace({"a": Real(2.0, 5.0), "b": Real(-1.0, 3.0)}, [({"a": 1.0, "b": 1.0}, 5.0)])
+PLAIN = Space({"a": Real(2.0, 5.0), "b": Real(-1.0, 3.0)})
+LOGARITHMIC = Space({"a": Real(0.5, 5.0, log=True), "b": Real(-1.0, 3.0)})
+FEW = Space({"a": Integer(2, 9), "b": Choice(("x", "y", "z"))})
+MIXED = Space({"a": Real(2.0, 5.0), "b": Choice(("x", "y", "z"))})
+CONSTRAINED = Space(
+    {"a": Real(2.0, 5.0), "b": Real(-1.0, 3.0)}, constraints=[({"a": 1.0, "b": 1.0}, 5.0)]
+)
 KERNEL = {"kernel": RBFKernel(), "noise_variance": 0.01}
 
 
 def test_a_kernel_is_fitted_where_none_is_given() -> None:
     strategy = Recipe("gp_bucb").make(MIXED)
     given = strategy.arguments.given
-    assert strategy.domain is MIXED.box
+    assert repr(strategy.domain) == repr(MIXED.without_names())
     assert isinstance(given["model"], bx.Fitted) and given["width"] == 2.0
     assert given["num_initial"] == 8
     strategy = Recipe("gp_bucb", {"width": 1.0, "num_initial": 2, "seed": 4}).make(MIXED)
@@ -69,7 +72,7 @@ def test_a_function_of_one_space_alone_is_not_tried_on_another() -> None:
         )
 
     recipe = Recipe(of_three_columns)
-    space = NamedSpace({name: Real(0.5, 2.0) for name in "abc"})
+    space = Space({name: Real(0.5, 2.0) for name in "abc"})
     assert recipe.make(space).domain.dim == 3
 
 
@@ -79,7 +82,7 @@ def test_a_function_of_one_space_alone_is_not_tried_on_another() -> None:
         ("gp_bcub", {}, r"one of a_gp_ucb, .*, got 'gp_bcub' \(did you mean 'gp_bucb'\?\)"),
         (3, {}, "algorithm must be a function or one of .*, got 3"),
         ("gp_bucb", {"with": 2.0}, r"gp_bucb takes no argument 'with' \(did you mean 'width'\?\)"),
-        ("gp_bucb", {"domain": PLAIN.box}, "domain must not be given to Recipe: it is the space"),
+        ("gp_bucb", {"domain": PLAIN}, "domain must not be given to Recipe: it is the space"),
         ("gp_bucb", {"initial": ()}, "initial must not be given to Recipe: add the trials"),
         ("gp_bucb", {"width": -2.0}, "must be non-negative and finite, got -2.0"),
         ("gp_bucb", {"num_initial": -1}, "num_initial must be at least 0, got -1"),
@@ -110,10 +113,10 @@ PHASED = KERNEL | {"horizon": 40, "width": 1.0}
 @pytest.mark.parametrize("algorithm", ["bpe", "certified_bucb"])
 def test_a_method_for_plain_boxes_gets_all_points_where_they_are_few(algorithm: str) -> None:
     recipe = Recipe(algorithm, PHASED)
-    assert recipe.make(PLAIN).domain is PLAIN.box
+    assert repr(recipe.make(PLAIN).domain) == repr(PLAIN.without_names())
     domain = recipe.make(FEW).domain
     assert isinstance(domain, bx.FiniteSet) and domain.num_points == 24
-    assert FEW.box.contains(domain.points).all()
+    assert FEW.contains(domain.points).all()
 
 
 @pytest.mark.parametrize(
@@ -124,12 +127,12 @@ def test_a_method_for_plain_boxes_gets_all_points_where_they_are_few(algorithm: 
         (CONSTRAINED, "constraints: of the space"),
     ],
 )
-def test_a_method_for_plain_boxes_refuses_others_by_name(space: NamedSpace, what: str) -> None:
+def test_a_method_for_plain_boxes_refuses_others_by_name(space: Space, what: str) -> None:
     with pytest.raises(ValueError, match=rf"bpe searches .*{what}\. Give num_points=1000"):
         Recipe("bpe", PHASED).make(space)
     domain = Recipe("bpe", PHASED, num_points=50).make(space).domain
     assert isinstance(domain, bx.FiniteSet) and domain.num_points == 50
-    assert space.box.contains(domain.points).all()
+    assert space.contains(domain.points).all()
 
 
 def test_no_more_points_than_there_are() -> None:

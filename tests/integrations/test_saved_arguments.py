@@ -21,6 +21,7 @@ from botorch_ext.kernels.structure import plain_kernel
 from botorch_ext.strategies import Terms
 from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_events import to_json
+from tests.domains.test_random_spaces import a_space
 from tests.integrations import saved_before
 
 RBF, Matern = kernels.RBFKernel, kernels.MaternKernel
@@ -152,6 +153,14 @@ def test_what_was_saved_before_comes_back(name):
     assert json.loads(as_text(from_text(text))) == _of_now(json.loads(text))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_space_of_contexts_comes_back(seed):
+    contexts = bx.ContextSpace(a_space(seed))
+    again = from_text(as_text({"contexts": contexts}))["contexts"].domain
+    assert repr(again) == repr(contexts.domain)
+    assert torch.equal(again.sample(5, 1), contexts.domain.sample(5, 1))
+
+
 def _of_now(tree):
     """With what classes have got since."""
     if isinstance(tree, list):
@@ -160,7 +169,8 @@ def _of_now(tree):
         return tree
     tree = {key: _of_now(part) for key, part in tree.items()}
     if tree.get("class") == "Box":
-        tree["state"] |= {"conditions": {"class": "dict", "state": {"pairs": []}}}
+        none = {"class": "dict", "state": {"pairs": []}}
+        tree["state"] |= {"conditions": none, "steps": none}
     return tree
 
 

@@ -63,6 +63,12 @@ def _codes() -> bx.Box:
 
 
 @cache
+def _space() -> bx.Space:
+    first, last = bx.Real(2, 5, step=0.25, unit="s"), bx.Real(-3, -1.5, digits=2)
+    return bx.Space(first=first, last=last, constraints="first + 0.5 * last <= 4")
+
+
+@cache
 def _line() -> bx.Box:
     return bx.Box([[2.0], [5.0]])
 
@@ -191,6 +197,7 @@ PLACES: dict[str, Place] = {
     "box, started": Place(_box, started=True),
     "numbers, started": Place(_numbers, started=True),
     "codes, contexts": Place(_codes, _seen),
+    "space, started": Place(_space, started=True),
     "line, changing": Place(_line, changing=True),
     "line, contexts": Place(_line, _seen),
     "line, contexts, started": Place(_line, _seen, started=True),
