@@ -227,7 +227,7 @@ def test_forms_of_constraints():
             bx.Space(given, constraints=wrong)
 
 
-# --- descriptors of choices ------------------------------------------------------------------------
+# --- descriptors of choices ----------------------------------------------------------------------
 
 SOLVENTS = {
     "water": [80.1, 1.0, 5],
