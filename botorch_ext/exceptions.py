@@ -94,6 +94,10 @@ class NoObservationsError(ValueError):
     """An answer was requested that needs at least one observation."""
 
 
+class NoModelError(ValueError):
+    """A prediction was requested of a method that has no model of the objective."""
+
+
 class ObjectiveError(ValueError):
     """The objective can never be evaluated: it cannot be called, returns no number, or cannot be
     sent to a process pool. Its trials stay pending."""

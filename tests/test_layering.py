@@ -40,6 +40,7 @@ ROOMS = (
     "information_gain",
     "delays",
     "rounds",
+    "predictions",
     "strategies",
     "strategies.adaptive",
     "strategies.fixed_design",

@@ -31,6 +31,7 @@ class Outcomes:
         bend: How much they were bent; 0 where they were squeezed.
         top: The best observation.
         rate: The bend per unit of the observations.
+        unit: u in units of the observations, where low ones were squeezed; else 0.
         log_slopes: The sum of the logarithms of the slopes of what was done to them, by which the
             densities of observations and of values differ.
     """
@@ -41,6 +42,7 @@ class Outcomes:
     bend: float = 0.0
     top: float = 0.0
     rate: float = 0.0
+    unit: float = 0.0
     log_slopes: float = 0.0
 
     @classmethod
@@ -80,6 +82,7 @@ class Outcomes:
             bend,
             (first + top) / power,
             bend * power / unit if unit > 0 else 0.0,
+            0.0 if bend else unit / power,
             float(slopes.log().sum()) - len(y) * math.log(scale / power),
         )
 
@@ -110,6 +113,19 @@ class Outcomes:
         """How fast `untransformed` rises."""
         far = self.rate * (self.top - self.center - self.scale * mean)
         return (self.scale * far.clamp(0.0, _FARTHEST).exp()).nan_to_num()
+
+    def restored(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Standardised values in units of the observations, low ones unsqueezed or unbent: the
+        inverse of what was done to the observations; and its slopes there. Quantiles of what is
+        normal here become quantiles of observations."""
+        y, slope = self.untransformed(values), self.slope(values)
+        if not self.unit:
+            return y, slope
+        lowest = self.top - _REACH * self.unit
+        excess = ((lowest - y) / (_FACTOR * self.unit)).clamp(0.0, _FARTHEST)
+        low = excess > 0
+        y = torch.where(low, lowest - self.unit * excess.expm1(), y).nan_to_num()
+        return y, torch.where(low, slope / _FACTOR * excess.exp(), slope).nan_to_num()
 
 
 def _squeezed(y: Tensor, top: float, unit: float, _: float) -> tuple[Tensor, Tensor]:

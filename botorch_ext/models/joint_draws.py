@@ -56,7 +56,7 @@ class JointDraw:
         A = self._solved(Z, V)
         covariance = covariance - A.mT @ A
         largest = self.model.kernel_function.diagonal(Z).max()
-        L = _factor(covariance, largest)
+        L = jittered_factor(covariance, largest)
         normals = torch.randn(len(X), generator=self._generator, dtype=torch.float64).to(mean)
         values = mean + self.width * (A.mT @ self._normals + L @ normals)
         top = torch.cat([self._factor, self._factor.new_zeros(len(A), len(X))], dim=1)
@@ -109,13 +109,19 @@ class JointDraw:
         return torch.linalg.solve_triangular(self._factor, covariance, upper=False)
 
 
-def _factor(covariance: Tensor, largest: Tensor) -> Tensor:
-    """The Cholesky factor of a posterior covariance with the least jitter that gives one."""
+def jittered_factor(covariance: Tensor, largest: Tensor) -> Tensor:
+    """The Cholesky factors of posterior covariances, ``... x m x m``, with the least jitter that
+    gives all of them.
+
+    Args:
+        covariance: ``... x m x m``.
+        largest: The largest prior variance, 0-dim.
+    """
     jitter = _JITTER[covariance.dtype] * largest
     while True:
         raised = covariance.clone()
-        raised.diagonal().add_(jitter)
+        raised.diagonal(dim1=-2, dim2=-1).add_(jitter)
         factor, failed = torch.linalg.cholesky_ex(raised)
-        if not int(failed) or not bool(jitter < largest):
+        if not bool(failed.any()) or not bool(jitter < largest):
             return factor
         jitter = 10 * jitter

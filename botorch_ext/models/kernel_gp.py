@@ -46,8 +46,6 @@ from botorch_ext.models.stacked_means import selected_mean
 
 # A joint posterior over more points than this keeps its covariance unevaluated.
 _LAZY_COVARIANCE = 512
-# Entries of kernel matrices that are made at once where a mean alone is wanted.
-_MAX_ENTRIES = 2**22
 
 
 class KernelGP(GrowingPosterior, Model, FantasizeMixin):
@@ -534,16 +532,7 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         outcome = getattr(self, "outcome_transform", None)
         if not isinstance(outcome, Standardize | None):  # the mean depends on the variance
             return self.mean_and_std(X)[0]
-        Z, n = self.transform_inputs(X), self.num_observations
-        mean = self._prior_mean(Z).expand(*self.batch_shape, len(X)).clone()
-        if n:
-            alpha = self.factor.mean_weights.unsqueeze(-2)
-            rows = math.prod(self.batch_shape) * n
-            start = 0
-            for chunk in Z.split(max(_MAX_ENTRIES // rows, 1)):
-                k = self.kernel_function(self.train_inputs[0], chunk)
-                mean[..., start : start + len(chunk)] += (alpha @ k).squeeze(-2)
-                start += len(chunk)
+        mean = self.plain_means(self.transform_inputs(X))
         if outcome is None:
             return mean
         return outcome.untransform(mean.unsqueeze(-1), X=X)[0].squeeze(-1)

@@ -1,7 +1,7 @@
-"""Pictures: regret and best-value curves, posteriors with confidence bands and asked points, rounds
-of phased elimination, certificates, how late feedback came, what became of candidate models, what
-an insurance cost, which action was chosen in which context, and powers of the horizon, predicted
-and measured.
+"""Pictures: regret and best-value curves, slices of the model of a study and which parameters
+matter, posteriors with confidence bands and asked points, rounds of phased elimination,
+certificates, how late feedback came, what became of candidate models, what an insurance cost, which
+action was chosen in which context, and powers of the horizon, predicted and measured.
 
 Matplotlib is imported by the functions, not with the package: ``pip install 'botorch-ext[plot]'``.
 """
@@ -17,6 +17,7 @@ from botorch_ext.plotting.exponents import (
 from botorch_ext.plotting.insurance import plot_insurance
 from botorch_ext.plotting.models import plot_model_bands, plot_models
 from botorch_ext.plotting.posteriors import plot_posterior_1d, plot_posterior_2d
+from botorch_ext.plotting.predictions import plot_importance, plot_slices
 from botorch_ext.plotting.studies import plot_feedback, plot_rounds_2d
 from botorch_ext.plotting.style import PALETTE
 from botorch_ext.plotting.trees import plot_tree
@@ -29,6 +30,7 @@ __all__ = [
     "plot_certificate",
     "plot_consistency",
     "plot_feedback",
+    "plot_importance",
     "plot_instance_exponents",
     "plot_insurance",
     "plot_model_bands",
@@ -38,5 +40,6 @@ __all__ = [
     "plot_regret",
     "plot_regret_slopes",
     "plot_rounds_2d",
+    "plot_slices",
     "plot_tree",
 ]

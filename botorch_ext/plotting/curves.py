@@ -9,6 +9,10 @@ import numpy as np
 
 from botorch_ext.checks import short
 from botorch_ext.plotting.style import PALETTE, axes_or_new, to_numpy
+from botorch_ext.strategies import Strategy
+from botorch_ext.studies.run import RunResult
+from botorch_ext.studies.simulate import Trace
+from botorch_ext.studies.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +24,7 @@ Curves = Mapping[str, Any]
 
 
 def plot_regret(
-    curves: Curves,
+    curves: Curves | Trace | RunResult | Study | Strategy,
     ax: Axes | None = None,
     *,
     cumulative: bool = True,
@@ -30,7 +34,9 @@ def plot_regret(
 
     Args:
         curves: From the name of a method to its regret per step, ``seeds x T`` (or ``T``), in units
-            of the objective; NumPy arrays, tensors or nested lists.
+            of the objective; NumPy arrays, tensors or nested lists. Or a `Trace`, a `RunResult`, a
+            study or a strategy, alone or under names. Only a trace knows the maximum: the regret of
+            the others is how much worse each told value is than the best of them.
         ax: Where to draw; a new figure unless given.
         cumulative: Whether to add up the steps.
         center: "mean" (band: plus and minus one standard error) or "median" (band: quartiles); the
@@ -42,6 +48,10 @@ def plot_regret(
     Raises:
         ValueError: No curve, one of the wrong shape, or an unknown center.
     """
+    if isinstance(curves, Trace | RunResult | Study | Strategy):
+        curves = {_name_of(curves): curves}
+    if isinstance(curves, Mapping):
+        curves = {name: _regret_of(own) for name, own in curves.items()}
     arrays = _as_arrays(curves)
     if cumulative:
         arrays = {name: values.cumsum(axis=1) for name, values in arrays.items()}
@@ -75,6 +85,24 @@ def plot_best_value(
     better = np.fmin if minimize else np.fmax
     arrays = {name: better.accumulate(v, axis=1) for name, v in _as_arrays(curves).items()}
     return _plot_curves(arrays, ax, "best value so far", center)
+
+
+def _name_of(played: Trace | RunResult | Study | Strategy) -> str:
+    if isinstance(played, Study):
+        return played.name
+    return type(played if isinstance(played, Strategy) else played.strategy).__name__
+
+
+def _regret_of(played: Any) -> Any:
+    """The regret per step of what was played; other things as they are."""
+    if isinstance(played, Trace):
+        return played.regret
+    if isinstance(played, RunResult | Study):
+        played = played.strategy
+    if not isinstance(played, Strategy):
+        return played
+    values = np.array(list(played.history.values.values()), dtype=float)
+    return values.max() - values if len(values) else values
 
 
 def _plot_curves(

@@ -18,7 +18,12 @@ from torch import Tensor
 from botorch_ext.checks import one_number, short, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, Space, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
-from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError
+from botorch_ext.exceptions import KernelBoundWarning, NoModelError, NoObservationsError
+from botorch_ext.predictions.expected_gain import ExpectedGain, gain_of
+from botorch_ext.predictions.importance import Importance, sobol_indices
+from botorch_ext.predictions.mixture import GPMixture
+from botorch_ext.predictions.predictions import LEVELS, Predictions
+from botorch_ext.predictions.recommendation import Recommendation, recommendation
 from botorch_ext.state import Immutable, Log, State, shallow
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.constructor_arguments import Arguments, recorded
@@ -44,6 +49,7 @@ from botorch_ext.strategies.events import (
 )
 from botorch_ext.strategies.first_points import FirstPoints
 from botorch_ext.strategies.initial_checks import checked_data
+from botorch_ext.strategies.named_points import Points, joint_rows, names_of
 
 # Trials of one ask: more would take hours.
 _MOST_TRIALS = 100_000
@@ -205,13 +211,8 @@ class Strategy(State):
             WaitingForObservations: The method must be told something first.
             HorizonReached: The method has not that many trials left.
         """
-        choices = self._checked_choices(context, actions)
-        num = 1 if num_trials is None else whole_number(num_trials, "num_trials", least=1)
-        if num > _MOST_TRIALS:
-            raise ValueError(f"num_trials must be at most {_MOST_TRIALS}, got {short(num)}")
-        self.require_askable(num, choices)
-        after = self.successor()
-        trials = [after._asked(choices) for _ in range(num)]
+        num = 1 if num_trials is None else num_trials
+        after, trials = self._after_asking(num, "num_trials", context, actions)
         self._become(after)
         # Whatever the caller does to the answer, the record stays as it is.
         asked = [trial.copy() for trial in trials]
@@ -412,6 +413,130 @@ class Strategy(State):
         """The point that `best` gives, by name, as ``params`` of a trial."""
         return self.domain.params_of(self.best(context)[0])
 
+    def predict(
+        self,
+        points: Points,
+        *,
+        context: ContextLike | None = None,
+        levels: Sequence[float] = LEVELS,
+    ) -> Predictions:
+        """What the model of the told data predicts at points: of f, and of an observation there.
+
+        A method of one GP predicts a normal distribution, one with several GPs their mixture:
+        `integrated_ei` that of its hyperparameter samples, a set of candidate models that of those
+        which are not eliminated, by their marginal likelihoods. Pending trials count for nothing.
+
+        Args:
+            points: Trials, ``n x d`` points of the domain, or one of either.
+            context: ``d_z``, where the strategy takes contexts. None: trials are in their own.
+            levels: The probabilities of the quantiles.
+
+        Returns:
+            `Predictions`, in units of the observations.
+
+        Raises:
+            NoModelError: The method has no model.
+            NoObservationsError: The model has no scale before it knows an observation.
+            ValueError: Points outside the domain, a context that `ask` would refuse, or levels that
+                are not between 0 and 1.
+        """
+        rows, checked = joint_rows(points, self.domain, context, self.checked_context)
+        return Predictions.of(self._mixture(checked), rows, names_of(self.domain), levels)
+
+    def recommended(self, context: ContextLike | None = None) -> Recommendation:
+        """The point to settle for now: that of ``recommend`` where the method has one, which need
+        not have been evaluated, else that of `best`; with what is predicted there, and the
+        posterior probability that it is as good as every evaluated point.
+
+        Args:
+            context: ``d_z``, where the strategy takes contexts.
+
+        Raises:
+            NoModelError: The method has no model.
+            NoObservationsError: Nothing was evaluated yet.
+            ValueError: A context that `ask` would refuse.
+        """
+        checked = self.checked_context(context)
+        mixture, evaluated = self._mixture(checked), self._evaluated_actions(checked)
+        x, _ = getattr(self, "recommend", self.best)(context)
+        return recommendation(
+            mixture,
+            with_context(x, checked),
+            with_context(evaluated, checked),
+            names_of(self.domain),
+            self._seed_of(len(self.history.trials)),
+        )
+
+    def expected_gain(
+        self,
+        num: int = 1,
+        *,
+        context: ContextLike | None = None,
+        actions: Actions | None = None,
+    ) -> ExpectedGain:
+        """What the next batch is expected to gain, beside the noise: says when to stop. The batch
+        is what `ask` would give now, and is not asked.
+
+        Args:
+            num: The size of the batch.
+            context: As for `ask`.
+            actions: As for `ask`.
+
+        Returns:
+            `ExpectedGain`, which has the definition.
+
+        Raises:
+            NoModelError: The method has no model.
+            NoObservationsError: Nothing was evaluated yet.
+            ValueError: What `ask` would raise.
+        """
+        checked = self.checked_context(context)
+        mixture, evaluated = self._mixture(checked), self._evaluated_actions(checked)
+        if not len(evaluated):
+            raise NoObservationsError("expected_gain needs at least one evaluated point, got none")
+        _, trials = self._after_asking(num, "num", context, actions)
+        batch = torch.stack([trial.x for trial in trials])
+        pending = [self.history.trials[id].x for id in self.pending]
+        return gain_of(
+            mixture,
+            with_context(torch.cat([evaluated, *(x[None] for x in pending)]), checked),
+            with_context(batch, checked),
+            self.domain.dim,
+            self._seed_of(len(self.history.trials)),
+        )
+
+    def importance(
+        self, context: ContextLike | None = None, *, num_samples: int = 2048
+    ) -> Importance:
+        """How much of the variance of f over the space each parameter explains, by the posterior
+        mean.
+
+        Args:
+            context: ``d_z``, where the strategy takes contexts: f is then that of this context.
+            num_samples: N, a power of 2; the mean is computed at N (d + 2) points.
+
+        Returns:
+            `Importance`, which has the definition.
+
+        Raises:
+            NoModelError: The method has no model.
+            NoObservationsError: The model has no scale before it knows an observation.
+            ValueError: A domain that is no `Box`, or a context that `ask` would refuse.
+        """
+        box = self.domain
+        if not isinstance(box, Box):
+            raise ValueError(
+                "importance needs a Box, whose parameters vary independently, got a FiniteSet"
+            )
+        num_samples = whole_number(num_samples, "num_samples", least=2)
+        checked = self.checked_context(context)
+        mixture, seed = self._mixture(checked), self._seed_of(len(self.history.trials))
+
+        def mean(U: Tensor) -> Tensor:
+            return mixture.mean(with_context(box.from_unit(U.to(box.like)), checked))
+
+        return Importance(names_of(box), *sobol_indices(mean, box.dim, num_samples, seed))
+
     def report(self) -> dict[str, Any]:
         """What the strategy did and knows, as plain numbers, strings and lists."""
         X, Y = self.evaluated()
@@ -530,6 +655,29 @@ class Strategy(State):
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         """The next point and what was known when it was chosen. It may change the state only in
         ways that `_recall` and `_absorb` repeat where the trial is replayed."""
+
+    def _after_asking(
+        self, num: Any, name: str, context: ContextLike | None, actions: Actions | None
+    ) -> tuple[Self, list[Trial]]:
+        """The state after ``num`` more trials are asked, and these; or an error that names the
+        argument. This state stays as it is."""
+        choices = self._checked_choices(context, actions)
+        num = whole_number(num, name, least=1)
+        if num > _MOST_TRIALS:
+            raise ValueError(f"{name} must be at most {_MOST_TRIALS}, got {short(num)}")
+        self.require_askable(num, choices)
+        after = self.successor()
+        return after, [after._asked(choices) for _ in range(num)]
+
+    def _mixture(self, context: Tensor | None) -> GPMixture:
+        """What is known of f from the told data, for a ``d_z``-dim context or for none."""
+        raise NoModelError(
+            f"{type(self).__name__} has no model of the objective, and predicts nothing"
+        )
+
+    def _evaluated_actions(self, context: Tensor | None) -> Tensor:
+        """The ``n x d`` evaluated points that are compared in a ``d_z``-dim context, or in none."""
+        return self.evaluated()[0][:, : self.domain.dim]
 
     def _asked(self, choices: Choices) -> Trial:
         """Decides the next trial and takes it in."""

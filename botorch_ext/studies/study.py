@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
@@ -14,6 +15,10 @@ from botorch_ext.exceptions import (
     AnotherStrategyError,
     StudyError,
 )
+from botorch_ext.predictions.expected_gain import ExpectedGain
+from botorch_ext.predictions.importance import Importance
+from botorch_ext.predictions.predictions import LEVELS, Predictions, checked_levels
+from botorch_ext.predictions.recommendation import Recommendation
 from botorch_ext.strategies import (
     Abandoned,
     Asked,
@@ -23,6 +28,7 @@ from botorch_ext.strategies import (
 )
 from botorch_ext.strategies.action_sets import Actions
 from botorch_ext.strategies.event_checks import id_of
+from botorch_ext.strategies.named_points import Points
 from botorch_ext.studies.description import describe, require_same
 from botorch_ext.studies.kept_strategy import KeptStrategy, require_no_values
 from botorch_ext.studies.plain_events import in_sign
@@ -219,6 +225,53 @@ class Study:
     def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
         """What `Strategy.best_params` gives."""
         return self._kept.read(lambda strategy: strategy.best_params(context))
+
+    def predict(
+        self,
+        points: Points,
+        *,
+        context: ContextLike | None = None,
+        levels: Sequence[float] = LEVELS,
+    ) -> Predictions:
+        """What `Strategy.predict` gives, in the sign of the values."""
+        levels = checked_levels(levels)
+        if not self.minimize:
+            return self._kept.read(
+                lambda strategy: strategy.predict(points, context=context, levels=levels)
+            )
+        mirrored = [1 - level for level in reversed(levels)]
+        return replace(
+            self._kept.read(
+                lambda strategy: strategy.predict(points, context=context, levels=mirrored)
+            ).negated(),
+            levels=levels,
+        )
+
+    def recommended(self, context: ContextLike | None = None) -> Recommendation:
+        """What `Strategy.recommended` gives, in the sign of the values."""
+        found = self._kept.read(lambda strategy: strategy.recommended(context))
+        return found.negated() if self.minimize else found
+
+    def expected_gain(
+        self,
+        num: int = 1,
+        *,
+        context: ContextLike | None = None,
+        actions: Actions | None = None,
+    ) -> ExpectedGain:
+        """What `Strategy.expected_gain` gives; a gain is positive also where the study
+        minimises."""
+        return self._kept.read(
+            lambda strategy: strategy.expected_gain(num, context=context, actions=actions)
+        )
+
+    def importance(
+        self, context: ContextLike | None = None, *, num_samples: int = 2048
+    ) -> Importance:
+        """What `Strategy.importance` gives."""
+        return self._kept.read(
+            lambda strategy: strategy.importance(context, num_samples=num_samples)
+        )
 
     def report(self) -> dict[str, Any]:
         """What `Strategy.report` gives, with the ``name`` and ``minimize`` of the study; means,

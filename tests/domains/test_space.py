@@ -131,7 +131,7 @@ def test_missing_and_unknown_values_are_refused_by_name() -> None:
     del values["one"], values["fixed"]  # there is one value
     assert SPACE.contains(values)
     del values["depth"]
-    with pytest.raises(ValueError, match="depth must be given"):
+    with pytest.raises(ValueError, match="params must have depth"):
         SPACE.point(values)
 
 
@@ -259,7 +259,7 @@ def test_what_counts_must_be_there_and_what_does_not_may_be_anything() -> None:
     assert FOREST.params(FOREST.point(values)) == values | {"tail": 2.0}
     assert FOREST.contains(values | {"depth": "deep", "rate": -3.0})
     for more in ({"model": "forest"}, {"model": "boosting", "depth": 1}, {"size": 0.5}):
-        with pytest.raises(ValueError, match=r"(depth|booster|share) must be given"):
+        with pytest.raises(ValueError, match=r"params must have (depth|booster|share)"):
             FOREST.point(values | more)
 
 

@@ -164,3 +164,16 @@ def test_units_do_not_matter(factor):
 def test_they_go_to_a_device(device):
     outcomes = Outcomes.of(torch.tensor([1.0, 2.0]).double(), device)
     assert outcomes.values.device.type == device.type
+
+
+@pytest.mark.parametrize("bend", [0.0, 0.3, 1000.0])
+def test_restored_values_are_the_observations(bend):
+    """The inverse of what was done to them, squeezed ones included, and its slopes."""
+    values = torch.tensor([0.1, 0.5, 0.4, -90.0, 0.7, 0.2, -1e5], dtype=torch.float64)
+    outcomes = Outcomes.of(values, CPU, bend)
+    own = outcomes.values.clone().requires_grad_()
+    back, slopes = outcomes.restored(own)
+    assert_close(back, values, rtol=1e-9, atol=1e-9)
+    (expected,) = torch.autograd.grad(back.sum(), own)
+    below = values < values.max()
+    assert_close(slopes[below], expected[below])

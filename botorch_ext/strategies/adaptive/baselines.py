@@ -258,6 +258,9 @@ class LengthscaleBalancing(BoundsStrategy):
         self._rows.posterior = self._rows.posterior.successor()
         self._rows.posterior.set_targets(rows, (Y - self._shift) / self._scale)
 
+    def _restored(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        return self._shift + self._scale * values, torch.full_like(values, self._scale)
+
     def evaluated_means(self) -> Tensor:
         return self._shift + self._scale * super().evaluated_means()
 

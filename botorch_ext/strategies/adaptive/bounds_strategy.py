@@ -17,12 +17,14 @@ from botorch_ext.exceptions import (
     AllModelsRejectedWarning,
     EnlargementWarning,
     LengthscaleWarning,
+    NoObservationsError,
     PriorScaleWarning,
 )
 from botorch_ext.hyperparameters.fitted import Fitted, Hyperparameters
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.predictions.mixture import GPMixture, in_same_units
 from botorch_ext.state import Log, parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds, Models
@@ -388,6 +390,26 @@ class BoundsStrategy(Strategy):
 
     def _likeliest(self, rows: PendingRows[Models]) -> int:
         return 0 if len(self.alive) == 1 else int(self._evidence(rows).argmax())
+
+    def _mixture(self, context: Tensor | None) -> GPMixture:
+        if self.refits is not None and not self.num_data:
+            raise NoObservationsError("predictions need at least one evaluated point, got none")
+        told = self._rows.told(self.history)
+        weights = told.log_marginal_likelihood().softmax(dim=0)
+        order = [position for part in told.parts for position in part.positions]
+        models = [part.model for part in told.parts]
+        return GPMixture.of(models, weights[order], restored=self._restored)
+
+    def _restored(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Values of the models in units of the observations, and the slopes there."""
+        outcome = getattr(self._rows.posterior.parts[0].model, "outcome_transform", None)
+        if outcome is None:  # a model that has one is alone
+            return in_same_units(values)
+        with torch.enable_grad():
+            inside = values.detach().flatten().requires_grad_()
+            value = outcome.untransform(inside.unsqueeze(-1))[0].squeeze(-1)
+            (slope,) = torch.autograd.grad(value.sum(), inside)
+        return value.detach().view_as(values), slope.view_as(values)
 
     def evaluated_means(self) -> Tensor:
         rows = self._rows.for_means()

@@ -20,6 +20,7 @@ from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.hyperparameters.particles import Cloud, Particles
+from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.search.box import maximize_on_box
 from botorch_ext.search.objectives import evaluate
 from botorch_ext.search.particles import AverageMean
@@ -130,6 +131,17 @@ class ParticleStrategy(Strategy):
         seed = self._seed_of(len(self.history.trials))
         x, *_ = self._highest(mean, points, ensemble, checked, seed)
         return x, float(ensemble.mean(with_context(x, checked).unsqueeze(0)))
+
+    def _mixture(self, context: Tensor | None) -> GPMixture:
+        if not self._num_data:
+            raise NoObservationsError("predictions need at least one evaluated point, got none")
+        ensemble = self._current(context)[1]
+        return GPMixture.of(
+            [ensemble.model],
+            constants=ensemble.constants,
+            features=ensemble.inputs.features,
+            restored=ensemble.outcomes.restored,
+        )
 
     def report(self) -> dict[str, Any]:
         summary = super().report()

@@ -182,6 +182,12 @@ class PendingRows(State, Generic[_Posterior]):
             posterior.remove(row)
         return posterior
 
+    def told(self, history: History) -> _Posterior:
+        """The posterior of the told data alone, after all events."""
+        now = self.current()
+        untold = now.untold(history)
+        return now.without(untold) if untold else now.posterior
+
     def untold(self, history: History) -> list[int]:
         """The rows whose trials are no data: pending, failed, or told too late."""
         told = history.values.keys() - set(self.told_too_late)

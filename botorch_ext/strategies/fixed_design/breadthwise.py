@@ -20,6 +20,7 @@ from botorch_ext.kernel_functions.smoothness import (
 )
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.replicates import RepeatedDesign
+from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
@@ -266,6 +267,9 @@ class BreadthwiseExploration(Strategy):
                 f"cell {cell}"
             )
         return opening, row
+
+    def _mixture(self, context: Tensor | None) -> GPMixture:
+        return self._means.mixture(*self.evaluated())
 
     def evaluated_means(self) -> Tensor:
         """Of the observations of all levels."""

@@ -13,6 +13,7 @@ from torch import Tensor
 from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.regions.region import Region
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
@@ -294,6 +295,9 @@ class CertifiedElimination(Strategy):
                 self.certificates.append({"trial": id, "round": round, "by": name, **entry})
                 last = entry
         self._progress = now.asked(id)
+
+    def _mixture(self, context: Tensor | None) -> GPMixture:
+        return GPMixture.of([self._rows.told(self.history)])
 
     def evaluated_means(self) -> Tensor:
         rows = self._rows.for_means()

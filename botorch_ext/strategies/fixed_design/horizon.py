@@ -9,6 +9,7 @@ from botorch_ext.domains import Domain
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.replicates import means_with_repeats
+from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.state import Immutable
 
 
@@ -78,3 +79,10 @@ class ObservedMeans(Immutable):
         if self._last is None or not (X.equal(self._last[0]) and Y.equal(self._last[1])):
             self._last = X, Y, means_with_repeats(self.model, X, Y)
         return self._last[2]
+
+    def mixture(self, X: Tensor, Y: Tensor) -> GPMixture:
+        """The posterior given ``n`` values at ``n x d`` points, of one GP; O(n^3)."""
+        model = self.model.fork()
+        if len(X):
+            model.add(X, Y)
+        return GPMixture.of([model])

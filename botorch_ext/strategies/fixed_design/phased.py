@@ -14,6 +14,7 @@ from botorch_ext.delays import SeenDelays
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.exceptions import HorizonWarning
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.regions.region import Region
 from botorch_ext.rounds import DelayAware, Rounds
 from botorch_ext.state import parts_of
@@ -325,6 +326,9 @@ class PhasedElimination(Strategy):
                     self.rounds[-1] = self.rounds[-1].with_point(trial.x)
             case Told(id):
                 self._delays[id] = len(self.history.trials) - id - 1
+
+    def _mixture(self, context: Tensor | None) -> GPMixture:
+        return self._means.mixture(*self.evaluated())
 
     def evaluated_means(self) -> Tensor:
         """Of all observations, those that came too late for their round included."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor
@@ -11,6 +11,7 @@ from torch import Tensor
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
@@ -77,6 +78,21 @@ class ContextwiseStrategy(MasterStrategy):
 
     def _info_of_attached(self, X: Tensor, context: Tensor | None) -> dict[str, Any]:
         return super()._info_of_attached(X, context) | {"base": self._position_of(context)}
+
+    def _mixture(self, context: Tensor | None) -> GPMixture:
+        base = self._base_of(context)
+        if base.context_space is not None:
+            return base._mixture(context)
+        mixture, d = base._mixture(None), self.domain.dim
+        return replace(mixture, features=lambda rows: mixture.features(rows[:, :d]))
+
+    def _evaluated_actions(self, context: Tensor | None) -> Tensor:
+        return self._base_of(context)._evaluated_actions(context)
+
+    def _base_of(self, context: Tensor | None) -> Strategy:
+        if context is None:
+            raise ValueError("context must be given, as each has a model of its own, got None")
+        return self.bases[self._position_of(context)]
 
     def _judges(self, context: Tensor | None) -> list[Strategy]:
         return self.bases if context is None else [self.bases[self._position_of(context)]]

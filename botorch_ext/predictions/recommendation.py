@@ -1,0 +1,89 @@
+"""Recommendation: a point, its prediction, and how sure it is that no evaluated point is better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from botorch_ext.predictions.mixture import GPMixture
+from botorch_ext.predictions.predictions import Predictions
+from botorch_ext.state import Immutable
+
+# Evaluated points that are compared: joint draws at more would take long.
+_MOST_COMPARED = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendation(Immutable):
+    """The point that a strategy would settle for now.
+
+    Args:
+        x: ``d``.
+        context: ``d_z``, or None.
+        prediction: What is predicted there, `Predictions` of this one point.
+        probability: The posterior probability that f is at least as good here as at every evaluated
+            point, P(f(x) >= max over evaluated x' of f(x')), from joint draws of all models.
+        shortfall: By how much the best evaluated point is expected to be better than this one,
+            E max(max over x' of f(x') - f(x), 0), in units of the observations: 0 if it is surely
+            the best.
+        is_evaluated: Whether the point was evaluated.
+    """
+
+    x: Tensor
+    context: Tensor | None
+    prediction: Predictions
+    probability: float
+    shortfall: float
+    is_evaluated: bool
+
+    def negated(self) -> Recommendation:
+        """The same of -f, which is minimised."""
+        return replace(self, prediction=self.prediction.negated())
+
+
+def recommendation(
+    mixture: GPMixture, row: Tensor, evaluated: Tensor, names: tuple[str, ...], seed: int
+) -> Recommendation:
+    """The recommendation of a point, by joint draws.
+
+    Args:
+        mixture: What is known of f.
+        row: ``d + d_z``: the point, with its context.
+        evaluated: ``n x (d + d_z)``: the evaluated points, in the same context. The 512 with the
+            highest mean plus two standard deviations are compared.
+        names: Of the d columns of points.
+        seed: Of the draws.
+    """
+    is_here = are_among(evaluated, row[None])
+    others = most_promising(mixture, evaluated[~is_here])
+    draws = mixture.draws(torch.cat([row[None], others]), seed)
+    best = draws[..., 1:].amax(dim=-1) if draws.shape[-1] > 1 else draws[..., 0]
+    behind = (best - draws[..., 0]).clamp_min(0)
+    prediction = Predictions.of(mixture, row[None], names)
+    return Recommendation(
+        prediction.x[0],
+        None if prediction.contexts is None else prediction.contexts[0],
+        prediction,
+        mixture.average((behind <= 0).to(behind)),
+        mixture.average(behind),
+        bool(is_here.any()),
+    )
+
+
+def most_promising(mixture: GPMixture, rows: Tensor) -> Tensor:
+    """The different rows among ``n x (d + d_z)``, of more than 512 those with the highest mean
+    plus two standard deviations."""
+    if not len(rows):
+        return rows
+    rows = rows.unique(dim=0)
+    if len(rows) <= _MOST_COMPARED:
+        return rows
+    mean, std = mixture.mean_and_std(rows)
+    return rows[(mean + 2 * std).topk(_MOST_COMPARED).indices]
+
+
+def are_among(rows: Tensor, others: Tensor) -> Tensor:
+    """Which of ``n x d`` rows are among ``m x d`` other ones: ``n``."""
+    return (rows[:, None] == others).all(dim=-1).any(dim=-1)

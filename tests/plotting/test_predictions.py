@@ -1,0 +1,127 @@
+"""Pictures of predictions: what is drawn is what the study predicts."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import torch
+from gpytorch.kernels import RBFKernel
+from matplotlib import pyplot as plt
+from matplotlib.collections import FillBetweenPolyCollection
+
+import botorch_ext as bx
+from botorch_ext.plotting import plot_importance, plot_regret, plot_slices
+from botorch_ext.predictions import Importance
+from botorch_ext.problems import RKHSFunction
+
+mpl.use("Agg")
+
+BOX = bx.Box(
+    [(2.0, 5.0), (1e-3, 1e1), (1, 4), (0, 7)],
+    integer=[2],
+    log=[1],
+    categories={3: [0, 3, 7]},
+    constraints=([[1.0, 0.0, 0.5, 0.0]], [5.0]),
+)
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def _cost(x):
+    return float((x[0] - 3) ** 2 + x[1].log() + 0.1 * x[2] + 0.2 * (x[3] == 3))
+
+
+@pytest.fixture(params=[False, True], ids=["maximise", "minimise"])
+def study(request, tmp_path):
+    kernel = RBFKernel().double()
+    kernel.lengthscale = 2.0
+    strategy = bx.algorithms.gp_bucb(BOX, kernel, noise_variance=0.04, width=2.0)
+    strategy.expect(bx.exceptions.PriorScaleWarning)
+    study = bx.Study(tmp_path / "lab.db", strategy, name="lab", minimize=request.param)
+    for x in BOX.sample(7, seed=2):
+        study.attach(x, _cost(x))
+    return study
+
+
+def test_slices_are_predictions_along_each_column(study):
+    axes = plot_slices(study)
+    base = study.recommended().x
+    assert [ax.get_xlabel() for ax in axes] == ["x0", "x1", "x2", "x3"]
+    assert [ax.get_xscale() for ax in axes] == ["linear", "log", "linear", "linear"]
+    for dim in (0, 1):
+        (line,) = [one for one in axes[dim].lines if one.get_label() == "posterior mean"]
+        points = base.repeat(len(line.get_xdata()), 1)
+        points[:, dim] = torch.as_tensor(line.get_xdata())
+        found = study.predict(points)
+        assert np.allclose(line.get_ydata(), found.mean)
+        (band,) = [c for c in axes[dim].collections if isinstance(c, FillBetweenPolyCollection)]
+        reach = band.get_datalim(axes[dim].transData)
+        assert np.isclose(reach.ymin, float(found.quantiles.min()))
+        assert np.isclose(reach.ymax, float(found.quantiles.max()))
+    (line,) = [one for one in axes[0].lines if one.get_label() == "posterior mean"]
+    assert line.get_xdata().max() <= 5 - 0.5 * float(base[2]) + 1e-9  # the constraint
+    for dim, values in ((2, BOX), (3, None)):
+        (drawn,) = axes[dim].containers
+        allowed = [1.0, 2.0, 3.0, 4.0] if values else [0.0, 3.0, 7.0]
+        allowed = [v for v in allowed if dim == 3 or float(base[0]) + 0.5 * v <= 5 + 1e-9]
+        assert drawn[0].get_xdata().tolist() == allowed
+    told = [one for one in axes[0].lines if "evaluations" in one.get_label()]
+    near = [
+        event.value
+        for event in study.events
+        if (BOX.to_distances(event.trial.x) - BOX.to_distances(base))[1:].square().mean() <= 1 / 16
+    ]
+    assert near
+    assert told[0].get_ydata().tolist() == pytest.approx(near)
+
+
+def test_slices_through_another_point_and_what_is_refused(study):
+    base = BOX.sample(1, seed=5)[0]
+    (ax,) = plot_slices(study, [0], slice_at=base)
+    (line,) = [one for one in ax.lines if one.get_label() == "posterior mean"]
+    points = base.repeat(len(line.get_xdata()), 1)
+    points[:, 0] = torch.as_tensor(line.get_xdata())
+    assert np.allclose(line.get_ydata(), study.predict(points).mean)
+    with pytest.raises(ValueError, match="dims must be columns from 0 to 3"):
+        plot_slices(study, [4])
+    with pytest.raises(ValueError, match="slice_at must"):
+        plot_slices(study, slice_at=[0.0, 1.0, 1.0, 0.0])
+
+
+def test_importance_is_drawn_with_the_most_important_on_top(study):
+    found = study.importance(num_samples=64)
+    for drawn in (found, Importance(found.names, found.first_order, found.total, found.std)):
+        ax = plot_importance(drawn)
+        labels = [label.get_text() for label in ax.get_yticklabels()]
+        order = found.total.argsort().tolist()
+        assert labels == [f"x{j}" for j in order]
+        widths = [bar.get_width() for bar in ax.containers[0]]
+        assert widths == pytest.approx(sorted(found.total.tolist()))
+    assert plot_importance(study).get_xlabel().startswith("share of the variance")
+
+
+def test_regret_of_a_study_is_what_its_values_lack_of_the_best(study):
+    (line,) = plot_regret(study, cumulative=False).lines
+    values = np.array([event.value for event in study.events])
+    lack = values - values.min() if study.minimize else values.max() - values
+    assert line.get_label() == "lab"
+    assert line.get_ydata().tolist() == pytest.approx(lack.tolist())
+    named = plot_regret({"a": study, "b": lack}, cumulative=False).lines
+    assert np.allclose(named[0].get_ydata(), named[1].get_ydata())
+
+
+def test_regret_of_a_trace_and_of_a_result():
+    box = bx.Box([(2.0, 5.0)])
+    result = bx.run(bx.strategies.RandomSearch(box), lambda x: float(x[0]), num_trials=4)
+    (line,) = plot_regret(result, cumulative=False).lines
+    assert np.allclose(line.get_ydata(), result.Y.max() - result.Y)
+    assert line.get_label() == "RandomSearch"
+    domain = bx.FiniteSet(box.sample(9, seed=0))
+    problem = RKHSFunction.random(domain, RBFKernel().double(), norm=1.5, num_centers=3)
+    trace = bx.simulate(bx.strategies.RandomSearch(domain), problem, 6)
+    (line,) = plot_regret(trace, cumulative=False).lines
+    assert np.allclose(line.get_ydata(), trace.regret)
+    assert float(trace.regret.min()) >= 0

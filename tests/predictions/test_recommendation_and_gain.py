@@ -1,0 +1,181 @@
+"""The recommended point and what the next batch is expected to gain, against formulas and joint
+draws by dense algebra."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from gpytorch.kernels import RBFKernel
+from torch.testing import assert_close
+
+import botorch_ext as bx
+from botorch_ext.exceptions import NoModelError, NoObservationsError
+from botorch_ext.predictions.expected_gain import gain_of
+from botorch_ext.predictions.mixture import GPMixture
+from botorch_ext.predictions.recommendation import recommendation
+from botorch_ext.strategies import RandomSearch
+from botorch_ext.testing.sessions import question
+from botorch_ext.testing.states import state
+from tests.predictions.particles import BOX, dense_parts, height, played, standardised
+
+# Joint draws of the library and of the oracle: their standard errors are under .006 standard
+# deviations of what is averaged.
+_NUM_DRAWS = 200_000
+
+
+def rbf():
+    kernel = RBFKernel().double()
+    kernel.lengthscale = 0.8
+    return kernel
+
+
+def _gp(X, Y):
+    model = bx.KernelGP(rbf(), 0.04)
+    model.add(X, Y)
+    return GPMixture.of([model])
+
+
+def _phi(z):
+    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+
+
+def _Phi(z):
+    return 0.5 * math.erfc(-z / math.sqrt(2))
+
+
+def test_of_two_points_both_have_a_formula():
+    """With D = f(b) - f(a) normal of mean m and deviation s: P(D >= 0) = Phi(m / s), and
+    E max(D, 0) = s (phi(m / s) + m / s Phi(m / s))."""
+    X = BOX.sample(6, seed=1)
+    mixture = _gp(X, height(X) / 10)
+    a, b = BOX.sample(2, seed=8)
+    means, cov = (values[0] for values in mixture.joint(torch.stack([a, b])))
+    m, s = float(means[1] - means[0]), float((cov[0, 0] + cov[1, 1] - 2 * cov[0, 1]).sqrt())
+    gain = gain_of(mixture, a[None], b[None], 2, seed=0)
+    expected = s * (_phi(m / s) + m / s * _Phi(m / s))
+    assert abs(gain.gain - expected) < 0.02 * s
+    assert abs(gain.probability - _Phi(m / s)) < 0.03
+    assert_close(gain.noise_std, 0.2, rtol=1e-9, atol=0)
+    found = recommendation(mixture, b, a[None], ("x0", "x1"), seed=0)
+    assert abs(found.probability - _Phi(m / s)) < 0.03
+    assert abs(found.shortfall - s * (_phi(m / s) - m / s * _Phi(-m / s))) < 0.02 * s
+    assert not found.is_evaluated
+
+
+def _restored(outcomes, values):
+    """Standardised values in units, by interpolation in a table of what is done to observations."""
+    steps = torch.cat(
+        [-torch.logspace(9, -6, 40_000).double(), torch.linspace(0, 99, 1000).double()]
+    )
+    y = outcomes.top + outcomes.scale * steps
+    return np.interp(values, standardised(outcomes, y), y)
+
+
+def _dense_draws(strategy, X):
+    """Joint draws of f at ``q x d`` points from the mixture of all particles."""
+    rng, outcomes = np.random.default_rng(5), strategy.posterior.outcomes
+    parts = dense_parts(strategy, X)
+    drawn = []
+    for mean, cov, _ in parts:
+        num = _NUM_DRAWS // len(parts)
+        drawn.append(rng.multivariate_normal(mean.numpy(), cov.numpy(), num, tol=1e-6))
+    return _restored(outcomes, np.concatenate(drawn))
+
+
+def test_of_the_default_they_are_those_of_joint_draws():
+    strategy = played(bx.algorithms.integrated_ei(BOX, seed=1))
+    told, pending = strategy.evaluated()[0], strategy.history.trials[-1].x
+    found, x = strategy.recommended(), strategy.recommend()[0]
+    assert_close(found.x, x)
+    assert_close(found.prediction.mean, strategy.predict(x).mean)
+    draws = _dense_draws(strategy, torch.cat([x[None], told]))
+    behind = np.maximum(draws[:, 1:].max(axis=1) - draws[:, 0], 0)
+    assert abs(found.probability - (behind <= 0).mean()) < 0.03
+    assert abs(found.shortfall - behind.mean()) < 0.03 * behind.std()
+    gain = strategy.expected_gain(3)
+    before = torch.cat([told, pending[None]])
+    draws = _dense_draws(strategy, torch.cat([before, gain.x]))
+    gains = np.maximum(draws[:, len(before) :].max(axis=1) - draws[:, : len(before)].max(axis=1), 0)
+    assert gain.gain > 0
+    assert abs(gain.gain - gains.mean()) < 0.04 * gains.std()
+    assert abs(gain.probability - (gains > 0).mean()) < 0.03
+
+
+@pytest.mark.parametrize("method", ["integrated_ei", "gp_ucb"])
+def test_the_batch_is_what_would_be_asked_and_is_not_asked(method):
+    def made():
+        if method == "integrated_ei":
+            return played(bx.algorithms.integrated_ei(BOX, seed=1))
+        return played(bx.algorithms.gp_ucb(BOX, rbf(), noise_variance=0.04, width=2.0))
+
+    strategy, other = made(), made()
+    before = state(strategy)
+    gain, again = strategy.expected_gain(3), strategy.expected_gain(3)
+    assert gain.gain == again.gain
+    assert state(strategy) == before
+    assert_close(gain.x, torch.stack([trial.x for trial in strategy.clone().ask(3)]))
+    assert question(strategy, {}) == question(other, {})
+
+
+def test_an_evaluated_point_that_stands_out_is_the_best():
+    X = BOX.sample(5, seed=1)
+    Y = torch.tensor([0.0, 9.0, 0.0, 0.0, 0.0], dtype=torch.float64)
+    found = recommendation(_gp(X, Y), X[1], X.repeat(2, 1), ("x0", "x1"), seed=0)
+    assert found.is_evaluated and found.probability == 1 and found.shortfall == 0
+    only = recommendation(_gp(X, Y), X[1], X[1:2], ("x0", "x1"), seed=0)
+    assert only.probability == 1 and only.shortfall == 0
+
+
+def test_of_many_points_the_most_promising_are_compared(monkeypatch):
+    """Those that are left out are far below: the probability is the same but for the draws."""
+    X = BOX.sample(30, seed=1)
+    mixture = _gp(X, height(X) / 10)
+    row = X[height(X).argmax()]
+    whole = recommendation(mixture, row, X, ("x0", "x1"), seed=0)
+    monkeypatch.setattr("botorch_ext.predictions.recommendation._MOST_COMPARED", 12)
+    some = recommendation(mixture, row, X, ("x0", "x1"), seed=0)
+    assert some.is_evaluated
+    assert abs(some.probability - whole.probability) < 0.03
+
+
+def test_nothing_is_gained_where_was_evaluated():
+    X = BOX.sample(5, seed=1)
+    mixture = _gp(X, height(X) / 10)
+    again = gain_of(mixture, X, X[:3], 2, seed=0)
+    assert again.gain == again.probability == 0 and again.x.shape == (3, 2)
+    new = BOX.sample(1, seed=9)
+    alone, both = (gain_of(mixture, X, B, 2, seed=0) for B in (new, torch.cat([X[:3], new])))
+    assert alone.gain == both.gain > 0
+
+
+def test_in_a_context_actions_are_compared_there():
+    """The best action is the context itself: at another one it is another action."""
+    box = bx.Box([(2.0, 5.0)])
+    strategy = bx.algorithms.integrated_ei(box, seed=0, context_domain=[(2.5, 4.5)])
+    for i in range(16):
+        trial = strategy.ask(context=[2.5 + (0.77 * i) % 2])
+        strategy.tell(trial, -float((trial.x - trial.context) ** 2))
+    for z in (2.8, 4.2):
+        found = strategy.recommended([z])
+        assert abs(float(found.x) - z) < 0.3
+        assert_close(found.context, torch.tensor([z], dtype=torch.float64))
+        gain = strategy.expected_gain(2, context=[z])
+        assert gain.x.shape == (2, 1) and gain.gain >= 0
+    with pytest.raises(ValueError, match="context must be given"):
+        strategy.expected_gain(2)
+
+
+def test_what_is_refused():
+    for strategy, error in (
+        (RandomSearch(BOX), NoModelError),
+        (bx.algorithms.integrated_ei(BOX), NoObservationsError),
+        (bx.algorithms.gp_ucb(BOX, rbf(), noise_variance=0.04, width=2.0), NoObservationsError),
+    ):
+        for call in (strategy.recommended, strategy.expected_gain):
+            with pytest.raises(error):
+                call()
+        assert not strategy.events
+    strategy = played(bx.algorithms.gp_ucb(BOX, rbf(), noise_variance=0.04, width=2.0), 3)
+    with pytest.raises(ValueError, match="num must be at least 1"):
+        strategy.expected_gain(0)

@@ -1,0 +1,42 @@
+"""Predictions of a study are in the user's sign and units."""
+
+import pytest
+from torch.testing import assert_close
+
+import botorch_ext as bx
+from tests.predictions.particles import BOX, height
+
+
+def _studies(tmp_path):
+    """One that maximises f, and one that minimises -f."""
+    for minimize in (False, True):
+        study = bx.Study(
+            tmp_path / f"{minimize}.db", bx.algorithms.integrated_ei(BOX, seed=2), minimize=minimize
+        )
+        for _ in range(12):
+            trial = study.ask()
+            study.tell(trial, float(-height(trial.x) if minimize else height(trial.x)))
+        yield study
+
+
+def test_a_study_that_minimises_shows_costs(tmp_path):
+    up, down = _studies(tmp_path)
+    X, levels = BOX.sample(4, seed=6), (0.05, 0.5, 0.9)
+    gains, costs = up.predict(X, levels=(0.1, 0.5, 0.95)), down.predict(X, levels=levels)
+    assert costs.levels == levels
+    assert_close(costs.mean, -gains.mean)
+    assert_close(costs.std, gains.std)
+    assert_close(costs.quantiles, -gains.quantiles.flip(-1), rtol=1e-9, atol=1e-9)
+    noisy = -gains.observation_quantiles.flip(-1)
+    assert_close(costs.observation_quantiles, noisy, rtol=1e-9, atol=1e-9)
+    assert_close(up.predict(X).mean, up.strategy.predict(X).mean)
+    high, low = up.recommended(), down.recommended()
+    assert_close(low.x, high.x)
+    assert_close(low.prediction.mean, -high.prediction.mean)
+    assert low.prediction.levels == pytest.approx((0.05, 0.95))
+    assert low.probability == high.probability and low.shortfall == high.shortfall >= 0
+    assert down.expected_gain(2).gain == up.expected_gain(2).gain >= 0
+    assert_close(down.importance().total, up.importance().total)
+    x, mean = down.best()
+    assert_close(float(down.predict(x).mean), mean)
+    assert len(down.events) == 24  # nothing was asked
