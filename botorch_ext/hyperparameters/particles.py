@@ -19,6 +19,8 @@ from botorch_ext.state import Immutable
 _NUM_DRAWS = 256
 # Observations of the first stage of a start, and halves that move there.
 _FIRST_STAGE, _FIRST_HALVES = 16, 24
+# Before the last stage of many observations no more particles than this, or twice the last number.
+_FEW = 16
 # How many halves move at a time, from so many observations on.
 _HALVES = ((0, 4), (201, 2))
 # Particles stay while there are no more new observations than this share of those beyond so many:
@@ -88,7 +90,7 @@ class Particles(Immutable):
         while size < n:
             size = min(2 * size, n)
             density = Density(X[order[:size]], y[order[:size]], self.prior, groups)
-            num = self.number(size) if size < n else last
+            num = min(self.number(size), max(2 * last, _FEW)) if size < n else last
             cloud = Cloud(parameters, values)
             parameters, values = cloud.onto(density, num, 2 * _halves(size), generator)
         return Cloud(parameters, values)

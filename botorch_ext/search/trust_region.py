@@ -43,18 +43,17 @@ def side_length(values: Sequence[float], num_given: int, dim: int) -> float:
     return length
 
 
-def region_around(center: Tensor, lengthscales: Tensor, length: float, box: Box) -> Box:
-    """The part of a filled box around a point, longer along columns with longer lengthscales.
+def region_around(center: Tensor, length: float, box: Box) -> Box:
+    """The part of a filled box that is no further from a point than half a length in any column.
+
+    Its sides are equal: in proportion to lengthscales, as in the paper, columns that matter would
+    have tiny ones where most do not matter.
 
     Args:
         center: ``d``, in the box.
-        lengthscales: ``d``.
-        length: The geometric mean of its sides where nothing is cut off, in sides of the box.
+        length: In sides of the box.
         box: All of it.
     """
-    logarithms = lengthscales.log()
-    half = 0.5 * length * (logarithms - logarithms.mean()).exp().to(center)
     u = box.to_unit(center)
-    ends = torch.stack([u - half, u + half]).clamp(0, 1)
-    lower, upper = box.from_unit(ends)
+    lower, upper = box.from_unit(torch.stack([u - length / 2, u + length / 2]).clamp(0, 1))
     return Box(lower=lower, upper=upper, log=box.log)
