@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks.real.tasks.task import Half
-
 _ROOT = Path(__file__).parents[2]
 _FOLDER = _ROOT / ".venv-peers"
 # By name: what pip installs, and what it installs without the packages that these depend on: of
@@ -55,7 +53,7 @@ class Peer:
     package: str = ""
     large: int = 0
 
-    def seeds_on(self, half: Half) -> int:
+    def seeds_on(self, half: str) -> int:
         """How many runs of each task of a half."""
         return self.large if half == "large" else self.seeds
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 import random
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -193,3 +197,10 @@ def test_a_run_that_takes_too_long_ends_early(monkeypatch):
     row = attempt(case)
     assert isinstance(row, dict), row
     assert len(row["seen"]) == len(row["seconds"]) == 1
+
+
+def test_workers_need_nothing_but_the_standard_library():
+    """Each peer has an environment of its own, without the packages of the tasks."""
+    command = [sys.executable, "-S", "-c", "import benchmarks.real.worker"]
+    root = Path(__file__).parents[2]
+    subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": str(root)})
