@@ -30,7 +30,7 @@ _STAY, _BEYOND = 25, 75
 _MOST_ROWS = 256
 _GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 # With more observations than each of these the particles halve: their density is narrow.
-_FEWER_FROM = (200, 400, 1000)
+_FEWER_FROM = (200, 400, 800)
 
 
 @dataclass(frozen=True)

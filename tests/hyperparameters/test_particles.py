@@ -136,7 +136,8 @@ def test_the_seed_decides():
 
 def test_with_many_observations_they_are_fewer():
     particles = Particles()
-    assert [particles.number(n) for n in (10, 200, 201, 900)] == [32, 32, 16, 8]
+    numbers = [particles.number(n) for n in (10, 200, 201, 401, 800, 801)]
+    assert numbers == [32, 32, 16, 8, 8, 4]
     assert Particles(4).number(900) == 4
 
 
