@@ -1,7 +1,7 @@
-"""The command line: a look at a study that lasts.
+"""The command line: a study that lasts from its beginning to its report, without Python.
 
-It reads events alone: no strategy is made, nothing is computed, and nothing is written but what
-``-o`` names.
+``status``, ``trials`` and ``report`` read events alone. The other commands make the strategy again
+from the description of the study, and change the study whole or not at all.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from botorch_ext.exceptions import StudyError
 from botorch_ext.reports.overview import read_overview, read_overviews
@@ -40,16 +42,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
+            for category in (DeprecationWarning, FutureWarning):  # those of other libraries
+                warnings.simplefilter("ignore", category)
+            _require_free(given)
             text, place = given.text(given)
         for warning in caught:
             _say(str(warning.message))
-        _write(text, given.output, place)
+        if given.new_file is not None:  # spreadsheets know by the mark that it is UTF-8
+            text = f"\ufeff{text}"
+        _write(text, given.output or given.new_file, place)
     except BrokenPipeError:  # whoever reads has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (StudyError, ImportError) as error:
+    except (ValueError, ImportError) as error:
         return _failed(str(error))
     except OSError as error:
-        return _failed(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        if given.new_file is not None:
+            what += "; trials may have been asked, which ask --pending shows"
+        return _failed(what)
     return 0
 
 
@@ -60,16 +70,81 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="botorch-ext", description="Looks at a study that lasts.")
+    parser = _Parser(prog="botorch-ext", description="Runs a study that lasts, and looks at it.")
+    parser.add_argument("--version", action=_Version, help="show the version and end")
     commands = parser.add_subparsers(title="commands", required=True, metavar="command")
-    status = _command(commands, "status", _status, "what runs, what is pending, the best so far")
-    status.set_defaults(output=None)
+    _command(commands, "status", _status, "what runs, what is pending, the best so far")
     trials = _command(commands, "trials", _trials, "all trials, one on a line")
     trials.add_argument("--csv", action="store_true", help="comma-separated values, all digits")
     trials.add_argument("-o", "--output", metavar="FILE", help="where to write instead")
     report = _command(commands, "report", _report, "one page with pictures, for a browser")
     report.add_argument("-o", "--output", metavar="FILE", required=True, help="the page")
+    _add_changing(commands)
+    _add_asking_model(commands)
     return parser
+
+
+def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
+    new = _command(commands, "new", _later("telling", "new"), "begins a study")
+    new.add_argument("space", help="a TOML or JSON file that names the parameters")
+    new.add_argument("--objective", help="what the values are called")
+    new.add_argument("--unit", help="what the values are in")
+    new.add_argument("--minimize", action="store_true", help="small values are good")
+    ask = _command(commands, "ask", _later("telling", "ask"), "asks trials, as a sheet to fill in")
+    ask.add_argument("-n", "--number", type=int, default=1, help="how many trials; 1 unless given")
+    ask.add_argument("--pending", action="store_true", help="those that pend, and no new ones")
+    _add_csv(ask)
+    tell = _command(commands, "tell", _later("telling", "tell"), "tells what was filled in")
+    tell.add_argument("sheet", help="the CSV file of ask, with results")
+    attach = _command(commands, "attach", _later("telling", "attach"), "adds results of before")
+    attach.add_argument("sheet", help="a CSV file: parameters and the objective by name")
+    attach.add_argument("--repeat", action="store_true", help="a row may be a result that is there")
+    correct = _command(commands, "correct", _later("telling", "correct"), "replaces a wrong value")
+    correct.add_argument("trial", type=int, help="its id")
+    correct.add_argument("value", type=float, help="the right one")
+    abandon = _command(commands, "abandon", _later("telling", "abandon"), "gives up on a trial")
+    abandon.add_argument("trial", type=int, help="its id")
+    abandon.add_argument("--failed", action="store_true", help="its evaluation failed")
+
+
+def _add_asking_model(commands: argparse._SubParsersAction[_Parser]) -> None:
+    predict = _command(commands, "predict", _later("predicting", "predict"), "predicts at points")
+    predict.add_argument("points", help="a CSV file: the parameters by name")
+    _add_csv(predict)
+    does = "the point to settle for, with its prediction"
+    _command(commands, "recommended", _later("predicting", "recommended"), does)
+
+
+def _add_csv(command: argparse.ArgumentParser) -> None:
+    """Where a sheet is written, a file that is not there yet."""
+    command.add_argument("--csv", metavar="FILE", dest="new_file", help="where to write the sheet")
+    does = "write decimal commas, between semicolons"
+    command.add_argument("--decimal-comma", action="store_true", help=does)
+
+
+def _later(module: str, name: str) -> Callable[[argparse.Namespace], tuple[str, str]]:
+    """A command of a module that is imported when it runs: others are without its seconds."""
+
+    def run(given: argparse.Namespace) -> tuple[str, str]:
+        command = getattr(import_module(f"botorch_ext.commands.{module}"), name)
+        return command(given), given.place
+
+    return run
+
+
+class _Version(argparse.Action):
+    """Shows the version, which takes time to find out."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, nargs=0)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        try:
+            known = version("botorch-ext")
+        except PackageNotFoundError:  # run from a folder
+            known = "is not installed, and has no version"
+        sys.stdout.write(f"botorch-ext {known}\n")
+        parser.exit()
 
 
 def _command(
@@ -78,10 +153,12 @@ def _command(
     text: Callable[[argparse.Namespace], tuple[str, str]],
     does: str,
 ) -> argparse.ArgumentParser:
-    parser = commands.add_parser(name, help=does, description=f"Shows {does}.")
+    is_verb = does.partition(" ")[0].endswith("s") and name not in ("trials", "status")
+    about = f"{does[0].upper()}{does[1:]}." if is_verb else f"Shows {does}."
+    parser = commands.add_parser(name, help=does, description=about)
     parser.add_argument("place", help=f"where the study is: {_PLACE}")
     parser.add_argument("--name", help="which study, where there are several")
-    parser.set_defaults(text=text)
+    parser.set_defaults(text=text, output=None, new_file=None)
     return parser
 
 
@@ -104,6 +181,18 @@ def _report(given: argparse.Namespace) -> tuple[str, str]:
 
     overview = read_overview(given.place, given.name)
     return page(overview, time.time()), overview.place
+
+
+def _require_free(given: argparse.Namespace) -> None:
+    """Raises where a sheet would take the place of a file, which may be filled in: before anything
+    is asked."""
+    if given.new_file is None:
+        return
+    target = Path(given.new_file)
+    if target.exists():
+        raise StudyError(f"{target} is there already, and may be filled in: name another file")
+    if not target.resolve().parent.is_dir():
+        raise StudyError(f"{target} must lie in a folder that is there")
 
 
 def _write(text: str, output: str | None, place: str) -> None:

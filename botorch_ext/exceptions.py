@@ -6,6 +6,9 @@ it was and what is allowed, and is raised before any state changes.
 
 import warnings
 
+# What a message says of a table that has more wrong.
+_MOST_WRONG = 5
+
 
 class BotorchExtWarning(UserWarning):
     """Base class of all warnings of this library."""
@@ -140,6 +143,17 @@ class HorizonReached(ValueError):
 
     def __str__(self) -> str:
         return self.args[0]
+
+
+class TableError(ValueError):
+    """A table that cannot be read as results of a study; the message names columns and rows, and
+    nothing of the table was kept."""
+
+    @classmethod
+    def of(cls, wrong: list[str]) -> "TableError":
+        """The error that says what is wrong, the first of many."""
+        more = len(wrong) - _MOST_WRONG
+        return cls("; ".join(wrong[:_MOST_WRONG]) + (f"; and {more} more" if more > 0 else ""))
 
 
 class StudyError(ValueError):

@@ -52,6 +52,7 @@ ROOMS = (
     "analysis",
     "plotting",
     "reports",
+    "commands",
     "command_line",
     PACKAGE,
     "__main__",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -83,7 +84,10 @@ class Choice:
         """The place of a value, or a ValueError whose message follows the name."""
         place = _place(self.values, value)
         if place is None:
-            raise ValueError(f"{self.rule}, got {value!r}")
+            texts = {str(each).casefold(): each for each in self.values}
+            close = get_close_matches(str(value).casefold(), texts, n=1)
+            hint = f"; did you mean {texts[close[0]]!r}?" if close else ""
+            raise ValueError(f"{self.rule}, got {value!r}{hint}")
         return float(place)
 
     def decoded(self, number: float) -> Any:

@@ -56,6 +56,11 @@ class FiniteSet(Immutable):
         """A tensor whose dtype and device everything on this domain shares."""
         return self.points
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``d``: what the columns are called: ``x0``, ``x1``, ..."""
+        return tuple(f"x{j}" for j in range(self.dim))
+
     def params_of(self, x: Tensor) -> dict[str, Any]:
         """The numbers of a point, ``d``, as ``{"x0": 0.3, "x1": 2.0}``."""
         return numbered(x)

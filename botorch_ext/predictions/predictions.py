@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from botorch_ext.checks import one_number, short
+from botorch_ext.domains import Domain
 from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.predictions.tables import columns_of, frame
 from botorch_ext.state import Immutable
@@ -39,7 +40,7 @@ class Predictions(Immutable):
         levels: k probabilities.
         quantiles: ``n x k`` quantiles of f at these levels.
         observation_quantiles: ``n x k`` quantiles of one observation, whose noise is added.
-        names: d names of the columns of ``x``.
+        domain: Where the points lie; it names their columns.
     """
 
     x: Tensor
@@ -49,14 +50,14 @@ class Predictions(Immutable):
     levels: tuple[float, ...]
     quantiles: Tensor
     observation_quantiles: Tensor
-    names: tuple[str, ...]
+    domain: Domain
 
     @classmethod
     def of(
         cls,
         mixture: GPMixture,
         rows: Tensor,
-        names: tuple[str, ...],
+        domain: Domain,
         levels: Sequence[float] = LEVELS,
     ) -> Predictions:
         """The predictions of a mixture at ``n x (d + d_z)`` joint rows.
@@ -64,7 +65,7 @@ class Predictions(Immutable):
         Raises:
             ValueError: Levels that are no probabilities strictly between 0 and 1.
         """
-        levels, d = checked_levels(levels), len(names)
+        levels, d = checked_levels(levels), domain.dim
         mean, std = mixture.mean_and_std(rows)
         return cls(
             rows[:, :d].clone(),
@@ -74,8 +75,13 @@ class Predictions(Immutable):
             levels,
             mixture.quantiles(rows, levels),
             mixture.quantiles(rows, levels, noisy=True),
-            names,
+            domain,
         )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``d``: what the columns of ``x`` are called."""
+        return self.domain.names
 
     def __len__(self) -> int:
         return len(self.mean)
@@ -99,7 +105,7 @@ class Predictions(Immutable):
         Raises:
             ImportError: pandas is not installed.
         """
-        columns: dict[str, Any] = columns_of(self.x, self.contexts, self.names)
+        columns: dict[str, Any] = columns_of(self.x, self.contexts, self.domain)
         columns |= {"mean": self.mean, "std": self.std}
         for prefix, values in (("", self.quantiles), ("observed ", self.observation_quantiles)):
             for level, own in zip(self.levels, values.mT, strict=True):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from botorch_ext.domains import Domain
 from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.predictions.predictions import Predictions
 from botorch_ext.state import Immutable
@@ -38,13 +40,18 @@ class Recommendation(Immutable):
     shortfall: float
     is_evaluated: bool
 
+    @property
+    def params(self) -> dict[str, Any]:
+        """The point by name, as ``params`` of a trial."""
+        return self.prediction.domain.params_of(self.x)
+
     def negated(self) -> Recommendation:
         """The same of -f, which is minimised."""
         return replace(self, prediction=self.prediction.negated())
 
 
 def recommendation(
-    mixture: GPMixture, row: Tensor, evaluated: Tensor, names: tuple[str, ...], seed: int
+    mixture: GPMixture, row: Tensor, evaluated: Tensor, domain: Domain, seed: int
 ) -> Recommendation:
     """The recommendation of a point, by joint draws.
 
@@ -53,7 +60,7 @@ def recommendation(
         row: ``d + d_z``: the point, with its context.
         evaluated: ``n x (d + d_z)``: the evaluated points, in the same context. The 512 with the
             highest mean plus two standard deviations are compared.
-        names: Of the d columns of points.
+        domain: Where points lie.
         seed: Of the draws.
     """
     is_here = are_among(evaluated, row[None])
@@ -61,7 +68,7 @@ def recommendation(
     draws = mixture.draws(torch.cat([row[None], others]), seed)
     best = draws[..., 1:].amax(dim=-1) if draws.shape[-1] > 1 else draws[..., 0]
     behind = (best - draws[..., 0]).clamp_min(0)
-    prediction = Predictions.of(mixture, row[None], names)
+    prediction = Predictions.of(mixture, row[None], domain)
     return Recommendation(
         prediction.x[0],
         None if prediction.contexts is None else prediction.contexts[0],

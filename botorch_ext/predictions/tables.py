@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from botorch_ext.domains import Domain, Space
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -28,9 +30,16 @@ def frame(columns: dict[str, Any]) -> pd.DataFrame:
     )
 
 
-def columns_of(x: Tensor, contexts: Tensor | None, names: tuple[str, ...]) -> dict[str, Any]:
-    """The columns of ``n x d`` points and of ``n x d_z`` contexts, or None, by name."""
-    columns: dict[str, Any] = dict(zip(names, x.mT, strict=True))
+def columns_of(x: Tensor, contexts: Tensor | None, domain: Domain) -> dict[str, Any]:
+    """The columns of ``n x d`` points of a domain and of ``n x d_z`` contexts, or None, by name: in
+    a `Space` values of parameters, None where one does not count."""
+    if isinstance(domain, Space):
+        rows = [domain.params_of(row) for row in x]
+        columns: dict[str, Any] = {
+            name: [row.get(name) for row in rows] for name in domain.parameters
+        }
+    else:
+        columns = dict(zip(domain.names, x.mT, strict=True))
     if contexts is not None:
         columns |= {f"context {j}": values for j, values in enumerate(contexts.mT)}
     return columns

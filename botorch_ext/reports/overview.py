@@ -125,8 +125,9 @@ class Overview:
 
     @property
     def best(self) -> TrialStory | None:
-        """The trial with the best value, the first of several."""
-        return max(self.observed, key=lambda story: self.sign * (story.value or 0.0), default=None)
+        """The trial with the best value, the first of several, of those in the domain."""
+        inside = [story for story in self.observed if not story.info.get("outside")]
+        return max(inside, key=lambda story: self.sign * (story.value or 0.0), default=None)
 
     @property
     def sign(self) -> float:

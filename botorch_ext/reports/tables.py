@@ -9,9 +9,7 @@ from typing import Any
 
 from botorch_ext.reports.overview import Overview, TrialStory
 from botorch_ext.reports.words import iso, moment, number, printable
-
-# What makes a cell a formula in a spreadsheet, full-width signs included.
-_FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+from botorch_ext.studies.csv_sheets import harmless
 
 
 def as_csv(overview: Overview) -> str:
@@ -74,7 +72,4 @@ def _cells(story: TrialStory) -> Sequence[Any]:
 
 def _harmless(cell: Any) -> Any:
     """A cell that no spreadsheet computes and no terminal obeys; numbers stay numbers."""
-    if not isinstance(cell, str):
-        return cell
-    text = printable(cell)
-    return f"'{text}" if text.lstrip().startswith(_FORMULAS) else text
+    return harmless(printable(cell)) if isinstance(cell, str) else cell

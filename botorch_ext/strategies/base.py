@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from abc import abstractmethod
@@ -10,15 +11,21 @@ from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Self, overload
+from typing import Any, Self, cast, overload
 
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number, short, whole_number
+from botorch_ext.checks import flag, one_number, short, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, Space, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
-from botorch_ext.exceptions import KernelBoundWarning, NoModelError, NoObservationsError
+from botorch_ext.domains.outside import outside_point
+from botorch_ext.exceptions import (
+    KernelBoundWarning,
+    NoModelError,
+    NoObservationsError,
+    OutsideDomainError,
+)
 from botorch_ext.predictions.expected_gain import ExpectedGain, gain_of
 from botorch_ext.predictions.importance import Importance, sobol_indices
 from botorch_ext.predictions.mixture import GPMixture
@@ -46,10 +53,11 @@ from botorch_ext.strategies.events import (
     Trial,
     as_told_right,
     copied,
+    is_outside_domain,
 )
 from botorch_ext.strategies.first_points import FirstPoints
 from botorch_ext.strategies.initial_checks import checked_data
-from botorch_ext.strategies.named_points import Points, joint_rows, names_of
+from botorch_ext.strategies.named_points import Points, joint_rows
 
 # Trials of one ask: more would take hours.
 _MOST_TRIALS = 100_000
@@ -99,6 +107,8 @@ class Strategy(State):
     #: How many results there should be before its models choose; 0 for a method that is told how
     #: many points come first.
     least_initial: int = 0
+    #: Whether results outside of a `Box` may be attached: its models learn from them.
+    takes_outside: bool = False
     #: Why results that were not asked for are refused; None where they are taken.
     refuses_attached: str | None = None
     #: Whether the seed decides what is asked besides where a search looks.
@@ -245,7 +255,9 @@ class Strategy(State):
         """
         self._happen(abandoned(id_of(id, self.history.trials), failed))
 
-    def attach(self, x: Any, value: float, context: ContextLike | None = None) -> Trial:
+    def attach(
+        self, x: Any, value: float, context: ContextLike | None = None, *, outside: bool = False
+    ) -> Trial:
         """Adds a result that was not asked for. It is an observation like those of ``initial``, and
         no play of any model.
 
@@ -254,20 +266,32 @@ class Strategy(State):
             value: The observation; larger is better.
             context: ``d_z``, what was seen; needed exactly where the strategy has a
                 ``context_domain``.
+            outside: Whether a point outside the domain is kept as data, where the method
+                `takes_outside`: its model learns from it, and it is never asked, recommended or
+                the best. It may lie beyond bounds, between steps, or where constraints do not
+                hold.
 
         Returns:
             The trial that has it, with the next id and ``{"attached": True}`` as info, on a finite
-            set with the row as ``index``.
+            set with the row as ``index``, outside the domain with ``{"outside": True}``.
 
         Raises:
             ValueError: A point outside the domain, a context that `ask` would refuse, a value that
                 is no number, NaN or infinite, or a method that cannot use what it did not ask for.
         """
         id, context = len(self.history.trials), self.checked_context(context)
-        X = self.domain.require_contains(x, "x")
+        try:
+            X, mark = self.domain.require_contains(x, "x"), {}
+        except OutsideDomainError as error:
+            if not flag(outside, "outside"):
+                raise
+            self._require_outside(
+                f"{error}; {type(self).__name__} learns from points of its domain"
+            )
+            X, mark = outside_point(cast(Box, self.domain), x)[None], {"outside": True}
         if len(X) != 1:
             raise ValueError(f"x must be one point, got {len(X)}")
-        info = self._info_of_attached(X, context)
+        info = self._info_of_attached(X, context) | mark
         trial = Trial(id, X[0].detach().clone(), context, info, self.domain)
         self._happen(Attached(trial, one_number(value, "value", f" for trial {id}")))
         return trial.copy()
@@ -403,10 +427,11 @@ class Strategy(State):
         X, _ = self.evaluated()
         if context is not None:
             X = with_context(X[:, : self.domain.dim], self.checked_context(context))
-        if not len(X):
+        inside = self._are_inside(len(X))
+        if not bool(inside.any()):
             raise NoObservationsError("best needs at least one evaluated point, got none")
         mean = self.evaluated_means() if context is None else self.means_at(X)
-        top = int(mean.argmax())
+        top = int(mean.masked_fill(~inside, -math.inf).argmax())
         return X[top, : self.domain.dim].clone(), float(mean[top])
 
     def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
@@ -427,7 +452,8 @@ class Strategy(State):
         which are not eliminated, by their marginal likelihoods. Pending trials count for nothing.
 
         Args:
-            points: Trials, ``n x d`` points of the domain, or one of either.
+            points: Trials, ``n x d`` points of the domain, or one of either; points by name, as a
+                dict, a list of dicts or a pandas data frame.
             context: ``d_z``, where the strategy takes contexts. None: trials are in their own.
             levels: The probabilities of the quantiles.
 
@@ -441,7 +467,7 @@ class Strategy(State):
                 are not between 0 and 1.
         """
         rows, checked = joint_rows(points, self.domain, context, self.checked_context)
-        return Predictions.of(self._mixture(checked), rows, names_of(self.domain), levels)
+        return Predictions.of(self._mixture(checked), rows, self.domain, levels)
 
     def recommended(self, context: ContextLike | None = None) -> Recommendation:
         """The point to settle for now: that of ``recommend`` where the method has one, which need
@@ -463,7 +489,7 @@ class Strategy(State):
             mixture,
             with_context(x, checked),
             with_context(evaluated, checked),
-            names_of(self.domain),
+            self.domain,
             self._seed_of(len(self.history.trials)),
         )
 
@@ -535,7 +561,7 @@ class Strategy(State):
         def mean(U: Tensor) -> Tensor:
             return mixture.mean(with_context(box.from_unit(U.to(box.like)), checked))
 
-        return Importance(names_of(box), *sobol_indices(mean, box.dim, num_samples, seed))
+        return Importance(box.names, *sobol_indices(mean, box.dim, num_samples, seed))
 
     def report(self) -> dict[str, Any]:
         """What the strategy did and knows, as plain numbers, strings and lists."""
@@ -555,12 +581,13 @@ class Strategy(State):
             "best_observation": None,
             "warnings": list(self.warnings),
         }
-        if len(X):
+        inside = self._are_inside(len(X))
+        if bool(inside.any()):
             x, mean = self.best()
             summary["best"] = {"x": x.tolist(), "mean": mean}
             if isinstance(self.domain, Space):
                 summary["best"]["params"] = self.domain.params_of(x)
-            summary["best_observation"] = float(Y.max())
+            summary["best_observation"] = float(Y[inside].max())
         return summary
 
     def evaluated(self) -> tuple[Tensor, Tensor]:
@@ -585,7 +612,19 @@ class Strategy(State):
     def _incumbents(self) -> Tensor:
         """The evaluated actions with the largest observations."""
         X, Y = self.evaluated()
+        inside = self._are_inside(len(X))
+        X, Y = X[inside], Y[inside]
         return X[Y.topk(min(_NUM_INCUMBENTS, len(Y))).indices, : self.domain.dim]
+
+    def _are_inside(self, num: int) -> Tensor:
+        """Which of the ``num`` points of `evaluated` are points of the domain."""
+        inside = torch.ones(num, dtype=torch.bool, device=self.domain.device)
+        if self.history.outside:
+            first = num - len(self.history.values)
+            inside[first:] = inside.new_tensor(
+                [id not in self.history.outside for id in self.history.values]
+            )
+        return inside
 
     # --- for strategies that play this one, and for pictures --------------------------------------
 
@@ -644,8 +683,14 @@ class Strategy(State):
 
     def _check_attached(self, trial: Trial, is_member: bool) -> None:
         """A ValueError unless a trial from elsewhere can be one that was attached."""
-        Strategy.check_recorded(self, trial, is_member)
+        is_outside = is_outside_domain(trial)
+        Strategy.check_recorded(self, trial, is_member or is_outside)
+        if is_outside:
+            name = f"x of trial {trial.id}"
+            self._require_outside(f"{name} must lie in the domain of {type(self).__name__}")
+            outside_point(cast(Box, self.domain), trial.x, name)
         expected = self._info_of_attached(trial.x.unsqueeze(0), trial.context)
+        expected |= {"outside": True} if is_outside else {}
         if trial.info != expected:
             raise ValueError(f"info of trial {trial.id} must be {expected}, got {trial.info}")
 
@@ -677,7 +722,8 @@ class Strategy(State):
 
     def _evaluated_actions(self, context: Tensor | None) -> Tensor:
         """The ``n x d`` evaluated points that are compared in a ``d_z``-dim context, or in none."""
-        return self.evaluated()[0][:, : self.domain.dim]
+        X = self.evaluated()[0][:, : self.domain.dim]
+        return X[self._are_inside(len(X))]
 
     def _asked(self, choices: Choices) -> Trial:
         """Decides the next trial and takes it in."""
@@ -691,6 +737,11 @@ class Strategy(State):
         the first points."""
         is_first = self._first_points.include(self.history, id)
         return not is_first and not self.history.is_attached(id)
+
+    def _require_outside(self, message: str) -> None:
+        """An `OutsideDomainError` unless points outside the domain may be data."""
+        if not (self.takes_outside and isinstance(self.domain, Box)):
+            raise OutsideDomainError(message)
 
     def _info_of_attached(self, X: Tensor, context: Tensor | None) -> dict[str, Any]:
         """What is recorded of one point, ``1 x d``, that was not asked for."""

@@ -12,7 +12,16 @@ from torch import Tensor
 from botorch_ext.checks import flag, one_number, short, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.exceptions import UnknownTrialError
-from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
+from botorch_ext.strategies.events import (
+    Abandoned,
+    Asked,
+    Attached,
+    Corrected,
+    Event,
+    Told,
+    Trial,
+    is_outside_domain,
+)
 
 
 def told(id: Any, value: Any) -> Told:
@@ -84,7 +93,12 @@ def require_point(trial: Trial, domain: Domain) -> None:
 def are_members(events: Sequence[Event], domain: Domain) -> bool:
     """Whether all points of events are those of a domain, and of their indices: one look at all of
     them takes as long as one at one of them."""
-    trials = [event.trial for event in events if isinstance(event, Asked | Attached)]
+    trials = [
+        event.trial
+        for event in events
+        if isinstance(event, Asked)
+        or (isinstance(event, Attached) and not is_outside_domain(event.trial))
+    ]
     like, dim = domain.like, domain.dim
     for trial in trials:
         x = getattr(trial, "x", None)

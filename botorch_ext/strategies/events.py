@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import short
-from botorch_ext.domains import Domain, Space
+from botorch_ext.domains import Box, Domain, Space
 from botorch_ext.domains.contexts import with_context
+from botorch_ext.domains.outside import params_outside
 from botorch_ext.domains.points import numbered
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.state import Log, shallow
@@ -47,7 +48,11 @@ class Trial:
         """The point by name, plain Python values of all columns that count, as `Box.params` gives
         them: ``{"temperature": 61.5, "solvent": "dmso"}`` in a `Space`, ``{"x0": 0.3, "x1": 2.0}``
         elsewhere."""
-        return numbered(self.x) if self.domain is None else self.domain.params_of(self.x)
+        if self.domain is None:
+            return numbered(self.x)
+        if is_outside_domain(self) and isinstance(self.domain, Box):
+            return params_outside(self.domain, self.x)
+        return self.domain.params_of(self.x)
 
     @property
     def given(self) -> dict[str, Any] | Tensor:
@@ -57,6 +62,8 @@ class Trial:
     @property
     def place(self) -> str:
         """The point and the context for messages, as `place_of` writes them."""
+        if is_outside_domain(self) and isinstance(self.domain, Space):
+            return str(self.params)
         return place_of(self.x, self.context, self.domain)
 
     def __repr__(self) -> str:
@@ -93,6 +100,12 @@ def _in_digits(x: Any) -> str:
     numbers = [f"{number:.6g}" for number in x[:_MOST_SHOWN].tolist()]
     more = [f"... of {len(x)}"] if len(x) > _MOST_SHOWN else []
     return f"[{', '.join(numbers + more)}]"
+
+
+def is_outside_domain(trial: Any) -> bool:
+    """Whether a trial is data from outside of the domain: a result that was attached."""
+    info = getattr(trial, "info", None)
+    return isinstance(info, dict) and info.get("attached") is True and info.get("outside") is True
 
 
 def _copied(plain: Any) -> Any:
@@ -183,6 +196,8 @@ class History:
         self.failed: set[int] = set()
         # The ids of results that were not asked for, ascending.
         self.attached: list[int] = []
+        # Of those the ones whose points lie outside the domain.
+        self.outside: set[int] = set()
         # Of those whose value was another one before.
         self.corrected: set[int] = set()
         self._pending: dict[int, None] = {}
@@ -236,6 +251,8 @@ class History:
                 new._pending = {other: None for other in self._pending if other != id}
             case Attached(trial, value):
                 new.attached = [*self.attached, trial.id]
+                if is_outside_domain(trial):
+                    new.outside = self.outside | {trial.id}
                 new.trials = self.trials.with_item(trial)
                 new.values = self.values | {trial.id: value}
             case Corrected(id, value):

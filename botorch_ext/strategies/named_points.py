@@ -4,6 +4,7 @@ shown."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -13,13 +14,8 @@ from botorch_ext.domains.contexts import ContextLike, with_context
 from botorch_ext.domains.points import PointsLike
 from botorch_ext.strategies.events import Trial
 
-#: Trials, or ``n x d`` points, or one of either.
+#: Trials, or ``n x d`` points, or one of either; or a data frame with columns by name.
 Points = Trial | Sequence[Trial] | PointsLike
-
-
-def names_of(domain: Domain) -> tuple[str, ...]:
-    """The names of the d columns of points: ``x0``, ``x1`` and so on."""
-    return tuple(f"x{j}" for j in range(domain.dim))
 
 
 def joint_rows(
@@ -43,6 +39,8 @@ def joint_rows(
         ValueError: No points, points outside the domain, or a context that `Strategy.ask` would
             refuse.
     """
+    if hasattr(points, "columns") and hasattr(points, "to_dict"):  # a data frame
+        points = cast(Any, points).to_dict("records")
     trials = [points] if isinstance(points, Trial) else points
     if isinstance(trials, list | tuple) and any(isinstance(trial, Trial) for trial in trials):
         if not all(isinstance(trial, Trial) for trial in trials):

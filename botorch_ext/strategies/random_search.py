@@ -28,6 +28,7 @@ class RandomSearch(Strategy):
     depends_on_trial_number = "its points depend on the number of the trial alone"
     takes_shards = True
     takes_spaces = True
+    takes_outside = True
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         generator = torch.Generator().manual_seed(self._seed_of(len(self.history.trials)))

@@ -247,6 +247,15 @@ class Journal:
             raise self._changed(count)
         return entries, Position(count, digest)
 
+    def entries(self) -> list[Entry]:
+        """All events."""
+
+        def reading() -> list[Entry]:
+            with self.reading() as connection:
+                return self.since(connection, self.start)[0]
+
+        return self.database.alone(reading)
+
     def _last(self, connection: Connection) -> tuple[int | None, str | None]:
         """The number and the digest of the last event, as the row of the study has them."""
         if not self.keeps_last:

@@ -78,7 +78,7 @@ class RunResult:
     @property
     def params(self) -> list[dict[str, Any]]:
         """The points of ``X`` by name, as ``params`` of trials."""
-        return [self.strategy.domain.params_of(x) for x in self.X]
+        return [self.strategy.history.trials[id].params for id in self.ids]
 
     @property
     def best_params(self) -> dict[str, Any] | None:

@@ -96,8 +96,8 @@ class RunningStudy:
         """The point, joined with its context, and the value that is best, as the strategy sees it:
         of those that an objective returned, that were attached or that were given at first."""
         values, found = dict(strategy.history.values), None
-        for failure in self.failed.given_up:
-            values.pop(failure.id, None)
+        for id in (*(failure.id for failure in self.failed.given_up), *strategy.history.outside):
+            values.pop(id, None)
         if values:
             top = max(values, key=values.__getitem__)
             found = strategy.history.trials[top].point, values[top]

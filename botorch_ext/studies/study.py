@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from torch import Tensor
 
-from botorch_ext.checks import one_number
+from botorch_ext.checks import flag, one_number
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import (
     AnotherStrategyError,
+    NoStudyError,
     StudyError,
 )
 from botorch_ext.predictions.expected_gain import ExpectedGain
@@ -29,11 +30,23 @@ from botorch_ext.strategies import (
 from botorch_ext.strategies.action_sets import Actions
 from botorch_ext.strategies.event_checks import id_of
 from botorch_ext.strategies.named_points import Points
+from botorch_ext.studies.column_heads import ColumnHeads
+from botorch_ext.studies.described_strategies import described_strategy
 from botorch_ext.studies.description import describe, require_same
 from botorch_ext.studies.kept_strategy import KeptStrategy, require_no_values
 from botorch_ext.studies.plain_events import in_sign
+from botorch_ext.studies.result_tables import (
+    Result,
+    attach_all,
+    results_of,
+    results_of_sheet,
+    trials_frame,
+)
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from botorch_ext.studies.csv_sheets import Sheet
     from botorch_ext.studies.journal import Journal
 
 
@@ -52,12 +65,16 @@ class Study:
         place: A path: a file of SQLite, which is made where there is none. Or a URL, such as
             ``postgresql+psycopg://user:password@host/database``.
         strategy: What to ask, without trials; it is copied. To continue, one made with the same
-            arguments as at first.
+            arguments as at first, or None: it is then made again from the study's description, if
+            it is a method of the library whose arguments are kept in full.
         name: Of the study; there may be several in one place.
         minimize: Whether small values are good; then values are told and shown as they are, and the
             strategy sees their negative. What it is made with must have no values (``initial``, a
             prior mean, a least value, a range of rewards): `attach` results of before. None: as
             the study was begun; a new one maximises.
+        objective: What the values are called in tables. None: as the study was begun; in a new one
+            ``"value"``.
+        unit: What the values are in, for people, as in ``"%"``. None: as the study was begun.
 
     Raises:
         ImportError: SQLAlchemy is not installed.
@@ -75,14 +92,16 @@ class Study:
     def __init__(
         self,
         place: str | os.PathLike[str],
-        strategy: Strategy,
+        strategy: Strategy | None = None,
         *,
         name: str = "study",
         minimize: bool | None = None,
+        objective: str | None = None,
+        unit: str | None = None,
     ) -> None:
-        if not isinstance(strategy, Strategy):
+        if strategy is not None and not isinstance(strategy, Strategy):
             raise ValueError(f"strategy must be a Strategy, got a {type(strategy).__name__}")
-        if strategy.history.events:
+        if strategy is not None and strategy.history.events:
             raise ValueError(
                 "strategy must have no trials, which come from the file of a study, got one with "
                 f"{len(strategy.history.trials)}"
@@ -91,7 +110,14 @@ class Study:
             raise ValueError(f"name must be a text that is not empty, got {name!r}")
         if minimize is not None and not isinstance(minimize, bool):
             raise ValueError(f"minimize must be True, False or None, got {minimize!r}")
-        self._journal = _opened(place, name, minimize, strategy)
+        texts = {"objective": objective, "unit": unit}
+        for key, text in texts.items():
+            if text is not None and not (isinstance(text, str) and text.strip() and _is_text(text)):
+                raise ValueError(f"{key} must be a text that is not empty, got {text!r}")
+        self._journal, strategy = _opened(place, name, minimize, strategy, texts)
+        # Studies of earlier versions have neither.
+        self._texts = {key: self._journal.description.get(key) or texts[key] for key in texts}
+        self.heads = ColumnHeads.of(strategy, self.objective, self.unit)
         self._sign = -1.0 if self._journal.minimize else 1.0
         self._kept = KeptStrategy(strategy, self._journal)
         self._kept.read(lambda _: None)  # what is wrong with the events is said now
@@ -173,12 +199,92 @@ class Study:
         """
         self._kept.change(lambda strategy: strategy.abandon(id, failed))
 
-    def attach(self, x: Any, value: float, context: ContextLike | None = None) -> Trial:
-        """Adds a result that was not asked for, as `Strategy.attach` does; ``value`` as it was
-        measured."""
+    def tell_all(self, values: Mapping[int, float]) -> None:
+        """Answers several trials, all of them or, where one cannot be, none.
+
+        Args:
+            values: From the ids of pending trials to observations, as they were measured.
+
+        Raises:
+            UnknownTrialError: A trial is not pending.
+            ValueError: A value is no number, NaN or infinite.
+        """
+
+        def act(strategy: Strategy) -> None:
+            for id, value in values.items():
+                strategy.tell(*self._seen(strategy, id, value))
+
+        self._kept.change(act)
+
+    @overload
+    def attach(
+        self,
+        x: Any,
+        value: float,
+        context: ContextLike | None = None,
+        *,
+        outside: bool = False,
+    ) -> Trial: ...
+
+    @overload
+    def attach(self, x: Any, *, repeat: bool = False) -> list[Trial]: ...
+
+    def attach(
+        self,
+        x: Any,
+        value: float | None = None,
+        context: ContextLike | None = None,
+        *,
+        outside: bool = False,
+        repeat: bool = False,
+    ) -> Trial | list[Trial]:
+        """Adds a result that was not asked for, as `Strategy.attach` does, or a table of such
+        results: all of its rows or none.
+
+        Rows of a table that lie outside the space are kept as data where the method
+        ``takes_outside``: its model learns from them, and they are never asked.
+
+        Args:
+            x: A point, or without a value a table: a pandas data frame, or a list of dicts, with
+                columns by name: the parameters, with or without their units as in ``"time [s]"``,
+                those of contexts, and the objective.
+            value: The observation, as it was measured.
+            context: As for `Strategy.attach`.
+            outside: As for `Strategy.attach`.
+            repeat: Whether a row of the table may be a result that there is already, in the study
+                or in the table: it is then another measurement.
+
+        Returns:
+            The trial, or those of all rows.
+
+        Raises:
+            TableError: Columns or rows that are wrong; the message names them.
+            ValueError: What `Strategy.attach` raises.
+        """
+        if value is None:
+            if context is not None or outside:
+                raise ValueError("value must be given for a point, got None")
+            return self._attached(results_of(x, self.heads), repeat)
+        if flag(repeat, "repeat"):
+            raise ValueError(
+                "repeat must be False for a point with its value, which may be another"
+            )
+        seen = self._sign * one_number(value, "value")
         return self._kept.change(
-            lambda strategy: strategy.attach(x, self._sign * one_number(value, "value"), context)
+            lambda strategy: strategy.attach(x, seen, context, outside=outside)
         )
+
+    def attach_sheet(self, sheet: Sheet, *, repeat: bool = False) -> list[Trial]:
+        """Adds the results of a CSV sheet, as `attach` those of a table.
+
+        Raises:
+            TableError: As `attach`, and for texts that are no values.
+        """
+        return self._attached(results_of_sheet(sheet, self.heads), repeat)
+
+    def _attached(self, results: Sequence[Result], repeat: bool) -> list[Trial]:
+        flag(repeat, "repeat")
+        return self._kept.change(lambda strategy: attach_all(strategy, results, repeat, self._sign))
 
     def correct(self, id: int | Trial, value: float) -> None:
         """Replaces a value that was wrong, as `Strategy.correct` does; ``value`` as it was
@@ -202,6 +308,16 @@ class Study:
         return self._journal.minimize
 
     @property
+    def objective(self) -> str:
+        """What the values are called."""
+        return self._texts["objective"] or "value"
+
+    @property
+    def unit(self) -> str | None:
+        """What the values are in, if that is said."""
+        return self._texts["unit"]
+
+    @property
     def strategy(self) -> Strategy:
         """A copy of the strategy, up to date with the file, in its own sign: the negative where the
         study minimises. To be read, not to be asked or told: that would not be kept."""
@@ -216,6 +332,21 @@ class Study:
     def events(self) -> tuple[Event, ...]:
         """Everything that happened, in order; values as they were told."""
         return self._kept.read(lambda strategy: tuple(map(self._as_told, strategy.events)))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All trials, a row each: ``trial``, the id; ``state``: told, attached, pending, abandoned
+        or failed; the parameters and contexts by name; the value under the name of the objective;
+        ``asked_at`` and ``ended_at`` in UTC; and, where they were recorded, ``predicted mean`` and
+        ``predicted std`` at the time of asking.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        strategy, entries = self.strategy, self._journal.entries()
+        # Somebody may have gone on in between.
+        entries = entries[: len(strategy.history.events)]
+        shown = [self._as_shown(trial) for trial in strategy.history.trials]
+        return trials_frame(strategy, entries, self.heads, shown, self._sign)
 
     def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
         """What `Strategy.best` gives, the mean in the sign of the values."""
@@ -304,27 +435,48 @@ def _is_text(name: str) -> bool:
 
 
 def _opened(
-    place: str | os.PathLike[str], name: str, minimize: bool | None, strategy: Strategy
-) -> Journal:
-    """The journal of a study of this strategy, begun where there is none."""
+    place: str | os.PathLike[str],
+    name: str,
+    minimize: bool | None,
+    strategy: Strategy | None,
+    texts: dict[str, str | None],
+) -> tuple[Journal, Strategy]:
+    """The journal of a study of this strategy, begun where there is none; and the strategy, that of
+    the study where none is given."""
     from botorch_ext.studies.databases import Database
     from botorch_ext.studies.journal import Journal
 
-    database, description = Database(place), describe(strategy)
+    database = Database(place)
+    whose = f"study {name!r} in {database.name}"
+    if strategy is None:
+        there = database.alone(lambda: Journal.open(database, name))
+        if there is None:
+            raise NoStudyError(f"{database.name} holds no study {name!r}: give its strategy")
+        strategy = described_strategy(there.description, whose)
+    description = describe(strategy)
+    described = description | {key: text for key, text in texts.items() if text is not None}
 
     def found() -> Journal:
         journal = Journal.open(database, name)
         if journal is None:
             if minimize:
                 require_no_values(strategy)
-            journal = Journal.begin(database, name, bool(minimize), description)
+            ColumnHeads.of(strategy, texts["objective"] or "value", texts["unit"])
+            journal = Journal.begin(database, name, bool(minimize), described)
         return journal
 
     journal = database.alone(found)
-    require_same(journal.description, description, f"study {name!r} in {database.name}")
+    require_same(journal.description, description, whose)
+    for key, text in texts.items():
+        kept = journal.description.get(key)
+        if kept is not None and text not in (None, kept):
+            raise AnotherStrategyError(
+                f"{whose} was begun with other arguments: {key} is {kept!r} in the study, got "
+                f"{text!r}"
+            )
     if minimize is not None and minimize != journal.minimize:
         raise AnotherStrategyError(
             f"study {name!r} in {database.name} was begun with other arguments: minimize is "
             f"{journal.minimize} in the study, got {minimize}"
         )
-    return journal
+    return journal, strategy

@@ -57,7 +57,7 @@ def test_of_two_points_both_have_a_formula():
     assert abs(gain.gain - expected) < 0.02 * s
     assert abs(gain.probability - _Phi(m / s)) < 0.03
     assert_close(gain.noise_std, 0.2, rtol=1e-9, atol=0)
-    found = recommendation(mixture, b, a[None], ("x0", "x1"), seed=0)
+    found = recommendation(mixture, b, a[None], BOX, seed=0)
     assert abs(found.probability - _Phi(m / s)) < 0.03
     assert abs(found.shortfall - s * (_phi(m / s) - m / s * _Phi(-m / s))) < 0.02 * s
     assert not found.is_evaluated
@@ -121,9 +121,9 @@ def test_the_batch_is_what_would_be_asked_and_is_not_asked(method):
 def test_an_evaluated_point_that_stands_out_is_the_best():
     X = BOX.sample(5, seed=1)
     Y = torch.tensor([0.0, 9.0, 0.0, 0.0, 0.0], dtype=torch.float64)
-    found = recommendation(_gp(X, Y), X[1], X.repeat(2, 1), ("x0", "x1"), seed=0)
+    found = recommendation(_gp(X, Y), X[1], X.repeat(2, 1), BOX, seed=0)
     assert found.is_evaluated and found.probability == 1 and found.shortfall == 0
-    only = recommendation(_gp(X, Y), X[1], X[1:2], ("x0", "x1"), seed=0)
+    only = recommendation(_gp(X, Y), X[1], X[1:2], BOX, seed=0)
     assert only.probability == 1 and only.shortfall == 0
 
 
@@ -132,9 +132,9 @@ def test_of_many_points_the_most_promising_are_compared(monkeypatch):
     X = BOX.sample(30, seed=1)
     mixture = _gp(X, height(X) / 10)
     row = X[height(X).argmax()]
-    whole = recommendation(mixture, row, X, ("x0", "x1"), seed=0)
+    whole = recommendation(mixture, row, X, BOX, seed=0)
     monkeypatch.setattr("botorch_ext.predictions.recommendation._MOST_COMPARED", 12)
-    some = recommendation(mixture, row, X, ("x0", "x1"), seed=0)
+    some = recommendation(mixture, row, X, BOX, seed=0)
     assert some.is_evaluated
     assert abs(some.probability - whole.probability) < 0.03
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -47,6 +48,7 @@ class ImprovementStrategy(ParticleStrategy):
 
     _numbers = ("mean", "std", "log_improvement")
     bends = True
+    takes_outside = True
 
     def _choose(
         self, choices: Choices, cloud: Cloud, known: Ensemble, pending: Tensor, seed: int
@@ -57,10 +59,10 @@ class ImprovementStrategy(ParticleStrategy):
             F, outcomes = known.inputs.features(known.joint), known.outcomes
             known = known.of_rows(telling(F, outcomes.values, _MOST_ROWS))
         told = known.joint
-        places: Tensor | None = torch.cat([told, pending])[:, : self.domain.dim]
+        places: Tensor | None = torch.cat([self._comparable(told), pending])[:, : self.domain.dim]
         if choices.actions is not None:  # what is not there now cannot be improved on
             places = choices.actions
-        if is_large:
+        if is_large and not self.history.outside:
             places = None  # all rows, the same, in less time
 
         def improvement(of: Ensemble) -> Any:
@@ -89,5 +91,17 @@ class ImprovementStrategy(ParticleStrategy):
         values = [*self._initial_values.tolist(), *self.history.values.values()]
         num_given = max(len(self._initial_values), self.least_initial)
         length = side_length(values, num_given, box.dim)
-        center = known.joint[known.mean_at_rows().argmax()]
-        return region_around(center, length, box)
+        means = known.mean_at_rows()
+        if self.history.outside:
+            inside = box.contains(known.joint)
+            if not bool(inside.any()):
+                return None
+            means = means.masked_fill(~inside, -math.inf)
+        return region_around(known.joint[means.argmax()], length, box)
+
+    def _comparable(self, told: Tensor) -> Tensor:
+        """The rows that can be improved on: those of the domain, where there are any."""
+        if not self.history.outside:
+            return told
+        inside = told[self.domain.contains(told[:, : self.domain.dim])]
+        return inside if len(inside) else told

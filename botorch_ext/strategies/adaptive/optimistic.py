@@ -25,6 +25,8 @@ class OptimisticStrategy(BoundsStrategy):
         ValueError: What `BoundsStrategy` raises, or several models.
     """
 
+    takes_outside = True
+
     def __init__(
         self,
         domain: Domain,

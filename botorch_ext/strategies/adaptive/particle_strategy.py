@@ -250,8 +250,11 @@ class ParticleStrategy(Strategy):
                 means = ensemble.mean_at_rows()
             else:
                 means = ensemble.mean(with_context(actions, context))
+            if self.history.outside:
+                means = means.masked_fill(~self.domain.contains(actions), -math.inf)
             best = actions[means.topk(min(_NUM_BEST, len(means))).indices]
-            best = best[box.contains(best)] if region is not None else best
+            if region is not None or self.history.outside:
+                best = best[box.contains(best)]
         if not is_large:
             if len(best):
                 best = torch.cat([best, near_points(best, box, _NUM_NEAR, seed, _NEAR)])

@@ -1,0 +1,98 @@
+"""Beginning a study from a file that names its parameters."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from botorch_ext import algorithms
+from botorch_ext.checks import short
+from botorch_ext.domains import Choice, Integer, Real, Space
+from botorch_ext.domains.choices import Ordered
+from botorch_ext.exceptions import StudyError
+from botorch_ext.strategies import Strategy
+
+_TYPES = {"real": Real, "integer": Integer, "choice": Choice, "ordered": Ordered}
+_ENTRIES = ("parameters", "constraints", "method", "arguments")
+EXAMPLE = """\
+[parameters.temperature]
+type = "real"
+low = 20
+high = 80
+digits = 1
+unit = "°C"
+
+[parameters.solvent]
+type = "choice"
+values = ["water", "ethanol"]
+"""
+
+
+def strategy_of(path: Path) -> Strategy:
+    """The strategy of a TOML or JSON file: ``parameters`` by name, each with its ``type`` (real,
+    integer, choice or ordered) and the arguments of `Real`, `Integer` or `Choice`; ``constraints``,
+    a list of texts; the ``method`` of `algorithms`, integrated_ei unless given, and its
+    ``arguments``.
+
+    Raises:
+        OSError: The file cannot be read.
+        StudyError: What cannot be a space or a method; the message names it.
+    """
+    found = _read(path)
+    _require_known(found, _ENTRIES, f"{path}")
+    described = found.get("parameters")
+    if not isinstance(described, Mapping) or not described:
+        raise StudyError(f"{path} must have parameters by name, as in {short(EXAMPLE)}")
+    parameters = {name: _parameter(name, each, path) for name, each in described.items()}
+    method = found.get("method", "integrated_ei")
+    if method not in algorithms.__all__:
+        close = get_close_matches(str(method), algorithms.__all__, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise StudyError(f"{path}: method must be one of the library, got {method!r}{hint}")
+    try:
+        space = Space(parameters, constraints=found.get("constraints", ()))
+        return getattr(algorithms, method)(space, **found.get("arguments", {}))
+    except (TypeError, ValueError) as error:
+        raise StudyError(f"{path}: {error}") from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The entries of a file."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        found = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+    except ValueError as error:  # of both, and of texts in another encoding
+        kind = "JSON" if path.suffix.lower() == ".json" else "TOML"
+        raise StudyError(f"{path} is no {kind} in UTF-8: {error}") from error
+    if not isinstance(found, dict):
+        raise StudyError(f"{path} must have entries by name, got {short(found)}")
+    return found
+
+
+def _parameter(name: str, given: Any, path: Path) -> Any:
+    if not isinstance(given, Mapping):
+        raise StudyError(f"{path}: {name} must have a type and its values, got {short(given)}")
+    arguments = dict(given)
+    kind = arguments.pop("type", None)
+    if kind not in _TYPES:
+        raise StudyError(f"{path}: type of {name} must be one of {', '.join(_TYPES)}, got {kind!r}")
+    try:
+        return _TYPES[kind](**arguments)
+    except TypeError as error:
+        known = [each for each in _TYPES[kind].__dataclass_fields__ if each != "_"]
+        _require_known(arguments, known, f"{path}: {name}")
+        raise StudyError(f"{path}: {name}: {error}") from error
+    except ValueError as error:
+        raise StudyError(f"{path}: {name}: {error}") from error
+
+
+def _require_known(given: Mapping[str, Any], known: Any, whose: str) -> None:
+    for each in given:
+        if each not in known:
+            close = get_close_matches(each, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise StudyError(f"{whose} must have {', '.join(known)}, got {each!r}{hint}")

@@ -1,0 +1,93 @@
+"""Commands that ask and tell: what a study is asked, told, corrected and given of before."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from botorch_ext.commands.beginning import strategy_of
+from botorch_ext.exceptions import StudyError
+from botorch_ext.reports.overview import read_overview
+from botorch_ext.reports.words import counted
+from botorch_ext.studies.answer_sheets import answer_sheet, answers_of
+from botorch_ext.studies.csv_sheets import Sheet
+from botorch_ext.studies.study import Study
+
+
+def opened(given: argparse.Namespace) -> Study:
+    """The study of a command; its strategy is made again from its description."""
+    overview = read_overview(given.place, given.name)  # which makes no file
+    return Study(given.place, name=overview.name)
+
+
+def new(given: argparse.Namespace) -> str:
+    """Begins a study."""
+    name = "study" if given.name is None else given.name
+    if Path(given.place).exists():
+        raise StudyError(f"{given.place} is there already: a new study needs a file of its own")
+    strategy = strategy_of(Path(given.space))
+    study = Study(
+        given.place,
+        strategy,
+        name=name,
+        minimize=given.minimize,
+        objective=given.objective,
+        unit=given.unit,
+    )
+    unit = f" in {study.unit}" if study.unit else ""
+    goal = "smallest" if study.minimize else "largest"
+    return f"began a study of the {goal} {study.objective}{unit}: {study.strategy.domain!r}\n"
+
+
+def ask(given: argparse.Namespace) -> str:
+    """Asks trials, or shows those that pend, as a sheet to fill in."""
+    study = opened(given)
+    if given.pending:
+        strategy = study.strategy
+        trials = [strategy.history.trials[id].copy() for id in strategy.pending]
+        if not trials:
+            raise StudyError(f"{given.place} has no pending trials")
+    else:
+        trials = study.ask(given.number)
+    return answer_sheet(study, trials, given.decimal_comma)
+
+
+def tell(given: argparse.Namespace) -> str:
+    """Tells what was filled in."""
+    study = opened(given)
+    answers = answers_of(study, Sheet.read(given.sheet))
+    study.tell_all(answers.values)
+    lines = [f"told {_trials(answers.values)}"]
+    if answers.empty:
+        lines.append(f"still empty: {_trials(answers.empty)}")
+    if answers.known:
+        lines.append(f"told before: {_trials(answers.known)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def attach(given: argparse.Namespace) -> str:
+    """Adds results of before."""
+    study = opened(given)
+    trials = study.attach_sheet(Sheet.read(given.sheet), repeat=given.repeat)
+    lines = [f"attached {_trials([trial.id for trial in trials])}"]
+    outside = [trial.id for trial in trials if trial.info.get("outside")]
+    if outside:
+        lines.append(f"outside the space, data that is never asked: {_trials(outside)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def correct(given: argparse.Namespace) -> str:
+    """Replaces a value that was wrong."""
+    opened(given).correct(given.trial, given.value)
+    return f"corrected trial {given.trial} to {given.value:g}\n"
+
+
+def abandon(given: argparse.Namespace) -> str:
+    """Gives up on a trial."""
+    opened(given).abandon(given.trial, given.failed)
+    return f"abandoned trial {given.trial}{', which failed' if given.failed else ''}\n"
+
+
+def _trials(ids: Sequence[int] | dict[int, float]) -> str:
+    return f"{counted(len(ids), 'trial')}: {', '.join(map(str, ids))}"

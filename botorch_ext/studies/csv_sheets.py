@@ -1,0 +1,156 @@
+"""CSV sheets: tables as spreadsheets read and write them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from botorch_ext.exceptions import TableError
+
+# What workbooks begin with: zip archives (xlsx, ods, numbers) and old Excel files.
+_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+_DELIMITERS = (";", "\t", ",")
+_TITLE = re.compile(r"sep=(.)", re.IGNORECASE)
+# What makes a cell a formula in a spreadsheet, full-width signs included.
+_FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a sheet.
+
+    Args:
+        line: Where it is in the file, the first line is 1.
+        cells: Its texts, as many as there are heads.
+    """
+
+    line: int
+    cells: list[str]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table of texts.
+
+    Args:
+        name: Of its file.
+        heads: What stands in its first row.
+        rows: Those that are not empty.
+        delimiter: What separates its cells.
+    """
+
+    name: str
+    heads: list[str]
+    rows: list[Row]
+    delimiter: str
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Sheet:
+        """The table of a CSV file: cells between commas, semicolons or tabs, in UTF-8, UTF-16 with
+        a mark, or Windows' cp1252. Empty rows and columns at the end are left out.
+
+        Raises:
+            OSError: The file cannot be read.
+            TableError: It is empty, no text, or no table.
+        """
+        name = os.fspath(path)
+        text = _decoded(Path(path).read_bytes(), name)
+        lines = text.splitlines()
+        skipped, first = next(((i, line) for i, line in enumerate(lines) if line.strip()), (0, ""))
+        if not first:
+            raise TableError(f"{name} is empty: its first line must have the names of the columns")
+        title = _TITLE.fullmatch(first.strip())
+        if title is not None:  # as Excel writes and reads it
+            delimiter, skipped = title[1], skipped + 1
+        else:
+            delimiter = max(_DELIMITERS, key=lambda each: len(_cells(first, each)))
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        found = []
+        try:
+            for cells in reader:
+                stripped = [cell.strip().strip("\u00a0") for cell in cells]
+                if reader.line_num > skipped and any(stripped):
+                    found.append(Row(reader.line_num, stripped))
+        except csv.Error as error:
+            raise TableError(f"{name} is no CSV: line {reader.line_num}: {error}") from error
+        if not found:
+            raise TableError(f"{name} is empty: its first line must have the names of the columns")
+        return cls._checked(name, found[0].cells, found[1:], delimiter)
+
+    @classmethod
+    def _checked(cls, name: str, heads: list[str], rows: list[Row], delimiter: str) -> Sheet:
+        used = max((j + 1 for row in rows for j, cell in enumerate(row.cells) if cell), default=0)
+        while heads and not heads[-1] and len(heads) > used:
+            heads = heads[:-1]
+        for row in rows:
+            num = max(j + 1 for j, cell in enumerate(row.cells) if cell)
+            if num > len(heads):
+                hint = ": is there a decimal comma?" if delimiter == "," else ""
+                raise TableError(
+                    f"{name} line {row.line} has {num} cells, and the first line {len(heads)}{hint}"
+                )
+        if "" in heads:
+            raise TableError(f"{name} must have a name over each column, got {heads}")
+        padded = [
+            Row(row.line, [*row.cells[: len(heads)], *[""] * (len(heads) - len(row.cells))])
+            for row in rows
+        ]
+        return cls(name, heads, padded, delimiter)
+
+
+def written(
+    heads: Sequence[str], rows: Iterable[Sequence[Any]], decimal_comma: bool = False
+) -> str:
+    """A table as CSV that spreadsheets read, in which no text is a formula.
+
+    Args:
+        heads: The first row.
+        rows: Those below: numbers, texts, and None for cells that are empty.
+        decimal_comma: Whether numbers have decimal commas, and semicolons separate cells.
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=";" if decimal_comma else ",")
+    writer.writerow(map(harmless, heads))
+    for row in rows:
+        writer.writerow([_as_cell(value, decimal_comma) for value in row])
+    return buffer.getvalue()
+
+
+def harmless(text: str) -> str:
+    """A text with an apostrophe before it where it begins as a formula does, as OWASP
+    recommends."""
+    return f"'{text}" if text.lstrip().startswith(_FORMULAS) else text
+
+
+def _as_cell(value: Any, decimal_comma: bool) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return repr(value).replace(".", ",") if decimal_comma else repr(value)
+    return str(value) if isinstance(value, int) else harmless(str(value))
+
+
+def _decoded(content: bytes, name: str) -> str:
+    if content.startswith(_WORKBOOKS):
+        raise TableError(f"{name} is a workbook or an archive: save the sheet as CSV")
+    if content.startswith(b"SQLite format 3\0"):
+        raise TableError(f"{name} is a database, as of a study, and no CSV file")
+    encodings = ["utf-16"] if content[:2] in (b"\xff\xfe", b"\xfe\xff") else ["utf-8-sig", "cp1252"]
+    for encoding in encodings:
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if "\0" not in text:
+            return text
+    raise TableError(f"{name} is no text: save the sheet as CSV, in UTF-8")
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line], delimiter=delimiter), [])

@@ -1,0 +1,207 @@
+"""A lab's day as its contract has it, in Python and by the command line alone."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import botorch_ext as bx
+from botorch_ext.command_line import main
+from botorch_ext.exceptions import TableError
+
+pytest.importorskip("sqlalchemy")
+pd = pytest.importorskip("pandas")
+
+
+IN_PYTHON, IN_COMMANDS = (
+    (Path(__file__).parent / "lab_contract.txt")
+    .read_text(encoding="utf-8")
+    .split("\n\nbotorch-ext")
+)
+
+
+def yield_of(temperature, catalyst, equivalents, solvent):
+    """Percent."""
+    best = {"water": 40.0, "ethanol": 60.0, "dmso": 80.0}[solvent]
+    return (
+        best - 0.01 * (temperature - 45) ** 2 - 3 * abs(equivalents - 2) - 20 * abs(catalyst - 0.01)
+    )
+
+
+OLD = [
+    {"temperature": 30.0, "catalyst": 0.001, "equivalents": 1, "solvent": "water"},
+    {"temperature": 50.0, "catalyst": 0.01, "equivalents": 2, "solvent": "ethanol"},
+    {"temperature": 40.0, "catalyst": 0.05, "equivalents": 3, "solvent": "dmso"},
+    {"temperature": 25.5, "catalyst": 0.002, "equivalents": 5, "solvent": "dmso"},
+    {"temperature": 55.0, "catalyst": 0.0005, "equivalents": 2, "solvent": "water"},
+    {"temperature": 47.0, "catalyst": 0.02, "equivalents": 4, "solvent": "ethanol"},
+    {"temperature": 81.0, "catalyst": 0.01, "equivalents": 2, "solvent": "dmso"},
+    {"temperature": 58.0, "catalyst": 0.02, "equivalents": 2, "solvent": "ethanol"},
+]
+
+
+def test_the_contract(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pandas_frame = pd.DataFrame([row | {"yield": yield_of(**row)} for row in OLD])
+    names = {"pandas_frame": pandas_frame}
+    exec(IN_PYTHON, names)
+    space, study, trials = (names[name] for name in ("space", "study", "trials"))
+    assert list(trials[0].params) == ["temperature", "catalyst", "equivalents", "solvent"]
+    assert all(space.contains(trial.params) for trial in trials)
+    assert all(
+        trial.params["temperature"] == round(trial.params["temperature"], 1) for trial in trials
+    )
+    frame = study.to_pandas()
+    assert list(frame["state"]) == ["attached"] * 8 + ["told"] + ["pending"] * 3
+    assert list(frame["temperature"][:8]) == [row["temperature"] for row in OLD]
+    assert list(frame["solvent"][:8]) == [row["solvent"] for row in OLD]
+    assert list(frame["yield"][:8]) == list(pandas_frame["yield"])
+    assert frame["yield"][8] == 71.3 and frame["yield"][9:].isna().all()
+    assert frame["predicted mean"][8:].notna().all() and frame["predicted mean"][:8].isna().all()
+    assert (frame["ended_at"][8] >= frame["asked_at"][8]) and frame["asked_at"][:8].isna().all()
+    predicted = study.predict(trials).to_pandas()
+    bands = ["5 %", "95 %", "observed 5 %", "observed 95 %"]
+    assert list(predicted) == [*space.names, "mean", "std", *bands]
+    assert list(predicted["solvent"]) == [trial.params["solvent"] for trial in trials]
+    named = study.predict([trial.params for trial in trials]).to_pandas()
+    pd.testing.assert_frame_equal(named, predicted)
+    pd.testing.assert_frame_equal(
+        study.predict(predicted[list(space.names)]).to_pandas(), predicted
+    )
+    best = study.recommended()
+    assert space.contains(best.params) and 0 <= best.probability <= 1
+    with pytest.raises(TableError, match="row 0 is the result of trial 0 once more; repeat=True"):
+        study.attach(pandas_frame)
+    assert len(study.attach(pandas_frame, repeat=True)) == 8
+    outside = study.strategy.history.trials[6]
+    assert outside.info == {"attached": True, "outside": True} and outside.params == OLD[6]
+    study.correct(6, 70.0)
+    assert bx.Study("yield.db").to_pandas()["yield"][6] == 70.0
+
+
+SPACE = """\
+constraints = ["0.5 * equivalents + temperature <= 60"]
+
+[parameters.temperature]
+type = "real"
+low = 20
+high = 80
+digits = 1
+unit = "°C"
+
+[parameters.catalyst]
+type = "real"
+low = 1e-4
+high = 1e-1
+log = true
+unit = "mol/l"
+
+[parameters.equivalents]
+type = "integer"
+low = 1
+high = 5
+
+[parameters.solvent]
+type = "choice"
+values = ["water", "ethanol", "dmso"]
+"""
+
+
+def as_libre_office_saves(text, filled):
+    """A sheet as a German LibreOffice 7.4 saves it: semicolons, decimal commas, 15 digits, cp1252,
+    other rows first, a column more.
+
+    Args:
+        text: What was written.
+        filled: From the ids of trials to what a person types.
+    """
+    head, *rows = [line.split(",") for line in text.lstrip("\ufeff").splitlines()]
+    for row in rows:
+        row[-1] = filled.get(int(row[0]), "")
+        row[1:3] = (f"{float(cell):.15g}".replace(".", ",") for cell in row[1:3])
+    lines = [";".join([*cells, ""]) for cells in (head, *reversed(rows), [""] * len(head))]
+    return "\r\n".join([*lines, ""]).encode("cp1252")
+
+
+def test_the_commands_of_the_contract(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "space.toml").write_text(SPACE, encoding="utf-8")
+    assert main(["new", "yield.db", "space.toml", "--objective", "yield", "--unit", "%"]) == 0
+    lines = f"botorch-ext{IN_COMMANDS}".replace(" · ", "\n").splitlines()
+    commands = [line.partition("#")[0].split()[1:] for line in lines if "yield.db" in line]
+    assert [each[0] for each in commands] == ["ask", "tell", "correct", "abandon", "predict"]
+    for command in commands:
+        if command[0] == "tell":
+            sheet = tmp_path / "to_do.csv"
+            filled = re.sub(r",\r?\n", ",7.5\n", sheet.read_text(encoding="utf-8"))
+            sheet.write_text(filled, encoding="utf-8")
+            (tmp_path / "points.csv").write_text(filled, encoding="utf-8")
+            assert main(["ask", "yield.db"]) == 0
+        assert main(command) == 0, capsys.readouterr().err
+    study = bx.Study("yield.db")
+    assert study.strategy.history.values == {0: 7.5, 1: 7.5, 2: 7.5, 3: 7.1}
+    assert study.strategy.history.failed == {4}
+
+
+def test_the_same_session_by_the_command_line_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def run(line, status=0):
+        assert main(line.split(" ")) == status
+        captured = capsys.readouterr()
+        return captured.err if status else captured.out
+
+    (tmp_path / "space.toml").write_text(SPACE, encoding="utf-8")
+    assert "largest yield in %" in run("new yield.db space.toml --objective yield --unit %")
+    rows = [[*row.values(), yield_of(**row)] for row in OLD]
+    old = [
+        "temperature (°C);catalyst;equivalents;solvent;yield",
+        *(";".join(map(str, row)) for row in rows),
+    ]
+    (tmp_path / "old.csv").write_text("\n".join(old), encoding="utf-8")
+    said = run("attach yield.db old.csv")
+    assert said.splitlines() == [
+        "attached 8 trials: 0, 1, 2, 3, 4, 5, 6, 7",
+        "outside the space, data that is never asked: 1 trial: 6",
+    ]
+    assert "row" not in run("attach yield.db old.csv", status=2)
+    assert run("ask yield.db -n 4 --csv to_do.csv") == ""
+    written = (tmp_path / "to_do.csv").read_text(encoding="utf-8")
+    head = "trial,temperature [°C],catalyst [mol/l],equivalents,solvent,yield [%]"
+    assert written.splitlines()[0] == f"\ufeff{head}"
+    assert "is there already" in run("ask yield.db --csv to_do.csv", status=2)
+    saved = as_libre_office_saves(written, {8: "71,3", 10: "64,25"})
+    (tmp_path / "to_do.csv").write_bytes(saved)
+    assert run("tell yield.db to_do.csv").splitlines() == [
+        "told 2 trials: 10, 8",
+        "still empty: 2 trials: 11, 9",
+    ]
+    message = run("tell yield.db to_do.csv", status=2)
+    assert "nothing to tell: every result in it has been told already" in message
+    (tmp_path / "to_do.csv").write_bytes(
+        as_libre_office_saves(written, {8: "71,3", 9: "7", 10: "64,25"})
+    )
+    assert run("tell yield.db to_do.csv").splitlines() == [
+        "told 1 trial: 9",
+        "still empty: 1 trial: 11",
+        "told before: 2 trials: 10, 8",
+    ]
+    assert run("correct yield.db 9 57.1") == "corrected trial 9 to 57.1\n"
+    assert run("abandon yield.db 11 --failed") == "abandoned trial 11, which failed\n"
+    assert "no pending trials" in run("ask yield.db --pending", status=2)
+    (tmp_path / "points.csv").write_text(
+        "solvent,temperature,catalyst,equivalents\ndmso,45,0.01,2\nwater,45,0.01,2\n"
+    )
+    predicted = run("predict yield.db points.csv").splitlines()
+    assert predicted[0].endswith(",solvent,mean,std,5 %,95 %,observed 5 %,observed 95 %")
+    assert re.match(r"45\.0,0\.01,2,dmso,\d", predicted[1]) and len(predicted) == 3
+    assert "yield [%], predicted mean: " in run("recommended yield.db")
+    assert "11 told" not in run("status yield.db")
+    assert len(run("trials yield.db --csv").splitlines()) == 13
+    assert run("report yield.db -o yield.html") == ""
+    frame = bx.Study("yield.db").to_pandas()
+    assert frame["yield"][8:11].tolist() == [71.3, 57.1, 64.25]
+    assert frame["state"][11] == "failed"
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert re.fullmatch(r"botorch-ext \d+\.\d+.*\n", capsys.readouterr().out)

@@ -1,0 +1,120 @@
+"""Results outside of the domain are data: models learn from them, and they are never asked."""
+
+import pytest
+import torch
+from gpytorch.kernels import RBFKernel
+from torch.testing import assert_close
+
+import botorch_ext as bx
+from botorch_ext.exceptions import NoObservationsError, OutsideDomainError
+from botorch_ext.strategies import RandomSearch
+
+SPACE = bx.Space(
+    temperature=bx.Real(20, 80, digits=1),
+    catalyst=bx.Real(1e-3, 1e-1, log=True),
+    equivalents=bx.Integer(1, 5),
+    solvent=bx.Choice(["water", "dmso"]),
+    constraints=["equivalents + 0.1 * temperature <= 12"],
+)
+OUTSIDE = {
+    "too hot": {"temperature": 86.0, "catalyst": 0.01, "equivalents": 2, "solvent": "dmso"},
+    "between steps": {"temperature": 61.53, "catalyst": 0.01, "equivalents": 2, "solvent": "dmso"},
+    "half": {"temperature": 50.0, "catalyst": 0.01, "equivalents": 2.5, "solvent": "water"},
+    "against a constraint": {
+        "temperature": 80.0,
+        "catalyst": 0.01,
+        "equivalents": 5,
+        "solvent": "water",
+    },
+}
+
+
+def gp_bucb(space):
+    return bx.algorithms.gp_bucb(space, bx.Fitted(), width=2.0, num_initial=2)
+
+
+METHODS = {
+    "integrated_ei": bx.algorithms.integrated_ei,
+    "gp_bucb": gp_bucb,
+    "random": RandomSearch,
+}
+
+
+def played(method, outside=True):
+    strategy = METHODS[method](SPACE)
+    for row, x in enumerate(SPACE.sample(9, seed=3)):
+        strategy.attach(x, float(row % 4))
+    if outside:
+        for row, params in enumerate(OUTSIDE.values()):
+            strategy.attach(params, 20.0 + row, outside=True)
+    return strategy
+
+
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
+@pytest.mark.parametrize("method", METHODS)
+def test_a_point_outside_is_data_and_never_asked(method):
+    strategy = played(method)
+    kept = strategy.history.trials[9:]
+    assert [trial.params for trial in kept] == list(OUTSIDE.values())
+    assert all(trial.info == {"attached": True, "outside": True} for trial in kept)
+    trials = strategy.ask(4)
+    assert bool(SPACE.contains(torch.stack([trial.x for trial in trials])).all())
+    x, _ = strategy.best()
+    assert bool(SPACE.contains(x).all())
+    assert strategy.report()["best_observation"] == 3.0
+    again = METHODS[method](SPACE)
+    again.replay(strategy.events)
+    assert_close(again.ask().x, strategy.ask().x, rtol=0, atol=0)
+    strategy.correct(9, 21.5)
+    assert strategy.history.values[9] == 21.5
+    assert strategy.history.trials[9].params == OUTSIDE["too hot"]
+
+
+@pytest.mark.parametrize("method", ["integrated_ei", "gp_bucb"])
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
+def test_the_model_learns_from_it(method):
+    near = SPACE.point({"temperature": 80, "catalyst": 0.01, "equivalents": 2, "solvent": "dmso"})
+    without, with_it = (
+        float(played(method, outside).predict(near).mean) for outside in (False, True)
+    )
+    assert with_it > without + 1
+    recommended = played(method).recommended()
+    assert bool(SPACE.contains(recommended.x).all())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
+def test_all_data_may_lie_outside(method):
+    strategy = METHODS[method](SPACE)
+    for value in range(9):
+        strategy.attach(OUTSIDE["too hot"] | {"temperature": 81.0 + value}, value, outside=True)
+    with pytest.raises(NoObservationsError):
+        strategy.best()
+    assert strategy.report()["best"] is None
+    assert all(SPACE.contains(trial.x) for trial in strategy.ask(2))
+
+
+def test_what_no_model_can_learn_from_is_refused():
+    strategy, params = bx.algorithms.integrated_ei(SPACE), OUTSIDE["too hot"]
+    for wrong, message in (
+        ({"solvent": "ether"}, "solvent must be one of"),
+        ({"catalyst": 0.0}, "catalyst must be above 0"),
+        ({"temperature": "hot"}, "temperature must be one number"),
+        ({"temperature": float("nan")}, "temperature must be finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            strategy.attach(params | wrong, 1.0, outside=True)
+    with pytest.raises(OutsideDomainError):
+        strategy.attach(params, 1.0)
+    assert not strategy.events
+
+
+def test_methods_that_learn_from_their_domain_alone_say_so():
+    box = bx.Box([(0, 1), (2, 3)])
+    kernel = RBFKernel().double()
+    for domain, make in (
+        (box, lambda d: bx.algorithms.thompson_sampling(d, kernel, noise_variance=0.1)),
+        (bx.FiniteSet(box.sample(5, seed=0)), bx.algorithms.integrated_ei),
+    ):
+        with pytest.raises(OutsideDomainError, match="learns from points of its domain"):
+            make(domain).attach([1.2, 2.5], 1.0, outside=True)
