@@ -1,7 +1,8 @@
 """The command line: a study that lasts from its beginning to its report, without Python.
 
-``status``, ``trials`` and ``report`` read events alone. The other commands make the strategy again
-from the description of the study, and change the study whole or not at all.
+``status`` and ``trials`` read events alone. The other commands make the strategy again from the
+description of the study, a report where that can be done; they change the study whole or not at
+all.
 """
 
 from __future__ import annotations
@@ -79,6 +80,9 @@ def _parser() -> argparse.ArgumentParser:
     trials.add_argument("-o", "--output", metavar="FILE", help="where to write instead")
     report = _command(commands, "report", _report, "one page with pictures, for a browser")
     report.add_argument("-o", "--output", metavar="FILE", required=True, help="the page")
+    report.add_argument(
+        "--without-model", action="store_true", help="from the events alone, in a few seconds"
+    )
     _add_changing(commands)
     _add_asking_model(commands)
     return parser
@@ -177,10 +181,15 @@ def _trials(given: argparse.Namespace) -> tuple[str, str]:
 
 
 def _report(given: argparse.Namespace) -> tuple[str, str]:
+    from botorch_ext.reports.model_numbers import ModelNumbers
     from botorch_ext.reports.page import page
 
-    overview = read_overview(given.place, given.name)
-    return page(overview, time.time()), overview.place
+    overview, model = read_overview(given.place, given.name), ModelNumbers()
+    if not given.without_model:
+        from botorch_ext.reports.numbers_of_study import numbers_at
+
+        model = numbers_at(given.place, overview.name)
+    return page(overview, time.time(), model), overview.place
 
 
 def _require_free(given: argparse.Namespace) -> None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import argparse
 
-from botorch_ext.commands.telling import opened
 from botorch_ext.exceptions import TableError
 from botorch_ext.predictions.predictions import Predictions
+from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.words import number
 from botorch_ext.studies.csv_sheets import Sheet, written
 from botorch_ext.studies.result_tables import results_of_sheet
+from botorch_ext.studies.study import Study
 
 
 def predict(given: argparse.Namespace) -> str:
     """Predictions at the points of a sheet, as CSV: its parameters and contexts, then the mean and
     the standard deviation of f, and quantiles of f and of an observation."""
-    study, sheet = opened(given), Sheet.read(given.points)
+    study, sheet = _looked_at(given), Sheet.read(given.points)
     heads, strategy = study.heads, study.strategy
     results = results_of_sheet(sheet, heads, needs_value=False)
     rows, predicted, wrong = [], [], []
@@ -36,7 +37,7 @@ def predict(given: argparse.Namespace) -> str:
 
 def recommended(given: argparse.Namespace) -> str:
     """The point to settle for, what is predicted there, and how sure it is."""
-    study = opened(given)
+    study = _looked_at(given)
     heads, found = study.heads, study.recommended()
     lines = [
         f"{heads.head(name)}: {number(value) if isinstance(value, float) else value}"
@@ -49,6 +50,11 @@ def recommended(given: argparse.Namespace) -> str:
     lines.append(f"was evaluated: {'yes' if found.is_evaluated else 'no'}")
     lines.append(f"as good as every evaluated point with probability: {number(found.probability)}")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _looked_at(given: argparse.Namespace) -> Study:
+    """The study of a command, which does not write it."""
+    return Study.only_read(given.place, read_overview(given.place, given.name).name)
 
 
 def _numbers(found: Predictions) -> dict[str, float]:

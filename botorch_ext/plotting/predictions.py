@@ -110,14 +110,12 @@ def plot_slices(
         dims = box.active(base).nonzero().flatten().tolist()
     X, Y = strategy.evaluated()
     X, Y = X[:, : box.dim], sign * Y
-    apart = (box.to_distances(X) - box.to_distances(base)).square()
     axes = figure_of(len(dims), _COLUMNS)
     for ax, dim in zip(axes, dims, strict=True):
-        line = _slice_of(box, base, dim, num_points)
+        line = slice_through(box, base, dim, num_points)
         found = study.predict(line.points, context=context, levels=levels)
-        _draw(ax, line, found, is_stepped=dim in box.stepped)
-        others = [j for j in range(box.dim) if j != dim]
-        near = apart[:, others].sum(dim=-1) <= _NEAR**2 * len(others)
+        _draw(ax, line, found, is_stepped=dim in box.stepped and len(line.points) < num_points)
+        near = near_slice(box, base, X, dim)
         shown = to_numpy(Y[near])
         draw_evaluations(ax, line, to_numpy(X[near]), shown, PALETTE[1], 4)
         ax.axvline(float(base[dim]), color=PALETTE[6], linewidth=0.8, linestyle=":")
@@ -132,20 +130,46 @@ def plot_slices(
     return axes
 
 
-def _slice_of(box: Box, base: Tensor, dim: int, num_points: int) -> Slice:
+def slice_through(box: Box, base: Tensor, dim: int, num_points: int) -> Slice:
     """Points of a box along one column, those that its other columns and constraints allow."""
+    across = grid_of(box, base, dim, num_points)
+    points = base.repeat(len(across), 1)
+    points[:, dim] = across
+    return Slice(points[box.contains(points)], dim)
+
+
+def grid_of(box: Box, base: Tensor, dim: int, num_points: int) -> Tensor:
+    """Numbers of a column, as the box is sampled: all of a few steps or categories, else so many
+    from end to end.
+
+    Args:
+        box: The space.
+        base: ``d``: a point of it.
+        dim: The column.
+        num_points: How many.
+
+    Returns:
+        ``num_points``, or fewer.
+    """
     num = num_points
     if dim in box.categories:
         num = len(box.categories[dim])
     elif dim in box.stepped:
-        num = min(num, int(box.ends[1, dim] - box.ends[0, dim]) + 1)
+        sides = (box.ends[1, dim] - box.ends[0, dim]) / box.distances[dim]
+        num = min(num, round(float(sides)) + 1)
     # The middles of equal parts, and both ends of what is continuous.
     unit = (torch.arange(num) + 0.5) / num if dim in box.stepped else torch.linspace(0, 1, num)
-    points = base.repeat(num, 1)
     varied = box.to_unit(base).repeat(num, 1)
     varied[:, dim] = unit.to(varied)
-    points[:, dim] = box.from_unit(varied)[:, dim]
-    return Slice(points[box.contains(points)], dim)
+    return box.from_unit(varied)[:, dim]
+
+
+def near_slice(box: Box, base: Tensor, X: Tensor, dim: int) -> Tensor:
+    """Which of ``n x d`` points are near the slice along a column through a point, ``d``: those
+    whose other columns are a quarter of a side away at most, in root mean square."""
+    apart = (box.to_distances(X) - box.to_distances(base)).square()
+    others = [j for j in range(box.dim) if j != dim]
+    return apart[:, others].sum(dim=-1) <= _NEAR**2 * len(others)
 
 
 def _draw(ax: Axes, line: Slice, found: Predictions, is_stepped: bool) -> None:

@@ -11,14 +11,14 @@ from botorch_ext.reports.drawing import (
     Picture,
     colored,
     drawn,
+    in_lines,
+    label_first,
     legend_above,
     scale_axis,
 )
 from botorch_ext.reports.overview import Overview, State
-from botorch_ext.reports.strategy_description import Scales, scales
-from botorch_ext.reports.tables import columns
+from botorch_ext.reports.parameters import Column
 from botorch_ext.reports.trial_markers import LOOKS, mark_states, ring, with_room
-from botorch_ext.reports.words import point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ def plane(overview: Overview) -> Picture:
     if best is not None:
         words.append(
             "Each dot is a value where it was measured; its colour says how good it is, yellow is "
-            f"best. The ring is the best trial, at {point(best.x)}."
+            f"best. The ring is the best trial, at {overview.columns.at(best.x)}."
         )
         if best.context:
             words.append("Trials had different contexts, so not all values can be compared.")
@@ -59,7 +59,7 @@ def _draw_plane(overview: Overview, ax: Axes) -> None:
             rasterized=len(own) > MOST_MARKS,
             linewidths=0,
         )
-        bar = figure.colorbar(dots, ax=ax, label="value")
+        bar = figure.colorbar(dots, ax=ax, label=in_lines(ax, "y", overview.objective.title))
         bar.outline.set_visible(False)  # type: ignore[operator]
         bar.solids.set_rasterized(True)  # type: ignore[union-attr]
     for state in ("pending", "failed", "abandoned"):
@@ -70,45 +70,37 @@ def _draw_plane(overview: Overview, ax: Axes) -> None:
     best = overview.best
     if best is not None:
         ring(ax, best.x[0], best.x[1])
-    known = scales(overview.description)
     for j, which in enumerate(("x", "y")):
-        ax.set(**{f"{which}label": f"x{j}"})
-        numbers = [story.x[j] for story in overview.stories]
-        scale_axis(ax, which, *_kind(known, f"x{j}", numbers))
+        scale_axis(ax, which, overview.columns.x[j], min(_numbers(overview, j)))
     legend_above(ax)
 
 
 def coordinates(overview: Overview) -> Picture:
     """The values against each coordinate of points and contexts."""
-    names = [name for group in columns(overview) for name in group]
-    shown = names[:_MOST_PANELS]
+    columns = overview.columns.all
+    shown = columns[:_MOST_PANELS]
     words = "Each trial against each coordinate alone. Marks at the bottom have no value."
-    if len(shown) < len(names):
-        words += f" The first {len(shown)} of {len(names)} coordinates are shown."
+    if len(shown) < len(columns):
+        words += f" The first {len(shown)} of {len(columns)} coordinates are shown."
     panels = {"panels": len(shown), "in_a_row": _IN_A_ROW}
     drawable, cut = with_room(overview)
     draw = partial(_draw_coordinates, drawable, shown)
     return drawn("Values against each coordinate", words + cut, draw, 2.5, **panels)
 
 
-def _draw_coordinates(overview: Overview, names: Sequence[str], *axes: Axes) -> None:
-    known = scales(overview.description)
-    for j, (name, ax) in enumerate(zip(names, axes, strict=True)):
-        numbers = [[*story.x, *story.context][j] for story in overview.stories]
+def _draw_coordinates(overview: Overview, columns: Sequence[Column], *axes: Axes) -> None:
+    for j, (column, ax) in enumerate(zip(columns, axes, strict=True)):
+        numbers = _numbers(overview, j)
         mark_states(
             ax, overview, lambda story, of=numbers: of[story.id], lambda story: story.value or 0.0
         )
-        ax.set_xlabel(name)
-        scale_axis(ax, "x", *_kind(known, name, numbers))
+        scale_axis(ax, "x", column, min(numbers))
         if not overview.observed:
             ax.set_yticks([])
-        elif j % _IN_A_ROW:
-            ax.tick_params(labelleft=False)
         else:
-            ax.set_ylabel("value")
+            label_first(ax, overview.objective.title)
 
 
-def _kind(known: Scales, name: str, numbers: Sequence[float]) -> tuple[bool, bool, Sequence[float]]:
-    """Whether a coordinate has a logarithmic scale or whole numbers, and its codes."""
-    log = name in known.log and min(numbers) > 0
-    return log, name in known.integer, known.codes.get(name, ())
+def _numbers(overview: Overview, j: int) -> list[float]:
+    """Those of all trials in a column."""
+    return [[*story.x, *story.context][j] for story in overview.stories]

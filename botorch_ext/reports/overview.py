@@ -6,10 +6,13 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NoStudyError
+from botorch_ext.reports.parameters import Column, Columns, columns_of
 from botorch_ext.reports.strategy_description import GivenData, given_data
+from botorch_ext.reports.words import short
 from botorch_ext.studies.plain_events import PlainRecord, in_sign
 from botorch_ext.studies.translations import bare
 
@@ -129,6 +132,22 @@ class Overview:
         inside = [story for story in self.observed if not story.info.get("outside")]
         return max(inside, key=lambda story: self.sign * (story.value or 0.0), default=None)
 
+    @cached_property
+    def columns(self) -> Columns:
+        """What the columns of points and contexts are called."""
+        first = self.stories[0] if self.stories else None
+        dims = (len(first.x), len(first.context)) if first else (0, 0)
+        return columns_of(self.description, *dims)
+
+    @cached_property
+    def objective(self) -> Column:
+        """What the values are called, and their unit."""
+        name, unit = (self.description.get(key) for key in ("objective", "unit"))
+        return Column(
+            short(name) if isinstance(name, str) and name else "value",
+            short(unit) if isinstance(unit, str) else "",
+        )
+
     @property
     def sign(self) -> float:
         """What values are multiplied by so that large ones are good."""
@@ -223,10 +242,11 @@ def _read(database: Database, name: str | None) -> list[Overview]:
         held = ", ".join(map(repr, names))
         raise NoStudyError(f"{database.name} holds no study {name!r}, but {held}")
     journals = (Journal.open(database, one) for one in (names if name is None else [name]))
-    return [_overview(journal) for journal in journals if journal is not None]
+    return [overview_of(journal) for journal in journals if journal is not None]
 
 
-def _overview(journal: Journal) -> Overview:
+def overview_of(journal: Journal) -> Overview:
+    """The overview of the study of a journal."""
     with journal.reading() as connection:
         entries, _ = journal.since(connection, journal.start)
     stories, last = _stories(entries, journal)

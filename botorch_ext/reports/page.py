@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from botorch_ext.reports.contexts import InContext, by_context
+from botorch_ext.reports.model_numbers import ModelNumbers, Prediction, Recommended
 from botorch_ext.reports.models_and_rounds import parts
-from botorch_ext.reports.overview import Overview
+from botorch_ext.reports.overview import Overview, TrialStory
+from botorch_ext.reports.parameters import Columns
 from botorch_ext.reports.status import counts
 from botorch_ext.reports.strategy_description import arguments, called
-from botorch_ext.reports.tables import columns
-from botorch_ext.reports.words import counted, duration, in_words, moment, number, point, short
+from botorch_ext.reports.words import counted, duration, in_words, moment, number, short
 
 # Rows from which on a table is folded.
 _MOST_OPEN = 12
-# Coordinates that it has columns for.
-_MOST_COLUMNS = 24
+# Parameters up to which each has a column, and the characters of their names; of more, those that
+# are written in one.
+_MOST_COLUMNS, _MOST_CHARACTERS, _MOST_NAMED = 5, 60, 24
 _MOST_PENDING = 50
 
 
-def page(overview: Overview, now: float) -> str:
-    """The page as HTML.
+def page(overview: Overview, now: float, model: ModelNumbers) -> str:
+    """The page as HTML, made without torch.
 
     Args:
         overview: Of the study.
         now: In seconds since 1970.
+        model: What its model says, or why nothing is known of it.
 
     Raises:
         ImportError: Jinja is not installed.
@@ -44,12 +50,16 @@ def page(overview: Overview, now: float) -> str:
         "duration": duration,
         "moment": moment,
         "number": number,
-        "point": point,
+        "amount": overview.objective.amount,
+        "short": _four_digits,
+        "rough": lambda value: overview.objective.with_unit(f"{value:.3g}"),
+        "short_amount": lambda value: overview.objective.with_unit(_four_digits(value)),
+        "band": lambda ends: f"{_four_digits(ends[0])} to {_four_digits(ends[-1])}",
     }
     text = Path(__file__).with_name("page.html.jinja").read_text(encoding="utf-8")
     template = environment.from_string(text)
-    shown, missing = _pictures(overview, now)
-    names = [name for group in columns(overview) for name in group]
+    shown, missing = _pictures(overview, now, model)
+    columns = overview.columns.all
     return template.render(
         study=overview,
         now=now,
@@ -61,25 +71,86 @@ def page(overview: Overview, now: float) -> str:
         counts=counts(overview),
         typical_wait=_typical_wait(overview, now),
         pending=overview.pending[:_MOST_PENDING],
-        pictures=[(picture, Markup(picture.svg)) for picture in shown],
+        model=model,
+        objective=overview.objective,
+        why=partial(_why, overview, model),
+        at=partial(_at, overview.columns),
+        per_context=_per_context(overview, model),
+        pictures=[(each, [Markup(each.svg), Markup(each.narrow)]) for each in shown],
         missing=missing,
         stages=[part.stages for part in parts(overview) if part.stages],
         fit=_last_fit(overview),
         best_id=overview.best.id if overview.best else None,
-        columns=names[:_MOST_COLUMNS],
-        num_columns=len(names),
+        columns=[column.title for column in columns] if _have_room(overview.columns) else [],
+        trial_rows=[(story, _cells(overview, story)) for story in overview.stories],
+        most_named=_MOST_NAMED,
+        num_columns=len(columns),
         most_open=_MOST_OPEN,
     )
 
 
-def _pictures(overview: Overview, now: float) -> tuple[list[Any], str]:
+def _have_room(columns: Columns) -> bool:
+    """Whether each parameter has a column of the table of all trials."""
+    titles = [column.title for column in columns.all]
+    return len(titles) <= _MOST_COLUMNS and sum(map(len, titles)) <= _MOST_CHARACTERS
+
+
+def _cells(overview: Overview, story: TrialStory) -> list[str]:
+    """The parameters of a trial: each in a column, or all in one."""
+    columns = overview.columns
+    cells = columns.cells(story.x, story.context)
+    if _have_room(columns):
+        return cells
+    if len(cells) <= _MOST_NAMED:
+        return [columns.at(story.x, story.context)]
+    return [f"({', '.join(cells[:_MOST_NAMED])}, ...)"]
+
+
+def _at(columns: Columns, x: Sequence[float], context: Sequence[float] = ()) -> str:
+    """A point, or one with its context behind it, in words."""
+    num = len(columns.x)
+    return columns.at(x[:num], context or x[num : num + len(columns.context)])
+
+
+def _four_digits(value: float) -> str:
+    """A number that is computed, of which more digits say nothing."""
+    return f"{value:.4g}"
+
+
+def _why(overview: Overview, model: ModelNumbers, at: Prediction) -> str:
+    """Why a point is worth a measurement, beside the recommended one."""
+    if model.recommended is None:
+        return ""
+    sign, best = overview.sign, model.recommended.prediction
+    reach = at.quantiles[-1] if sign > 0 else at.quantiles[0]
+
+    def amount(value: float) -> str:
+        return overview.objective.with_unit(_four_digits(value))
+
+    if sign * at.mean >= sign * best.mean:
+        return "the model predicts the best value here"
+    if sign * reach > sign * best.mean:
+        words = f"may reach {amount(reach)}"
+        return f"{words}; {amount(best.mean)} is predicted at the recommended point"
+    return "what is learned here tells about other points"
+
+
+def _per_context(
+    overview: Overview, model: ModelNumbers
+) -> list[tuple[InContext, Recommended | None]]:
+    """The contexts with the best trial and the recommended point of each."""
+    found = {tuple(each.context): each for each in model.per_context}
+    return [(each, found.get(tuple(each.context))) for each in by_context(overview)]
+
+
+def _pictures(overview: Overview, now: float, model: ModelNumbers) -> tuple[list[Any], str]:
     """The pictures; none, and what to install, without matplotlib."""
     if not overview.stories:
         return [], ""
     try:
         from botorch_ext.reports.pictures import pictures
 
-        return pictures(overview, parts(overview), now), ""
+        return pictures(overview, parts(overview), now, model), ""
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise

@@ -10,57 +10,79 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from botorch_ext.reports.asked_points import coordinates, plane
-from botorch_ext.reports.drawing import MOST_MARKS, Picture, colored, drawn, legend_above
+from botorch_ext.reports.calibration import calibration
+from botorch_ext.reports.contexts import best_per_context
+from botorch_ext.reports.drawing import MOST_MARKS, Picture, colored, drawn, in_lines, legend_above
+from botorch_ext.reports.model_numbers import ModelNumbers
+from botorch_ext.reports.model_pictures import model_pictures
 from botorch_ext.reports.models_and_rounds import Part
 from botorch_ext.reports.overview import Overview
-from botorch_ext.reports.trial_markers import BLUE, LOOKS, SKY, mark_states, ring, with_room
-from botorch_ext.reports.words import counted, duration, number
+from botorch_ext.reports.parallel_coordinates import parallel_coordinates
+from botorch_ext.reports.trial_markers import BLUE, LOOKS, PINK, SKY, mark_states, ring, with_room
+from botorch_ext.reports.words import counted, duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def pictures(overview: Overview, parts: Sequence[Part], now: float) -> list[Picture]:
+def pictures(
+    overview: Overview, parts: Sequence[Part], now: float, model: ModelNumbers
+) -> list[Picture]:
     """All pictures that the study has something for.
 
     Args:
         overview: Of the study, with at least one trial.
         parts: What its trials were asked for.
         now: In seconds since 1970.
+        model: What its model says; no more than that nothing is known where it could not be made.
 
     Raises:
         ImportError: Matplotlib is not installed.
     """
-    shown = [_values(overview)] if overview.observed else []
-    if overview.num_asked:
-        shown.append(_feedback(overview, now))
-    if len(overview.stories[0].x) == 2:
-        shown.append(plane(overview))
-    shown.append(coordinates(overview))
-    return [*shown, *(_part(overview, part) for part in parts)]
+    noise_std = 0.0 if model.next_batch is None else model.next_batch.noise_std
+    shown = [
+        _values(overview, model) if overview.observed else None,
+        best_per_context(overview),
+        *model_pictures(overview, model),
+        calibration(overview, noise_std),
+        plane(overview) if len(overview.stories[0].x) == 2 else None,
+        coordinates(overview),
+        parallel_coordinates(overview),
+        _feedback(overview, now) if overview.num_asked else None,
+        *(_part(overview, part) for part in parts),
+    ]
+    return [picture for picture in shown if picture is not None]
 
 
 # --- values ---------------------------------------------------------------------------------------
 
 
-def _values(overview: Overview) -> Picture:
+def _values(overview: Overview, model: ModelNumbers) -> Picture:
     best = overview.best
     words = (
         "Each mark is a trial, from left to right in the order of asking. The line is the best "
         "value among the trials up to there."
     )
     if best is not None:
-        words += f" The ring is the best of all, {number(best.value)}, of trial {best.id}."
+        value = overview.objective.amount(best.value)
+        words += f" The ring is the best of all, {value}, of trial {best.id}."
     without = [state for state in ("pending", "failed", "abandoned") if overview.having(state)]
     if without:
         words += f" Marks at the bottom have no value: they are {_enumerated(without)}."
     if overview.stories[0].context:
         words += " Trials had different contexts, so not all values can be compared."
+    if model.next_batch is not None and model.recommended is not None:
+        words += (
+            " The dashed line begins at what is predicted at the recommended point, and "
+            f"{'falls' if overview.minimize else 'rises'} by what the next batch is expected to "
+            "gain."
+        )
     drawable, cut = with_room(overview)
-    return drawn("Values, and the best so far", words + cut, partial(_draw_values, drawable), 3.4)
+    draw = partial(_draw_values, drawable, model)
+    return drawn("Values, and the best so far", words + cut, draw, 3.4)
 
 
-def _draw_values(overview: Overview, ax: Axes) -> None:
+def _draw_values(overview: Overview, model: ModelNumbers, ax: Axes) -> None:
     observed = overview.observed
     better = min if overview.minimize else max
     best = list(accumulate((story.value or 0.0 for story in observed), better))
@@ -73,8 +95,13 @@ def _draw_values(overview: Overview, ax: Axes) -> None:
     found = overview.best
     if found is not None:
         ring(ax, found.id, found.value or 0.0)
+    if model.next_batch is not None and model.recommended is not None:
+        begin, gain = model.recommended.prediction.mean, model.next_batch.gain
+        ends = [begin, begin + overview.sign * gain]
+        across = [end, end + max(1, len(model.next_batch.points))]
+        ax.plot(across, ends, "--", color=PINK, linewidth=2, label="expected next")
     ax.set_xlabel("trial")
-    ax.set_ylabel("value")
+    ax.set_ylabel(in_lines(ax, "y", overview.objective.title))
     ax.locator_params(axis="x", integer=True)
     legend_above(ax)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from botorch_ext.reports.overview import Overview, State, TrialStory
 from botorch_ext.reports.strategy_description import called
-from botorch_ext.reports.words import counted, duration, moment, number, point, printable
+from botorch_ext.reports.words import counted, duration, moment, printable
 
 _STATES: tuple[State, ...] = ("told", "pending", "failed", "abandoned")
 _MOST_PENDING = 10
@@ -17,9 +17,10 @@ def as_text(overview: Overview, now: float) -> str:
         overview: Of the study.
         now: In seconds since 1970.
     """
+    goal = "smallest" if overview.minimize else "largest"
     rows = [
         ("strategy", called(overview.description)),
-        ("looks for", "the smallest value" if overview.minimize else "the largest value"),
+        ("looks for", f"the {goal} {overview.objective.title}"),
         *_known(overview, now),
     ]
     width = max(len(key) for key, _ in rows)
@@ -49,15 +50,18 @@ def _known(overview: Overview, now: float) -> list[tuple[str, str]]:
     pending = overview.pending
     for place, story in enumerate(pending[:_MOST_PENDING]):
         since = f"for {duration(story.waited(now))}"
-        rows.append(("" if place else "pending", f"trial {story.id} {_at(story)}, {since}"))
+        rows.append(
+            ("" if place else "pending", f"trial {story.id} {_at(overview, story)}, {since}")
+        )
     if len(pending) > _MOST_PENDING:
         rows.append(("", f"and {counted(len(pending) - _MOST_PENDING, 'more trial')}"))
     rows += _best(overview)
     last = overview.last
     if last is not None and last.ended_at is not None:
-        words = f"{number(last.first_value)}, trial {last.id}, {_when(last.ended_at, now)}"
+        amount = overview.objective.amount
+        words = f"{amount(last.first_value)}, trial {last.id}, {_when(last.ended_at, now)}"
         if last.corrections:
-            words += f"; corrected to {number(last.value)}, {_when(last.corrections[-1].at, now)}"
+            words += f"; corrected to {amount(last.value)}, {_when(last.corrections[-1].at, now)}"
         rows.append(("last result", words))
     else:
         rows.append(("last result", "none yet"))
@@ -66,14 +70,14 @@ def _known(overview: Overview, now: float) -> list[tuple[str, str]]:
 
 def _best(overview: Overview) -> list[tuple[str, str]]:
     rows = []
-    best, given = overview.best, overview.given
+    best, given, amount = overview.best, overview.given, overview.objective.amount
     if overview.best_given is not None:
         value, place = overview.best_given
-        words = f"{number(value)}, of the data given at the start"
-        words += "" if place is None else f", at {point(place)}"
+        words = f"{amount(value)}, of the data given at the start"
+        words += "" if place is None else f", at {overview.columns.at(place)}"
         rows.append(("best so far", words))
     if best is not None:
-        words = f"{number(best.value)}, trial {best.id} {_at(best)}"
+        words = f"{amount(best.value)}, trial {best.id} {_at(overview, best)}"
         if best.context:
             words += ", over all contexts"
         rows.append(("best trial" if rows else "best so far", words))
@@ -87,6 +91,5 @@ def _when(at: float, now: float) -> str:
     return f"{moment(at)} UTC, {duration(now - at)} ago"
 
 
-def _at(story: TrialStory) -> str:
-    where = f"at {point(story.x)}"
-    return f"{where} in context {point(story.context)}" if story.context else where
+def _at(overview: Overview, story: TrialStory) -> str:
+    return f"at {overview.columns.at(story.x, story.context)}"

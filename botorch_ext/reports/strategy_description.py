@@ -6,8 +6,8 @@ Files of others may hold any description, and none of them is an error.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeGuard
 
 from botorch_ext.reports.words import in_words, short
 
@@ -28,21 +28,6 @@ class GivenData:
     count: int
     points: list[list[float]]
     values: list[float]
-
-
-@dataclass(frozen=True)
-class Scales:
-    """What coordinates mean, by their names.
-
-    Args:
-        log: Those with a logarithmic scale.
-        integer: Those of whole numbers.
-        codes: Of those that have codes without an order.
-    """
-
-    log: set[str] = field(default_factory=set)
-    integer: set[str] = field(default_factory=set)
-    codes: dict[str, list[float]] = field(default_factory=dict)
 
 
 def called(description: dict[str, Any]) -> str:
@@ -66,38 +51,23 @@ def arguments(description: dict[str, Any]) -> list[tuple[str, str]]:
 
 def bases(description: dict[str, Any]) -> list[str]:
     """What sets each of the strategies apart that one plays; none where nothing does."""
-    strategy = _dict(description.get("strategy"))
+    strategy = as_dict(description.get("strategy"))
     apart = _apart(strategy.get("bounds")) or _apart(strategy.get("bases"))
     return [", ".join(f"{key}={in_words(part)}" for key, part in one.items()) for one in apart]
 
 
 def given_data(description: dict[str, Any]) -> GivenData | None:
     """The data that the strategy was made with, if there are some."""
-    for strategy in _strategies(description):
+    for strategy in strategies(description):
         initial = strategy.get("initial")
         if isinstance(initial, list) and len(initial) == 2:
-            X, Y = map(_dict, initial)
-            points, values = _rows(X.get("values")), _rows(Y.get("values"))
+            X, Y = map(as_dict, initial)
+            points, values = finite_rows(X.get("values")), finite_rows(Y.get("values"))
             if values and len(points) in (0, len(values)):
                 return GivenData(len(values), points, [row[0] for row in values])
-            for count in _rows([Y.get("shape")]):
+            for count in finite_rows([Y.get("shape")]):
                 return GivenData(int(count[0]), [], [])
     return None
-
-
-def scales(description: dict[str, Any]) -> Scales:
-    """Which coordinates have a logarithmic scale, are whole numbers, or have codes."""
-    found = Scales()
-    for strategy in _strategies(description):
-        contexts = _dict(strategy.get("context_domain"))
-        spaces = {"x": strategy.get("domain"), "context": contexts.get("domain", contexts)}
-        for name, space in ((name, _dict(space)) for name, space in spaces.items()):
-            for key, names in (("log", found.log), ("integer", found.integer)):
-                columns = space.get(key)
-                names |= {f"{name}{j}" for j in columns} if isinstance(columns, list) else set()
-            for j, codes in _dict(space.get("categories")).items():
-                found.codes.update({f"{name}{j}": row for row in _rows([codes])})
-    return found
 
 
 def _alike(part: Any) -> str:
@@ -127,25 +97,27 @@ def _flat(plain: dict[str, Any], above: tuple[str, ...] = ()) -> dict[tuple[str,
     return flat
 
 
-def _strategies(description: dict[str, Any]) -> list[dict[str, Any]]:
+def strategies(description: dict[str, Any]) -> list[dict[str, Any]]:
     """The strategy, and those that it plays."""
-    strategy = _dict(description.get("strategy"))
+    strategy = as_dict(description.get("strategy"))
     played = strategy.get("bases")
-    return [strategy, *map(_dict, played if isinstance(played, list) else ())]
+    return [strategy, *map(as_dict, played if isinstance(played, list) else ())]
 
 
-def _dict(plain: Any) -> dict[str, Any]:
+def as_dict(plain: Any) -> dict[str, Any]:
+    """What is a dict; an empty one where it is anything else."""
     return plain if isinstance(plain, dict) else {}
 
 
-def _rows(plain: Any) -> list[list[float]]:
+def finite_rows(plain: Any) -> list[list[float]]:
     """Rows of finite numbers; none where it is anything else."""
     listed = plain if isinstance(plain, list) else []
     rows = [row if isinstance(row, list) else [row] for row in listed]
-    if not all(row and all(map(_is_number, row)) for row in rows):
+    if not all(row and all(map(is_number, row)) for row in rows):
         return []
     return [[float(cell) for cell in row] for row in rows]
 
 
-def _is_number(plain: Any) -> bool:
+def is_number(plain: Any) -> TypeGuard[int | float]:
+    """Whether it is a number that a float can be."""
     return type(plain) in (int, float) and abs(plain) <= sys.float_info.max

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from botorch_ext.reports.overview import Overview, TrialStory
+from botorch_ext.reports.parameters import Column, Columns
 from botorch_ext.reports.words import iso, moment, number, printable
 from botorch_ext.studies.csv_sheets import harmless
 
 
 def as_csv(overview: Overview) -> str:
-    """All trials as comma-separated values with a row of names. Times are UTC, values those of the
+    """All trials as comma-separated values with a row of names, and units in brackets. Times are UTC, values those of the
     user; ``first_value`` is what was told before a value was corrected; columns that begin with
     ``info_`` are what was known when a trial was asked, its mean in the sign of the values.
 
@@ -22,25 +23,28 @@ def as_csv(overview: Overview) -> str:
     """
     scalars = [overview.scalars(story) for story in overview.stories]
     extra = list(dict.fromkeys(key for known in scalars for key in known))
-    names = [*_names(overview), "asked_at", "ended_at", "first_value", "corrected_at"]
+    heads = [f"{each.name} [{each.unit}]" if each.unit else each.name for each in _known(overview)]
+    names = [*_names(overview, heads), "asked_at", "ended_at", "first_value", "corrected_at"]
     buffer = io.StringIO()
     # Quoted, a text is one cell whatever separates cells where it is read.
     writer = csv.writer(buffer, quoting=csv.QUOTE_NONNUMERIC)
-    writer.writerow([*names, *(_harmless(f"info_{key}") for key in extra)])
+    writer.writerow([_harmless(name) for name in (*names, *(f"info_{key}" for key in extra))])
     for story, known in zip(overview.stories, scalars, strict=True):
         first = story.first_value if story.corrections else None
         last = story.corrections[-1].at if story.corrections else None
         times = [iso(at) for at in (story.asked_at, story.ended_at, last)]
-        cells = [*_cells(story), *times[:2], first, times[2]]
+        cells = [*_cells(story, overview.columns), *times[:2], first, times[2]]
         writer.writerow([_harmless(cell) for cell in (*cells, *(known.get(key) for key in extra))])
     return buffer.getvalue()
 
 
 def as_text(overview: Overview) -> str:
     """All trials in columns of one width. Times are UTC."""
-    rows = [[*_names(overview), "asked", "told or given up", "was"]]
+    names = _names(overview, [each.title for each in _known(overview)])
+    rows = [[*names, "asked", "told or given up", "was"]]
     for story in overview.stories:
-        cells = [number(cell) if isinstance(cell, float) else cell for cell in _cells(story)]
+        known = _cells(story, overview.columns)
+        cells = [number(cell) if isinstance(cell, float) else cell for cell in known]
         was = ", ".join(number(correction.old) for correction in story.corrections)
         row = [*cells, moment(story.asked_at), moment(story.ended_at), was]
         rows.append(["" if cell is None else str(cell) for cell in row])
@@ -54,20 +58,31 @@ def as_text(overview: Overview) -> str:
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
-def columns(overview: Overview) -> tuple[list[str], list[str]]:
-    """What coordinates of points and of contexts are called."""
-    first = overview.stories[0] if overview.stories else None
-    dims = (len(first.x), len(first.context)) if first else (0, 0)
-    return [f"x{j}" for j in range(dims[0])], [f"context{j}" for j in range(dims[1])]
+def _known(overview: Overview) -> list[Column]:
+    """The columns of points, contexts and values."""
+    return [*overview.columns.all, overview.objective]
 
 
-def _names(overview: Overview) -> list[str]:
-    xs, contexts = columns(overview)
-    return ["id", "state", *xs, *contexts, "value"]
+def _names(overview: Overview, heads: Sequence[str]) -> list[str]:
+    return ["id", "state", *heads]
 
 
-def _cells(story: TrialStory) -> Sequence[Any]:
-    return [story.id, story.state, *story.x, *story.context, story.value]
+def _cells(story: TrialStory, columns: Columns) -> list[Any]:
+    """What a row says: the values of named parameters, nothing where one does not count, and the
+    numbers of others."""
+    cells = [
+        _value(column, number) if columns.counts(j, story.x) else None
+        for j, (column, number) in enumerate(zip(columns.x, story.x, strict=True))
+    ]
+    cells += map(_value, columns.context, story.context)
+    return [story.id, story.state, *cells, story.value]
+
+
+def _value(column: Column, number: float) -> Any:
+    """A number of a column as what it stands for, in a named column."""
+    if column.has_name and column.labels:
+        return dict(column.labels).get(number, number)
+    return int(number) if column.has_name and column.whole and number.is_integer() else number
 
 
 def _harmless(cell: Any) -> Any:

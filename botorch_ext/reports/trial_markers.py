@@ -14,13 +14,13 @@ from botorch_ext.reports.words import number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BLUE, _RED, _GREEN, _PINK, _ORANGE, SKY, _ = PALETTE
+BLUE, RED, GREEN, PINK, _ORANGE, SKY, _ = PALETTE
 _GREY = "#7f7f7f"
 LOOKS: dict[State, tuple[str, str]] = {
     "told": ("o", BLUE),
-    "attached": ("D", _GREEN),
+    "attached": ("D", GREEN),
     "pending": ("^", _ORANGE),
-    "failed": ("X", _RED),
+    "failed": ("X", RED),
     "abandoned": ("s", _GREY),
 }
 # Numbers that are larger have no room on an axis.
@@ -73,4 +73,4 @@ def mark_states(
 def ring(ax: Axes, across: float, up: float) -> None:
     """A ring around the best trial."""
     look: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 1.8, "markersize": 13}
-    ax.plot(across, up, "o", color=_RED, linestyle="none", label="best", clip_on=False, **look)
+    ax.plot(across, up, "o", color=RED, linestyle="none", label="best", clip_on=False, **look)

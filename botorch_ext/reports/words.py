@@ -55,9 +55,14 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
+def cut(text: str, most: int) -> str:
+    """A text of so many characters at most."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def short(text: str) -> str:
     """A name, cut where it is long, without characters that steer."""
-    return printable(text if len(text) <= 40 else f"{text[:39]}…")
+    return printable(cut(text, 40))
 
 
 def in_words(plain: Any, depth: int = 0) -> str:

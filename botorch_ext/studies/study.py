@@ -114,7 +114,44 @@ class Study:
         for key, text in texts.items():
             if text is not None and not (isinstance(text, str) and text.strip() and _is_text(text)):
                 raise ValueError(f"{key} must be a text that is not empty, got {text!r}")
-        self._journal, strategy = _opened(place, name, minimize, strategy, texts)
+        self._look_at(*_opened(place, name, minimize, strategy, texts), texts)
+
+    @classmethod
+    def only_read(cls, place: str | os.PathLike[str], name: str = "study") -> Study:
+        """A study to look at, whose strategy is made again from its description: its file is not
+        written, and asking and telling fail.
+
+        Args:
+            place: As for the class.
+            name: Of the study.
+
+        Raises:
+            ImportError: SQLAlchemy is not installed.
+            StudyError: The place holds no such study, one that cannot be read, or one whose
+                strategy cannot be made again.
+        """
+        from botorch_ext.studies.databases import Database
+        from botorch_ext.studies.journal import Journal
+
+        database = Database(place, read_only=True)
+        journal = database.alone(lambda: Journal.open(database, name))
+        if journal is None:
+            raise NoStudyError(f"{database.name} holds no study {name!r}")
+        whose = f"study {name!r} in {database.name}"
+        study = cls.__new__(cls)
+        strategy = described_strategy(journal.description, whose)
+        study._look_at(journal, strategy, dict.fromkeys(("objective", "unit")))
+        return study
+
+    def _look_at(self, journal: Journal, strategy: Strategy, texts: dict[str, str | None]) -> None:
+        """Reads the events of a journal.
+
+        Args:
+            journal: Of the study.
+            strategy: What follows them.
+            texts: The objective and its unit, where somebody gave them.
+        """
+        self._journal = journal
         # Studies of earlier versions have neither.
         self._texts = {key: self._journal.description.get(key) or texts[key] for key in texts}
         self.heads = ColumnHeads.of(strategy, self.objective, self.unit)

@@ -2,6 +2,7 @@
 
 import random
 import re
+import time
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -9,12 +10,16 @@ from gpytorch.kernels import RBFKernel
 
 from benchmarks.studies.objectives import value_at
 from botorch_ext.command_line import main
+from botorch_ext.reports.model_numbers import ModelNumbers
+from botorch_ext.reports.overview import read_overview
+from botorch_ext.reports.pictures import pictures
 
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; "
     "form-action 'none'"
 )
 LOADS = {"src", "href", "xlink:href", "action", "data", "poster", "srcset", "background"}
+HOSTILE = "</title></svg><script>alert('x')</script><img src=https://example.org onerror=alert(1)>"
 VOID = {"meta", "br", "img", "path", "use"}
 
 
@@ -65,9 +70,9 @@ class Parsed(HTMLParser):
 
 
 def made(path, *options):
-    """The page as a command writes it."""
+    """The page as a command writes it, from events alone."""
     output = path.with_suffix(".html")
-    assert main(["report", str(path), *options, "-o", str(output)]) == 0
+    assert main(["report", str(path), "--without-model", *options, "-o", str(output)]) == 0
     return output.read_text(encoding="utf-8")
 
 
@@ -100,7 +105,14 @@ def require_harmless(text):
 
 
 def titles(parsed):
-    return [figure["aria-label"].split(". ")[0].rstrip(".") for figure in parsed.having("figure")]
+    shown = [figure for figure in parsed.having("figure") if figure["class"] == "wide"]
+    return [figure["aria-label"].split(". ")[0].rstrip(".") for figure in shown]
+
+
+def drawn_for(path, name=None):
+    """The pictures that are made of events alone, by their titles up to a comma."""
+    found = pictures(read_overview(path, name), [], time.time(), ModelNumbers())
+    return {picture.title.partition(",")[0]: picture for picture in found}
 
 
 def played(study, number, seed=0, failing=0.1):

@@ -12,9 +12,7 @@ import botorch_ext as bx
 from botorch_ext.command_line import main
 from botorch_ext.studies import databases, journal
 from tests.studies.kept import at_random, gp_bucb
-from tests.studies.pages import made, played, require_harmless
-
-HOSTILE = "</title></svg><script>alert('x')</script><img src=https://example.org onerror=alert(1)>"
+from tests.studies.pages import HOSTILE, made, played, require_harmless
 
 
 @pytest.fixture

@@ -1,0 +1,35 @@
+"""The page of a study with what its model says."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from botorch_ext.reports.numbers_of_study import numbers_of
+from botorch_ext.reports.overview import overview_of
+from botorch_ext.reports.page import page
+from botorch_ext.studies.study import Study
+
+
+def report_page(study: Study) -> str:
+    """The page of a study as HTML, with what its model says: the command ``botorch-ext report``
+    writes the same where it can make the strategy again.
+
+    It asks nothing. What the model says costs about as much as the next ask.
+
+    Example:
+        >>> from pathlib import Path
+        >>> Path("yield.html").write_text(report_page(study), encoding="utf-8")  # doctest: +SKIP
+
+    Args:
+        study: With or without trials.
+
+    Raises:
+        ImportError: Jinja is not installed.
+    """
+    journal = study._journal
+    overview = journal.database.alone(lambda: overview_of(journal))
+    # Studies of earlier versions do not keep them.
+    texts = {"objective": study.objective, "unit": study.unit}
+    overview = replace(overview, description=overview.description | texts)
+    return page(overview, time.time(), numbers_of(study))
