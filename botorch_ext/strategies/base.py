@@ -19,6 +19,7 @@ from botorch_ext.checks import one_number, short, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.exceptions import KernelBoundWarning, NoObservationsError
+from botorch_ext.ranks import highest_first
 from botorch_ext.state import Immutable, Log, State, shallow
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.constructor_arguments import Arguments, recorded
@@ -453,7 +454,7 @@ class Strategy(State):
     def _incumbents(self) -> Tensor:
         """The evaluated actions with the largest observations."""
         X, Y = self.evaluated()
-        return X[Y.topk(min(_NUM_INCUMBENTS, len(Y))).indices, : self.domain.dim]
+        return X[highest_first(Y, _NUM_INCUMBENTS), : self.domain.dim]
 
     # --- for strategies that play this one, and for pictures --------------------------------------
 

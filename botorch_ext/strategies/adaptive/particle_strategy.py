@@ -20,6 +20,7 @@ from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.hyperparameters.particles import Cloud, Particles
+from botorch_ext.ranks import highest_first
 from botorch_ext.search.box import maximize_on_box
 from botorch_ext.search.objectives import evaluate
 from botorch_ext.search.particles import AverageMean
@@ -206,7 +207,7 @@ class ParticleStrategy(Strategy):
             if len(ensemble.joint):
                 actions = ensemble.joint[:, : box.dim]
                 means = ensemble.mean(with_context(actions, context))
-                best = actions[means.topk(min(_NUM_BEST, len(means))).indices]
+                best = actions[highest_first(means, _NUM_BEST)]
                 best = torch.cat([best, near_points(best, box, _NUM_NEAR, seed, _NEAR)])
             own = objective(ensemble)
             x, value = maximize_on_box(own, box, seed, *self._budget, best, _TOLERANCE, again=True)
@@ -214,7 +215,7 @@ class ParticleStrategy(Strategy):
         rows = None
         if len(points) > _MOST_POINTS:
             some = evaluate(objective(ensemble.thinned(_FEW_MODELS)), points)
-            rows = some.topk(_MOST_POINTS).indices
+            rows = highest_first(some, _MOST_POINTS)
         values = evaluate(objective(ensemble), points if rows is None else points[rows])
         top = values.argmax()
         row = int(top if rows is None else rows[top])
