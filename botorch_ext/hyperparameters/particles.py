@@ -13,6 +13,7 @@ from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.moves import swept
 from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.models.resampling import resampled
+from botorch_ext.ranks import highest_first
 from botorch_ext.state import Immutable
 
 # Draws from the prior of which the first particles are chosen.
@@ -144,7 +145,7 @@ def telling(X: Tensor, y: Tensor, most: int = _MOST_ROWS) -> Tensor:
     order = (X - X[y.argmax()]).square().sum(dim=-1).argsort(stable=True)
     near, others = order.split([most // 2, n - most // 2])
     times = (others * _GOLDEN_RATIO).frac()
-    some = others[times.topk(most - len(near), largest=False).indices]
+    some = others[highest_first(-times, most - len(near))]
     return torch.cat([near, some]).sort().values
 
 

@@ -12,6 +12,7 @@ from botorch_ext.distances import distances
 from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.ranks import highest_first
 from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.search.mixed import MixedSearch
 from botorch_ext.search.objectives import (
@@ -190,7 +191,7 @@ def maximize_on_box(
     for number in range(num_rounds):
         tops, before = _distinct(X, values, box), values.max()
         near = near_points(tops, box, _NUM_AROUND, seed + number, _AROUND, num_columns)
-        near = near[evaluate(objective, near).topk(_NUM_NEAR).indices]
+        near = near[highest_first(evaluate(objective, near), _NUM_NEAR)]
         peaks = tops[:0] if brief else _peaks(objective, box, tops, least)
         starts = torch.cat([tops[:1], peaks, near])
         X, values = climbed(starts, tops[:1])
@@ -202,7 +203,7 @@ def maximize_on_box(
 
 def _distinct(X: Tensor, values: Tensor, box: Box) -> Tensor:
     """The points with the highest values, without those that are close to a higher one."""
-    X = X[values.argsort(descending=True)]
+    X = X[highest_first(values)]
     U = box.to_unit(X)
     is_repeated = (distances(U, U) < _APART).tril(diagonal=-1).any(dim=-1)
     return X[~is_repeated][:_NUM_TOPS]
@@ -223,4 +224,4 @@ def _peaks(objective: Objective, box: Box, centers: Tensor, least: Tensor) -> Te
     is_peak = padded[..., 1:-1] > torch.maximum(padded[..., :-2], padded[..., 2:]) + least
     is_peak &= (line - U.unsqueeze(-1)).abs() > 1 / (_NUM_ON_LINE - 1)
     X, values = X[is_peak.flatten()], values[is_peak.flatten()]
-    return X[values.topk(min(_NUM_PEAKS, len(X))).indices]
+    return X[highest_first(values, _NUM_PEAKS)]

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from botorch_ext.distances import distances
 from botorch_ext.domains import Box
+from botorch_ext.ranks import highest_first
 
 # Of points around the best so far, in sides of the box.
 _DISTANCES = (0.1, 0.2, 0.4)
@@ -127,7 +128,7 @@ def best_apart(
 ) -> Tensor:
     """`spread_best` among the ``num_seen`` best, where points are near by that are, scaled, within
     a distance."""
-    top = values.topk(min(num_seen, len(X))).indices
+    top = highest_first(values, num_seen)
     U = scaled(X[top])
     parts = []
     for start in range(0, max(U.shape[-2], 1), _ROWS):

@@ -22,6 +22,7 @@ from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.hyperparameters.particles import Cloud, Particles, telling
 from botorch_ext.predictions.mixture import GPMixture
+from botorch_ext.ranks import highest_first
 from botorch_ext.search.box import maximize_on_box
 from botorch_ext.search.objectives import evaluate
 from botorch_ext.search.particles import AverageMean
@@ -227,7 +228,7 @@ class ParticleStrategy(Strategy):
         rows = None
         if len(points) > _MOST_POINTS:
             some = evaluate(objective(ensemble.thinned(_FEW_MODELS)), points)
-            rows = some.topk(_MOST_POINTS).indices
+            rows = highest_first(some, _MOST_POINTS)
         values = evaluate(objective(ensemble), points if rows is None else points[rows])
         top = values.argmax()
         row = int(top if rows is None else rows[top])
@@ -252,7 +253,7 @@ class ParticleStrategy(Strategy):
                 means = ensemble.mean(with_context(actions, context))
             if self.history.outside:
                 means = means.masked_fill(~self.domain.contains(actions), -math.inf)
-            best = actions[means.topk(min(_NUM_BEST, len(means))).indices]
+            best = actions[highest_first(means, _NUM_BEST)]
             if region is not None or self.history.outside:
                 best = best[box.contains(best)]
         if not is_large:
