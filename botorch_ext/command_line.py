@@ -98,6 +98,7 @@ def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
     ask.add_argument("-n", "--number", type=int, default=1, help="how many trials; 1 unless given")
     ask.add_argument("--pending", action="store_true", help="those that pend, and no new ones")
     _add_csv(ask)
+    _add_context(ask)
     tell = _command(commands, "tell", _later("telling", "tell"), "tells what was filled in")
     tell.add_argument("sheet", help="the CSV file of ask, with results")
     attach = _command(commands, "attach", _later("telling", "attach"), "adds results of before")
@@ -116,7 +117,8 @@ def _add_asking_model(commands: argparse._SubParsersAction[_Parser]) -> None:
     predict.add_argument("points", help="a CSV file: the parameters by name")
     _add_csv(predict)
     does = "the point to settle for, with its prediction"
-    _command(commands, "recommended", _later("predicting", "recommended"), does)
+    recommended = _command(commands, "recommended", _later("predicting", "recommended"), does)
+    _add_context(recommended)
 
 
 def _add_csv(command: argparse.ArgumentParser) -> None:
@@ -124,6 +126,12 @@ def _add_csv(command: argparse.ArgumentParser) -> None:
     command.add_argument("--csv", metavar="FILE", dest="new_file", help="where to write the sheet")
     does = "write decimal commas, between semicolons"
     command.add_argument("--decimal-comma", action="store_true", help=does)
+
+
+def _add_context(command: argparse.ArgumentParser) -> None:
+    """The context of a trial, for strategies that take contexts."""
+    does = "what is seen and not chosen, for each column of contexts"
+    command.add_argument("--context", metavar="NAME=VALUE", action="append", default=[], help=does)
 
 
 def _later(module: str, name: str) -> Callable[[argparse.Namespace], tuple[str, str]]:
@@ -157,8 +165,7 @@ def _command(
     text: Callable[[argparse.Namespace], tuple[str, str]],
     does: str,
 ) -> argparse.ArgumentParser:
-    is_verb = does.partition(" ")[0].endswith("s") and name not in ("trials", "status")
-    about = f"{does[0].upper()}{does[1:]}." if is_verb else f"Shows {does}."
+    about = f"{does[0].upper()}{does[1:]}."
     parser = commands.add_parser(name, help=does, description=about)
     parser.add_argument("place", help=f"where the study is: {_PLACE}")
     parser.add_argument("--name", help="which study, where there are several")

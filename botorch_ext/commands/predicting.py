@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from botorch_ext.commands.telling import context_of
 from botorch_ext.exceptions import TableError
 from botorch_ext.predictions.predictions import Predictions
 from botorch_ext.reports.overview import read_overview
@@ -38,7 +39,7 @@ def predict(given: argparse.Namespace) -> str:
 def recommended(given: argparse.Namespace) -> str:
     """The point to settle for, what is predicted there, and how sure it is."""
     study = _looked_at(given)
-    heads, found = study.heads, study.recommended()
+    heads, found = study.heads, study.recommended(context_of(given, study))
     lines = [
         f"{heads.head(name)}: {number(value) if isinstance(value, float) else value}"
         for name, value in found.params.items()

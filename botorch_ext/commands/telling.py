@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from botorch_ext.commands.beginning import strategy_of
 from botorch_ext.exceptions import StudyError
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.words import counted
 from botorch_ext.studies.answer_sheets import answer_sheet, answers_of
+from botorch_ext.studies.cell_values import CellValues
 from botorch_ext.studies.csv_sheets import Sheet
+from botorch_ext.studies.result_tables import Result, values_of
 from botorch_ext.studies.study import Study
 
 
@@ -49,7 +52,7 @@ def ask(given: argparse.Namespace) -> str:
         if not trials:
             raise StudyError(f"{given.place} has no pending trials")
     else:
-        trials = study.ask(given.number)
+        trials = study.ask(given.number, context=context_of(given, study))
     return answer_sheet(study, trials, given.decimal_comma)
 
 
@@ -87,6 +90,23 @@ def abandon(given: argparse.Namespace) -> str:
     """Gives up on a trial."""
     opened(given).abandon(given.trial, given.failed)
     return f"abandoned trial {given.trial}{', which failed' if given.failed else ''}\n"
+
+
+def context_of(given: argparse.Namespace, study: Study) -> Any:
+    """The context of a command, as ``NAME=VALUE`` for each of its columns; None without one.
+
+    Raises:
+        ValueError: A name that is missing or unknown, or no value.
+    """
+    heads = study.heads
+    texts = dict(text.partition("=")[::2] for text in given.context)
+    places = heads.read([*texts], heads.contexts if texts else (), ())
+    read = CellValues(takes_commas=True, has_commas=False, has_points=False)
+    known, wrong = values_of([*texts.values()], places, heads, read)
+    wrong += [f"{name} is no context" for name in known if name not in heads.contexts]
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    return Result("--context", {}, known).context_of(study.strategy) if texts else None
 
 
 def _trials(ids: Sequence[int] | dict[int, float]) -> str:

@@ -148,8 +148,8 @@ def attach_all(
         key = _key(trial, value)
         if key in seen and not repeat:
             wrong.append(
-                f"{result.where} is the result of {seen[key]} once more; repeat=True keeps it as "
-                "another measurement"
+                f"{result.where} is the result of {seen[key]} once more; repeat=True, or "
+                "--repeat, keeps it as another measurement"
             )
         seen.setdefault(key, result.where)
         trials.append(trial)

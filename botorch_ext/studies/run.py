@@ -6,13 +6,14 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 from tqdm import tqdm
 
 from botorch_ext.checks import amount, flag, short, whole_number
 from botorch_ext.exceptions import ObjectiveError
+from botorch_ext.predictions.tables import frame
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.events import place_of
 from botorch_ext.studies.failures import Failure, Failures, require_taken
@@ -23,6 +24,9 @@ from botorch_ext.studies.stopping import Callback, Stopping
 from botorch_ext.studies.streams import Source, Stream, action_stream, context_stream
 from botorch_ext.studies.study import Study
 from botorch_ext.studies.target import Target
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,21 @@ class RunResult:
     def params(self) -> list[dict[str, Any]]:
         """The points of ``X`` by name, as ``params`` of trials."""
         return [self.strategy.history.trials[id].params for id in self.ids]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The told trials, a row each: ``trial``, the id, the point by name, the context as
+        ``context0`` and so on, and the ``value``.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        rows = self.params
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns: dict[str, Any] = {"trial": self.ids}
+        columns |= {name: [row.get(name) for row in rows] for name in names}
+        if self.contexts is not None:
+            columns |= {f"context{j}": column for j, column in enumerate(self.contexts.mT)}
+        return frame(columns | {"value": self.Y})
 
     @property
     def best_params(self) -> dict[str, Any] | None:

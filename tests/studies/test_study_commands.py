@@ -1,0 +1,146 @@
+"""Commands that begin a study, ask with contexts, and open strategies that cannot be made again."""
+
+import json
+
+import pytest
+
+import botorch_ext as bx
+from botorch_ext.command_line import main
+from botorch_ext.strategies import RandomSearch
+from tests.studies.commands import refused, shown
+
+pytest.importorskip("sqlalchemy")
+
+TIME = '[parameters.time]\ntype = "real"\nlow = 1\nhigh = 9\nunit = "s"\n'
+SPACES = {
+    "no TOML": ("parameters = {", "is no TOML in UTF-8"),
+    "nothing": ("", "must have parameters by name"),
+    "an unknown entry": ("minimise = true\n" + TIME, "got 'minimise'"),
+    "no type": (
+        "[parameters.time]\nlow = 1\nhigh = 9\n",
+        "type of time must be one of real, integer",
+    ),
+    "another type": (TIME.replace("real", "float"), "choice, ordered, got 'float'"),
+    "no end": (TIME.replace("high = 9\n", ""), "time: .*missing.*'high'"),
+    "a misspelt end": (TIME.replace("high", "hihg"), "got 'hihg'; did you mean 'high'?"),
+    "ends in the wrong order": (TIME.replace("9", "0"), "time: low must be at most high"),
+    "a text": (TIME.replace("low = 1", 'low = "one"'), "time: low must be one number"),
+    "no table": ("[parameters]\ntime = 5\n", "time must have a type and its values, got 5"),
+    "a constraint of nothing": ('constraints = ["tiem <= 5"]\n' + TIME, "tiem"),
+    "an unknown method": ('method = "integrated_ie"\n' + TIME, "did you mean 'integrated_ei'?"),
+    "a method that needs more": ('method = "bpe"\n' + TIME, "space.toml: "),
+    "an unknown argument": (TIME + "[arguments]\nsead = 4\n", "sead"),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("mistake", SPACES)
+def test_spaces_that_are_none(folder, capsys, mistake):
+    text, message = SPACES[mistake]
+    (folder / "space.toml").write_text(text, encoding="utf-8")
+    said = refused(capsys, "new", "lab.db", "space.toml")
+    assert all(part in said for part in message.split(".*"))
+    assert not (folder / "lab.db").exists()
+
+
+def test_files_that_are_there_or_not(folder, capsys):
+    (folder / "space.toml").write_text(TIME, encoding="utf-8")
+    assert "no.toml: No such file" in refused(capsys, "new", "lab.db", "no.toml")
+    shown(capsys, "new", "lab.db", "space.toml")
+    content = (folder / "lab.db").read_bytes()
+    assert "lab.db is there already" in refused(capsys, "new", "lab.db", "space.toml")
+    assert (folder / "lab.db").read_bytes() == content
+
+
+def test_a_study_of_a_method_with_arguments(folder, capsys):
+    space = {
+        "parameters": {
+            "time": {"type": "real", "low": 1, "high": 9, "log": True},
+            "dose": {"type": "integer", "low": 1, "high": 5},
+            "size": {"type": "ordered", "values": ["S", "M", "L"]},
+            "kind": {"type": "choice", "values": ["a", "b"], "descriptors": [[0], [1]]},
+        },
+        "constraints": ["time + dose <= 12"],
+        "method": "integrated_ei",
+        "arguments": {"seed": 7, "num_initial": 3},
+    }
+    (folder / "space.json").write_text(json.dumps(space), encoding="utf-8")
+    said = shown(capsys, "new", "lab.db", "space.json", "--minimize", "--objective", "cost")
+    assert "smallest cost" in said
+    study = bx.Study("lab.db")
+    assert study.minimize and study.objective == "cost" and study.strategy.seed == 7
+    assert study.strategy.domain.names == ("time", "dose", "size", "kind")
+    assert study.strategy.report()["num_initial"] == 3
+    sheet = shown(capsys, "ask", "lab.db", "-n", "2", "--decimal-comma")
+    assert sheet.splitlines()[0] == "trial;time;dose;size;kind;cost"
+    assert sheet == shown(capsys, "ask", "lab.db", "--pending", "--decimal-comma")
+
+
+def test_contexts_on_the_line(capsys):
+    strategy = RandomSearch(bx.Box([(0, 1)]), context_domain=bx.Space(humidity=bx.Real(0, 1)))
+    bx.Study("lab.db", strategy)
+    sheet = shown(capsys, "ask", "lab.db", "--context", "humidity=0.25")
+    assert sheet.splitlines()[0] == "trial,x0,humidity,value" and ",0.25," in sheet
+    for given, message in (
+        ([], "context must be given for RandomSearch"),
+        (["--context", "humidty=1"], "did you mean 'humidity'?"),
+        (["--context", "humidity=wet"], "humidity must be a number, got 'wet'"),
+        (["--context", "humidity=2"], "humidity must be a number from 0 to 1"),
+        (["--context", "humidity=0", "--context", "x0=1"], "x0 is no context"),
+    ):
+        assert message in refused(capsys, "ask", "lab.db", *given)
+
+
+class Own(RandomSearch):
+    """Of a user."""
+
+
+def test_strategies_of_the_user_are_refused_by_name(capsys):
+    study = bx.Study("lab.db", Own(bx.Box([(0, 1)])))
+    study.ask()
+    for command in (["ask"], ["abandon", "0"], ["correct", "0", "1"], ["recommended"]):
+        said = refused(capsys, command[0], "lab.db", *command[1:])
+        assert "does not have, Own: open the study in Python" in said
+    assert "1 asked: 1 pending" in shown(capsys, "status", "lab.db")
+    assert study.pending == [0]
+
+
+def test_several_studies_in_one_place(capsys):
+    for name in ("first", "second"):
+        bx.Study("lab.db", RandomSearch(bx.Box([(0, 1)])), name=name).ask()
+    assert "say which by name" in refused(capsys, "abandon", "lab.db", "0")
+    assert shown(capsys, "abandon", "lab.db", "0", "--name", "second") == "abandoned trial 0\n"
+    assert bx.Study("lab.db", name="first").pending == [0]
+    assert bx.Study("lab.db", name="second").pending == []
+
+
+def test_a_sheet_is_never_written_over_a_file(folder, capsys):
+    study = bx.Study("lab.db", RandomSearch(bx.Box([(0, 1)])))
+    (folder / "to_do.csv").write_text("filled in")
+    assert "may be filled in: name another file" in refused(
+        capsys, "ask", "lab.db", "--csv", "to_do.csv"
+    )
+    assert (folder / "to_do.csv").read_text() == "filled in" and not study.pending
+
+
+def test_runs_are_frames():
+    pandas = pytest.importorskip("pandas")
+    space = bx.Space(time=bx.Real(1, 9), kind=bx.Choice(["a", "b"]))
+    result = bx.run(RandomSearch(space), lambda params: params["time"], 4, progress=False)
+    frame = result.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame) == ["trial", "time", "kind", "value"]
+    assert frame["time"].tolist() == frame["value"].tolist()
+
+
+@pytest.mark.parametrize("command", ["new", "ask", "tell", "attach", "predict", "recommended"])
+def test_every_command_explains_itself(capsys, command):
+    with pytest.raises(SystemExit, match="0"):
+        main([command, "--help"])
+    said = capsys.readouterr().out
+    assert "where the study is" in said
