@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from botorch_ext.hyperparameters.particles import Particles
     from botorch_ext.models import CandidateModels, FinitePosterior, KernelGP
     from botorch_ext.regions import Plan, Region, plan
+    from botorch_ext.reports.report_page import report_page
     from botorch_ext.strategies import (
         BreadthwiseExploration,
         CertifiedElimination,
@@ -79,6 +80,7 @@ __all__ = [
     "plan",
     "plotting",
     "problems",
+    "report_page",
     "rounds",
     "run",
     "simulate",
@@ -95,6 +97,7 @@ _HOMES = {
     "hyperparameters.particles": ("Particles",),
     "models": ("CandidateModels", "FinitePosterior", "KernelGP"),
     "regions": ("Plan", "Region", "plan"),
+    "reports.report_page": ("report_page",),
     "strategies": (
         "BreadthwiseExploration",
         "CertifiedElimination",

@@ -68,7 +68,8 @@ def _slices(
         "Each panel changes one parameter and leaves the others as they are at the recommended "
         "point, which is the dotted line. The curve is what the model predicts; it is sure to 50 % "
         "that the truth is in the dark band, and to 95 % that it is in the light one. Hollow dots "
-        "are measurements nearby, whose other parameters are a little different."
+        "are measurements nearby (the latest 80 at most), whose other parameters are a little "
+        "different."
     )
     if recommended.context:
         words += f" The context is {overview.columns.context_in_words(recommended.context)}."

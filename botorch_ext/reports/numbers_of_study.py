@@ -37,8 +37,8 @@ _MOST_FOR_A_BATCH = 500
 _MOST_STEPS = 25
 # Of the message of an error.
 _MOST_CHARACTERS = 600
-# Observations near a slice that are shown.
-_MOST_NEAR = 300
+# Observations near a slice that are shown, the latest ones.
+_MOST_NEAR = 80
 
 T = TypeVar("T")
 

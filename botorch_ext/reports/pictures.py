@@ -125,7 +125,7 @@ def _feedback(overview: Overview, now: float) -> Picture:
         )
     if overview.pending:
         words += " Lines of pending trials end now."
-    height = min(6.0, 1.6 + 0.12 * len(overview.stories))
+    height = min(6.0, 1.6 + 0.12 * overview.num_asked)
     title = "When trials were asked and told"
     return drawn(title, words, partial(_draw_feedback, overview, now), height)
 
@@ -154,8 +154,8 @@ def _draw_feedback(overview: Overview, now: float, ax: Axes) -> None:
             ax.hlines(ids, starts, ends, color=color, label=state, **look)
             look = {"markersize": width + 1.5, "rasterized": many, "markeredgewidth": 0}
             ax.plot(ends, ids, "o", color=color, **look)
-    last = len(overview.stories) - 0.5
-    ax.set_ylim(last, -0.5)
+    asked = [story.id for story in overview.stories if story.asked_at is not None]
+    ax.set_ylim(asked[-1] + 0.5, asked[0] - 0.5)
     ax.xaxis_date(UTC)
     ax.set_xlabel("time (UTC)")
     ax.set_ylabel("trial")

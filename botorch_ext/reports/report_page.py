@@ -19,14 +19,17 @@ def report_page(study: Study) -> str:
 
     Example:
         >>> from pathlib import Path
-        >>> Path("yield.html").write_text(report_page(study), encoding="utf-8")  # doctest: +SKIP
+        >>> Path("yield.html").write_text(bx.report_page(study), encoding="utf-8")  # doctest: +SKIP
 
     Args:
         study: With or without trials.
 
     Raises:
         ImportError: Jinja is not installed.
+        ValueError: Something that is no `Study`.
     """
+    if not isinstance(study, Study):
+        raise ValueError(f"study must be a Study, got a {type(study).__name__}")
     journal = study._journal
     overview = journal.database.alone(lambda: overview_of(journal))
     # Studies of earlier versions do not keep them.

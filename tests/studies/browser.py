@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import shutil
@@ -67,11 +66,6 @@ class Browser:
         """What scrolls sideways or is cut, with all that is folded open."""
         self.run("document.querySelectorAll('details').forEach(each => each.open = true)")
         return self.run(_WRONG)
-
-    def picture(self, path: Path) -> None:
-        """Writes all of the page as PNG."""
-        whole = {"format": "png", "captureBeyondViewport": True}
-        path.write_bytes(base64.b64decode(self._devtools("Page.captureScreenshot", whole)["data"]))
 
     def close(self) -> None:
         """Ends the session."""

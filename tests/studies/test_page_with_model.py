@@ -205,3 +205,8 @@ def test_columns_are_those_of_the_space():
             assert cell == (value if isinstance(value, str) else f"{value:.6g}")
     numbered = columns_of(described, 3, 1)  # of another study, as a broken file may say
     assert [column.name for column in numbered.all] == ["x0", "x1", "x2", "context0"]
+
+
+def test_a_page_is_of_a_study():
+    with pytest.raises(ValueError, match="study must be a Study, got a OptimisticStrategy"):
+        report_page(gp_bucb())
