@@ -16,7 +16,7 @@ from botorch_ext.information_gain import (
     product_kernel_bound,
 )
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
-from tests.helpers import steps_on, tolerance
+from tests.helpers import tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior
 
 TOL = tolerance(torch.float64)
@@ -109,7 +109,7 @@ def test_greedy_can_fall_short_of_the_maximum():
 def test_greedy_on_a_box_is_no_worse_than_on_a_dense_set(kernel, device):
     box = BOX.to(device=device)
     kernel = kernel.to(device)
-    num = steps_on(device, 25)
+    num = 25
     curve = greedy_information_gain(kernel, box, num, 0.05, seed=1)
     # A stationary prior is the same everywhere: what comes first is a matter of choice, and decides
     # by up to 2 % what ten points gain, of a seed as of any set. Both begin at a corner.

@@ -22,6 +22,7 @@ ROOMS = (
     "state",
     "palette",
     "chunks",
+    "ranks",
     "distances",
     "domains",
     "kernels",

@@ -242,6 +242,17 @@ def test_launches_are_weighted_and_named(x):
         planted("x.sort()")(x)
 
 
+def test_equal_values_are_ranked_in_another_order_than_on_the_cpu():
+    x = torch.tensor([[1.0, 3.0, 3.0], [2.0, 0.0, 2.0]], device="cuda")
+    for values, rows in (x.topk(2), x.sort(descending=True), torch.sort(x, 1, True)):
+        assert_close(x.gather(1, rows).cpu(), values.cpu(), rtol=0, atol=0)
+        assert rows[:, :2].tolist() == [[2, 1], [2, 0]]
+    assert x.T.topk(1, dim=0).indices.tolist() == [[2, 2]]
+    assert x.topk(1, largest=False).indices.tolist() == [[0], [1]]
+    stable = x.argsort(descending=True, stable=True)
+    assert stable.tolist() == [[1, 2, 0], [0, 2, 1]]
+
+
 def test_bytes_are_those_that_are_read_and_written(x):
     row = x[:1].expand(100, 3)
     with counting() as tally:

@@ -10,6 +10,7 @@ from functools import cache
 import pytest
 
 from tests.wrong_calls.algorithm_calls import CALLS as ALGORITHM_CALLS
+from tests.wrong_calls.beginner_calls import CALLS as BEGINNER_CALLS
 from tests.wrong_calls.calls import Call, Scene, changing, outcome
 from tests.wrong_calls.domain_calls import CALLS as DOMAIN_CALLS
 from tests.wrong_calls.kernel_calls import CALLS as KERNEL_CALLS
@@ -28,6 +29,7 @@ CALLS = [
     *STRATEGY_CALLS,
     *RUN_CALLS,
     *ALGORITHM_CALLS,
+    *BEGINNER_CALLS,
 ]
 
 

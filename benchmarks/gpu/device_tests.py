@@ -33,7 +33,7 @@ def run_device_tests(setting: Setting) -> None:
     cases = list(ElementTree.parse(report).getroot().iter("testcase"))
     report.unlink()
     failed = [
-        {"test": f"{case.get('classname')}::{case.get('name')}"}
+        {"test": f"{case.get('classname')}::{case.get('name')}".replace("|", "/")}
         for case in cases
         if case.find("failure") is not None or case.find("error") is not None
     ]

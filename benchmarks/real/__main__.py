@@ -1,13 +1,14 @@
 """The benchmark of real problems: tasks that this project did not invent, beside other packages.
 
     python -m benchmarks.real.environments
-    python -m benchmarks.real [--smoke] [--processes N] [--half develop|report] [--only PEER ...]
-        [--problems NAME ...] [--output FOLDER] [--report]
+    python -m benchmarks.real [--smoke] [--processes N] [--half develop|report|large]
+        [--only PEER ...] [--problems NAME ...] [--output FOLDER] [--report]
 
 Half of the tasks are there to develop on, the others are only reported; the halves were chosen
-before the first run. Every run adds a line to a file in the folder ``runs`` of the output; started
-again, the command runs only what is missing. Peers whose environment is not installed are left out.
-Writes report.md from all lines that are there.
+before the first run. Tasks of many inputs with many evaluations are a third half. Every run adds a
+line to a file in the folder ``runs`` of the output; started again, the command runs only what is
+missing. Peers whose environment is not installed are left out. Writes report.md from all lines that
+are there.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _SMOKE_PEERS, _SMOKE_TASKS = (
     ("one of four learners on breast cancer",),
 )
 _MORE = {
-    "half": {"choices": ["develop", "report"], "help": "of the tasks (default: both)"},
+    "half": {"choices": ["develop", "report", "large"], "help": "of the tasks (default: all)"},
     "only": {"nargs": "+", "choices": list(PEERS), "help": "peers (default: all)"},
     "problems": {"nargs": "+", "choices": list(TASKS), "help": "tasks (default: all)"},
     "report": {"action": "store_true", "help": "run nothing, only write the report"},

@@ -44,12 +44,18 @@ class Peer:
         seeds: How many runs of each task.
         package: Whose version decides what it asks, in the environment of the library; of the
             library itself a revision, raised when its method asks something else.
+        large: How many runs of each task of many inputs.
     """
 
     entry: str
     environment: str | None = None
     seeds: int = 5
     package: str = ""
+    large: int = 0
+
+    def seeds_on(self, half: str) -> int:
+        """How many runs of each task of a half."""
+        return self.large if half == "large" else self.seeds
 
     @property
     def settings(self) -> str:
@@ -65,14 +71,15 @@ class Peer:
 
 OURS = "integrated_ei"
 PEERS = {
-    OURS: Peer("library:IntegratedEI", seeds=10, package="revision 1"),
-    "qLogNEI": Peer("botorch_loop:BoTorchLoop", seeds=10, package="botorch"),
+    OURS: Peer("library:IntegratedEI", seeds=10, package="revision 1", large=5),
+    "qLogNEI": Peer("botorch_loop:BoTorchLoop", seeds=10, package="botorch", large=3),
+    "TuRBO-1": Peer("turbo:Turbo", seeds=0, package="botorch", large=5),
     "GPSampler": Peer("optuna_samplers:gp", seeds=10, package="optuna"),
     "TPE": Peer("optuna_samplers:tpe", seeds=10, package="optuna"),
-    "CMA-ES": Peer("optuna_samplers:cma_es", "cma"),
+    "CMA-ES": Peer("optuna_samplers:cma_es", "cma", large=5),
     "random": Peer("optuna_samplers:random", package="optuna"),
     "Ax": Peer("ax_client:AxClient", package="ax-platform"),
-    "HEBO": Peer("hebo_optimizer:HeboOptimizer", "hebo"),
+    "HEBO": Peer("hebo_optimizer:HeboOptimizer", "hebo", large=2),
     "SMAC": Peer("smac_facade:SmacFacade", "smac"),
     "scikit-optimize": Peer("skopt_optimizer:SkoptOptimizer", "scikit-optimize"),
     "BayBE": Peer("baybe_campaign:BaybeCampaign", "baybe"),

@@ -15,7 +15,7 @@ from benchmarks.practice.differences import Estimate, Pair, estimate
 from benchmarks.practice.ranks import ranks
 from benchmarks.real.environments import OURS, PEERS
 from benchmarks.real.runs import Case
-from benchmarks.real.tasks import TASKS, Task
+from benchmarks.real.tasks import TASKS, Half, Task
 
 BEST_KNOWN = Path(__file__).parent / "best_known.json"
 # The least regret: where the least loss is known, and elsewhere, relative to the median regret of
@@ -23,6 +23,14 @@ BEST_KNOWN = Path(__file__).parent / "best_known.json"
 _FLOOR, _RELATIVE_FLOOR = 1e-8, 1e-3
 # So many inputs are many; with fewer runs of each task a package has no rank.
 _MANY, _FEW = 10, 5
+# Budgets that have a line of their own.
+_MANY_EVALUATIONS = (300, 1000)
+
+_TITLES: dict[Half, str] = {
+    "report": "Only reported",
+    "develop": "Developed on",
+    "large": "Many inputs, many evaluations",
+}
 
 # log10 of the regret, by task, peer and seed.
 Regrets = dict[str, dict[str, dict[int, float]]]
@@ -36,7 +44,7 @@ def report(rows: Sequence[Row], wanted: Sequence[Case]) -> str:
         wanted: All runs there should be.
     """
     parts = ["# Real problems", _introduction()]
-    for half, title in (("report", "Only reported"), ("develop", "Developed on")):
+    for half, title in _TITLES.items():
         own = [row for row in rows if TASKS[row["problem"]].half == half]
         num_wanted = sum(TASKS[case.problem].half == half for case in wanted)
         if not own:
@@ -45,8 +53,10 @@ def report(rows: Sequence[Row], wanted: Sequence[Case]) -> str:
         if len(own) < num_wanted:
             parts.append(f"**{num_wanted - len(own)} of {num_wanted} runs are missing.**")
         regrets = log_regrets(own)
-        parts += [markdown_table(_peer_rows(own, regrets)), markdown_table(_kind_rows(regrets))]
-        parts += [markdown_table(_task_rows(regrets))]
+        parts += [markdown_table(_peer_rows(own, regrets, half))]
+        parts += [markdown_table(_kind_rows(regrets)), markdown_table(_task_rows(regrets))]
+        short = _ended_early(own)
+        parts += [markdown_table(short)] if short else []
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
@@ -58,7 +68,9 @@ def _introduction() -> str:
         f"are of log10 regret, {OURS} minus the other: negative is better, -0.30 is half the "
         "regret. ± is the standard error over tasks, each with the mean of its runs, in brackets "
         "that of the runs on these tasks alone. *rank* is the mean over tasks of the rank of the "
-        "mean, among the packages that have at least one run of each task and are to have five. "
+        "mean, among the packages that have at least one run of each task; where inputs are not "
+        "many, of those that are to have five. Runs on tasks of many inputs end early where "
+        "they take too many seconds. "
         "Seconds are of one core, for a question with its answer, over a whole run."
     )
 
@@ -112,11 +124,12 @@ def _others() -> list[str]:
     return [peer for peer in PEERS if peer != OURS]
 
 
-def _peer_rows(rows: Sequence[Row], regrets: Regrets) -> list[Row]:
+def _peer_rows(rows: Sequence[Row], regrets: Regrets, half: Half) -> list[Row]:
     complete = {
         peer
         for peer in PEERS
-        if PEERS[peer].seeds >= _FEW and all(peer in of_peer for of_peer in regrets.values())
+        if (half == "large" or PEERS[peer].seeds >= _FEW)
+        and all(peer in of_peer for of_peer in regrets.values())
     }
     own_ranks: dict[str, list[float]] = defaultdict(list)
     for of_peer in regrets.values():
@@ -154,6 +167,8 @@ def _kind_rows(regrets: Regrets) -> list[Row]:
         kind: (lambda task, kind=kind: task.kind == kind) for kind in kinds
     }
     groups[f"d >= {_MANY}"] = lambda task: task.dim >= _MANY
+    for budget in _MANY_EVALUATIONS:
+        groups[f"{budget} evaluations"] = lambda task, budget=budget: task.evaluations == budget
     return [
         {"kind": name, "tasks": sum(keep(TASKS[task]) for task in regrets)}
         | {peer: _short(difference(regrets, peer, keep)) for peer in _others()}
@@ -171,6 +186,22 @@ def _task_rows(regrets: Regrets) -> list[Row]:
             row[peer] = f"{cells[peer]:.2f}" if peer in cells else ""
         found.append(row)
     return sorted(found, key=lambda row: (row["kind"], row["task"]))
+
+
+def _ended_early(rows: Sequence[Row]) -> list[Row]:
+    """How far runs came that took more seconds than their task allows."""
+    return [
+        {
+            "ended early": row["method"],
+            "task": row["problem"],
+            "seed": row["seed"],
+            "evaluations": len(row["seen"]),
+            "seconds": round(sum(row["seconds"])),
+        }
+        for row in rows
+        if len(row["seen"]) < TASKS[row["problem"]].evaluations
+        and sum(row["seconds"]) > TASKS[row["problem"]].seconds
+    ]
 
 
 def _short(found: Estimate | None) -> str:

@@ -65,7 +65,7 @@ def cases(methods: Sequence[str], problems: Sequence[str], first: int) -> Iterat
     for seed in range(max(PEERS[method].seeds for method in methods)):
         for problem in problems:
             for method in methods:
-                if seed < PEERS[method].seeds:
+                if seed < PEERS[method].seeds_on(TASKS[problem].half):
                     yield Case(method, problem, first + seed)
 
 
@@ -88,7 +88,8 @@ def play(case: Case) -> Row:
         The key and the digest of the case; the losses that were ``seen``; the losses without noise
         of what the users of the peer take in the end (``recommended``: its recommendation, or the
         setting of the least loss seen) and of the setting of the least loss seen (``observed``);
-        ``seconds`` of one core of each question with its answer; ``wall`` seconds.
+        ``seconds`` of one core of each question with its answer; ``wall`` seconds. Of a run that
+        ends early there are fewer of these.
     """
     started = time.perf_counter()
     task, evaluations = TASKS[case.problem], worker_of("tasks")
@@ -104,6 +105,8 @@ def play(case: Case) -> Row:
         settings.append(params)
         seen.append(float(f"{loss:.{_DIGITS}g}"))
         seconds.append(round(asked + told, 4))
+        if sum(seconds) > task.seconds:
+            break
     least = settings[min(range(len(seen)), key=seen.__getitem__)]
     best = peer.call("best")[0] or least
     observed, recommended = (

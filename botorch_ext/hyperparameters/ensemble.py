@@ -89,6 +89,25 @@ class Ensemble(Immutable):
             model.add(self.pending.to(like), None)
         return model
 
+    @torch.no_grad()
+    def extended(self, inputs: Inputs, joint: Tensor, outcomes: Outcomes) -> Ensemble:
+        """The ensemble of the same particles with more observations, O(n^2) for each.
+
+        Args:
+            inputs: From joint rows to features; where they now say something else of the rows that
+                the models have, these are built anew.
+            joint: ``n x (d + d_z)``, of which the first are those that it has.
+            outcomes: Of all of them.
+        """
+        F, num = inputs.features(joint), len(self.joint)
+        if not torch.equal(F[:num], self.model.train_inputs[0]):
+            return Ensemble.of(self.parameters, inputs, joint, outcomes)
+        model = self.model.fork()
+        model.add(F[num:], outcomes.values[num:])
+        model.set_targets(range(len(joint)), outcomes.values)
+        constants = model.factor.subtract_constant()
+        return Ensemble(self.parameters, model, constants, inputs, outcomes, joint, joint[:0])
+
     def with_pending(self, joint: Tensor) -> Ensemble:
         """The ensemble in which more rows, ``n x (d + d_z)``, count in the standard deviations."""
         if not len(joint):
@@ -110,10 +129,23 @@ class Ensemble(Immutable):
         parameters = members_of(self.parameters, places)
         return Ensemble.of(parameters, self.inputs, self.joint, self.outcomes)
 
+    def of_rows(self, rows: Tensor) -> Ensemble:
+        """The ensemble given some of the observations alone, without pending rows."""
+        outcomes = replace(self.outcomes, values=self.outcomes.values[rows])
+        return Ensemble.of(self.parameters, self.inputs, self.joint[rows], outcomes)
+
     def mean(self, joint: Tensor) -> Tensor:
         """The posterior mean averaged over the models, in units of the observations: ``n``."""
         means = self.model.mean_at(self.inputs.features(joint)).mean(dim=0)
         return self.outcomes.untransformed(means + self.constants.mean()).to(joint)
+
+    @torch.no_grad()
+    def mean_at_rows(self) -> Tensor:
+        """`mean` at the n rows that have observations, in O(n^2); without pending rows."""
+        factor, n = self.model.factor, len(self.joint)
+        noise = self.model.noise_variance.unsqueeze(-1) + factor.jitter[:, :n]
+        means = (factor.y[:, :n] - noise * factor.mean_weights).mean(dim=0)
+        return self.outcomes.untransformed(means + self.constants.mean()).to(self.joint)
 
     @torch.no_grad()
     def mean_and_std(self, joint: Tensor) -> tuple[Tensor, Tensor]:

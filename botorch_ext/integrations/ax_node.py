@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ax.adapter.base import Adapter
+from ax.adapter.registry import Generators
 from ax.core.arm import Arm
 from ax.core.data import Data
 from ax.core.experiment import Experiment
@@ -47,6 +49,9 @@ from botorch_ext.strategies import Strategy
 _TRIED_ON = Box([[0.0, 0.0], [1.0, 1.0]])
 # A method that can ask for so many trials at once is not asked how many it can.
 _MANY = 64
+# The type of a node in Ax's JSON. Where it is not known, as in a process that has not imported this
+# module, Ax's error quotes it.
+_SAVED_AS = "StrategyNode (import botorch_ext.integrations.ax)"
 # What Ax's JSON has of a node, each with its type; the last ones as Ax saves them.
 _SAVED = {
     "arguments": str,
@@ -127,6 +132,7 @@ class StrategyNode(ExternalGenerationNode):
         self._made_for: str | None = None
         self._minimize = False
         self._warned: set[str] = set()
+        self._surrogate: tuple[Any, Adapter | None] = (None, None)
         self.fit_time_since_gen = time.monotonic() - started
 
     @property
@@ -164,6 +170,25 @@ class StrategyNode(ExternalGenerationNode):
         x, mean = self._hosted.strategy.best(context=context)
         parameters = self._space.arm_of(self._space.chosen.params(x), context)
         return parameters, -mean if self._minimize else mean
+
+    @property
+    def _fitted_adapter(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+    ) -> Adapter | None:
+        """Ax's own default model, fitted to all trials that have values: for `Client.predict` and
+        the analyses of Ax. None where fewer than two arms have values, which are too few for
+        those, or the node is part of no generation strategy."""
+        experiment = getattr(self._generation_strategy, "_experiment", None)
+        if experiment is None:
+            return None
+        data = experiment.lookup_data()
+        if data.df["arm_name"].nunique() < 2:
+            return None
+        known = [AxSpace.described(experiment.search_space), data]
+        if self._surrogate[0] != known:
+            made = Generators.BOTORCH_MODULAR(experiment=experiment, data=data)
+            self._surrogate = (known, made)
+        return self._surrogate[1]
 
     # --- what Ax calls ----------------------------------------------------------------------------
 
@@ -326,11 +351,12 @@ class StrategyNode(ExternalGenerationNode):
 
 
 def _to_json(node: StrategyNode) -> dict[str, Any]:
-    return {"__type": StrategyNode.__name__} | StrategyNode.serialize_init_args(node)
+    return {"__type": _SAVED_AS} | StrategyNode.serialize_init_args(node)
 
 
 CORE_ENCODER_REGISTRY[StrategyNode] = _to_json
-CORE_DECODER_REGISTRY[StrategyNode.__name__] = StrategyNode
+# Version 0.2.0 saved it under its name alone.
+CORE_DECODER_REGISTRY[_SAVED_AS] = CORE_DECODER_REGISTRY[StrategyNode.__name__] = StrategyNode
 
 
 def _checked_contexts(contexts: Sequence[str]) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ from botorch_ext.kernel_functions.base import KernelFunction, Pullback, columns,
 # By smoothness nu: s = rate |x1 - x2| / lengthscale is what the profile is simplest in,
 # exp(-s^2) or a polynomial in s times exp(-s); and the factor of the slope.
 _RATES = {math.inf: math.sqrt(0.5), 0.5: 1.0, 1.5: math.sqrt(3), 2.5: math.sqrt(5)}
+# Differences in each column, of all pairs, that are held at once.
+_MOST_DIFFERENCES = 2**20
 _SLOPES = {math.inf: 2.0, 0.5: 1.0, 1.5: 1.0, 2.5: 1 / 3}
 
 
@@ -128,6 +130,12 @@ def weighted_squares(X1: Tensor, X2: Tensor, rate: Tensor, sign: float = 1) -> T
     """Squared distances of points scaled by ``... x 1 x d`` rates, times a sign: ``... x n1 x d``
     and ``... x n2 x d`` to ``... x n1 x n2``."""
     if rate.ndim > 2 and X1.ndim == X2.ndim == 2:
+        if X1.numel() * len(X2) > _MOST_DIFFERENCES:
+            # Rounding of squares does not matter to kernels, whose slope in the square is finite.
+            center = X1.mean(dim=0)
+            A, B = (X1 - center) * rate, (X2 - center) * rate
+            sizes = A.square().sum(dim=-1).unsqueeze(-1) + B.square().sum(dim=-1).unsqueeze(-2)
+            return sign * (sizes - 2 * A @ B.mT).clamp_min(0)
         # Weighted sums of the squared differences in each column: d numbers for each pair of
         # points are shared by the batch, and summed by a matrix product.
         squares = (X1.mT.unsqueeze(-1) - X2.mT.unsqueeze(-2)).square()  # d x n1 x n2

@@ -11,6 +11,7 @@ from torch import Tensor
 from botorch_ext.domains import Domain
 from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.predictions.predictions import Predictions
+from botorch_ext.ranks import highest_first
 from botorch_ext.state import Immutable
 
 # Evaluated points that are compared: joint draws at more would take long.
@@ -88,7 +89,7 @@ def most_promising(mixture: GPMixture, rows: Tensor) -> Tensor:
     if len(rows) <= _MOST_COMPARED:
         return rows
     mean, std = mixture.mean_and_std(rows)
-    return rows[(mean + 2 * std).topk(_MOST_COMPARED).indices]
+    return rows[highest_first(mean + 2 * std, _MOST_COMPARED)]
 
 
 def are_among(rows: Tensor, others: Tensor) -> Tensor:

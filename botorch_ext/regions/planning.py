@@ -23,6 +23,7 @@ from botorch_ext.models.cholesky import least_pivot
 from botorch_ext.models.conditioning import condition
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.triangular import solve_triangular
+from botorch_ext.ranks import highest_first
 from botorch_ext.regions.constraints import inverse_factor
 from botorch_ext.regions.region import Region
 from botorch_ext.search.objectives import FunctionObjective
@@ -224,7 +225,7 @@ def plan_in_region(region: Region, model: KernelGP, q: int, population: Tensor) 
         else:
             # A stationary prior is the same everywhere. The first points of the population lie
             # inside the box; a first point on a face makes a worse batch.
-            best = variance.argsort(descending=True, stable=True)[:_NUM_STARTS]
+            best = highest_first(variance, _NUM_STARTS)
         ends, values = sliding_ascent(
             variances, slacks, feasible, box, population[best], scale, _NUM_STEPS
         )

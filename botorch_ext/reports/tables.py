@@ -14,10 +14,11 @@ from botorch_ext.studies.csv_sheets import harmless
 
 
 def as_csv(overview: Overview) -> str:
-    """All trials as comma-separated values with a row of names, and units in brackets. Times are
-    UTC, values those of the user; ``first_value`` is what was told before a value was corrected;
-    columns that begin with ``info_`` are what was known when a trial was asked, its mean in the
-    sign of the values.
+    """All trials as comma-separated values with a row of names, and units in brackets.
+
+    Times are UTC, values those of the user; ``first_value`` is what was told before a value was
+    corrected; columns that begin with ``info_`` are what was known when a trial was asked, its mean
+    in the sign of the values.
 
     Text that begins as a formula does has an apostrophe before it, as OWASP recommends, and
     characters that cannot be printed are escaped.

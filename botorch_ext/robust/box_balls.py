@@ -12,6 +12,7 @@ from torch.quasirandom import SobolEngine
 from botorch_ext.chunks import points_at_once
 from botorch_ext.distances import distances
 from botorch_ext.domains import Box
+from botorch_ext.ranks import highest_first
 from botorch_ext.robust.descent import CutBall, Norm, descend
 from botorch_ext.robust.newton import polish
 from botorch_ext.search.objectives import Objective
@@ -297,7 +298,8 @@ class BoxBalls(Immutable):
         spread = values.amax(dim=0) - values.amin(dim=0)
         # First those without a better neighbour, then the others, each from the best on.
         score = values + torch.where(shadowed, 1.1 * spread, 0)
-        least, best = score.topk(min(self.num_starts, len(score)), dim=0, largest=False)
+        best = highest_first(-score, self.num_starts, dim=0)
+        least = score.gather(0, best)
         promising = least <= values.amax(dim=0)
         ball, offsets = self._ball(X), self.offsets[best]
         if self._known is not None:

@@ -12,6 +12,7 @@ import torch
 from numpy import ndarray
 from torch import Tensor
 
+from botorch_ext.ranks import highest_first
 from botorch_ext.robust.box_balls import BoxBalls
 from botorch_ext.robust.own_bounds import OwnBounds
 from botorch_ext.robust.ridges import along_ridges
@@ -122,11 +123,11 @@ def maximize_worst_case(
     if extra is not None:
         X = torch.cat([extra, X])
     values, lows, depths = _screened(bounds, balls, X)
-    top = values.topk(min(_NUM_CENTERS, len(X)), dim=-1).indices  # (m, c)
+    top = highest_first(values, _NUM_CENTERS)  # (m, c)
     # Far from the top a few steps of descent are enough.
     hasty = balls.searched(_HASTY_DESCENT)
     least, _ = hasty.worst_case(OwnBounds.of(bounds), X[top].transpose(0, 1))
-    finalists = least.amax(dim=0).topk(min(_NUM_FINALISTS, models.num_models)).indices.tolist()
+    finalists = highest_first(least.amax(dim=0), _NUM_FINALISTS).tolist()
     singles = {position: bounds.select([position]) for position in finalists}
 
     def worst_case(position: int, within: BoxBalls) -> WorstCase:
@@ -169,7 +170,7 @@ def maximize_worst_case(
     for i, (value, x, position) in enumerate(ahead):
         around = near_points(X.new_tensor(x[None]), box, num_around, seed, _DISTANCES)
         seen, *_ = _screened(singles[position], balls, around)
-        near = seen[0].topk(_NUM_CENTERS).indices
+        near = highest_first(seen[0], _NUM_CENTERS)
         heights = worst_case(position, closer).value(around[near])
         best = _from_the_best(_read(heights, around[near], position))[0]
         if best.value > value:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -10,6 +12,7 @@ from botorch_ext.distances import distances
 from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.ranks import highest_first
 from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.search.mixed import MixedSearch
 from botorch_ext.search.objectives import (
@@ -31,6 +34,9 @@ _SHARE, _FEWEST_STARTS = 50, 20
 _NUM_TOPS, _APART, _MOST_ROUNDS = 3, 1e-2, 4
 # Points on each line, and peaks that climb. 25 points on a line missed more maxima than 33.
 _NUM_ON_LINE, _NUM_PEAKS = 33, 10
+# Steps of a climb. Of a brief search: its rounds, the steps of its climbs, and how many coordinates
+# of a random point change.
+_MOST_STEPS, _BRIEF = 200, (1, 50, 10)
 # Random points around the ends, their distances by turns, in sides of the box, and how many climb.
 _NUM_AROUND, _AROUND, _NUM_NEAR = 128, (0.03, 0.1), 10
 
@@ -132,6 +138,7 @@ def maximize_on_box(
     extra: Tensor | None = None,
     tolerance: float = 1e-9,
     again: bool = False,
+    brief: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Screens many points in one batched call, then lets the best race by batched L-BFGS-B. Where
     columns take some numbers only, or constraints hold, `MixedSearch` follows; where the points are
@@ -149,6 +156,8 @@ def maximize_on_box(
         again: Whether to climb again from around the best ends, from peaks on lines along the
             coordinates and from random points, for as long as that gains. For functions with many
             maxima, the best of which differ in a few coordinates. `MixedSearch` ignores it.
+        brief: Whether climbs are short and start again but once, from around the best ends and from
+            points that differ from them in a few coordinates: for dear values and many dimensions.
 
     Returns:
         The ``d``-dim maximiser found and its value.
@@ -169,18 +178,22 @@ def maximize_on_box(
         return x.squeeze(0), value.squeeze(0)
     scaled = on_unit_cube(objective.value_and_gradient, box, values)
     least = tolerance * (values.max() - values.min())
+    num_rounds, num_steps, num_columns = _MOST_ROUNDS if again else 0, _MOST_STEPS, math.inf
+    if brief:
+        num_rounds, num_steps, num_columns = _BRIEF
 
     def climbed(starts: Tensor, best: Tensor) -> tuple[Tensor, Tensor]:
-        ends, _ = batched_lbfgsb(scaled, box.to_unit(starts), tolerance, race=True)
+        ends, _ = batched_lbfgsb(scaled, box.to_unit(starts), tolerance, num_steps, race=True)
         X = torch.cat([best, box.from_unit(ends)])
         return X, evaluate(objective, X)
 
     X, values = climbed(starts, best)
-    for number in range(_MOST_ROUNDS if again else 0):
+    for number in range(num_rounds):
         tops, before = _distinct(X, values, box), values.max()
-        near = near_points(tops, box, _NUM_AROUND, seed + number, _AROUND)
-        near = near[evaluate(objective, near).topk(_NUM_NEAR).indices]
-        starts = torch.cat([tops[:1], _peaks(objective, box, tops, least), near])
+        near = near_points(tops, box, _NUM_AROUND, seed + number, _AROUND, num_columns)
+        near = near[highest_first(evaluate(objective, near), _NUM_NEAR)]
+        peaks = tops[:0] if brief else _peaks(objective, box, tops, least)
+        starts = torch.cat([tops[:1], peaks, near])
         X, values = climbed(starts, tops[:1])
         if not bool(values.max() > before + least):
             break
@@ -190,7 +203,7 @@ def maximize_on_box(
 
 def _distinct(X: Tensor, values: Tensor, box: Box) -> Tensor:
     """The points with the highest values, without those that are close to a higher one."""
-    X = X[values.argsort(descending=True)]
+    X = X[highest_first(values)]
     U = box.to_unit(X)
     is_repeated = (distances(U, U) < _APART).tril(diagonal=-1).any(dim=-1)
     return X[~is_repeated][:_NUM_TOPS]
@@ -211,4 +224,4 @@ def _peaks(objective: Objective, box: Box, centers: Tensor, least: Tensor) -> Te
     is_peak = padded[..., 1:-1] > torch.maximum(padded[..., :-2], padded[..., 2:]) + least
     is_peak &= (line - U.unsqueeze(-1)).abs() > 1 / (_NUM_ON_LINE - 1)
     X, values = X[is_peak.flatten()], values[is_peak.flatten()]
-    return X[values.topk(min(_NUM_PEAKS, len(X))).indices]
+    return X[highest_first(values, _NUM_PEAKS)]

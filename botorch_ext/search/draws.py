@@ -7,6 +7,7 @@ from torch import Tensor
 
 from botorch_ext.domains import Box
 from botorch_ext.models.joint_draws import JointDraw
+from botorch_ext.ranks import highest_first
 from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.search.mixed import MixedSearch
 from botorch_ext.search.objectives import FunctionObjective, on_unit_cube
@@ -43,7 +44,7 @@ def best_of_points(draw: JointDraw, X: Tensor, seed: int) -> int:
         mean, std = draw.mean_and_std(X[rest])
         open_rows = mean + _REACH * std > values.max()
         promise = (mean + 2 * std).masked_fill(~open_rows, -torch.inf)
-        order = promise.argsort(descending=True)[: int(open_rows.sum())]
+        order = highest_first(promise, int(open_rows.sum()))
         more, rest = rest[order[:_MORE]], rest[order[_MORE:]]
         if not len(more):
             break
@@ -89,7 +90,7 @@ def best_in_box(draw: JointDraw, box: Box, seed: int, incumbents: Tensor) -> Ten
             ends = box.from_unit(ends)
         else:
             ends, _ = MixedSearch(objective, box, values, _TOLERANCE).best(starts)
-        centers = X[values.topk(min(2, len(X))).indices]
+        centers = X[highest_first(values, 2)]
         near = near_points(centers, box, _NUM_NEAR, seed + number + 1, distances)
         more = torch.cat([ends, near])
         values, X = torch.cat([values, draw.at(more)]), torch.cat([X, more])

@@ -78,7 +78,7 @@ class IntegratedImprovement:
             stationary kernel that has gradients in closed form; its rows have observations.
         pending: ``k x p`` features of rows without observations.
         places: ``n x p`` features of what is to be improved on; of those that are no rows each
-            draw's mean counts, and of no places 0.
+            draw's mean counts, and of no places 0. All rows if None.
         normals: ``m x 2 x r x s`` standard normal numbers, r the number of rows, that s draws of
             each model are made of.
         inputs: From ``n x d`` points to features, `botorch_ext.hyperparameters.inputs.Inputs`.
@@ -92,7 +92,7 @@ class IntegratedImprovement:
         self,
         model: KernelGP,
         pending: Tensor,
-        places: Tensor,
+        places: Tensor | None,
         normals: Tensor,
         inputs: Any,
         context: Tensor | None = None,
@@ -111,7 +111,10 @@ class IntegratedImprovement:
             residuals = model.factor.y[:, :n].unsqueeze(-1) - drawn
             self._weights[:, :n] += model.factor.solve_transposed(model.factor.solve(residuals))
         self._incumbents = own.new_zeros(len(own), own.shape[-1], 1)
-        if len(places):
+        if places is None:
+            means = K @ self._weights - _NUGGET * self._weights
+            self._incumbents = means.mT.amax(dim=-1, keepdim=True)
+        elif len(places):
             means = [self.means_of_draws(chunk) for chunk in self._chunks(places)]
             largest = [chunk.amax(dim=-1, keepdim=True) for chunk in means]
             self._incumbents = torch.cat(largest, dim=-1).amax(dim=-1, keepdim=True)

@@ -20,6 +20,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from botorch_ext.domains import Box
+from botorch_ext.ranks import highest_first
 from botorch_ext.search.ascent import batched_lbfgsb, feasible_ascent
 from botorch_ext.search.objectives import Objective, evaluate, on_unit_cube
 from botorch_ext.search.screening import spread_best
@@ -69,7 +70,7 @@ class MixedSearch:
         for _ in range(_MAX_TURNS if self._box.stepped and self._continuous else 0):
             rivals = self._neighbours(x)[0]
             values = evaluate(self._objective, rivals)
-            rows = values.topk(min(_NUM_RIVALS, len(rivals))).indices
+            rows = highest_first(values, _NUM_RIVALS)
             ends = self._climbed(rivals[rows], values[rows], num_sliding=_RIVALS_SLIDING)
             rival, value = _highest(*ends)
             if not bool(value > f + least):

@@ -14,6 +14,7 @@ from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.ranks import highest_first
 from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.search.box import ConfidenceBound, maximize_bound
 from botorch_ext.search.objectives import lowest_for_others, on_unit_cube
@@ -276,7 +277,7 @@ def maximize_over_models(
     finalists = _highest(heights, _NUM_FINALISTS)
     places = [places[place] for place in finalists]
     num_starts = min(_NUM_FINAL_STARTS, starts.shape[1])
-    best = members_of(heights, finalists).topk(num_starts, dim=-1).indices.unsqueeze(-1)
+    best = highest_first(members_of(heights, finalists), num_starts).unsqueeze(-1)
     starts = members_of(ends, finalists).gather(1, best.expand(-1, -1, box.dim))
     ends, heights = _climb(closer.select(finalists), box, starts, values, tolerance)
     top = int(heights.argmax())
@@ -326,8 +327,7 @@ def proposals(
 def _highest(values: Tensor, num: int) -> list[int]:
     """The rows of ``m x n`` values with the highest entries, from the highest on; of equal ones the
     first."""
-    order = values.amax(dim=-1).sort(descending=True, stable=True).indices
-    return order[:num].tolist()
+    return highest_first(values.amax(dim=-1), num).tolist()
 
 
 def _climb(

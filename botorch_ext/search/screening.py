@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from botorch_ext.distances import distances
 from botorch_ext.domains import Box
+from botorch_ext.ranks import highest_first
 
 # Of points around the best so far, in sides of the box.
 _DISTANCES = (0.1, 0.2, 0.4)
@@ -59,7 +61,12 @@ def on_faces(X: Tensor, box: Box, generator: torch.Generator) -> Tensor:
 
 
 def near_points(
-    X: Tensor, box: Box, num: int, seed: int, distances: tuple[float, ...] = _DISTANCES
+    X: Tensor,
+    box: Box,
+    num: int,
+    seed: int,
+    distances: tuple[float, ...] = _DISTANCES,
+    num_columns: float = math.inf,
 ) -> Tensor:
     """Random points around given ones: bounds of short lengthscales have their maxima there, where
     few Sobol points fall.
@@ -70,6 +77,7 @@ def near_points(
         num: How many.
         seed: The same seed gives the same points.
         distances: By turns, in sides of the box.
+        num_columns: How many coordinates change, on average.
 
     Returns:
         ``num x d``.
@@ -78,6 +86,9 @@ def near_points(
     which = torch.randint(len(X), (num,), generator=generator)
     steps = torch.randn(num, box.dim, generator=generator, dtype=torch.float64)
     steps *= torch.tensor(distances, dtype=steps.dtype).repeat(num)[:num, None]
+    if num_columns < box.dim:
+        share = torch.rand(num, box.dim, generator=generator, dtype=torch.float64)
+        steps *= (share < num_columns / box.dim) | (share == share.amin(dim=-1, keepdim=True))
     centers = X[which.to(X.device)]
     U = (box.to_unit(centers) + steps.to(X)).clamp(0, 1)
     if box.is_plain:
@@ -117,7 +128,7 @@ def best_apart(
 ) -> Tensor:
     """`spread_best` among the ``num_seen`` best, where points are near by that are, scaled, within
     a distance."""
-    top = values.topk(min(num_seen, len(X))).indices
+    top = highest_first(values, num_seen)
     U = scaled(X[top])
     parts = []
     for start in range(0, max(U.shape[-2], 1), _ROWS):

@@ -31,6 +31,7 @@ from botorch_ext.predictions.importance import Importance, sobol_indices
 from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.predictions.predictions import LEVELS, Predictions
 from botorch_ext.predictions.recommendation import Recommendation, recommendation
+from botorch_ext.ranks import highest_first
 from botorch_ext.state import Immutable, Log, State, shallow
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.constructor_arguments import Arguments, recorded
@@ -434,6 +435,10 @@ class Strategy(State):
         top = int(mean.masked_fill(~inside, -math.inf).argmax())
         return X[top, : self.domain.dim].clone(), float(mean[top])
 
+    def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
+        """The point that `best` gives, by name, as ``params`` of a trial."""
+        return self.domain.params_of(self.best(context)[0])
+
     def predict(
         self,
         points: Points,
@@ -559,10 +564,6 @@ class Strategy(State):
 
         return Importance(box.names, *sobol_indices(mean, box.dim, num_samples, seed))
 
-    def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
-        """The point that `best` gives, by name, as ``params`` of a trial."""
-        return self.domain.params_of(self.best(context)[0])
-
     def report(self) -> dict[str, Any]:
         """What the strategy did and knows, as plain numbers, strings and lists."""
         X, Y = self.evaluated()
@@ -612,9 +613,10 @@ class Strategy(State):
     def _incumbents(self) -> Tensor:
         """The evaluated actions with the largest observations."""
         X, Y = self.evaluated()
-        inside = self._are_inside(len(X))
-        X, Y = X[inside], Y[inside]
-        return X[Y.topk(min(_NUM_INCUMBENTS, len(Y))).indices, : self.domain.dim]
+        if self.history.outside:  # a mask makes a GPU's host wait
+            inside = self._are_inside(len(X))
+            X, Y = X[inside], Y[inside]
+        return X[highest_first(Y, _NUM_INCUMBENTS), : self.domain.dim]
 
     def _are_inside(self, num: int) -> Tensor:
         """Which of the ``num`` points of `evaluated` are points of the domain."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import flag, one_number, whole_number
+from botorch_ext.checks import flag, one_number, short, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.strategies.events import (
@@ -41,21 +42,31 @@ def abandoned(id: Any, failed: Any) -> Abandoned:
     return Abandoned(_plain_id(id), failed)
 
 
-def id_of(given: Any, trials: Sequence[Trial]) -> Any:
-    """The id of a trial that is given as itself, or what is given as its id.
+def id_of(given: Any, trials: Sequence[Trial]) -> int:
+    """The id of a trial that is given as itself or as its id.
 
     Raises:
-        UnknownTrialError: A trial that is none of these.
+        UnknownTrialError: A trial that is none of these, or what is no id.
     """
     if not isinstance(given, Trial):
-        return given
-    id = _plain_id(given.id)
-    if not (0 <= id < len(trials) and torch.equal(trials[id].point, given.point)):
+        with suppress(UnknownTrialError):
+            return _plain_id(given)
         raise UnknownTrialError(
-            f"id must be one of the pending trials, got trial {id} at {given.place}, "
-            "which is none of this study"
+            f"id must be one trial, or its id, which is a whole number, got {short(given)}"
+        )
+    id = _plain_id(given.id)
+    if not (0 <= id < len(trials) and _place(trials[id]) == _place(given)):
+        raise UnknownTrialError(
+            f"id must be a trial that was asked here, or its id, got {short(given)}, which is none "
+            "of this strategy or study"
         )
     return id
+
+
+def _place(trial: Trial) -> Any:
+    """What tells trials of the same id apart, plain numbers: dtypes and devices may differ."""
+    parts = (trial.x, trial.context)
+    return [part.tolist() if isinstance(part, Tensor) else part for part in parts]
 
 
 def require_point(trial: Trial, domain: Domain) -> None:

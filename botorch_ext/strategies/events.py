@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import short
 from botorch_ext.domains import Box, Domain, Space
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.domains.outside import params_outside
@@ -19,6 +20,8 @@ from botorch_ext.domains.points import numbered
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.state import Log, shallow
 
+# How many numbers of a point are shown.
+_MOST_SHOWN = 10
 _UNCHANGING = {bool, int, float, str, type(None)}
 
 
@@ -58,9 +61,14 @@ class Trial:
 
     @property
     def place(self) -> str:
-        """The point for messages, with its names in a `Space`."""
-        given = self.given
-        return f"{given.tolist() if isinstance(given, Tensor) else given}"
+        """The point and the context for messages, as `place_of` writes them."""
+        if is_outside_domain(self) and isinstance(self.domain, Space):
+            return str(self.params)
+        return place_of(self.x, self.context, self.domain)
+
+    def __repr__(self) -> str:
+        """The id and the place, in a line."""
+        return f"Trial {self.id} at {self.place}"
 
     @property
     def point(self) -> Tensor:
@@ -71,6 +79,27 @@ class Trial:
         """A trial that shares nothing with this one."""
         context = None if self.context is None else self.context.clone()
         return Trial(self.id, self.x.clone(), context, _copied(self.info), self.domain)
+
+
+def place_of(x: Tensor, context: Tensor | None = None, domain: Domain | None = None) -> str:
+    """A point and its context as people read them: by name in a `Space`, elsewhere in six digits,
+    long ones cut off.
+
+    Args:
+        x: The ``d``-dim point.
+        context: ``d_z`` numbers, or None.
+        domain: The domain of the point, where it is known.
+    """
+    place = str(domain.params_of(x)) if isinstance(domain, Space) else _in_digits(x)
+    return place if context is None else f"{place} in context {_in_digits(context)}"
+
+
+def _in_digits(x: Any) -> str:
+    if not isinstance(x, Tensor) or x.ndim != 1:  # no point, which is about to be refused
+        return short(x)
+    numbers = [f"{number:.6g}" for number in x[:_MOST_SHOWN].tolist()]
+    more = [f"... of {len(x)}"] if len(x) > _MOST_SHOWN else []
+    return f"[{', '.join(numbers + more)}]"
 
 
 def is_outside_domain(trial: Any) -> bool:

@@ -51,20 +51,29 @@ class Failure:
         return f"{self.x.tolist() if self.params is None else self.params}{context}"
 
 
-def require_taken(objective: Callable[..., Any], num_arguments: int) -> None:
-    """An `ObjectiveError` where a function does not take a point, or with two arguments a point
-    and its context; of some nobody knows before they are called."""
+def takes(function: Callable[..., Any], num_arguments: int) -> bool:
+    """Whether a function can be called with so many arguments; of some nobody knows before they are
+    called."""
     try:
-        signature = inspect.signature(objective)
+        signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return
+        return True
     try:
         signature.bind(*range(num_arguments))
     except TypeError:
+        return False
+    return True
+
+
+def require_taken(objective: Callable[..., Any], num_arguments: int) -> None:
+    """An `ObjectiveError` where a function does not take a point, or with two arguments a point
+    and its context."""
+    if not takes(objective, num_arguments):
         given = "a point" if num_arguments == 1 else "a point and its context"
         raise ObjectiveError(
-            f"objective must be a function of {given} alone, got {short(objective)} of {signature}"
-        ) from None
+            f"objective must be a function of {given} alone, got {short(objective)} of "
+            f"{inspect.signature(objective)}"
+        )
 
 
 def checked_value(returned: Any) -> float:

@@ -11,6 +11,7 @@ from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.specification import Candidate
 from botorch_ext.strategies import Strategy
+from botorch_ext.strategies.events import History
 from botorch_ext.studies.event_lines import as_text, from_text
 from botorch_ext.studies.threads import give_threads_back, limits_threads, threads_for
 
@@ -74,6 +75,11 @@ class KeptStrategy:
         self._strategy = kept_copy(strategy, journal.minimize)
         self._journal, self._position = journal, journal.start
         self._sign = self._strategy.history.sign
+
+    @property
+    def history(self) -> History:
+        """What had happened at the end of the last call; the journal is not read."""
+        return self._strategy.history
 
     def change(self, act: Callable[[Strategy], T]) -> T:
         """What an action returns on the strategy, up to date and alone with the study. What

@@ -10,27 +10,30 @@ from typing import Any
 from torch import Tensor
 
 from botorch_ext.algorithms.practical import integrated_ei
-from botorch_ext.checks import flag
+from botorch_ext.checks import flag, short
 from botorch_ext.domains.reading import DomainLike, as_domain
 from botorch_ext.hyperparameters.particles import Particles
-from botorch_ext.strategies.adaptive.improvement import ImprovementStrategy
+from botorch_ext.strategies import Strategy
+from botorch_ext.strategies.events import place_of
 from botorch_ext.strategies.initial_checks import checked_data
 from botorch_ext.studies.run import RunResult, run
 from botorch_ext.studies.running_study import Objective
+from botorch_ext.studies.stopping import Callback
+from botorch_ext.studies.study import Study
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OptimizeResult(RunResult):
     """What `optimize` found, in the sign of the objective; besides what `RunResult` has:
 
     Args:
         recommended_x: The ``d``-dim point where the model believes the objective to be best, or
-            None before any result. It need not have been evaluated; with noise it is a better
-            choice than ``best_x``, whose value was partly luck.
+            None before any result. It need not have been evaluated, unless the strategy has no
+            ``recommend``; with noise it is a better choice than ``best_x``, whose value was partly
+            luck.
         recommended_mean: What is expected there, or None.
     """
 
-    strategy: ImprovementStrategy
     recommended_x: Tensor | None
     recommended_mean: float | None
 
@@ -40,39 +43,56 @@ class OptimizeResult(RunResult):
         x = self.recommended_x
         return None if x is None else self.strategy.domain.params_of(x)
 
+    def __repr__(self) -> str:
+        """What was found, in a few lines."""
+        lines = [super().__repr__()]
+        if self.recommended_x is not None:
+            place = place_of(self.recommended_x, domain=self.strategy.domain)
+            lines.append(f"recommended: {place}, expected value {self.recommended_mean:.6g}")
+        return "\n  ".join(lines)
+
 
 def optimize(
     objective: Objective,
-    domain: DomainLike,
+    domain: DomainLike | Strategy | Study,
     num_trials: int,
     *,
-    minimize: bool = False,
+    minimize: bool | None = None,
     initial: tuple[Tensor, Tensor] | None = None,
     num_initial: int | None = None,
     particles: Particles | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     executor: Executor | Callable[[], Executor] | None = None,
     max_pending: int = 1,
     progress: bool = True,
-    max_retries: int = 1,
+    max_retries: int = 0,
     failure_value: float | None = None,
     max_consecutive_failures: int | None = 10,
+    callback: Callback | None = None,
+    time_limit: float | None = None,
+    target: float | None = None,
 ) -> OptimizeResult:
-    """Maximises an expensive, noisy objective with `integrated_ei`.
+    """Maximises an expensive, noisy objective with `integrated_ei`, or goes on with the strategy or
+    the study that is given in place of the domain.
 
     Args:
         objective: A ``d``-dim point to a number; where the domain is a `Space`, a dict of values by
             name to one, called as ``objective(params)``. With a process pool it must be picklable.
         domain: Bounds, a `Box`, a `Space` of named parameters or a `FiniteSet`. Bounds are a list
-            of pairs, as in ``[(0, 20), (1, 80)]``, or a tensor of two rows, lower then upper.
-        num_trials: How many evaluations.
-        minimize: The objective is a cost.
+            of pairs, as in ``[(0, 20), (1, 80)]``, or a tensor of two rows, lower then upper. Or,
+            to go on, a strategy, such as that of an earlier result, or a `Study`, whose method is
+            then used: ``initial``, ``num_initial``, ``particles`` and ``seed`` are its own, and
+            cannot be given. One with contexts needs `run`.
+        num_trials: How many evaluations; of a strategy or a study in all, with those that it was
+            asked before.
+        minimize: Whether the objective is a cost. None: as the strategy or the study has it, else
+            False.
         initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``, in the sign of
             the objective; ``X`` may be a list of dicts of values by name.
         num_initial: How many Sobol points are evaluated first; None for 8, less those in
             ``initial``.
         particles: How hyperparameters are drawn; ``Particles()`` if None.
-        seed: Seeds everything random but the objective.
+        seed: Seeds everything random but the objective; 0 if None.
         executor: Any `concurrent.futures.Executor`, or a function that makes one; None evaluates in
             this thread.
         max_pending: How many trials may be under way at once.
@@ -82,6 +102,9 @@ def optimize(
             objective; None abandons it.
         max_consecutive_failures: So many trials given up in a row end the run; None never does. See
             `run`.
+        callback: Called with each trial and its value; True from it ends the run. See `run`.
+        time_limit: Seconds after which nothing more is asked. See `run`.
+        target: The value that is good enough. See `run`.
 
     Returns:
         An `OptimizeResult`; its ``strategy`` can be asked for more.
@@ -95,13 +118,21 @@ def optimize(
     Warns:
         TrialFailedWarning: A trial was given up.
     """
-    domain, minimize = as_domain(domain), flag(minimize, "minimize")
-    sign = -1.0 if minimize else 1.0
-    if initial is not None and minimize:
-        checked = checked_data(domain, initial)
-        initial = None if checked is None else (checked[0], -checked[1])
-    strategy = integrated_ei(domain, particles, seed=seed, initial=initial, num_initial=num_initial)
-    strategy.history.sign = sign
+    if isinstance(domain, Strategy | Study):
+        strategy = _begun(
+            domain, initial=initial, num_initial=num_initial, particles=particles, seed=seed
+        )
+    else:
+        domain = as_domain(domain)
+        minimize = flag(False if minimize is None else minimize, "minimize")
+        if initial is not None and minimize:
+            checked = checked_data(domain, initial)
+            initial = None if checked is None else (checked[0], -checked[1])
+        seed = 0 if seed is None else seed
+        strategy = integrated_ei(
+            domain, particles, seed=seed, initial=initial, num_initial=num_initial
+        )
+        strategy.history.sign = -1.0 if minimize else 1.0
     result = run(
         strategy,
         objective,
@@ -113,10 +144,31 @@ def optimize(
         max_retries=max_retries,
         failure_value=failure_value,
         max_consecutive_failures=max_consecutive_failures,
+        callback=callback,
+        time_limit=time_limit,
+        target=target,
     )
     x = mean = None
-    if len(strategy.evaluated()[1]):
-        x, mean = strategy.recommend()
-        mean *= sign
+    if len(result.strategy.evaluated()[1]):
+        recommend = getattr(result.strategy, "recommend", result.strategy.best)
+        x, mean = recommend()
+        mean *= -1.0 if minimize else result.strategy.history.sign
     found = {field.name: getattr(result, field.name) for field in fields(result)}
     return OptimizeResult(**found, recommended_x=x, recommended_mean=mean)
+
+
+def _begun(given: Strategy | Study, **of_new: Any) -> Strategy | Study:
+    """A strategy or a study that can be gone on with, without arguments of a new one."""
+    kind = "study" if isinstance(given, Study) else "strategy"
+    for name, value in of_new.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} must be None where a {kind} is given, which has its own, got "
+                f"{short(value)}"
+            )
+    strategy = given.strategy if isinstance(given, Study) else given
+    if strategy.context_space is not None:
+        raise ValueError(
+            f"domain must be a {kind} without contexts, got one with them: run takes contexts"
+        )
+    return given

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
@@ -24,12 +25,14 @@ class Questions:
         num_trials: How many trials there may be, those of others and of earlier runs included.
         contexts: Of the trials; None without contexts.
         actions: What there is to choose from; None for the whole domain.
+        is_late: Whether others are not waited for any more.
     """
 
     target: Target
     num_trials: int
     contexts: Stream | None
     actions: Stream | None
+    is_late: Callable[[], bool]
     left: list[Trial] = field(default_factory=list)
     is_offered: bool = False
 
@@ -62,6 +65,8 @@ class Questions:
                 if self.target.claims is None or not error.ids:
                     raise
                 self._wait_for_others(error.ids, max(patience, _LEAST_WAIT))
+                if self.is_late():
+                    return None
 
     def _asked(self) -> Trial | None:
         streams = [each for each in (self.contexts, self.actions) if each is not None]
@@ -84,8 +89,8 @@ class Questions:
         """Until one of these trials is answered. Nobody says whether those who asked them still
         live: in the end those that no other run of this machine has under way are taken over."""
         until = time.monotonic() + patience
-        while self.target.is_pending(ids) and not self.left:
+        while self.target.is_pending(ids) and not self.left and not self.is_late():
             if time.monotonic() >= until:
                 self.take_over()
-            else:
+            if not self.left:
                 time.sleep(_PAUSE)

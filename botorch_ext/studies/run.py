@@ -15,10 +15,12 @@ from botorch_ext.checks import amount, flag, short, whole_number
 from botorch_ext.exceptions import ObjectiveError
 from botorch_ext.predictions.tables import frame
 from botorch_ext.strategies import Strategy
+from botorch_ext.strategies.events import place_of
 from botorch_ext.studies.failures import Failure, Failures, require_taken
 from botorch_ext.studies.kept_strategy import require_no_values
 from botorch_ext.studies.questions import Questions
 from botorch_ext.studies.running_study import Objective, RunningStudy
+from botorch_ext.studies.stopping import Callback, Stopping
 from botorch_ext.studies.streams import Source, Stream, action_stream, context_stream
 from botorch_ext.studies.study import Study
 from botorch_ext.studies.target import Target
@@ -45,6 +47,9 @@ class RunResult:
         best_context: The ``d_z``-dim context of ``best_x``, or None.
         failures: Trials that were given up in this run.
         interrupted: Whether Ctrl-C ended the run. Trials that had not come are pending.
+        stopped_by: ``"callback"``, ``"time_limit"`` or ``"target"``, the argument that ended the
+            run before ``num_trials`` were evaluated, or None.
+        seconds: How long this run took, evaluations included.
     """
 
     strategy: Strategy
@@ -57,6 +62,22 @@ class RunResult:
     best_context: Tensor | None
     failures: list[Failure]
     interrupted: bool
+    stopped_by: str | None
+    seconds: float
+
+    def __repr__(self) -> str:
+        """What was found, in a few lines."""
+        told = {"told": len(self.ids)}
+        others = {"failed": len(self.failures), "pending": len(self.strategy.pending)}
+        counts = told | {kind: number for kind, number in others.items() if number}
+        trials = ", ".join(f"{number} {kind}" for kind, number in counts.items())
+        lines = [f"{type(self).__name__}", f"trials: {trials}", f"seconds: {self.seconds:.3g}"]
+        if self.best_x is not None:
+            place = place_of(self.best_x, self.best_context, self.strategy.domain)
+            lines.append(f"best value: {self.best_value:.6g} at {place}")
+        if self.stopped_by is not None or self.interrupted:
+            lines.append(f"stopped by: {self.stopped_by or 'Ctrl-C'}")
+        return "\n  ".join(lines)
 
     @property
     def params(self) -> list[dict[str, Any]]:
@@ -93,11 +114,14 @@ def run(
     actions: Source | None = None,
     executor: Executor | Callable[[], Executor] | None = None,
     max_pending: int = 1,
-    minimize: bool = False,
+    minimize: bool | None = None,
     progress: bool = True,
-    max_retries: int = 1,
+    max_retries: int = 0,
     failure_value: float | None = None,
     max_consecutive_failures: int | None = 10,
+    callback: Callback | None = None,
+    time_limit: float | None = None,
+    target: float | None = None,
 ) -> RunResult:
     """Runs a study until the strategy was asked ``num_trials`` trials, those of earlier runs
     included; attached results are none of them.
@@ -121,9 +145,13 @@ def run(
     stays pending; its result is lost, and continuing the study evaluates it again. A second Ctrl-C
     is raised, and leaves the strategy whole as well.
 
-    An objective that fails is tried again, then its trial is given up: a strategy keeps away from
-    the place, or is told ``failure_value``. What can never be evaluated ends the run at once, and
-    so do too many failures in a row; what was told stays.
+    A trial whose objective fails is given up, once it was tried again ``max_retries`` times: a
+    strategy keeps away from the place, or is told ``failure_value``. What can never be evaluated
+    ends the run at once, and so do too many failures in a row; what was told stays.
+
+    A callback, a time limit or a target may end the run before its last trial. Nothing more is then
+    asked, and the trials under way are evaluated to their end and told. The same call without that
+    argument goes on.
 
     While a small strategy computes, torch has one thread: see
     `threads_for`. An objective has as many as before.
@@ -145,24 +173,39 @@ def run(
         executor: Any `concurrent.futures.Executor`, or a function that makes one, which is then
             remade when its workers die and shut down at the end. None evaluates in this thread.
         max_pending: How many trials may be under way at once.
-        minimize: The objective is a cost. A strategy is told its negative, and keeps no note of
-            it: say the same in every call that continues it. It must have no values of its own, as
-            for a `Study`, which knows by itself.
+        minimize: Whether the objective is a cost, whose negative a strategy is told. It must have
+            no values of its own then, as for a `Study`. None: as the study, or the first run of
+            this strategy, has it; else the objective is maximised. Where a strategy was told
+            negative costs by hand, or replayed, say it in every call.
         progress: Show a progress bar with the best value and the number of pending trials.
-        max_retries: How often a failing trial is tried again before it is given up.
+        max_retries: How often a failing trial is tried again before it is given up. Trials that
+            were under way when the workers of an executor died are in any case, as nobody knows
+            which of them failed.
         failure_value: What the strategy is told for a trial that is given up, in the sign of the
             objective; it is never the best value of this run. None abandons the trial as failed:
             it is no data, and optimistic methods see its place as one they know.
         max_consecutive_failures: So many trials given up in a row end the run; None never does. It
             ends sooner where the first ``max_pending`` trials, and at least three, all fail in the
             same way.
+        callback: A function that is called in this thread with each trial that was told, and its
+            value as the objective returned it; the value is NaN where the trial was given up. If it
+            returns True the run ends; all else that it returns is ignored. What it raises ends the
+            run at once, and is raised once the values that have come are told. Values that are told
+            as the run ends so, or by Ctrl-C, are not shown to it.
+        time_limit: Seconds after which nothing more is asked. An evaluation that is under way is
+            not broken off.
+        target: The value that is good enough: the run ends once the best value, as in the result,
+            is at least it; at most it where the objective is a cost. Values of earlier runs and of
+            other processes count.
 
     Returns:
         A `RunResult`.
 
     Raises:
         ValueError: An impossible count, several pending trials without an executor, contexts or
-            actions that the strategy does not take, or a study with another sign.
+            actions that the strategy does not take, a study or a strategy with another sign, a
+            callback that is no function of two arguments, a time limit that is not positive, or a
+            target that is not finite.
         ObjectiveError: The objective cannot be called, returned no number, or cannot be pickled for
             a process pool. The trials under way are still pending.
         RepeatedFailures: Too many trials failed in a row.
@@ -188,7 +231,7 @@ def run(
             whole_number(value, name, least)
     if not callable(objective):
         raise ObjectiveError(f"objective must be a function, got {short(objective)}")
-    flag(minimize, "minimize")
+    stopping = Stopping(callback, time_limit, target)
     flag(progress, "progress")
     if not (executor is None or isinstance(executor, Executor) or callable(executor)):
         raise ValueError(
@@ -198,31 +241,48 @@ def run(
         raise ValueError(f"max_pending must be 1 without an executor, got {max_pending}")
     if failure_value is not None:
         failure_value = amount(failure_value, "failure_value", "finite")
-    if isinstance(strategy, Study):
-        if minimize and not strategy.minimize:
-            raise ValueError("minimize must be that of the study, False, got True")
-        minimize = strategy.minimize
-    elif minimize and strategy.history.sign > 0:
-        require_no_values(strategy)
-    target = Target(strategy, -1.0 if minimize else 1.0)
-    streams, done = target.read(
+    minimizes = _minimizes(strategy, minimize)
+    asked = Target(strategy, -1.0 if minimizes else 1.0)
+    streams, done = asked.read(
         lambda now: (
             _streams(now, objective, num_trials, contexts, actions),
             now.history.num_asked - len(now.pending),
         )
     )
     running = RunningStudy(
-        target,
+        asked,
         objective,
         executor,
-        Questions(target, num_trials, *streams),
+        Questions(asked, num_trials, *streams, stopping.is_late),
         max_retries,
         failure_value,
         Failures(max_consecutive_failures, max_pending),
+        stopping,
     )
+    if isinstance(strategy, Strategy) and not strategy.history.events:
+        strategy.history.sign = asked.sign
     with tqdm(total=num_trials, initial=done, disable=not progress, unit="trial") as bar:
         running.loop(max_pending, bar)
-    return target.read(partial(_result, running))
+    return asked.read(partial(_result, running))
+
+
+def _minimizes(strategy: Strategy | Study, minimize: bool | None) -> bool:
+    """Whether the objective is a cost, by what was said now and before."""
+    if minimize is not None:
+        flag(minimize, "minimize")
+    if isinstance(strategy, Study):
+        if minimize not in (None, strategy.minimize):
+            raise ValueError(
+                f"minimize must be that of the study, {strategy.minimize}, got {minimize}"
+            )
+        return strategy.minimize
+    if strategy.history.sign < 0:
+        if minimize is False:
+            raise ValueError("minimize must be True, as when the strategy was begun, got False")
+        return True
+    if minimize:
+        require_no_values(strategy)
+    return bool(minimize)
 
 
 def _streams(
@@ -271,4 +331,6 @@ def _result(running: RunningStudy, strategy: Strategy) -> RunResult:
         best_context=None if best_point is None or contexts is None else best_point[domain.dim :],
         failures=running.failed.given_up,
         interrupted=running.interrupted,
+        stopped_by=running.stopping.reason if running.is_unfinished(strategy) else None,
+        seconds=running.stopping.seconds,
     )

@@ -41,6 +41,7 @@ from botorch_ext.studies.executors import (
 )
 from botorch_ext.studies.failures import Failure, Failures, checked_value
 from botorch_ext.studies.questions import Questions
+from botorch_ext.studies.stopping import Stopping
 from botorch_ext.studies.target import Target, interrupt_later
 from botorch_ext.studies.threads import in_worker_thread
 
@@ -71,6 +72,7 @@ class RunningStudy:
         max_retries: How often a failing trial is tried again.
         failure_value: What is told for a trial that is given up; None abandons it.
         failed: Those that were given up, and when there are too many.
+        stopping: What ends the run before its last trial.
     """
 
     target: Target
@@ -80,6 +82,7 @@ class RunningStudy:
     max_retries: int
     failure_value: float | None
     failed: Failures
+    stopping: Stopping
     under_way: dict[Future, UnderWay] = field(default_factory=dict)
     attempts: dict[int, int] = field(default_factory=dict)
     suspects: list[Trial] = field(default_factory=list)
@@ -104,6 +107,15 @@ class RunningStudy:
             if found is None or float(Y[row]) > found[1]:
                 found = X[row], float(Y[row])
         return found
+
+    def is_unfinished(self, strategy: Strategy) -> bool:
+        """Whether there are trials yet to be asked, or to be evaluated."""
+        history = strategy.history
+        return bool(history.pending) or history.num_asked < self.questions.num_trials
+
+    def _best_value(self) -> float | None:
+        best = self.target.read(self.best)
+        return None if best is None else best[1]
 
     def loop(self, max_pending: int, bar: tqdm) -> None:
         ended = False
@@ -144,6 +156,8 @@ class RunningStudy:
             if self.suspects:
                 if not self.under_way:
                     self._submit(self.suspects.pop(0))
+                return
+            if self.stopping.is_over(self._best_value, self.target.sign):
                 return
             trial = self.questions.next(None if self.under_way else 2 * self.longest)
             if trial is None:
@@ -202,6 +216,7 @@ class RunningStudy:
             self.target.tell(trial, value)
             del self.under_way[future]
             self.failed.value_came()
+            self.stopping.call(trial, value, self.target.sign)
 
     def _keep_finished(self) -> None:
         """Tells the values that have come, and gives up trials whose value is not finite; where an
@@ -251,6 +266,7 @@ class RunningStudy:
             self._submit(trial)
             return
         warnings.warn(self._give_up(trial, error), TrialFailedWarning, stacklevel=5)
+        self.stopping.call(trial, math.nan, self.target.sign)
         self.failed.require_going_on()
 
     def _give_up(self, trial: Trial, error: BaseException) -> str:
@@ -259,7 +275,7 @@ class RunningStudy:
         self.failed.add(failure)
         self.target.give_up(trial, self.failure_value)
         return (
-            f"trial {failure.id} at {failure.place} failed {times} times "
+            f"trial {failure.id} at {failure.place} failed {times} time{'s' if times > 1 else ''} "
             f"and was given up: {error!r}"
         )
 

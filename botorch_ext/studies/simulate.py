@@ -19,6 +19,7 @@ from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.exceptions import WaitingForObservations
 from botorch_ext.problems import ContextualProblem, Problem
 from botorch_ext.strategies import Strategy
+from botorch_ext.strategies.events import place_of
 from botorch_ext.studies.streams import Source, Stream, action_stream, context_stream
 
 
@@ -49,6 +50,21 @@ class Trace:
     regret: Tensor
     seconds: float
     contexts: Tensor | None = None
+
+    def __repr__(self) -> str:
+        """How it went, in a few lines."""
+        top = int(self.values.argmax())
+        context = None if self.contexts is None else self.contexts[top]
+        place = place_of(self.X[top], context)
+        lines = [
+            f"Trace of {type(self.strategy).__name__}",
+            f"evaluations: {len(self.values)}",
+            f"seconds of the strategy: {self.seconds:.3g}",
+            f"best value, without noise: {self.values[top]:.6g} at {place}",
+            f"simple regret: {self.simple_regret[-1]:.3g}",
+            f"cumulative regret: {self.cumulative_regret[-1]:.6g}",
+        ]
+        return "\n  ".join(lines)
 
     @property
     def cumulative_regret(self) -> Tensor:

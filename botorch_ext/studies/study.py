@@ -102,7 +102,10 @@ class Study:
         if strategy is not None and not isinstance(strategy, Strategy):
             raise ValueError(f"strategy must be a Strategy, got a {type(strategy).__name__}")
         if strategy is not None and strategy.history.events:
-            raise ValueError("strategy must have no trials: those of a study come from its file")
+            raise ValueError(
+                "strategy must have no trials, which come from the file of a study, got one with "
+                f"{len(strategy.history.trials)}"
+            )
         if not isinstance(name, str) or not name or not _is_text(name):
             raise ValueError(f"name must be a text that is not empty, got {name!r}")
         if minimize is not None and not isinstance(minimize, bool):
@@ -157,11 +160,24 @@ class Study:
         self._kept.read(lambda _: None)  # what is wrong with the events is said now
 
     def __repr__(self) -> str:
-        return f"Study({self._journal.database.name!r}, name={self.name!r})"
+        """What this process knew of the study after its last call, in a few lines; the file is not
+        read."""
+        history = self._kept.history
+        told = {id: self._sign * value for id, value in history.values.items()}
+        others = {"failed": len(history.failed), "pending": len(history.pending)}
+        counts = {"told": len(told)} | {kind: number for kind, number in others.items() if number}
+        trials = ", ".join(f"{number} {kind}" for kind, number in counts.items())
+        lines = [f"Study {self.name!r} in {self._journal.database.name!r}", f"trials: {trials}"]
+        if told:
+            top = max(told, key=history.values.__getitem__)
+            trial = history.trials[top]
+            lines.append(f"best value told: {told[top]:.6g} at {trial.place}")
+        return "\n  ".join(lines)
 
     def __reduce__(self) -> NoReturn:
         """Refuses to be copied and pickled: two would share one state without its lock."""
-        raise StudyError(f"{self!r} cannot be copied or pickled: open it again where it is needed")
+        who = f"study {self.name!r}"
+        raise StudyError(f"{who} cannot be copied or pickled: open it again where it is needed")
 
     # --- asking and telling -----------------------------------------------------------------------
 
@@ -374,6 +390,10 @@ class Study:
         x, mean = self._kept.read(lambda strategy: strategy.best(context))
         return x, self._sign * mean
 
+    def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
+        """What `Strategy.best_params` gives."""
+        return self._kept.read(lambda strategy: strategy.best_params(context))
+
     def predict(
         self,
         points: Points,
@@ -420,10 +440,6 @@ class Study:
         return self._kept.read(
             lambda strategy: strategy.importance(context, num_samples=num_samples)
         )
-
-    def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
-        """What `Strategy.best_params` gives."""
-        return self._kept.read(lambda strategy: strategy.best_params(context))
 
     def report(self) -> dict[str, Any]:
         """What `Strategy.report` gives, with the ``name`` and ``minimize`` of the study; means,

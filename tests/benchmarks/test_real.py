@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 import random
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy.optimize import differential_evolution
 
@@ -18,6 +23,7 @@ from benchmarks.real.report import difference, log_regrets
 from benchmarks.real.runs import Case, attempt, cases, close_workers, worker_of
 from benchmarks.real.spaces import active_only, of_plain
 from benchmarks.real.tasks import TASKS
+from benchmarks.real.tasks.large import ackley, hartmann, levy
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -161,3 +167,42 @@ def test_cases_are_balanced():
         range(5, 5 + PEERS["HEBO"].seeds)
     )
     assert some[0].seed == some[1].seed == 5
+
+
+def test_functions_of_many_inputs_have_their_minimum_where_it_should_be():
+    assert ackley([0.0] * 7) == pytest.approx(0, abs=1e-12)
+    assert levy([0.0] * 7) == pytest.approx(0, abs=1e-12)
+    best = (0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.657300)
+    assert hartmann(best) == pytest.approx(0, abs=1e-8)
+    # By NumPy, from the formulas of the literature, elsewhere.
+    z = np.random.default_rng(0).normal(size=7)
+    w = 1 + z / 4
+    middle = (w[:-1] - 1) ** 2 * (1 + 10 * np.sin(np.pi * w[:-1] + 1) ** 2)
+    last = (w[-1] - 1) ** 2 * (1 + np.sin(2 * np.pi * w[-1]) ** 2)
+    assert levy(z) == pytest.approx(np.sin(np.pi * w[0]) ** 2 + middle.sum() + last)
+    slope = np.exp(-0.2 * np.sqrt(np.mean(z**2)))
+    wave = np.exp(np.mean(np.cos(2 * np.pi * z)))
+    assert ackley(z) == pytest.approx(20 + np.e - 20 * slope - wave)
+
+
+@pytest.mark.parametrize("name", ["Ackley, d = 50", "Hartmann of 6, d = 50"])
+def test_many_inputs_are_shifted_and_chosen_the_same_each_time(name):
+    task = TASKS[f"{name}, 300 evaluations"]
+    center = {p.name: (p.lower + p.upper) / 2 for p in task.parameters}
+    loss = task.make().true(center)
+    assert loss == task.make().true(center) > 1
+
+
+def test_a_run_that_takes_too_long_ends_early(monkeypatch):
+    case = Case("TPE", "spring", seed=3, smoke=True)
+    monkeypatch.setitem(TASKS, "spring", replace(TASKS["spring"], seconds=0.0))
+    row = attempt(case)
+    assert isinstance(row, dict), row
+    assert len(row["seen"]) == len(row["seconds"]) == 1
+
+
+def test_workers_need_nothing_but_the_standard_library():
+    """Each peer has an environment of its own, without the packages of the tasks."""
+    command = [sys.executable, "-S", "-c", "import benchmarks.real.worker"]
+    root = Path(__file__).parents[2]
+    subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": str(root)})

@@ -92,7 +92,8 @@ def test_samples_are_those_of_the_flat_box_with_inactive_columns_at_rest(device)
     assert X.tolist() == [settled(x) for x in expected.tolist()]
     assert bool(box.contains(X).all())
     U = box.to_unit(expected)
-    assert box.from_unit(U).tolist() == [settled(x) for x in flat().from_unit(U.cpu()).tolist()]
+    unsettled = flat(device=device).from_unit(U).tolist()
+    assert box.from_unit(U).tolist() == [settled(x) for x in unsettled]
 
 
 def test_points_are_moved_to_points_of_the_tree():

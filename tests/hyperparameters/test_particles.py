@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.moves import swept
-from botorch_ext.hyperparameters.particles import Cloud, Particles
+from botorch_ext.hyperparameters.particles import Cloud, Particles, telling
 from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.models.resampling import resampled
 
@@ -136,7 +136,8 @@ def test_the_seed_decides():
 
 def test_with_many_observations_they_are_fewer():
     particles = Particles()
-    assert [particles.number(n) for n in (10, 200, 201, 900)] == [32, 32, 16, 8]
+    numbers = [particles.number(n) for n in (10, 200, 201, 401, 800, 801)]
+    assert numbers == [32, 32, 16, 8, 8, 4]
     assert Particles(4).number(900) == 4
 
 
@@ -153,3 +154,37 @@ def test_a_cloud_may_grow_and_shrink():
     for num in (4, 16):
         parameters, values = cloud.onto(density, num, 2, g)
         assert len(parameters) == len(values) == num
+
+
+def test_particles_stay_while_few_observations_are_new():
+    particles = Particles()
+    assert all(particles.are_due(n, n + 1) for n in range(125))
+    assert not any(particles.are_due(n, n) for n in range(1, 3000))
+    for n in (200, 1000, 2000):
+        stay = next(k for k in range(1, n) if particles.are_due(n, n + k))
+        assert n // 50 <= stay <= n // 25
+    assert particles.are_due(10, 9)
+
+
+def test_the_rows_that_tell_are_near_the_best_and_change_little():
+    X = torch.rand(1200, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    y = -(X - 0.3).square().sum(dim=-1)
+    assert telling(X[:256], y[:256]).tolist() == list(range(256))
+    before, rows = telling(X[:1150], y[:1150]), telling(X, y)
+    assert len(rows) == len(set(rows.tolist())) == 256
+    distances = (X - X[y.argmax()]).square().sum(dim=-1)
+    assert set(distances.topk(128, largest=False).indices.tolist()) <= set(rows.tolist())
+    assert len(set(before.tolist()) & set(rows.tolist())) > 230
+
+
+def test_particles_of_many_observations_are_as_many_as_there_should_be():
+    X = torch.rand(420, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    y = torch.sin(6 * X[:, 0]) + X[:, 1]
+    particles, y = Particles(8), (y - y.mean()) / y.std()
+    cloud = particles.started(X[:300], y[:300], None, seed=0)
+    assert cloud.parameters.shape == (particles.number(300), 4)
+    rows = telling(X[:300], y[:300])
+    density = Density(X[rows], y[rows], particles.prior)
+    assert_close(cloud.values, density.value(cloud.parameters))
+    moved = particles.moved(cloud, X, y, None, seed=1)
+    assert len(moved.values) == particles.number(420)

@@ -14,10 +14,12 @@ import botorch_ext as bx
 pytest.importorskip("ax")
 
 from ax.api.client import Client
+from ax.exceptions.storage import JSONDecodeError
 from ax.generation_strategy.generation_strategy import GenerationStrategy
 from ax.generation_strategy.transition_criterion import MaxGenerationParallelism, MinTrials
 from ax.storage.json_store.decoder import object_from_json
 from ax.storage.json_store.encoder import object_to_json
+from ax.storage.json_store.registry import CORE_DECODER_REGISTRY
 
 from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.exceptions import BrokenStudyError
@@ -206,6 +208,15 @@ def test_a_process_that_knows_nothing_of_it(tmp_path):
     *asked, name = json.loads(done.stdout.splitlines()[-1])
     assert name == "EnlargedUpperConfidenceBound"
     assert asked == list(ours.get_next_trials(2).values())
+
+
+def test_where_it_is_not_imported_the_error_says_what_to_import():
+    saved = json.loads(json.dumps(object_to_json(generation_strategy("gp_bucb"))))
+    known = {name: kind for name, kind in CORE_DECODER_REGISTRY.items() if kind is not StrategyNode}
+    with pytest.raises(
+        JSONDecodeError, match=r"type StrategyNode \(import botorch_ext.integr.*ax\)"
+    ):
+        object_from_json(saved, decoder_registry=known)
 
 
 def half(X):

@@ -10,7 +10,7 @@ from torch.testing import assert_close
 from botorch_ext import Box, KernelGP
 from botorch_ext.search.box import ConfidenceBound, _peaks, maximize_bound, maximize_on_box
 from botorch_ext.search.objectives import FunctionObjective, evaluate
-from botorch_ext.search.screening import screening_points
+from botorch_ext.search.screening import near_points, screening_points
 
 BOX = Box([[2.0, -3.0, 0.5], [5.0, -1.0, 0.9]])
 
@@ -191,3 +191,22 @@ def test_coordinates_that_do_not_matter_have_no_peaks():
     # The cosine is highest at 0; at 2 pi / 12 = .52 is a point next to the center; 1 is an end.
     assert (peaks[:, 1:] == 0.5).all()
     assert peaks[:, 0].unique().tolist() == [0.0, 1.0]
+
+
+def test_some_coordinates_of_near_points_change():
+    box = Box([[2.0] * 40, [5.0] * 40])
+    centers = box.sample(3, 1)
+    points = near_points(centers, box, 400, 2, (0.05,), num_columns=4)
+    assert bool(box.contains(points).all())
+    changed = (points.unsqueeze(1) != centers).sum(dim=-1).amin(dim=1)
+    assert changed.min() >= 1
+    assert 3.5 < changed.double().mean() < 4.5  # of each center
+
+
+def test_a_brief_search_climbs_to_the_top_of_many_dimensions():
+    box = Box([[2.0] * 30, [5.0] * 30])
+    best = box.sample(1, 3)[0]
+    bowl = FunctionObjective(lambda X: -(X - best).square().sum(dim=-1))
+    x, value = maximize_on_box(bowl, box, 0, 64, 5, tolerance=1e-9, brief=True)
+    assert value > -1e-6
+    assert_close(x, best, rtol=0, atol=1e-3)

@@ -189,3 +189,12 @@ def test_what_an_observation_teaches_is_the_knowledge_gradient(num_places):
         assert float(value[i].exp()) == pytest.approx(float(taught), abs=1e-6)
     new = SQUARE.sample(16, 3)
     assert (ImprovementOnSet(other, pending, places, inputs).value(new) >= other.value(new)).all()
+
+
+def test_without_places_all_rows_are_improved_on():
+    model = model_of()
+    inputs = Inputs.of(SQUARE, None, X)
+    normals = torch.randn(3, 2, 8, 4, generator=torch.Generator().manual_seed(3)).double()
+    at = SQUARE.sample(20, 5)
+    of_all = IntegratedImprovement(model, PENDING, None, normals, inputs)
+    assert_close(of_all.value(at), improvement_of(model, normals).value(at))

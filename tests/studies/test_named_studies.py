@@ -186,7 +186,7 @@ def test_a_study_keeps_its_space(tmp_path):
     assert [trial.params for trial in trials] == [asked[0].params, asked[1].params, KNOWN]
     assert again.best_params() == KNOWN
     stranger = bx.Trial(1, asked[1].x + 0.1, None, {}, SPACE)
-    with pytest.raises(UnknownTrialError, match=r"got trial 1 at \{'temperature': "):
+    with pytest.raises(UnknownTrialError, match=r"got Trial 1 at \{'temperature': "):
         again.tell(stranger, 1.0)
     result = bx.run(again, result_of, 4, progress=False)
     assert result.Y.tolist()[2:] == list(map(result_of, result.params[2:]))

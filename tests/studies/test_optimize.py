@@ -8,6 +8,7 @@ from torch.testing import assert_close
 
 import botorch_ext as bx
 from botorch_ext.exceptions import TrialFailedWarning
+from tests.strategies.sessions import finite, make
 
 PEAK = torch.tensor([12.0, 60.0], dtype=torch.float64)
 BOUNDS = [(0.0, 20.0), (20.0, 80.0)]
@@ -113,3 +114,41 @@ def test_nothing_is_recommended_without_a_result():
 def test_wrong_bounds_are_named(bounds, named):
     with pytest.raises(ValueError, match=named):
         bx.optimize(hill, bounds, 3)
+
+
+# --- going on -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_it_goes_on_from_the_strategy_of_a_result(minimize):
+    f, numbers = cost if minimize else hill, {"progress": False, "seed": 3, "minimize": minimize}
+    domain = bx.FiniteSet(bx.Box(BOUNDS).sample(60, 0))
+    whole = bx.optimize(f, domain, 10, **numbers)
+    begun = bx.optimize(f, domain, 9, **numbers)
+    result = bx.optimize(f, begun.strategy, 10, progress=False)
+    assert torch.equal(result.X, whole.X)
+    assert torch.equal(result.recommended_x, whole.recommended_x)
+    assert result.recommended_mean == whole.recommended_mean
+    assert result.best_value == whole.best_value
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_it_goes_on_from_a_study(minimize, tmp_path):
+    f = cost if minimize else hill
+    domain = bx.FiniteSet(bx.Box(BOUNDS).sample(60, 0))
+    whole = bx.optimize(f, domain, 10, progress=False, minimize=minimize)
+    made = bx.algorithms.integrated_ei(domain)
+    study = bx.Study(tmp_path / "lab.db", made, minimize=minimize)
+    for num_trials in (9, 10):
+        result = bx.optimize(f, study, num_trials, progress=False)
+    assert torch.equal(result.X, whole.X)
+    assert torch.equal(result.recommended_x, whole.recommended_x)
+    assert result.recommended_mean == whole.recommended_mean
+
+
+def test_a_strategy_that_recommends_nothing_itself():
+    strategy = make(finite())
+    result = bx.optimize(cost, strategy, 5, minimize=True, progress=False)
+    x, mean = strategy.best()
+    assert torch.equal(result.recommended_x, x)
+    assert result.recommended_mean == -mean

@@ -131,7 +131,7 @@ def test_a_strategy_that_waits_is_asked_again_when_something_was_told(threads):
 def test_a_waiting_round_closes_without_a_trial_that_is_given_up():
     strategy = InRounds(finite())
     strategy.ask(2)  # pending from before
-    with Threads(3) as pool, pytest.warns(TrialFailedWarning, match="trial 1 .*failed 1 times"):
+    with Threads(3) as pool, pytest.warns(TrialFailedWarning, match="trial 1 .*failed 1 time "):
         result = quiet(strategy, fails_in_row(1), 6, executor=pool, max_pending=3, max_retries=0)
     assert sorted(result.ids) == [0, 2, 3, 4, 5]
     assert [failure.id for failure in result.failures] == [1]
@@ -189,9 +189,9 @@ class Flaky:
         return f(x)
 
 
-def test_an_objective_that_fails_once_is_tried_again():
+def test_an_objective_that_fails_once_is_tried_again_where_that_is_asked_for():
     flaky, strategy, smooth = Flaky(2, 5), make(finite()), make(finite())
-    result = quiet(strategy, flaky, 6)
+    result = quiet(strategy, flaky, 6, max_retries=1)
     assert result.failures == []
     assert result.ids == list(range(6))
     assert flaky.attempts[2] == flaky.attempts[3]
@@ -205,7 +205,7 @@ def test_an_objective_that_fails_once_is_tried_again():
 def test_a_trial_that_keeps_failing_is_given_up_and_the_study_goes_on(max_retries):
     flaky, strategy = Flaky(*range(2, 3 + max_retries)), make(finite())
     times = max_retries + 1
-    message = rf"trial 2 at \[.*\] failed {times} times and was given up: RuntimeError"
+    message = rf"trial 2 at \[.*\] failed {times} times? and was given up: RuntimeError"
     with pytest.warns(TrialFailedWarning, match=message) as caught:
         result = quiet(strategy, flaky, 6, max_retries=max_retries)
     assert caught[0].filename == __file__  # the line that called run
@@ -224,7 +224,7 @@ def test_a_trial_that_keeps_failing_is_given_up_and_the_study_goes_on(max_retrie
 def test_a_failure_may_be_told_as_a_value_instead(minimize):
     strategy = make(finite())
     with pytest.warns(TrialFailedWarning):
-        result = quiet(strategy, Flaky(1, 2), 4, failure_value=-3.0, minimize=minimize)
+        result = quiet(strategy, Flaky(1), 4, failure_value=-3.0, minimize=minimize)
     assert Told(1, 3.0 if minimize else -3.0) in strategy.events
     assert result.ids == [0, 1, 2, 3]
     assert result.best_value == (min if minimize else max)(result.Y[[0, 2, 3]].tolist())
@@ -238,7 +238,7 @@ def test_a_value_told_for_a_failure_is_never_the_best(minimize, capsys):
     strategy = make(finite())
     best = -99.0 if minimize else 99.0
     with pytest.warns(TrialFailedWarning, match="trial 1"):
-        result = run(strategy, Flaky(1, 2), 4, failure_value=best, minimize=minimize)
+        result = run(strategy, Flaky(1), 4, failure_value=best, minimize=minimize)
     assert result.ids == [0, 1, 2, 3]
     assert result.Y[1] == best
     told = {0: result.Y[0], 2: result.Y[2], 3: result.Y[3]}
@@ -247,7 +247,7 @@ def test_a_value_told_for_a_failure_is_never_the_best(minimize, capsys):
     assert torch.equal(result.best_x, result.X[top])
     assert f"best={best:.6g}" not in capsys.readouterr().err
     with pytest.warns(TrialFailedWarning, match="trial 0"):
-        result = quiet(make(finite()), Flaky(0, 1), 1, failure_value=best)
+        result = quiet(make(finite()), Flaky(0), 1, failure_value=best)
     assert (result.ids, result.best_x, result.best_value) == ([0], None, None)
 
 
@@ -260,7 +260,7 @@ def test_a_value_told_for_a_failure_is_never_the_best(minimize, capsys):
 )
 def test_a_value_that_is_not_finite_is_a_failure(value, message):
     strategy = make(finite())
-    values = iter([0.1, value, value, 0.2])
+    values = iter([0.1, value, 0.2])
     with pytest.warns(TrialFailedWarning, match=message):
         result = quiet(strategy, lambda x: next(values), 3)
     assert result.ids == [0, 2]
@@ -653,11 +653,11 @@ def test_a_point_that_kills_its_worker_takes_no_other_trial_with_it():
         return made[-1]
 
     strategy = RowsInTurn(finite())
-    with pytest.warns(TrialFailedWarning, match="trial 4 at .* failed 2 times"):
+    with pytest.warns(TrialFailedWarning, match="trial 4 at .* failed 1 time "):
         result = quiet(strategy, f, 12, executor=executor, max_pending=4)
     assert [failure.id for failure in result.failures] == [4]
     assert sorted(result.ids) == [i for i in range(12) if i != 4]
-    assert len(made) == 4  # it died of row 4 among others, then twice of row 4 alone
+    assert len(made) == 3  # it died of row 4 among others, then of row 4 alone
 
 
 def test_a_worker_that_always_dies_costs_its_trials_only():

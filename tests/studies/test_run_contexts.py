@@ -167,7 +167,7 @@ def test_on_threads_every_evaluation_gets_the_context_of_its_trial(num_threads):
 
 def test_a_failing_trial_is_tried_again_in_its_context():
     strategy, smooth, seen = contextual(), contextual(), Seen(2, 5)
-    result = quiet(strategy, seen, 6, contexts=HOURS)
+    result = quiet(strategy, seen, 6, contexts=HOURS, max_retries=1)
     assert seen.calls[2] == seen.calls[3]
     assert seen.calls[5] == seen.calls[6]
     assert len(seen.calls) == 8
@@ -180,7 +180,7 @@ def test_a_trial_that_is_given_up_is_reported_with_its_context():
     strategy, seen = contextual(), Seen(1, 2)
     message = r"trial 1 at \[.*\] in context " + re.escape(str(HOURS[1].tolist()))
     with pytest.warns(TrialFailedWarning, match=message):
-        result = quiet(strategy, seen, 4, contexts=HOURS)
+        result = quiet(strategy, seen, 4, contexts=HOURS, max_retries=1)
     (failure,) = result.failures
     assert (failure.x.tolist(), failure.context.tolist()) == seen.calls[1] == seen.calls[2]
     assert result.ids == [0, 2, 3]
@@ -208,7 +208,7 @@ class Mortal(Executor):
 def test_a_trial_whose_worker_died_is_evaluated_in_its_context():
     Mortal.lives = 0
     strategy, seen = contextual(), Seen()
-    result = quiet(strategy, seen, 5, contexts=HOURS, executor=Mortal)
+    result = quiet(strategy, seen, 5, contexts=HOURS, executor=Mortal, max_retries=1)
     assert Mortal.lives == 2
     assert seen.calls == asked(strategy)
     assert torch.equal(result.contexts, HOURS[:5])

@@ -252,7 +252,7 @@ def test_what_is_told_when_a_run_ends_is_all_that_came(ends):
     strategy, raised = make(finite()), nullcontext()
     if ends is ObjectiveError:
         raised = pytest.raises(ObjectiveError, match="must return one number")
-    with raised, pytest.warns(TrialFailedWarning, match=r"trial 1 .* failed 1 times .* got nan"):
+    with raised, pytest.warns(TrialFailedWarning, match=r"trial 1 .* failed 1 time .* got nan"):
         quiet(strategy, f, 9, executor=All(), max_pending=4)
     assert strategy.history.values == {2: 0.5, 3: 0.25}
     assert strategy.history.failed == {1} and strategy.pending == [0]

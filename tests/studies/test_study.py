@@ -330,7 +330,7 @@ def test_a_trial_of_another_study_is_refused(path):
         one.tell(0, 1.0)
     one.ask()
     for refused in (lambda: one.tell(trial, 1.0), lambda: one.abandon(trial)):
-        with pytest.raises(UnknownTrialError, match="which is none of this study"):
+        with pytest.raises(UnknownTrialError, match="which is none of this strategy or study"):
             refused()
     with pytest.raises(UnknownTrialError, match="got 1: unknown"):
         one.tell(1, 1.0)
@@ -357,7 +357,7 @@ def test_what_is_refused_leaves_the_study_as_it_was(path):
         with pytest.raises(ValueError, match="minimize must be True, False or None, got"):
             bx.Study(path, gp_bucb(), minimize=minimize)  # type: ignore[arg-type]
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(StudyError, match=r"Study\(.*lab\.db.*\) cannot be copied or pickled"):
+        with pytest.raises(StudyError, match=r"study 'study' cannot be copied or pickled"):
             duplicate(study)
 
 

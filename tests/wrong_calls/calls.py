@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import re
 import warnings
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -62,6 +65,26 @@ class Scene:
             for value in self.values:
                 strategy.tell(strategy.ask(**given).id, value)
             strategy.ask(**given)  # trial 3 is pending
+
+    @property
+    def study(self) -> bx.Study:
+        """All scenes share it: a study cannot be copied."""
+        return study()
+
+
+@cache
+def study() -> bx.Study:
+    """A study of costs; trial 3 is pending."""
+    folder = mkdtemp()
+    atexit.register(rmtree, folder)
+    made = bx.OptimisticStrategy(
+        bx.Box(ROWS), bx.KernelGP(kernel(), LAMBDA), 2.0, seed=1, num_initial=4
+    )
+    begun = bx.Study(f"{folder}/study.db", made, minimize=True)
+    for value in (0.3, -0.2, 0.1):
+        begun.tell(begun.ask(), value)
+    begun.ask()
+    return begun
 
 
 @dataclass(frozen=True)
@@ -149,6 +172,7 @@ def state(scene: Scene) -> Any:
     """All that a refused call must leave as it is."""
     return [
         *(shown(list(s.events)) for s in (scene.strategy, scene.on_set, scene.seeing)),
+        shown(list(scene.study.events)),
         *(s.posterior.num_observations for s in (scene.strategy, scene.on_set, scene.seeing)),
         *(shown(part) for part in (scene.box, scene.grid, scene.gp, scene.finite, scene.models)),
         [shown(scene.strategy.domain), shown(scene.strategy.best()), scene.strategy.report()],

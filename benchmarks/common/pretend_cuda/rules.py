@@ -54,6 +54,8 @@ _NONDETERMINISTIC = _names(
 
 _INDEXING = _names("index index_put index_put_ _index_put_impl_ _unsafe_index")
 
+_RANKS = (torch.ops.aten.topk.default, torch.ops.aten.sort.default)
+
 # What reads no more than it writes, however large the tensor it reads from.
 _PICKS = _names("index _unsafe_index index_select gather take masked_select embedding")
 
@@ -75,6 +77,7 @@ class Operation:
         scalars: How many tensors without dimensions may lie on the CPU.
         in_place: Whether its first argument is written.
         reshapes: Whether it changes the shape of its first argument in place.
+        ranks: Whether it puts equal values in any order.
     """
 
     name: str
@@ -86,6 +89,7 @@ class Operation:
     scalars: int
     in_place: bool
     reshapes: bool
+    ranks: bool
 
 
 @cache
@@ -104,4 +108,5 @@ def rules_of(func: OpOverload) -> Operation:
         scalars=3 if name == "where" else scalars,
         in_place=name.endswith("_") and not name.startswith("__"),
         reshapes=reshapes,
+        ranks=func in _RANKS,
     )

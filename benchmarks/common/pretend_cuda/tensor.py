@@ -80,7 +80,10 @@ class PretendTensor(Tensor):
         elif outside:
             _refuse_mixes(operation, args, outside)
 
-        result = func(*host_args, **host_kwargs)
+        if operation.ranks:
+            result = _last_first(func, *host_args, **host_kwargs)
+        else:
+            result = func(*host_args, **host_kwargs)
         outputs = result if isinstance(result, tuple | list) else (result,)
         count_operation(
             operation,
@@ -275,6 +278,16 @@ def _index(operation: Operation, args: tuple[Any, ...]) -> int:
             count_stop("index by a mask")
             launches += MASK_LAUNCHES
     return launches
+
+
+def _last_first(func: Any, x: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Values and indices by rank, of equal ones the last first, as CUDA may put them."""
+    if not x.dim():
+        return func(x, *args, **kwargs)
+    places = {argument.name: i for i, argument in enumerate(func._schema.arguments[1:])}
+    dim = args[places["dim"]] if len(args) > places["dim"] else kwargs.get("dim", -1)
+    values, indices = func(x.flip(dim), *args, **kwargs)
+    return values, x.shape[dim] - 1 - indices
 
 
 def _copy(args: tuple[Any, ...]) -> None:

@@ -57,7 +57,8 @@ def _loss(suite_name: str, function: int, dim: int) -> _Loss:
     return _Loss(problem, problem(best), suite)
 
 
-def _exact(suite: str, function: int, dim: int) -> Objective:
+def exact(suite: str, function: int, dim: int) -> Objective:
+    """A function of a suite without noise."""
     return Exact(_loss(suite, function, dim))
 
 
@@ -91,7 +92,7 @@ def _space(dim: int) -> tuple[Parameter, ...]:
 
 
 def _task(function: int, dim: int, kind: Kind, half: Half) -> Task:
-    make = partial(_exact, "bbob", function, dim)
+    make = partial(exact, "bbob", function, dim)
     name = f"BBOB f{function}, d = {dim}"
     return Task(name, kind, half, _space(dim), _EVALUATIONS[dim], make, 0.0)
 
@@ -109,7 +110,7 @@ def _mixed(function: int, dim: int, half: Half) -> Task:
         real(f"x{i}", -5.0, 5.0) if i >= 4 * fifth else whole(f"x{i}", 0, 2 ** (i // fifth + 1) - 1)
         for i in range(dim)
     )
-    make = partial(_exact, "bbob-mixint", function, dim)
+    make = partial(exact, "bbob-mixint", function, dim)
     name = f"BBOB f{function} with whole numbers, d = {dim}"
     return Task(name, "mixed", half, parameters, _EVALUATIONS[dim], make, 0.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -11,7 +12,7 @@ from benchmarks.real.spaces import Parameter, Params
 Kind = Literal[
     "tuning", "conditional", "chemistry", "smooth", "multimodal", "noisy", "mixed", "constrained"
 ]
-Half = Literal["develop", "report"]
+Half = Literal["develop", "report", "large"]
 
 
 class Objective(Protocol):
@@ -52,12 +53,13 @@ class Task:
     Args:
         name: As it is called in the tables.
         kind: Of problem.
-        half: "develop" or "report".
+        half: "develop", "report" or "large".
         parameters: Of its space.
         evaluations: How many a run has.
         make: Its objective; imports what it needs.
         least: The least loss there is, where it is known.
         revision: Raised when its loss changes, so that rows of before are stale.
+        seconds: Of one core that a peer may take: a run that has taken more ends early.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Task:
     make: Callable[[], Objective]
     least: float | None = None
     revision: int = 1
+    seconds: float = math.inf
 
     @property
     def dim(self) -> int:

@@ -51,7 +51,7 @@ class _Learner:
 
 
 @cache
-def _data(name: str) -> tuple[Any, Any]:
+def standardised(name: str) -> tuple[Any, Any]:
     """Standardised inputs, and outcomes: classes, or numbers of variance 1."""
     import numpy as np
     from sklearn import datasets
@@ -225,7 +225,7 @@ def _task(
         half,
         parameters,
         evaluations,
-        lambda: _Learner(_data(data), make, scoring, is_random),
+        lambda: _Learner(standardised(data), make, scoring, is_random),
     )
 
 

@@ -137,7 +137,8 @@ class CredibleParticles(ParticleStrategy):
     def _recall(self, trial: Trial) -> Cloud | None:
         name = f"model in the info of trial {trial.id}"
         place = whole_number(trial.info["model"], name, least=0)
-        num = self.particles.number(self._num_data)
+        cloud: Any = super()._recall(trial) or self._cloud
+        num = len(cloud.values)
         if place >= num:
             raise ValueError(f"{name} must be one of {num} particles, got {place}")
-        return super()._recall(trial)
+        return cloud

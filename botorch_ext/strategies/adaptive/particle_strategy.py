@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,8 +20,9 @@ from botorch_ext.hyperparameters.density import Density, split
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
-from botorch_ext.hyperparameters.particles import Cloud, Particles
+from botorch_ext.hyperparameters.particles import Cloud, Particles, telling
 from botorch_ext.predictions.mixture import GPMixture
+from botorch_ext.ranks import highest_first
 from botorch_ext.search.box import maximize_on_box
 from botorch_ext.search.objectives import evaluate
 from botorch_ext.search.particles import AverageMean
@@ -32,6 +34,10 @@ from botorch_ext.strategies.events import Asked, Event, Trial
 # Screened points near the best so far, and how far in sides of the box.
 _NUM_NEAR, _NEAR = 256, (0.02, 0.05, 0.1, 0.2)
 _NUM_BEST = 5
+# Beyond these a search is brief: its screened points, those that climb, and their tolerance. Of
+# half the points near the best about so many coordinates change.
+_MANY_DIMENSIONS, _MANY_OBSERVATIONS = 20, 100
+_BRIEF, _BRIEF_TOLERANCE, _NUM_COLUMNS = (128, 10), 1e-6, 10
 # Points of a finite set that all models look at: of more, those that a few models find best.
 _MOST_POINTS, _FEW_MODELS = 4096, 4
 _TOLERANCE = 1e-9
@@ -92,6 +98,8 @@ class ParticleStrategy(Strategy):
         self._num_absorbed = 0
         # Follows from the events: particles and models of the data so far.
         self._known: tuple[tuple[int, int | None], Cloud, Ensemble] | None = None
+        # Likewise: the models of the observations that the recorded particles are of.
+        self._absorbed: Ensemble | None = None
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -210,27 +218,59 @@ class ParticleStrategy(Strategy):
         ensemble: Ensemble,
         context: Tensor | None,
         seed: int,
+        region: Box | None = None,
     ) -> tuple[Tensor, int | None, Tensor]:
-        """The best of ``n x d`` points, its row and its value, or those of a box, without a row."""
+        """The best of ``n x d`` points, its row and its value, or those of a box or of a part of
+        it, without a row."""
         if points is None:
-            box: Any = self.domain  # since it has no points
-            best = ensemble.joint[:0, : box.dim]
-            actions = best[:0] if not len(ensemble.joint) else self._evaluated_actions(context)
-            if len(actions):
-                means = ensemble.mean(with_context(actions, context))
-                best = actions[means.topk(min(_NUM_BEST, len(means))).indices]
-                best = torch.cat([best, near_points(best, box, _NUM_NEAR, seed, _NEAR)])
-            own = objective(ensemble)
-            x, value = maximize_on_box(own, box, seed, *self._budget, best, _TOLERANCE, again=True)
+            x, value = self._highest_in_box(objective, ensemble, context, seed, region)
             return x, None, value
         rows = None
         if len(points) > _MOST_POINTS:
             some = evaluate(objective(ensemble.thinned(_FEW_MODELS)), points)
-            rows = some.topk(_MOST_POINTS).indices
+            rows = highest_first(some, _MOST_POINTS)
         values = evaluate(objective(ensemble), points if rows is None else points[rows])
         top = values.argmax()
         row = int(top if rows is None else rows[top])
         return points[row].clone(), row, values[top]
+
+    def _highest_in_box(
+        self,
+        objective: Callable[[Ensemble], Any],
+        ensemble: Ensemble,
+        context: Tensor | None,
+        seed: int,
+        region: Box | None,
+    ) -> tuple[Tensor, Tensor]:
+        """The best point of a box, or of a part of it, and its value."""
+        box: Any = self.domain if region is None else region  # since it has no points
+        own, is_large = objective(ensemble), self._is_large(ensemble)
+        best = actions = ensemble.joint[:, : box.dim]
+        if len(actions):
+            if is_large and context is None:
+                means = ensemble.mean_at_rows()
+            else:
+                means = ensemble.mean(with_context(actions, context))
+            if self.history.outside:
+                means = means.masked_fill(~self.domain.contains(actions), -math.inf)
+            best = actions[highest_first(means, _NUM_BEST)]
+            if region is not None or self.history.outside:
+                best = best[box.contains(best)]
+        if not is_large:
+            if len(best):
+                best = torch.cat([best, near_points(best, box, _NUM_NEAR, seed, _NEAR)])
+            return maximize_on_box(own, box, seed, *self._budget, best, _TOLERANCE, again=True)
+        near = [
+            near_points(best, box, _NUM_NEAR, seed + i, _NEAR, num_columns)
+            for i, num_columns in enumerate((math.inf, _NUM_COLUMNS))
+        ]
+        extra = torch.cat([best, *near])
+        return maximize_on_box(own, box, seed, *_BRIEF, extra, _BRIEF_TOLERANCE, brief=True)
+
+    def _is_large(self, ensemble: Ensemble) -> bool:
+        """Whether there are many dimensions or observations, so that a search must be brief."""
+        n = ensemble.num_observations
+        return n > _MANY_OBSERVATIONS or (n > 0 and self.domain.dim > _MANY_DIMENSIONS)
 
     @property
     def _budget(self) -> tuple[int, int]:
@@ -247,8 +287,8 @@ class ParticleStrategy(Strategy):
         """The particles of the data so far, and their models; the first context may say how many
         columns there are."""
         n = self._num_data
-        is_recorded = self._cloud is not None and self._num_absorbed == n
-        key = n, None if is_recorded else len(self.history.trials)
+        stays = self._cloud is not None and not self.particles.are_due(self._num_absorbed, n)
+        key = n, None if stays else len(self.history.trials)
         contexts = self._context_dim if context is None else len(context)
         columns = self.domain.dim + (1 if contexts is None else contexts)  # 1 until one is seen
         known = self._known
@@ -260,10 +300,18 @@ class ParticleStrategy(Strategy):
             told = torch.tensor(list(self.history.values.values()), dtype=torch.float64)
             values = torch.cat([self._initial_values, told])
             cloud = self._cloud
-            if cloud is None or not is_recorded:
+            if cloud is None or not stays:
                 cloud = self._fitted(cloud, inputs, joint, values)
-            outcomes = Outcomes.of(values, joint.device, cloud.bend)
-            known = key, cloud, Ensemble.of(cloud.parameters, inputs, joint, outcomes)
+                ensemble = _models(cloud, inputs, joint, values)
+            else:
+                num = self._num_absorbed
+                if self._absorbed is None:
+                    self._absorbed = _models(cloud, inputs, joint[:num], values[:num])
+                ensemble = self._absorbed
+                if n > num:  # always from there: a study that is resumed has the same digits
+                    outcomes = Outcomes.of(values, joint.device, cloud.bend)
+                    ensemble = ensemble.extended(inputs, joint, outcomes)
+            known = key, cloud, ensemble
             self._known = known
         return known[1:]
 
@@ -275,8 +323,10 @@ class ParticleStrategy(Strategy):
             cloud = self.particles.started(X, outcomes.values, groups, seed)
         # With contexts the best that was seen is not the best of each.
         if self.bends and joint.shape[-1] == self.domain.dim:
-            density = Density(X, outcomes.values, self.particles.prior, groups)
-            outcomes = Outcomes.likeliest(Y, density, cloud.parameters)
+            rows = telling(X, outcomes.values)
+            density = Density(X[rows], outcomes.values[rows], self.particles.prior, groups)
+            bend = Outcomes.likeliest(Y[rows.to(Y.device)], density, cloud.parameters).bend
+            outcomes = Outcomes.of(Y, X.device, bend)
         if not is_new:
             cloud = self.particles.moved(cloud, X, outcomes.values, groups, seed)
         elif outcomes.bend:
@@ -298,28 +348,35 @@ class ParticleStrategy(Strategy):
                 raise ValueError(f"particles in the {name} must be there for the first trial")
             return None
         record = trial.info["particles"]
-        shape = self.particles.number(self._num_data), len(trial.point) + 2
-        numbers = []
-        for key, expected in (("parameters", shape), ("values", shape[:1])):
+        numbers = {}
+        for key in ("parameters", "values"):
             own = record.get(key) if isinstance(record, dict) else None
-            numbers.append(as_floating(own, torch.float64, self.domain.device, key))  # pyright: ignore
-            if numbers[-1].shape != expected or not bool(numbers[-1].isfinite().all()):
+            numbers[key] = as_floating(own, torch.float64, self.domain.device, key)  # pyright: ignore
+        least, found = self.particles.number(self._num_data), numbers["values"].numel()
+        num = max(min(found, self.particles.num_particles), least)  # earlier versions kept more
+        shapes = {"parameters": (num, len(trial.point) + 2), "values": (num,)}
+        for key, own in numbers.items():
+            if own.shape != shapes[key] or not bool(own.isfinite().all()):
                 raise ValueError(
-                    f"{key} of the particles in the {name} must be finite, of shape {expected}"
+                    f"{key} of the particles in the {name} must be finite, of shape {shapes[key]}"
                 )
-        parameters, values = numbers
         named = f"bend of the particles in the {name}"
-        return Cloud(
-            parameters, values, amount(record.get("bend", 0.0), named, "non-negative and finite")
-        )
+        bend = amount(record.get("bend", 0.0), named, "non-negative and finite")
+        return Cloud(numbers["parameters"], numbers["values"], bend)
 
     def _forget_fits(self, id: int) -> None:
-        self._cloud = self._known = None
+        self._cloud = self._known = self._absorbed = None
         self._num_absorbed = 0
 
     def _absorb(self, event: Event) -> None:
         if not isinstance(event, Asked) or "particles" not in event.trial.info:
             return
-        self._cloud, self._num_absorbed = self._ahead, self._num_data
+        self._cloud, self._num_absorbed, self._absorbed = self._ahead, self._num_data, None
         if self._known is not None and self._known[1] is self._cloud:  # its models are, too
             self._known = (self._num_absorbed, None), *self._known[1:]
+            self._absorbed = self._known[2]
+
+
+def _models(cloud: Cloud, inputs: Inputs, joint: Tensor, Y: Tensor) -> Ensemble:
+    """The models of ``n x (d + d_z)`` joint rows and ``n`` observations."""
+    return Ensemble.of(cloud.parameters, inputs, joint, Outcomes.of(Y, joint.device, cloud.bend))

@@ -9,10 +9,12 @@ from torch.testing import assert_close
 import botorch_ext as bx
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import NoObservationsError
+from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.search.box import maximize_on_box
 from botorch_ext.search.screening import near_points
+from botorch_ext.search.trust_region import region_around
 from botorch_ext.strategies import Asked
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive import particle_strategy
@@ -405,3 +407,55 @@ def test_wrong_records_are_refused_by_name(change, named):
         strategy.replay([Asked(wrong)])
     assert strategy.report() == before
     strategy.replay([Asked(trial)])
+
+
+# --- many observations and many dimensions --------------------------------------------------------
+
+
+def many(num, dim=2):
+    box = bx.Box([[2.0] * dim, [5.0] * dim])
+    X = box.sample(num, 3)
+    return box, X, torch.sin(2 * X[:, 0]) - (X[:, -1] - 3).square()
+
+
+def test_particles_of_many_observations_stay_and_replay_asks_the_same():
+    box, X, Y = many(150)
+    strategy = bx.algorithms.integrated_ei(box, FEW, initial=(X, Y))
+    for _ in range(5):
+        trial = strategy.ask()
+        strategy.tell(trial.id, f(trial.x))
+    has_moved = ["particles" in strategy.history.trials[id].info for id in range(5)]
+    assert has_moved == [True, False, False, True, False]
+    again = bx.algorithms.integrated_ei(box, FEW, initial=(X, Y))
+    again.replay(strategy.events)
+    assert torch.equal(again.ask().x, strategy.ask().x)
+    # The models that were extended are those of all observations.
+    points = box.sample(9, 1)
+    parameters, joint = strategy.posterior.parameters, strategy.evaluated()[0]
+    exact = Ensemble.of(parameters, strategy.posterior.inputs, joint, strategy.posterior.outcomes)
+    assert_close(strategy.posterior.mean(points), exact.mean(points))
+
+
+def test_a_study_that_moved_more_particles_at_every_ask_goes_on(monkeypatch):
+    box, X, Y = many(150)
+    with monkeypatch.context() as patched:
+        patched.setattr(Particles, "are_due", lambda self, before, now: now != before)
+        patched.setattr(Particles, "number", lambda self, n: self.num_particles)
+        before = bx.algorithms.integrated_ei(box, Particles(16), initial=(X, Y))
+        for _ in range(3):
+            trial = before.ask()
+            before.tell(trial.id, f(trial.x))
+    monkeypatch.setattr(Particles, "number", lambda self, n: self.num_particles // 2)
+    strategy = bx.algorithms.integrated_ei(box, Particles(16), initial=(X, Y))
+    strategy.replay(before.events)
+    assert "particles" not in strategy.ask().info
+    assert len(strategy.posterior.parameters) == 16
+
+
+def test_many_dimensions_are_searched_around_the_best_point():
+    box, X, Y = many(40, dim=24)
+    strategy = bx.algorithms.integrated_ei(box, FEW, initial=(X, Y))
+    center = X[strategy.posterior.mean_at_rows().argmax()]
+    x = strategy.ask().x
+    assert bool(region_around(center, 0.8, box).contains(x))
+    assert not torch.equal(x, center)
