@@ -92,7 +92,7 @@ class Predictions(Immutable):
         return replace(
             self,
             mean=-self.mean,
-            levels=tuple(1 - level for level in reversed(self.levels)),
+            levels=tuple(round(1 - level, 12) for level in reversed(self.levels)),
             quantiles=quantiles,
             observation_quantiles=noisy,
         )

@@ -485,6 +485,8 @@ class Strategy(State):
         """
         checked = self.checked_context(context)
         mixture, evaluated = self._mixture(checked), self._evaluated_actions(checked)
+        if not len(evaluated):
+            raise NoObservationsError("recommended needs at least one evaluated point, got none")
         x, _ = getattr(self, "recommend", self.best)(context)
         return recommendation(
             mixture,
@@ -540,7 +542,7 @@ class Strategy(State):
 
         Args:
             context: ``d_z``, where the strategy takes contexts: f is then that of this context.
-            num_samples: N, a power of 2; the mean is computed at N (d + 2) points.
+            num_samples: N, a power of 2 from 64 on; the mean is computed at N (d + 2) points.
 
         Returns:
             `Importance`, which has the definition.
@@ -555,7 +557,9 @@ class Strategy(State):
             raise ValueError(
                 "importance needs a Box, whose parameters vary independently, got a FiniteSet"
             )
-        num_samples = whole_number(num_samples, "num_samples", least=2)
+        num_samples = whole_number(num_samples, "num_samples", least=64)
+        if num_samples & (num_samples - 1):
+            raise ValueError(f"num_samples must be a power of 2, got {num_samples}")
         checked = self.checked_context(context)
         mixture, seed = self._mixture(checked), self._seed_of(len(self.history.trials))
 

@@ -168,8 +168,8 @@ class Study:
         counts = {"told": len(told)} | {kind: number for kind, number in others.items() if number}
         trials = ", ".join(f"{number} {kind}" for kind, number in counts.items())
         lines = [f"Study {self.name!r} in {self._journal.database.name!r}", f"trials: {trials}"]
-        if told:
-            top = max(told, key=history.values.__getitem__)
+        if inside := [id for id in told if id not in history.outside]:
+            top = max(inside, key=history.values.__getitem__)
             trial = history.trials[top]
             lines.append(f"best value told: {told[top]:.6g} at {trial.place}")
         return "\n  ".join(lines)

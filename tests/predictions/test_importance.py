@@ -144,3 +144,9 @@ def test_a_finite_set_is_refused():
     strategy = bx.algorithms.integrated_ei(domain)
     with pytest.raises(ValueError, match="importance needs a Box"):
         strategy.importance()
+
+
+@pytest.mark.parametrize("num_samples", [3, 32, 100])
+def test_sobol_points_are_balanced_in_powers_of_two_alone(num_samples):
+    with pytest.raises(ValueError, match="num_samples must be"):
+        bx.algorithms.integrated_ei(bx.Box([(0.0, 1.0)])).importance(num_samples=num_samples)

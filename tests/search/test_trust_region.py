@@ -7,6 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from botorch_ext import Box
+from botorch_ext.algorithms import integrated_ei
 from botorch_ext.search.trust_region import region_around, side_length
 
 
@@ -44,3 +45,15 @@ def test_a_region_has_equal_sides_and_ends_with_the_box():
     lower, upper = box.to_unit(region.bounds)
     assert_close(lower, torch.tensor([0.75, 0.3, 0.3], dtype=torch.float64))
     assert_close(upper, torch.tensor([1.0, 0.7, 0.7], dtype=torch.float64))
+
+
+def test_results_that_were_not_asked_for_are_no_failures_of_a_region():
+    box = Box([(0.0, 1.0)] * 24)
+    strategy = integrated_ei(box)
+    strategy.attach(torch.full((24,), 0.5, dtype=torch.float64), 1.0)
+    for x in box.sample(20, seed=1):
+        strategy.attach(x, -float((x - 0.5).square().sum()))
+    strategy.attach(box.upper + 1, 99.0, outside=True)
+    region = strategy._region(strategy.posterior)
+    assert region is not None
+    assert_close(region.upper - region.lower, torch.full((24,), 0.8, dtype=torch.float64))

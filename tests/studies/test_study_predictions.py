@@ -33,10 +33,20 @@ def test_a_study_that_minimises_shows_costs(tmp_path):
     high, low = up.recommended(), down.recommended()
     assert_close(low.x, high.x)
     assert_close(low.prediction.mean, -high.prediction.mean)
-    assert low.prediction.levels == pytest.approx((0.05, 0.95))
+    assert low.prediction.levels == (0.05, 0.95)
     assert low.probability == high.probability and low.shortfall == high.shortfall >= 0
     assert down.expected_gain(2).gain == up.expected_gain(2).gain >= 0
     assert_close(down.importance().total, up.importance().total)
     x, mean = down.best()
     assert_close(float(down.predict(x).mean), mean)
     assert len(down.events) == 24  # nothing was asked
+
+
+def test_a_result_outside_of_the_space_is_not_shown_as_the_best(tmp_path):
+    study = bx.Study(tmp_path / "outside.db", bx.algorithms.integrated_ei(BOX, seed=2))
+    study.attach(BOX.upper + 1, 99.0, outside=True)
+    assert "best" not in repr(study)
+    with pytest.raises(bx.exceptions.NoObservationsError, match="recommended needs"):
+        study.recommended()
+    study.tell(study.ask(), 1.0)
+    assert "best value told: 1 at" in repr(study)

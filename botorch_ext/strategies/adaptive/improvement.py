@@ -88,15 +88,19 @@ class ImprovementStrategy(ParticleStrategy):
         box: Any = self.domain  # since it has no points
         if not box.is_filled:
             return None
-        values = [*self._initial_values.tolist(), *self.history.values.values()]
-        num_given = max(len(self._initial_values), self.least_initial)
-        length = side_length(values, num_given, box.dim)
-        means = known.mean_at_rows()
-        if self.history.outside:
+        means, history = known.mean_at_rows(), self.history
+        if history.outside:
             inside = box.contains(known.joint)
             if not bool(inside.any()):
                 return None
             means = means.masked_fill(~inside, -math.inf)
+        # Whether a region is a success shows in what was asked there.
+        given, asked = self._initial_values.tolist(), []
+        for id, value in history.values.items():
+            if id not in history.outside:
+                (given if history.is_attached(id) else asked).append(value)
+        num_given = max(len(given), self.least_initial)
+        length = side_length([*given, *asked], num_given, box.dim)
         return region_around(known.joint[means.argmax()], length, box)
 
     def _comparable(self, told: Tensor) -> Tensor:
