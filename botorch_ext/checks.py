@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import operator
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from difflib import get_close_matches
 from typing import Any, Literal
 
 _SHORT = reprlib.Repr()
@@ -83,3 +84,10 @@ def _is_no_number(value: Any) -> bool:
     kind = getattr(dtype, "kind", None)  # of numpy and pandas
     no_real = str(dtype) == "torch.bool" if kind is None else kind not in "iuf"
     return no_real or not callable(getattr(value, "mask", len))
+
+
+def did_you_mean(given: Any, known: Iterable[Any]) -> str:
+    """The end of a message: the known value that a misspelt one resembles, or nothing."""
+    texts = {str(each).casefold(): each for each in known}
+    close = get_close_matches(str(given).casefold(), texts, n=1)
+    return f"; did you mean {texts[close[0]]!r}?" if close else ""

@@ -11,8 +11,8 @@ from benchmarks.common.tables import Row, markdown_table
 from benchmarks.predictions.runs import BANDS, BATCH
 
 _LOOKS = (20, 40, 60)
-# Of the noise, and where there is none of the range of what was seen: gains below are not waited
-# for.
+# A study stops when the next gain is expected to be below this share of the noise, or, without
+# noise, of the range of the values seen.
 _OF_NOISE, _OF_RANGE = 0.1, 0.01
 # What may be lost by a stop that was right, in ranges of the problem.
 _LOSS = 0.01

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from botorch_ext import algorithms
-from botorch_ext.checks import short
+from botorch_ext.checks import did_you_mean, short
 from botorch_ext.domains import Choice, Integer, Real, Space
 from botorch_ext.domains.choices import Ordered
 from botorch_ext.exceptions import StudyError
@@ -50,8 +49,7 @@ def strategy_of(path: Path) -> Strategy:
     parameters = {name: _parameter(name, each, path) for name, each in described.items()}
     method = found.get("method", "integrated_ei")
     if method not in algorithms.__all__:
-        close = get_close_matches(str(method), algorithms.__all__, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(method, algorithms.__all__)
         raise StudyError(f"{path}: method must be one of the library, got {method!r}{hint}")
     try:
         space = Space(parameters, constraints=found.get("constraints", ()))
@@ -93,6 +91,5 @@ def _parameter(name: str, given: Any, path: Path) -> Any:
 def _require_known(given: Mapping[str, Any], known: Any, whose: str) -> None:
     for each in given:
         if each not in known:
-            close = get_close_matches(each, known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            hint = did_you_mean(each, known)
             raise StudyError(f"{whose} must have {', '.join(known)}, got {each!r}{hint}")

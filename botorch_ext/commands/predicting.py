@@ -60,8 +60,4 @@ def _looked_at(given: argparse.Namespace) -> Study:
 
 def _numbers(found: Predictions) -> dict[str, float]:
     """What is predicted at one point, by name."""
-    numbers = {"mean": float(found.mean[0]), "std": float(found.std[0])}
-    for prefix, values in (("", found.quantiles), ("observed ", found.observation_quantiles)):
-        for level, value in zip(found.levels, values[0].tolist(), strict=True):
-            numbers[f"{prefix}{100 * level:.6g} %"] = value
-    return numbers
+    return {name: float(values[0]) for name, values in found.numbers.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from botorch_ext.checks import one_number, short, whole_number
+from botorch_ext.checks import did_you_mean, one_number, short, whole_number
 from botorch_ext.domains.bounds import BoundsLike, as_bounds, as_corners
 from botorch_ext.domains.feasible_points import FeasiblePoints
 from botorch_ext.domains.linear_constraints import LinearConstraints
@@ -485,8 +484,7 @@ def require_known(params: Params, names: Collection[str], name: str) -> None:
         raise ValueError(f"{name} must be a dict of values by name, got {short(params)}")
     for each in params:
         if each not in names:
-            close = get_close_matches(str(each), names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            hint = did_you_mean(each, names)
             raise ValueError(f"{name} must be of {list(names)}, got {each!r}{hint}")
 
 

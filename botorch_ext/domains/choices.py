@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number
+from botorch_ext.checks import did_you_mean, one_number
 
 # Descriptors that differ by less, relative to the largest, are the same.
 _LEAST_SPREAD = 1e-12
@@ -84,10 +83,7 @@ class Choice:
         """The place of a value, or a ValueError whose message follows the name."""
         place = _place(self.values, value)
         if place is None:
-            texts = {str(each).casefold(): each for each in self.values}
-            close = get_close_matches(str(value).casefold(), texts, n=1)
-            hint = f"; did you mean {texts[close[0]]!r}?" if close else ""
-            raise ValueError(f"{self.rule}, got {value!r}{hint}")
+            raise ValueError(f"{self.rule}, got {value!r}{did_you_mean(value, self.values)}")
         return float(place)
 
     def decoded(self, number: float) -> Any:

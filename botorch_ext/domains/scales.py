@@ -245,7 +245,7 @@ def _columns(given: Any, name: str, d: int) -> tuple[int, ...]:
 
 def _steps(limits: Tensor, step: float, column: int, log: bool) -> Steps:
     """The steps of a column between its bounds; or a ValueError that names it."""
-    # Of a float32 too the shortest decimals.
+    # The shortest decimals of a bound, also where it is a float32.
     low, high = (float(str(end)) for end in limits.cpu().numpy())
     try:
         steps = Steps.between(low, high, step)

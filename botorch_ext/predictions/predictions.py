@@ -106,11 +106,16 @@ class Predictions(Immutable):
             ImportError: pandas is not installed.
         """
         columns: dict[str, Any] = columns_of(self.x, self.contexts, self.domain)
-        columns |= {"mean": self.mean, "std": self.std}
+        return frame(columns | self.numbers)
+
+    @property
+    def numbers(self) -> dict[str, Tensor]:
+        """What is predicted, ``n`` each, by the names that tables have for it."""
+        found = {"mean": self.mean, "std": self.std}
         for prefix, values in (("", self.quantiles), ("observed ", self.observation_quantiles)):
             for level, own in zip(self.levels, values.mT, strict=True):
-                columns[f"{prefix}{100 * level:.6g} %"] = own
-        return frame(columns)
+                found[f"{prefix}{100 * level:.6g} %"] = own
+        return found
 
 
 def checked_levels(levels: Any) -> tuple[float, ...]:

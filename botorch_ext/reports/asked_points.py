@@ -102,5 +102,5 @@ def _draw_coordinates(overview: Overview, columns: Sequence[Column], *axes: Axes
 
 
 def _numbers(overview: Overview, j: int) -> list[float]:
-    """Those of all trials in a column."""
+    """The numbers that all trials have in a column."""
     return [[*story.x, *story.context][j] for story in overview.stories]

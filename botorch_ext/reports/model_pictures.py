@@ -108,8 +108,8 @@ def _draw_slices(
 
 
 def _limits(slices: Sequence[SliceNumbers]) -> tuple[float, float]:
-    """Those that all slices share: means and observations are in sight, and bands as far as they do
-    not go far beyond them."""
+    """The limits of the vertical axis that all slices share. Means and observations are in sight,
+    and bands as far as they do not go far beyond them."""
     near = [*(mean for own in slices for mean in own.means)]
     near += [value for own in slices for _, value in own.near]
     ends = [value for own in slices for row in own.quantiles for value in row]

@@ -35,7 +35,7 @@ _MOST_PENDING, _MOST_BATCH, _MOST_CONTEXTS = 50, 16, 12
 _MOST_FOR_A_BATCH = 500
 # Possible numbers of a column up to which each has a bar of its own.
 _MOST_STEPS = 25
-# Of the message of an error.
+# How much is shown of the message of an error.
 _MOST_CHARACTERS = 600
 # Observations near a slice that are shown, the latest ones.
 _MOST_NEAR = 80
@@ -216,7 +216,7 @@ def _contours(
 
 
 def _models(study: Study) -> list[CandidateModel]:
-    """Those of a choice of models, their probabilities from equal ones before the data."""
+    """The candidate models, with posterior probabilities that were equal before the data."""
     rows = study.strategy.report().get("models")
     if not isinstance(rows, list) or len(rows) < 2:
         return []

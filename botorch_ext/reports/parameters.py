@@ -69,7 +69,7 @@ class Columns:
 
     @property
     def all(self) -> tuple[Column, ...]:
-        """Those of points, then those of contexts."""
+        """The columns of points, then those of contexts."""
         return (*self.x, *self.context)
 
     def cells(self, x: Sequence[float], context: Sequence[float] = ()) -> list[str]:

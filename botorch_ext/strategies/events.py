@@ -196,7 +196,7 @@ class History:
         self.failed: set[int] = set()
         # The ids of results that were not asked for, ascending.
         self.attached: list[int] = []
-        # Of those the ones whose points lie outside the domain.
+        # The ids of attached results whose points lie outside the domain.
         self.outside: set[int] = set()
         # Of those whose value was another one before.
         self.corrected: set[int] = set()

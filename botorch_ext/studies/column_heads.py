@@ -6,9 +6,8 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
-from botorch_ext.checks import short
+from botorch_ext.checks import did_you_mean, short
 from botorch_ext.domains import Box, Space
 from botorch_ext.domains.choices import Fixed
 from botorch_ext.domains.parameters import Parameter
@@ -132,9 +131,7 @@ class ColumnHeads:
                 return name
             raise ValueError(f"column {name} must be in {unit}, got {found['unit']!r}")
         stem = found["name"] if found is not None else text
-        close = get_close_matches(stem.casefold(), {each.casefold(): each for each in allowed}, n=1)
-        meant = [each for each in allowed if each.casefold() in close]
-        hint = f"; did you mean {meant[0]!r}?" if meant else ""
+        hint = did_you_mean(stem, allowed)
         raise ValueError(f"column {short(text)} is unknown, of {list(allowed)}{hint}")
 
 
