@@ -1,0 +1,134 @@
+"""The reference is complete: arguments and returned values are said, and examples print what they
+say."""
+
+import doctest
+import enum
+import inspect
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+API = Path(__file__).parents[1] / "docs" / "api"
+
+# The pages of docs/api whose docstrings are complete. A page joins when it passes.
+COMPLETE = ["acquisition", "algorithms"]
+
+DIRECTIVE = re.compile(r"^\.\. auto(module|class|function):: (\S+)((?:\n +:.*)*)", re.MULTILINE)
+CURRENT = re.compile(r"^\.\. currentmodule:: (\S+)", re.MULTILINE)
+# A first sentence that names what is returned, which a section would repeat.
+NAMES_ITS_VALUE = ("A", "An", "How", "The", "Whether")
+# A docstring that says where its arguments are explained.
+REFERS = re.compile(r"[Aa]rguments (are those of|as for) ")
+
+
+def _found(name: str, module: str) -> Any:
+    """What a page means by a full name, or by one of the module it has named last."""
+    owner, _, last = name.rpartition(".")
+    return getattr(import_module(owner or module), last)
+
+
+def _shown(page: str) -> Iterator[tuple[str, Any, set[str] | None]]:
+    """What a page shows, each with the names of its members that are shown; None: all of them."""
+    text = (API / f"{page}.md").read_text()
+    current = [(match.start(), match[1]) for match in CURRENT.finditer(text)]
+    for match in DIRECTIVE.finditer(text):
+        kind, name, options = match.groups()
+        if kind == "module":
+            module = import_module(name)
+            own = [n for n, v in vars(module).items() if getattr(v, "__module__", "") == name]
+            for each in getattr(module, "__all__", [n for n in own if not n.startswith("_")]):
+                yield each, getattr(module, each), None
+            continue
+        module = [module for start, module in current if start < match.start()]
+        listed = re.search(r":members:(.*)", options)
+        members = set() if listed is None else set(listed[1].replace(",", " ").split()) or None
+        yield name, _found(name, module[-1] if module else ""), members
+
+
+def documented(page: str) -> Iterator[tuple[str, Any]]:
+    """Full names and objects: functions, classes and methods."""
+    for name, value, members in _shown(page):
+        if inspect.isroutine(value):
+            yield name, value
+        elif inspect.isclass(value):
+            yield name, value
+            for method, raw in vars(value).items():
+                function = getattr(raw, "__func__", raw)
+                is_shown = not method.startswith("_") if members is None else method in members
+                if is_shown and inspect.isfunction(function) and function.__doc__:
+                    yield f"{name}.{method}", function
+
+
+def _section(docstring: str, name: str) -> str:
+    """What is indented below the heading of a section, or nothing."""
+    match = re.search(rf"^{name}:\n((?:[ ]+.*\n?|\n)*)", docstring, re.MULTILINE)
+    return "" if match is None else match[1]
+
+
+def _parameters(value: Any) -> list[str]:
+    """The arguments that a caller passes."""
+    if inspect.isclass(value):
+        if issubclass(value, enum.Enum | BaseException) or getattr(value, "_is_protocol", False):
+            return []
+        value = value.__init__
+        if value is object.__init__:
+            return []
+    parameters = inspect.signature(value).parameters.values()
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in parameters if p.name not in ("self", "cls") and p.kind not in variadic]
+
+
+def _lacking(value: Any) -> list[str]:
+    """What the docstring of a class or function does not say."""
+    docstring = inspect.cleandoc(value.__doc__ or "")
+    entries = re.findall(r"^ {4}([\w, ]+):", _section(docstring, "Args"), re.MULTILINE)
+    described = {name for entry in entries for name in re.split(", *", entry)}
+    lacking = []
+    if not REFERS.search(docstring):
+        lacking = [name for name in _parameters(value) if name not in described]
+    if inspect.isclass(value):
+        return lacking
+    returned = str(inspect.signature(value).return_annotation)
+    if returned not in ("None", "NoReturn") and not _section(docstring, "Returns"):
+        is_named = docstring.split(maxsplit=1)[0] in NAMES_ITS_VALUE
+        if not is_named or ("Tensor" in returned and "``" not in docstring):
+            lacking.append("Returns")
+    return lacking
+
+
+@pytest.mark.parametrize("page", COMPLETE)
+def test_docstrings_say_what_goes_in_and_what_comes_out(page):
+    lacking = {name: _lacking(value) for name, value in documented(page)}
+    assert lacking
+    assert {name: what for name, what in lacking.items() if what} == {}
+
+
+@pytest.mark.slow
+def test_what_a_docstring_lacks_is_noticed():
+    def function(x, y=1) -> int:
+        """Adds.
+
+        Args:
+            x: A number.
+        """
+
+    assert _lacking(function) == ["y", "Returns"]
+
+
+def _examples(page: str) -> list[doctest.DocTest]:
+    find = doctest.DocTestFinder(recurse=False).find
+    tests = [test for name, value in documented(page) for test in find(value, name, globs={})]
+    return [test for test in tests if test.examples]
+
+
+@pytest.mark.parametrize("page", COMPLETE)
+def test_examples_print_what_they_say(page):
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for test in _examples(page):
+        printed: list[str] = []
+        failed, _ = runner.run(test, out=printed.append)
+        assert not failed, "".join(printed)
