@@ -1,6 +1,7 @@
-"""Algorithms: one function for each method, by its paper's name. Each returns a
-`Strategy`, and documents all its arguments; the same word means the same thing everywhere, in the
-units of the observations.
+"""One function for each algorithm, under the name of its paper.
+
+Each returns a `Strategy` and documents all its arguments. An argument of the same name means the
+same in every function. Numbers are in the units of the observations.
 """
 
 from botorch_ext.algorithms.balancing import regret_balancing

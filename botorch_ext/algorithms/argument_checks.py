@@ -1,4 +1,4 @@
-"""Arguments of the functions of this package: their names, and what is made of them."""
+"""Checks of the arguments of this package's functions, and the models and widths made of them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _Strategy = TypeVar("_Strategy", bound=Strategy)
 _Published = TypeVar("_Published", bound=Width | Sequence[Width])
 _Given = TypeVar("_Given")
 
-# The width where hyperparameters come from the data and nothing else is said.
+# The width of a method whose hyperparameters are fitted to the data and whose width is not given.
 PRACTICAL_WIDTH = 2.0
 
-# From the name of an argument to the first function that takes it.
+# Maps the name of an argument to the first function that takes it.
 _TAKEN_BY: dict[str, str] = {}
 _WHY_NOT = {
     "initial": "its rounds start from the prior",
@@ -58,14 +58,18 @@ _WHY_NOT_FITTED = {
 def checked_names(
     function: Callable[_Parameters, _Strategy],
 ) -> Callable[_Parameters, _Strategy]:
-    """The function, which now says of an argument that it does not take what may have been meant,
-    and of a `Fitted` kernel that it cannot do with why. A ``domain`` may be the bounds of a box.
-    Its name and its arguments are noted with those of the strategy, over those of another function
-    which it calls.
+    """Decorates a function of this package with checks of its arguments.
 
-    Raises:
-        TypeError: When called with such an argument, before anything is computed.
-        ValueError: When called with such a kernel.
+    An error about an unknown argument suggests the name that was probably meant. An error about a
+    `Fitted` kernel says why the function cannot use one. ``domain`` may be the bounds of a box. The
+    strategy keeps the name and the arguments of the outermost decorated function.
+
+    Args:
+        function: A function that makes a strategy.
+
+    Returns:
+        The function with the checks. It raises a TypeError for an unknown argument, before anything
+        is computed, and a ValueError for a `Fitted` kernel that it cannot use.
     """
     name, parameters = function.__name__, list(inspect.signature(function).parameters)
     for parameter in parameters:
@@ -98,13 +102,13 @@ def checked_names(
 
 
 def _as_now(given: Any) -> Any:
-    """What is changed later is copied; kernels in the precision in which models take them."""
+    """The argument as it is now: a kernel is copied, in float64, since users may change it later."""
     return deepcopy(given).double() if isinstance(given, Kernel) else given
 
 
 def _hint(given: str, name: str, parameters: Sequence[str]) -> str:
     owner = _TAKEN_BY.get(given)
-    # What another function takes is seldom a misspelling.
+    # A name that another function takes is seldom a misspelling.
     nearest = get_close_matches(given, parameters, n=1, cutoff=0.6 if owner is None else 0.9)
     if given in _WHY_NOT and (given != "beta" or "width" in parameters):
         return f": {_WHY_NOT[given]}"
@@ -122,12 +126,18 @@ def published_width(
     noise_std: float | None,
     delta: float,
 ) -> _Published | _Given:
-    """The width the user gave, or the published one (or several) from rkhs_bound, noise_std and
-    delta.
+    """The given width, or the published width (or a sequence of them).
+
+    Args:
+        name: The name of the function, for the message.
+        published: Makes the published width from rkhs_bound, noise_std and delta.
+        width: The given width; None takes the published one.
+        rkhs_bound: B, or None.
+        noise_std: The sub-Gaussian constant of the noise, or None.
+        delta: The failure probability.
 
     Raises:
-        ValueError: Neither the width nor what the published one needs; says which function of that
-            name needs it.
+        ValueError: If ``width`` is None, and ``rkhs_bound`` or ``noise_std`` is None too.
     """
     if width is not None:
         return width
@@ -141,10 +151,10 @@ def published_width(
 def make_model(
     domain: Domain, kernel: Kernel, noise_variance: float, mean: PriorMean | float | None
 ) -> KernelGP:
-    """The prior on the dtype and device of the domain.
+    """The prior, with the dtype and on the device of the domain.
 
     Raises:
-        ValueError: A noise variance that is not positive and finite.
+        ValueError: If the noise variance is not positive and finite.
     """
     ridge = one_number(noise_variance, "noise_variance")
     return KernelGP(kernel, ridge, mean=mean, dtype=domain.dtype, device=domain.device)
@@ -158,19 +168,19 @@ def model_or_fitted(
     mean: PriorMean | float | None,
     make: Callable[[Domain, Kernel, float, PriorMean | float | None], Any] = make_model,
 ) -> Any:
-    """The prior of a method that plays adaptively, or what says that it is fitted.
+    """The prior of an adaptive method, or the `Fitted` kernel as it is.
 
     Args:
-        name: Of the function whose arguments these are.
-        domain: Gives dtype and device.
-        kernel: A kernel, which needs a noise variance, or `Fitted`, which takes no numbers.
+        name: The name of the function whose arguments these are, for the message.
+        domain: The domain, which gives dtype and device.
+        kernel: A kernel, which needs ``noise_variance``; or `Fitted`, which estimates both numbers.
         noise_variance: The ridge.
         mean: The prior mean.
-        make: Makes the prior.
+        make: Makes the prior from a kernel.
 
     Raises:
-        ValueError: Numbers that come from the fit, a kernel without a noise variance, or one that
-            is impossible.
+        ValueError: If ``noise_variance`` or ``mean`` is given with a `Fitted` kernel, or if
+            ``noise_variance`` is missing or impossible with another kernel.
     """
     if isinstance(kernel, Fitted):
         for argument, given in (("noise_variance", noise_variance), ("mean", mean)):

@@ -25,7 +25,8 @@ from botorch_ext.strategies.masters.regret_bounds import CandidateBound
 from botorch_ext.widths import Width
 from botorch_ext.widths.base import require
 
-# Of a box, and of pairs of an action and a context: points among which gamma_T is sought.
+# The number of points, of a box or of pairs of an action and a context, among which gamma_T is
+# sought.
 _NUM_POINTS = 2048
 
 
@@ -56,59 +57,90 @@ def regret_balancing(
     num_initial: int = 0,
     context_domain: Domain | int | ContextSpace | None = None,
 ) -> RegretBalancing:
-    """Regret-bound balancing over EC-GP-UCB strategies that are told different misspecifications,
-    for one that nobody knows and for action sets or contexts that are drawn independently.
+    """Regret-bound balancing: several `ec_gp_ucb` strategies with different misspecifications, of
+    which the one with the smallest regret bound so far plays.
 
-    The published bases are M = ceil(1 + 1/2 log2(T / gamma_T^2)), at least 1, base i with eps_i =
-    2^(1-i) / sqrt(gamma_T), in units of the length of ``reward_range``; their candidate bounds are
-    `CandidateBound`. At practical horizons M is 1 to 3, the bounds are no less than n and nothing
-    is eliminated: ``misspecifications`` and smaller ``c1`` and ``c2`` are a heuristic that
-    balances. Source: Bogunovic and Krause 2021, algorithm 3.
+    The method is for an unknown misspecification, and for action sets or contexts that are drawn
+    independently. The published method has M = ceil(1 + 1/2 log2(T / gamma_T^2)) bases, at least 1.
+    Base i has eps_i = 2^(1-i) / sqrt(gamma_T), in units of the length of ``reward_range``; its
+    candidate bound is `CandidateBound`. At practical horizons M is 1 to 3, the bounds are no less
+    than n, and nothing is eliminated. With ``misspecifications`` and smaller ``c1`` and ``c2`` the
+    method is a heuristic that balances.
+
+    Source: Bogunovic and Krause 2021, algorithm 3.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> strategy = bx.algorithms.regret_balancing(
+        ...     points,
+        ...     RBFKernel(),
+        ...     noise_variance=0.01,
+        ...     rkhs_bound=1.0,
+        ...     noise_std=0.1,
+        ...     horizon=100,
+        ...     misspecifications=[0.1, 0.01],
+        ...     width=2.0,
+        ... )
+        >>> for _ in range(5):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, 1.0 - trial.x.item())
+        >>> [(base["plays"], base["status"]) for base in strategy.report()["bases"]]
+        [(3, 'active'), (2, 'active')]
 
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
-        kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
-            the action first.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
-        rkhs_bound: B, at least the RKHS norm of f, in units of f: for the bases and for their
-            candidate bounds.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f: for the bases.
-        horizon: T, for the candidate bounds, which promise nothing beyond it.
-        reward_range: The least and the largest value that can be told, noise included.
-        misspecifications: eps of each base, in units of f, in place of the published ones; sorted,
-            the largest first.
-        c: The constant of the elimination test.
-        c1: The constant of the candidate bounds' regret without misspecification.
-        c2: The constant of their regret by misspecification.
-        max_information_gain: gamma_T, or an upper bound on it. None: the upper end of what greedy
-            selection finds (see `max_information_gain`), on a box among points that fill it.
-        delta: Failure probability, in (0, 1), of the elimination and of each base.
-        width: A width, or a number, for the bases to enlarge in place of `SelfNormalized`.
-        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
-            a number. None: zero.
-        pending: What trials that are asked and not told count for: "ignore", nothing;
-            "hallucinate", the standard deviation and the width; "censor", these and, as
-            ``minimum``, the mean.
-        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
-            points given the told ones). The bound is valid with it; practice does without.
-        minimum: The least value f can take, in units of f: for "censor", which needs it.
-        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
-            step s + m + 1 stays censored for ever. None: no trial does.
-        seed: Of the first base; the others draw from ``seed + 1``, ...
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
-            steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
-        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
-            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts. Where it is no
-            domain ``max_information_gain`` is needed.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
+        kernel: A GPyTorch kernel with k(x, x) <= 1. With contexts it is a kernel of joint rows: the
+            d columns of the action, then those of the context.
+        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
+            f.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. The bases and their candidate
+            bounds use it.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. The bases use it.
+        horizon: T, the number of trials. The candidate bounds promise nothing beyond it.
+        reward_range: The smallest and the largest value that can be told, with the noise.
+        misspecifications: The misspecification eps of each base, in units of f. The bases are
+            sorted, the largest eps first. None: the published levels.
+        c: The constant c of the elimination test.
+        c1: The constant of the term of the candidate bounds that does not depend on eps.
+        c2: The constant of the term of the candidate bounds that grows with eps.
+        max_information_gain: gamma_T, or an upper bound on it. None: the upper bound that greedy
+            selection gives (see `max_information_gain`); on a box, among points that fill it.
+        delta: The failure probability of the elimination, and of the confidence bounds of each
+            base, in (0, 1).
+        width: A width, or a number, that the bases enlarge in place of `SelfNormalized`. None:
+            `SelfNormalized`.
+        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
+            ``... x n``, or a number. None: zero.
+        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
+            the standard deviation and the width. "censor": in both, and in the mean as observations
+            of ``minimum``.
+        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
+            the pending points given the told ones). This makes the confidence bound valid; it is
+            rarely used in practice.
+        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
+            and only there.
+        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
+            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
+            counts however late it is told.
+        seed: The seed of the first base. The others have ``seed + 1``, ``seed + 2``, ...
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
+            then needs a context, and ``initial`` has joint rows (the action, then the context).
+            None: no contexts. If it is not a domain, ``max_information_gain`` is needed.
 
     Returns:
-        A strategy to ask and to tell.
+        A `RegretBalancing` to ask and to tell; see `RegretBalancing` for the keys of ``trial.info``
+        and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or ``max_information_gain`` or ``context_domain``
-            missing where it is needed; the message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``max_information_gain`` or
+            ``context_domain`` is missing where it is needed. The message names the argument.
     """
     horizon = whole_number(horizon, "horizon", least=1)
     rkhs_bound = one_number(rkhs_bound, "rkhs_bound")
@@ -155,7 +187,7 @@ def regret_balancing(
 
 
 def _checked_levels(misspecifications: Sequence[float]) -> list[float]:
-    """The largest first, so that it plays where bounds are equal."""
+    """The levels sorted, the largest first, so that it plays where bounds are equal."""
     is_array = bool(getattr(misspecifications, "ndim", 0))
     if not (is_array or isinstance(misspecifications, list | tuple)):
         raise ValueError(f"misspecifications must be a sequence, got {misspecifications!r}")
@@ -194,7 +226,7 @@ def _filling(domain: Domain) -> Tensor:
 
 
 def _pairs(actions: Tensor, contexts: Tensor) -> Tensor:
-    """All pairs where there are few, else random ones, as joint rows."""
+    """Joint rows of all pairs, or of ``_NUM_POINTS`` random pairs where there are more."""
     num_pairs = len(actions) * len(contexts)
     rows = torch.arange(num_pairs)
     if num_pairs > _NUM_POINTS:

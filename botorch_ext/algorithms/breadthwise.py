@@ -28,37 +28,56 @@ def breadthwise_exploration(
     max_cells: int = 2**13,
     seed: int = 0,
 ) -> BreadthwiseExploration:
-    """Breadthwise exploration: a tree of cells that is refined a level at a time, where the maximum
-    can be; cheaper than the worst case where the maximum is sharp.
+    """Breadthwise exploration: evaluates a tree of cells, and refines it one level at a time where
+    the maximum can be.
 
-    The width is `AnytimeFixedDesign`. Source: Shekhar and Javidi 2022, algorithm 1, corrected.
+    The method is cheaper than its worst case where the maximum is sharp. The published width is
+    `AnytimeFixedDesign`.
+
+    Source: Shekhar and Javidi 2022, algorithm 1, corrected.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> box = bx.Box([[0.0], [1.0]])
+        >>> strategy = bx.algorithms.breadthwise_exploration(
+        ...     box, RBFKernel(), noise_variance=0.0001, horizon=100, rkhs_bound=1.0, noise_std=0.01
+        ... )
+        >>> for _ in range(6):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, 1.0 - trial.x.item())
+        >>> trial.info["level"], trial.x.tolist()
+        (3, [0.0625])
 
     Args:
-        domain: Where to maximise: a `Box` or its bounds, of d dimensions.
+        domain: The domain to maximise over: a `Box` or its bounds, with d dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
-        horizon: T, the number of trials.
-        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed also where ``width`` is
-            given, since it says how far f can move within a cell.
+        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
+            f.
+        horizon: T, the number of trials, at least 1.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed even if ``width`` is
+            given, since it bounds how far f moves within a cell.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
-        delta: Failure probability, in (0, 1).
-        width: A width, or a number, in place of the published one; ``noise_std`` and ``delta`` then
-            count for nothing.
-        mean: The prior mean, a GPyTorch `Mean` that is constant. None: zero.
-        holder: The Hoelder constants of a kernel that is no RBF or Matern kernel nor made of such,
-            see `BreadthwiseExploration`.
-        max_cells: How many active cells there may be at most. With 8192 a step takes about 4 ms,
-            and all steps 1.5 GiB of memory, 0.5 of them for the covariance of the cells.
-        seed: Of nothing: the method is deterministic.
+        delta: The probability that a confidence bound fails, in (0, 1).
+        width: A width, or a number, in place of the published width. ``noise_std`` and ``delta``
+            are then unused. None: the published width.
+        mean: The prior mean, in units of f: a number, or a GPyTorch `Mean` that is constant. None:
+            zero.
+        holder: The Hoelder constants of the kernel, see `BreadthwiseExploration`. None: derived
+            from the kernel, which must then be made of RBF and Matern kernels.
+        max_cells: The largest number of active cells. With 8192 cells a step takes about 4 ms, and
+            the study needs 1.5 GiB of memory, of which 0.5 GiB is the covariance of the cells.
+        seed: Unused, since the method is deterministic.
 
     Returns:
-        A strategy to ask and to tell.
+        A `BreadthwiseExploration` to ask and to tell; see `BreadthwiseExploration` for the keys of
+        ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published one needs; the
-            message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published width needs is missing. The message names the argument.
     """
     name = "breadthwise_exploration"
     if rkhs_bound is None:

@@ -34,57 +34,83 @@ def certified_bucb(
     initial: tuple[Tensor, Tensor] | None = None,
     num_initial: int = 0,
 ) -> CertifiedElimination:
-    """Certified GP-BUCB: GP-BUCB in a region whose points all have a certified regret. A small
-    share of the steps renews the certificate, and nothing needs to be known of the delays.
+    """Certified GP-BUCB: GP-BUCB inside a region whose points all have a certified regret.
 
-    The widths are `FixedDesign` (on a box `FixedDesignNet`, a heuristic off its net) for blocks and
-    `SelfNormalized` for all told data, with delta/2 each: on a finite set, with probability at
-    least 1 - delta, no asked point has more regret than ``info["certificate"]`` says, whatever the
-    delays and the free rule, where noise is independent and delays do not depend on it. A delay is
-    the number of trials asked before the result comes. With workers that ask as soon as they are
-    free, and evaluations whose duration depends on their point, delays depend on the noise: a value
-    changes the next point, so the time of the next question. Then no proof covers the certificates
-    of blocks that close before all of their points are told (``kappa`` above 1), or that a second
-    plan extended. With a number as width the certificates are worth what the number is. The first
-    ones are wide: at ordinary horizons those of the published widths are more than f can vary.
-    Source: none; the proof is that of Vakili et al. 2023, theorem 6.1, which uses of most steps
+    A small share of the steps renews the certificate. Nothing needs to be known about the delays.
+
+    The published widths are `FixedDesign` for blocks (on a box `FixedDesignNet`, a heuristic off
+    its net) and `SelfNormalized` for all told data, with delta/2 each. On a finite set, with
+    probability at least 1 - delta, no asked point has more regret than ``info["certificate"]``
+    says, whatever the delays and the free rule. This assumes that the noise is independent and that
+    delays do not depend on it. A delay is the number of trials that are asked before the result
+    comes.
+
+    Delays depend on the noise if workers ask as soon as they are free and the duration of an
+    evaluation depends on its point: a value changes the next point, and so the time of the next
+    ask. No proof then covers the certificates of blocks that close before all of their points are
+    told (``kappa`` above 1), or of blocks that a second plan extended. If ``width`` is a number,
+    the certificates are only as valid as that number. The first certificates are wide: at ordinary
+    horizons those of the published widths are larger than the range of f.
+
+    Source: none. The proof is that of Vakili et al. 2023, theorem 6.1; about most steps it uses
     only that they lie in the region.
 
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> strategy = bx.algorithms.certified_bucb(
+        ...     points, RBFKernel(), noise_variance=0.0001, horizon=40, width=1.0, share=0.25
+        ... )
+        >>> for _ in range(8):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, 1.0 - trial.x.item())
+        >>> trial.info["phase"], round(trial.info["certificate"], 2), strategy.survivors.tolist()
+        ('free', 0.01, [0])
+
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
-        horizon: T, the number of trials.
-        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given;
-            where it is known all bounds are clipped to [-B, B].
+        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
+            f.
+        horizon: T, the number of trials, at least 1.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
+            If it is given, all bounds are clipped to [-B, B].
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
-        delta: Failure probability, in (0, 1).
-        width: A number in place of both widths of the certificates; ``noise_std`` and ``delta``
-            then count for nothing.
-        free_width: The width of GP-BUCB in the free steps, which no certificate depends on. None:
-            ``width``, or 2 where that is None.
-        share: The share of the steps that buys certificates, in (0, 1]. With the published widths
-            an eighth, with a number a quarter does no harm.
-        kappa: A round closes when the largest standard deviation is at most this many times what
-            its block promised: 1 for delays with light tails, sqrt(2) for heavy ones.
-        buy: "useful": a block only where the certificate may become half of what it is. "always":
-            in every round, for the regret bound.
-        free: "gp_bucb", or a function of a `KernelGP` with the told data, the region (a `Region`;
-            on a finite set a `FiniteSet` of the survivors), the ``p x d`` pending points and a
-            seed, which returns a point of the region.
-        seed: Seeds every random choice. On a finite set ties of free steps go to the first point.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``: for the free
-            steps and the bounds of all told data.
-        num_initial: How many Sobol points are asked first, anywhere; the rounds share the rest.
+        delta: The probability that a confidence bound fails, in (0, 1).
+        width: A number in place of both widths of the certificates. ``noise_std`` and ``delta`` are
+            then unused. None: the published widths.
+        free_width: The width of GP-BUCB in the free steps. No certificate depends on it. None:
+            ``width`` if that is given, else 2.
+        share: The share of the steps that buy certificates, in (0, 1]. An eighth does no harm with
+            the published widths, a quarter does no harm with a number as ``width``.
+        kappa: At least 1: a round ends once the largest standard deviation is at most kappa times
+            the one that its block promised. Use 1 for delays with light tails, sqrt(2) for heavy
+            tails.
+        buy: When a round buys a block. "useful": if the block may halve the certificate. "always":
+            in every round, as the regret bound assumes.
+        free: The rule of the free steps: "gp_bucb", or a function of a `KernelGP` with the told
+            data, the region (a `Region`; on a finite set a `FiniteSet` of the survivors), the ``p x
+            d`` pending points and a seed, which returns a point of the region.
+        seed: The seed of every random choice. On a finite set a free step chooses the first of
+            several equally good points.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). The free steps and the bounds of all told data use them. None: no
+            observations.
+        num_initial: The number of Sobol points that are asked first, anywhere in the domain. The
+            rounds share the rest of the horizon.
 
     Returns:
-        A strategy to ask and to tell.
+        A `CertifiedElimination` to ask and to tell; see `CertifiedElimination` for the keys of
+        ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published ones need; the
-            message names it. When asked: a free rule that leaves the region.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published widths need is missing. The message names the argument. `ask` raises
+            it if ``free`` returns a point outside the region.
     """
     num_initial = whole_number(num_initial, "num_initial", least=0)
     rounds_of = whole_number(horizon, "horizon", least=num_initial + 1) - num_initial

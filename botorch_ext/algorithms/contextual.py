@@ -44,56 +44,83 @@ def cgp_ucb(
     num_initial: int = 0,
     context_domain: Domain | int | ContextSpace | None = None,
 ) -> OptimisticStrategy:
-    """CGP-UCB: GP-UCB on actions and contexts together, where each ask is given the context and the
-    action alone is chosen. The width is `SelfNormalized`.
+    """CGP-UCB: contextual GP-UCB, where every ask is given a context and only the action is chosen.
+
+    The model is one of actions and contexts together. The published width is `SelfNormalized`.
 
     Source: Krause and Ong 2011, eq. 2.
 
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> actions = bx.FiniteSet([[0.0], [0.5], [1.0]])
+        >>> strategy = bx.algorithms.cgp_ucb(
+        ...     actions,
+        ...     action_kernel=RBFKernel(),
+        ...     context_kernel=RBFKernel(),
+        ...     noise_variance=0.01,
+        ...     width=2.0,
+        ...     context_domain=bx.Box([[0.0], [1.0]]),
+        ... )
+        >>> trial = strategy.ask(context=[0.2])
+        >>> strategy.tell(trial, 0.3)
+        >>> strategy.ask(context=[0.3]).x.tolist()
+        [1.0]
+
     Args:
-        domain: The actions: a `Box` or a `FiniteSet`, of d dimensions.
-        kernel: A GPyTorch kernel with k(x, x) <= 1 on joint rows, the d columns of the action
-            first, then those of the context. Or `Fitted`: hyperparameters from the data, and no
-            guarantee. None where there is a pair of kernels.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
-            kernel is `Fitted`, which finds it from the data.
-        action_kernel: On the columns of the action.
-        context_kernel: On the columns of the context, numbered from 0; `TaskKernel` and GPyTorch's
-            `IndexKernel` are kernels of tasks.
-        combination: Of the pair: "product", or "sum", which is halved (see `ActionContextKernel`).
-        misspecification: eps >= 0, the max-norm distance of f to the RKHS ball, in units of f: the
-            width is then enlarged as in `ec_gp_ucb`.
+        domain: The actions to choose from: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
+        kernel: A GPyTorch kernel with k(x, x) <= 1 of joint rows: the d columns of the action, then
+            those of the context. Or `Fitted`, which fits the hyperparameters to the data; no
+            guarantee holds then. None: ``action_kernel`` and ``context_kernel`` are given.
+        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
+            f. Needed unless the kernel is `Fitted`, which estimates it from the data.
+        action_kernel: The kernel of the columns of the action. None: ``kernel`` is given.
+        context_kernel: The kernel of the columns of the context, numbered from 0. `TaskKernel` and
+            GPyTorch's `IndexKernel` are kernels of tasks. None: ``kernel`` is given.
+        combination: How the pair of kernels is combined: "product", or "sum", which is halved (see
+            `ActionContextKernel`).
+        misspecification: eps >= 0, the max-norm distance of f to the RKHS ball, in units of f. If
+            it is positive, the width is enlarged as in `ec_gp_ucb`.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
-        delta: Failure probability, in (0, 1).
-        width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
-            and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
-            a number. None: zero.
-        pending: What trials that are asked and not told count for: "ignore", nothing;
-            "hallucinate", the standard deviation and the width; "censor", these and, as
-            ``minimum``, the mean.
-        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
-            points given the told ones). The bound is valid with it; practice does without.
-        minimum: The least value f can take, in units of f: for "censor", which needs it.
-        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
-            step s + m + 1 stays censored for ever. None: no trial does.
-        seed: Seeds the search and the first points. On a finite set ties go to the first one.
-        initial: ``(X, Y)`` the user already has, joint rows ``n x (d + d_z)`` and ``n x 1`` or
-            ``n``. They count as steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
-        context_domain: The contexts: a domain, their dimension d_z or a `ContextSpace`. None leaves
-            them to the kernel (see `context_space_of`), and where that does not tell they are of
-            the size of the first one. Tasks that the kernel knows of are checked in any case.
+        delta: The probability that a confidence bound fails, in (0, 1).
+        width: A width, or a number, in place of the published width. ``rkhs_bound``, ``noise_std``
+            and ``delta`` are then unused. None: the published width.
+        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
+            ``... x n``, or a number. None: zero.
+        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
+            the standard deviation and the width. "censor": in both, and in the mean as observations
+            of ``minimum``.
+        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
+            the pending points given the told ones). This makes the confidence bound valid; it is
+            rarely used in practice.
+        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
+            and only there.
+        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
+            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
+            counts however late it is told.
+        seed: The seed of the search and of the first points. On a finite set the first of several
+            equally good points is chosen.
+        initial: Observations from before the study: a pair ``(X, Y)`` of joint rows ``n x (d +
+            d_z)`` (the action, then the context) and values ``n`` (or ``n x 1``). They count as
+            steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. None: read
+            from the kernel by `context_space_of`; if the kernel does not say, the first context
+            sets the dimension. Tasks that the kernel knows are checked in any case.
 
     Returns:
-        A strategy to ask and to tell.
+        An `OptimisticStrategy` to ask and to tell; see `BoundsStrategy` for the keys of
+        ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, no width and not what the published one needs, not
-            exactly one of a joint kernel and a pair, or a combination without a pair; the message
-            names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value; if ``width`` is None and an argument
+            that the published width needs is missing; if both ``kernel`` and the pair of kernels
+            are given, or neither; or if ``combination`` is given without a pair. The message names
+            the argument.
     """
     kernel = _joint_kernel(domain, kernel, action_kernel, context_kernel, combination)
     space = _context_space(kernel, domain, context_domain)

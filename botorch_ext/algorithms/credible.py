@@ -37,62 +37,87 @@ def credible_ucb(
     num_initial: int = 0,
     context_domain: Domain | int | ContextSpace | None = None,
 ) -> CredibleBounds | CredibleParticles:
-    """Optimism over points and credible models: those whose log evidence is within c = ln(M/delta)
-    of the largest of the M models. All see all data, those that never play are tested too, and one
-    may come back.
+    """Credible UCB: optimism over points and the models whose log marginal likelihood is nearly the
+    largest.
 
-    What is proven, for a fixed set of models: let f be drawn from model u*, prior mean included,
-    with Gaussian noise of u*'s noise variance, and let delays not depend on the noise. The evidence
-    of any other model over that of u* is then a non-negative martingale of mean 1, which exceeds
-    M/delta at some step with probability at most delta/M (Ville's inequality). So u* ever leaves
-    the credible models with probability at most delta, and while it is one, the largest value of f
-    is below the bound played wherever u*'s own width holds. No regret bound is shown, and there is
-    no frequentist guarantee: a fixed f whose data are unlikely under the model whose RKHS it lies
-    in can make that model leave. With ``growing`` models nothing is shown.
+    A model is credible if its log marginal likelihood is within c = ln(M/delta) of the largest, of
+    M models. All models see all data, so models that never play are tested too, and a model may
+    become credible again.
 
-    Over `Particles`, which draw and move hyperparameters by themselves, those play whose log
-    posterior density is within c of the largest. This is a practical method: nothing is shown.
+    For a fixed set of models the following is proven. Let f be drawn from model u*, with its prior
+    mean; let the noise be Gaussian with the noise variance of u*; and let delays not depend on the
+    noise. The marginal likelihood of any other model divided by that of u* is then a non-negative
+    martingale of mean 1, which exceeds M/delta at some step with probability at most delta/M
+    (Ville's inequality). So the probability that u* ever stops being credible is at most delta; and
+    while it is credible, the largest value of f is below the bound that is played wherever the
+    width of u* holds. No regret bound is proven, and no frequentist guarantee: if the data of a
+    fixed f are unlikely under the model whose RKHS it lies in, that model can stop being credible.
+    With `CandidateModels.growing` nothing is proven.
+
+    With `Particles`, which draw and move hyperparameters by themselves, the credible particles are
+    those whose log posterior density is within c of the largest. This is a practical method; no
+    theoretical result covers it.
 
     Source: this library; line 12 of algorithm 1 of Ziomek et al. 2024 with another test.
 
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> models = bx.CandidateModels.lengthscales(RBFKernel(), [0.2, 0.8], noise_variance=0.01)
+        >>> strategy = bx.algorithms.credible_ucb(points, models, width=2.0)
+        >>> for _ in range(5):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, 1.0 - trial.x.item())
+        >>> [(model["name"], model["credible"]) for model in strategy.report()["models"]]
+        [('lengthscale 0.2', True), ('lengthscale 0.8', True)]
+
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
-        models: The candidates; with contexts on joint rows, the d columns of the action first.
-            Their noise variances are part of what is compared. Or `Particles`: with the defaults of
-            ``pending`` and ``inflate``, without ``rkhs_bound`` and ``noise_std``, and with some
-            points asked first or ``initial`` ones.
-        width: A width, or a number, in place of `SelfNormalized` with the numbers below; or one for
-            each model. Over `Particles` a number, 2 unless given.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
+        models: The candidate models. With contexts they are models of joint rows: the d columns of
+            the action, then those of the context. The marginal likelihood compares their noise
+            variances too. Or `Particles`, which then needs ``initial`` data or ``num_initial``
+            points, and takes neither ``rkhs_bound`` nor ``noise_std`` nor other values of
+            ``pending``, ``inflate``, ``minimum`` and ``timeout`` than their defaults.
+        width: A width, or a number, in place of `SelfNormalized`; or a sequence with one for each
+            model. With `Particles` a number. None: `SelfNormalized` with ``rkhs_bound``,
+            ``noise_std`` and ``delta``; with `Particles` 2.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
-        delta: The probability that the true model leaves, in (0, 1); and that of the width's
-            failure, where it is not given.
-        credibility: c >= 0, in place of ln(M/delta): how far the log evidence of a model that plays
-            may be below the largest.
-        pending: What trials that are asked and not told count for: "ignore", nothing;
-            "hallucinate", the standard deviation and the width; "censor", these and, as
-            ``minimum``, the mean. They never count in the evidence.
-        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
-            points given the told ones). The bound is valid with it; practice does without.
-        minimum: The least value f can take, in units of f: for "censor", which needs it.
-        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
-            step s + m + 1 stays censored for ever. None: no trial does.
-        seed: Seeds the search and the first points. On a finite set ties go to the first one.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
-            steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
-        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
-            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+        delta: The probability that the true model stops being credible, in (0, 1), and the failure
+            probability of the published width.
+        credibility: c >= 0, by how much the log marginal likelihood of a credible model may lie
+            below the largest. None: ln(M/delta).
+        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
+            the standard deviation and the width. "censor": in both, and in the mean as observations
+            of ``minimum``. They never count in the marginal likelihood.
+        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
+            the pending points given the told ones). This makes the confidence bound valid; it is
+            rarely used in practice.
+        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
+            and only there.
+        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
+            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
+            counts however late it is told.
+        seed: The seed of the search and of the first points. On a finite set the first of several
+            equally good points is chosen.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
+            then needs a context, and ``initial`` has joint rows (the action, then the context).
+            None: no contexts.
 
     Returns:
-        A strategy to ask and to tell. Its report says of each model how far its log evidence is
-        below the largest, and whether it is credible.
+        A `CredibleBounds`, or with `Particles` a `CredibleParticles`, to ask and to tell; see there
+        for the keys of ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published one needs; the
-            message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published width needs is missing. The message names the argument.
     """
     if isinstance(models, Particles):
         fixed = {

@@ -36,47 +36,71 @@ def insured_ucb(
     num_initial: int = 0,
     context_domain: Domain | int | ContextSpace | None = None,
 ) -> InsuredStrategy:
-    """Insured GP-UCB: it plays GP-UCB, and now and then, within a budget that is a small share of
-    what GP-UCB itself may lose, a point that GP-UCB's model excludes.
+    """Insured GP-UCB: GP-UCB that also evaluates, within a small budget, points that its model
+    excludes.
 
-    Where f lies in the RKHS it plays GP-UCB but for these probes. Where f is up to eps away from
-    it, for an eps that nobody needs to know, GP-UCB may exclude the best point for ever; a probe
-    that does better than the model allows refutes the model, and the method goes on with bounds
-    for the next larger of seven levels of misspecification, from 0 to B. Its regret has a bound
-    where eps = 0; beyond that little is proven (see the page on theory).
+    The budget of these probes is a small share of what GP-UCB itself may lose. If f lies in the
+    RKHS, the method plays GP-UCB apart from the probes. If f is up to eps away from the RKHS ball,
+    GP-UCB may exclude the best point for ever; eps need not be known. A probe that does better than
+    the model allows refutes the model, and the method goes on with bounds for the next larger of
+    seven levels of misspecification, from 0 to B. Its regret has a bound if eps = 0; beyond that
+    little is proven (see the page on theory).
 
-    Where the best point is hidden behind a gap of the size of the noise it may miss it, and where
-    GP-UCB hardly loses anything the budget, which grows like the root of the steps, is what it
-    costs. Source: no paper, the page on theory.
+    The method may miss a best point that is hidden behind a gap of the size of the noise. Where
+    GP-UCB loses hardly anything, the method costs its budget, which grows like the square root of
+    the number of steps.
+
+    Source: no paper; the page on theory.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> strategy = bx.algorithms.insured_ucb(
+        ...     points, RBFKernel(), noise_variance=0.01, noise_std=0.1, rkhs_bound=1.0
+        ... )
+        >>> for _ in range(5):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, 1.0 - trial.x.item())
+        >>> trial.info["kind"], trial.info["level"], strategy.report()["misspecification"]
+        ('exploit', 0, 0.0)
 
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
-        kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
-            the action first.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
+        kernel: A GPyTorch kernel with k(x, x) <= 1. With contexts it is a kernel of joint rows: the
+            d columns of the action, then those of the context.
+        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
+            f.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
         rkhs_bound: B, at least the RKHS norm of f, in units of f.
-        delta: Failure probability, in (0, 1), of the bounds of the model and of those of averages
-            each.
-        width: Of the index alone, a number or a width; None takes `SelfNormalized`. The tests
-            always use that one: narrower ones refute a model that is right.
-        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
-            a number. None: zero.
-        terms: What the insurance may cost; None takes those that were measured.
-        pending: The policy: pending evaluations count in the index, told data alone in the tests.
-        seed: Seeds the search and the first points. On a finite set ties go to the first one.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
-            steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
-        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
-            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+        delta: The failure probability, in (0, 1), of the confidence bounds of the model, and again
+            of the bounds of averages.
+        width: The width of the index alone (the upper confidence bound that is maximised): a width
+            or a number. None: `SelfNormalized`. The tests always use `SelfNormalized`, since
+            narrower bounds refute a model that is right.
+        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
+            ``... x n``, or a number. None: zero.
+        terms: The limits on what the insurance may cost. None: ``Terms()``, whose numbers were
+            chosen by experiments.
+        pending: The treatment of pending trials: they count in the index (the upper confidence
+            bound that is maximised), and the tests use told data alone. No other value is allowed.
+        seed: The seed of the search and of the first points. On a finite set the first of several
+            equally good points is chosen.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
+            then needs a context, and ``initial`` has joint rows (the action, then the context).
+            None: no contexts.
 
     Returns:
-        A strategy to ask and to tell.
+        An `InsuredStrategy` to ask and to tell; see `InsuredStrategy` for the keys of
+        ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument; the message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value. The message names the argument.
     """
     return InsuredStrategy(
         domain,
@@ -114,48 +138,69 @@ def safe_ucb(
     num_initial: int = 0,
     context_domain: Domain | int | ContextSpace | None = None,
 ) -> SafeStrategy:
-    """Safe UCB: optimism over the models that the data make credible, insured against all of them
-    being wrong, with feedback as late as it comes.
+    """Safe UCB: `insured_ucb` over several candidate models, for feedback that may be late.
 
-    `insured_ucb` over several models: those play whose log evidence is within c = ln(M / delta) of
-    the largest, a level of misspecification is given up when every one of them contradicts itself,
-    and what is exploited is never a point that the level excludes. Probes may lie elsewhere.
+    The models that play are those whose log marginal likelihood is within c = ln(M / delta) of the
+    largest, of M models. A level of misspecification is given up when each of these models
+    contradicts itself. An exploited point is never one that the level excludes; a probe may be.
 
-    Source: no paper, the page on theory, where what it promises is argued and not proven; of the
-    choice among models nothing is promised where f is misspecified.
+    Source: no paper; the page on theory, where the promises are argued and not proven. Nothing is
+    promised about the choice among models if f is misspecified.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> models = bx.CandidateModels.lengthscales(RBFKernel(), [0.2, 0.8], noise_variance=0.01)
+        >>> strategy = bx.algorithms.safe_ucb(points, models, noise_std=0.1, rkhs_bound=1.0)
+        >>> for _ in range(5):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, 1.0 - trial.x.item())
+        >>> trial.info["kind"], trial.info["model"], strategy.report()["level"]
+        ('exploit', 0, 0)
 
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
-        models: The candidates, or one GPyTorch kernel with k(x, x) <= 1, with ``noise_variance``;
-            with contexts on joint rows, the d columns of the action first.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
+        models: The candidate models; or one GPyTorch kernel with k(x, x) <= 1, together with
+            ``noise_variance``. With contexts they are models of joint rows: the d columns of the
+            action, then those of the context.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
         rkhs_bound: B, at least the RKHS norm of f under the right model, in units of f.
-        noise_variance: lambda > 0, the ridge of the one kernel, in squared units of f; candidates
-            have theirs.
-        delta: Failure probability, in (0, 1), of the bounds of a model, of those of averages, of
-            the loss of the right model and of the bounds of blocks, each.
-        width: Of the index alone, a number or a width; None takes `SelfNormalized`, which the tests
-            always use.
-        credibility: c itself, in place of ln(M / delta).
-        certificates: Whether an eighth of the trials may be spent on blocks of largest variance, by
-            the first model, that certify the regret of what is exploited; on a `FiniteSet` without
-            contexts, with actions that do not change. Off, because they cost more than they save.
-        horizon: T, the number of trials, for certificates.
-        terms: What the insurance may cost; None takes those that were measured.
-        pending: The policy: pending evaluations count in the index, told data alone in the tests.
-        seed: Seeds the search and the first points. On a finite set ties go to the first one.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
-            steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
-        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
-            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+        noise_variance: lambda > 0, the noise variance (the ridge) that goes with one kernel, in
+            squared units of f. None with `CandidateModels`, which have their own.
+        delta: The failure probability, in (0, 1), of each of four events: a confidence bound of a
+            model fails, a bound of an average fails, the right model is dropped, a bound of a block
+            fails.
+        width: The width of the index alone (the upper confidence bound that is maximised): a width
+            or a number. None: `SelfNormalized`, which the tests always use.
+        credibility: c >= 0, by how much the log marginal likelihood of a credible model may lie
+            below the largest. None: ln(M / delta).
+        certificates: Whether up to an eighth of the trials go to blocks of points of largest
+            variance under the first model, which certify the regret of the exploited points. Needs
+            a `FiniteSet` without contexts whose actions do not change. False by default, because
+            certificates cost more than they save.
+        horizon: T, the number of trials. Needed with ``certificates``, and only there.
+        terms: The limits on what the insurance may cost. None: ``Terms()``, whose numbers were
+            chosen by experiments.
+        pending: The treatment of pending trials: they count in the index (the upper confidence
+            bound that is maximised), and the tests use told data alone. No other value is allowed.
+        seed: The seed of the search and of the first points. On a finite set the first of several
+            equally good points is chosen.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
+            then needs a context, and ``initial`` has joint rows (the action, then the context).
+            None: no contexts.
 
     Returns:
-        A strategy to ask and to tell.
+        A `SafeStrategy` to ask and to tell; see `SafeStrategy` for the keys of ``trial.info`` and
+        of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument; the message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value. The message names the argument.
     """
     if isinstance(models, CandidateModels) == (noise_variance is not None):
         raise ValueError(

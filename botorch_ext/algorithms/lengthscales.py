@@ -39,43 +39,66 @@ def a_gp_ucb(
     initial: tuple[Tensor, Tensor] | None = None,
     num_initial: int = 0,
 ) -> ShrinkingLengthscale:
-    """A-GP-UCB: the lengthscale shrinks and the norm bound grows with time, whatever is observed.
+    """A-GP-UCB: GP-UCB with a lengthscale that shrinks and a norm bound that grows with time,
+    whatever is observed.
 
-    The width is `SelfNormalized` with the bound B_0 (lengthscale_0 / l)^d of the lengthscale l in
-    play. Source: Berkenkamp et al. 2019, eq. 18.
+    The published width is `SelfNormalized` with the bound B_0 (lengthscale_0 / l)^d, where l is the
+    lengthscale that plays.
+
+    Source: Berkenkamp et al. 2019, eq. 18.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> models = bx.CandidateModels.lengthscales(RBFKernel(), [0.2, 0.8], noise_variance=0.01)
+        >>> strategy = bx.algorithms.a_gp_ucb(points, models, width=2.0)
+        >>> for _ in range(5):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, 1.0 - trial.x.item())
+        >>> [model["times_played"] for model in strategy.report()["models"]]
+        [4, 1]
 
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
-        models: Candidates told apart by one lengthscale each.
-        lengthscale_0: The first lengthscale. None: the longest of the candidates.
-        growth: g, of the step t, in lengthscale_0 / g(t); t^0.9 unless given.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
+        models: The candidate models, which differ in one lengthscale, as
+            `CandidateModels.lengthscales` makes them.
+        lengthscale_0: The first lengthscale. None: the longest lengthscale of the candidates.
+        growth: The function g of the step t in lengthscale_0 / g(t). The default is g(t) = t^0.9.
         rkhs_bound: B_0, at least the RKHS norm of f at the first lengthscale, in units of f. Needed
             unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
-        delta: Failure probability, in (0, 1).
-        width: A width, or a number, in place of the published one; or one for each model.
-            ``rkhs_bound``, ``noise_std`` and ``delta`` then count for nothing.
-        pending: What trials that are asked and not told count for: "ignore", nothing;
-            "hallucinate", the standard deviation and the width; "censor", these and, as
-            ``minimum``, the mean.
-        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
-            points given the told ones). The bound is valid with it; practice does without.
-        minimum: The least value f can take, in units of f: for "censor", which needs it.
-        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
-            step s + m + 1 stays censored for ever. None: no trial does.
-        seed: Seeds the search and the first points. On a finite set ties go to the first one.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
-            steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
+        delta: The probability that a confidence bound fails, in (0, 1).
+        width: A width, or a number, in place of the published width; or a sequence with one for
+            each model. ``rkhs_bound``, ``noise_std`` and ``delta`` are then unused. None: the
+            published width.
+        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
+            the standard deviation and the width. "censor": in both, and in the mean as observations
+            of ``minimum``.
+        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
+            the pending points given the told ones). This makes the confidence bound valid; it is
+            rarely used in practice.
+        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
+            and only there.
+        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
+            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
+            counts however late it is told.
+        seed: The seed of the search and of the first points. On a finite set the first of several
+            equally good points is chosen.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
 
     Returns:
-        A strategy to ask and to tell.
+        A `ShrinkingLengthscale` to ask and to tell; see `BoundsStrategy` for the keys of
+        ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published one needs; the
-            message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published width needs is missing. The message names the argument.
     """
     scales = require_lengthscales(models).tolist()
     if models.grows:
@@ -121,42 +144,66 @@ def lb_gp_ucb(
     initial: tuple[Tensor, Tensor] | None = None,
     num_initial: int = 0,
 ) -> LengthscaleBalancing:
-    """LB-GP-UCB, length-scale balancing: the lengthscale with the smallest suspected regret bound
-    plays, and goes when its rewards are too low for it. The width is `SelfNormalized`.
+    """LB-GP-UCB, length-scale balancing: plays the lengthscale with the smallest suspected regret
+    bound, and eliminates one whose rewards are too low for its bound.
 
-    Without ``rkhs_bound`` and ``width``, B = 1 and outputs are standardised as they come; the noise
-    variance of the models is then in squared standard deviations of the outputs, ``noise_std`` in
-    their units all the same. A trial that is abandoned counts as a play. Source: Ziomek et al.
-    2024, arXiv 2410.10384.
+    The published width is `SelfNormalized`. Without ``rkhs_bound`` and ``width``, B = 1 and outputs
+    are standardised as they come: the noise variance of the models is then in squared standard
+    deviations of the outputs, while ``noise_std`` stays in units of f. An abandoned trial counts as
+    a play.
+
+    Source: Ziomek et al. 2024, arXiv 2410.10384.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> models = bx.CandidateModels.lengthscales(RBFKernel(), [0.2, 0.8], noise_variance=0.01)
+        >>> strategy = bx.algorithms.lb_gp_ucb(points, models, noise_std=0.1)
+        >>> for _ in range(5):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, 1.0 - trial.x.item())
+        >>> [(model["name"], model["times_played"]) for model in strategy.report()["models"]]
+        [('lengthscale 0.2', 2), ('lengthscale 0.8', 3)]
 
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
-        models: Candidates told apart by one lengthscale each, such as `CandidateModels.growing`.
-        noise_std: R, the sub-Gaussian constant of the noise, in units of f; the tests need it,
-            whatever the width.
-        rkhs_bound: B, at least the RKHS norm of f, in units of f. None: 1, see above.
-        delta: Failure probability, in (0, 1).
-        width: A width, or a number, for all models, in place of the published one.
-        pending: What trials that are asked and not told count for: "ignore", nothing;
-            "hallucinate", the standard deviation and the width; "censor", these and, as
-            ``minimum``, the mean, which standardised outputs exclude.
-        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
-            points given the told ones). The bound is valid with it; practice does without.
-        minimum: The least value f can take, in units of f: for "censor", which needs it.
-        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
-            step s + m + 1 stays censored for ever. None: no trial does.
-        seed: Seeds the search and the first points. On a finite set ties go to the first one.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
-            steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
+        models: The candidate models, which differ in one lengthscale, as
+            `CandidateModels.lengthscales` and `CandidateModels.growing` make them.
+        noise_std: R, the sub-Gaussian constant of the noise, in units of f. The tests need it even
+            if ``width`` is given.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. None: 1, and outputs are
+            standardised unless ``width`` is given.
+        delta: The probability that a confidence bound fails, in (0, 1).
+        width: A width, or a number, for all models, in place of the published width. None: the
+            published width.
+        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
+            the standard deviation and the width. "censor": in both, and in the mean as observations
+            of ``minimum``; this needs ``rkhs_bound`` or ``width``, since outputs are standardised
+            without them.
+        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
+            the pending points given the told ones). This makes the confidence bound valid; it is
+            rarely used in practice.
+        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
+            and only there.
+        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
+            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
+            counts however late it is told.
+        seed: The seed of the search and of the first points. On a finite set the first of several
+            equally good points is chosen.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
 
     Returns:
-        A strategy to ask and to tell.
+        A `LengthscaleBalancing` to ask and to tell; see `BoundsStrategy` for the keys of
+        ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published one needs; the
-            message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published width needs is missing. The message names the argument.
     """
     standardize = rkhs_bound is None and width is None
     rkhs_bound = 1.0 if rkhs_bound is None else rkhs_bound

@@ -36,46 +36,69 @@ def gp_ucb(
     num_initial: int = 0,
     context_domain: Domain | int | ContextSpace | None = None,
 ) -> OptimisticStrategy:
-    """GP-UCB with the `SelfNormalized` width.
+    """GP-UCB: asks the point with the highest upper confidence bound, mean + width * std.
+
+    The published width is `SelfNormalized`.
 
     Source: Srinivas et al. 2010; the width of Bogunovic and Krause 2021, lemma 1.
 
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> strategy = bx.algorithms.gp_ucb(points, RBFKernel(), noise_variance=0.01, width=2.0)
+        >>> trial = strategy.ask()
+        >>> trial.x.tolist()
+        [0.0]
+        >>> strategy.tell(trial, 0.3)
+        >>> trial = strategy.ask()
+        >>> trial.x.tolist(), round(trial.info["mean"], 2), round(trial.info["std"], 2)
+        ([1.0], 0.1, 0.94)
+
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
-        kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
-            the action first. Or `Fitted`: hyperparameters from the data, and no guarantee.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
-            kernel is `Fitted`, which finds it from the data.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
+        kernel: A GPyTorch kernel with k(x, x) <= 1. With contexts it is a kernel of joint rows: the
+            d columns of the action, then those of the context. Or `Fitted`, which fits the
+            hyperparameters to the data; no guarantee holds then.
+        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
+            f. Needed unless the kernel is `Fitted`, which estimates it from the data.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
-        delta: Failure probability, in (0, 1).
-        width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
-            and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
-            a number. None: zero.
-        pending: What trials that are asked and not told count for: "ignore", nothing;
-            "hallucinate", the standard deviation and the width; "censor", these and, as
-            ``minimum``, the mean.
-        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
-            points given the told ones). The bound is valid with it; practice does without.
-        minimum: The least value f can take, in units of f: for "censor", which needs it.
-        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
-            step s + m + 1 stays censored for ever. None: no trial does.
-        seed: Seeds the search and the first points. On a finite set ties go to the first one.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
-            steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
-        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
-            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+        delta: The probability that a confidence bound fails, in (0, 1).
+        width: A width, or a number, in place of the published width. ``rkhs_bound``, ``noise_std``
+            and ``delta`` are then unused. None: the published width.
+        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
+            ``... x n``, or a number. None: zero.
+        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
+            the standard deviation and the width. "censor": in both, and in the mean as observations
+            of ``minimum``.
+        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
+            the pending points given the told ones). This makes the confidence bound valid; it is
+            rarely used in practice.
+        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
+            and only there.
+        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
+            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
+            counts however late it is told.
+        seed: The seed of the search and of the first points. On a finite set the first of several
+            equally good points is chosen.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
+            then needs a context, and ``initial`` has joint rows (the action, then the context).
+            None: no contexts.
 
     Returns:
-        A strategy to ask and to tell.
+        An `OptimisticStrategy` to ask and to tell; see `BoundsStrategy` for the keys of
+        ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published one needs; the
-            message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published width needs is missing. The message names the argument.
     """
     width = published_width("gp_ucb", SelfNormalized, width, rkhs_bound, noise_std, delta)
     return OptimisticStrategy(
@@ -117,42 +140,61 @@ def igp_ucb(
 
     Source: Chowdhury and Gopalan 2017, algorithm 1.
 
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> strategy = bx.algorithms.igp_ucb(
+        ...     points, RBFKernel(), noise_variance=0.01, rkhs_bound=1.0, noise_std=0.1
+        ... )
+        >>> strategy.tell(strategy.ask(), 0.3)
+        >>> strategy.ask().x.tolist(), round(strategy.report()["current_width"], 2)
+        ([1.0], 4.96)
+
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
-        kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
-            the action first. Or `Fitted`: hyperparameters from the data, and no guarantee.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
-            kernel is `Fitted`, which finds it from the data.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
+        kernel: A GPyTorch kernel with k(x, x) <= 1. With contexts it is a kernel of joint rows: the
+            d columns of the action, then those of the context. Or `Fitted`, which fits the
+            hyperparameters to the data; no guarantee holds then.
+        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
+            f. Needed unless the kernel is `Fitted`, which estimates it from the data.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
-        delta: Failure probability, in (0, 1).
-        width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
-            and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
-            a number. None: zero.
-        pending: What trials that are asked and not told count for: "ignore", nothing;
-            "hallucinate", the standard deviation and the width; "censor", these and, as
-            ``minimum``, the mean.
-        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
-            points given the told ones). The bound is valid with it; practice does without.
-        minimum: The least value f can take, in units of f: for "censor", which needs it.
-        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
-            step s + m + 1 stays censored for ever. None: no trial does.
-        seed: Seeds the search and the first points. On a finite set ties go to the first one.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
-            steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
-        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
-            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+        delta: The probability that a confidence bound fails, in (0, 1).
+        width: A width, or a number, in place of the published width. ``rkhs_bound``, ``noise_std``
+            and ``delta`` are then unused. None: the published width.
+        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
+            ``... x n``, or a number. None: zero.
+        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
+            the standard deviation and the width. "censor": in both, and in the mean as observations
+            of ``minimum``.
+        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
+            the pending points given the told ones). This makes the confidence bound valid; it is
+            rarely used in practice.
+        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
+            and only there.
+        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
+            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
+            counts however late it is told.
+        seed: The seed of the search and of the first points. On a finite set the first of several
+            equally good points is chosen.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
+            then needs a context, and ``initial`` has joint rows (the action, then the context).
+            None: no contexts.
 
     Returns:
-        A strategy to ask and to tell.
+        An `OptimisticStrategy` to ask and to tell; see `BoundsStrategy` for the keys of
+        ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published one needs; the
-            message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published width needs is missing. The message names the argument.
     """
     width = published_width("igp_ucb", ChowdhuryGopalan, width, rkhs_bound, noise_std, delta)
     return OptimisticStrategy(
@@ -191,48 +233,69 @@ def ec_gp_ucb(
     num_initial: int = 0,
     context_domain: Domain | int | ContextSpace | None = None,
 ) -> OptimisticStrategy:
-    """EC-GP-UCB: GP-UCB with confidence bounds enlarged for a known misspecification. The width
-    that is enlarged is `SelfNormalized`.
+    """EC-GP-UCB: GP-UCB with confidence bounds that are enlarged for a known misspecification.
+
+    The width that is enlarged is `SelfNormalized`.
 
     Source: Bogunovic and Krause 2021, algorithm 1.
 
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> strategy = bx.algorithms.ec_gp_ucb(
+        ...     points, RBFKernel(), noise_variance=0.01, misspecification=0.05, width=2.0
+        ... )
+        >>> strategy.tell(strategy.ask(), 0.3)
+        >>> trial = strategy.ask()
+        >>> trial.x.tolist(), round(trial.info["width"], 2)
+        ([1.0], 2.71)
+
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
-        kernel: A GPyTorch kernel with k(x, x) <= 1; with contexts on joint rows, the d columns of
-            the action first. Or `Fitted`: hyperparameters from the data, and no guarantee.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
-            kernel is `Fitted`, which finds it from the data.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
+        kernel: A GPyTorch kernel with k(x, x) <= 1. With contexts it is a kernel of joint rows: the
+            d columns of the action, then those of the context. Or `Fitted`, which fits the
+            hyperparameters to the data; no guarantee holds then.
+        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
+            f. Needed unless the kernel is `Fitted`, which estimates it from the data.
         misspecification: eps >= 0, the max-norm distance of f to the RKHS ball, in units of f.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
-        delta: Failure probability, in (0, 1).
-        width: A width, or a number, to enlarge in place of the published one; ``rkhs_bound``,
-            ``noise_std`` and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
-            a number. None: zero.
-        pending: What trials that are asked and not told count for: "ignore", nothing;
-            "hallucinate", the standard deviation and the width; "censor", these and, as
-            ``minimum``, the mean.
-        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
-            points given the told ones). The bound is valid with it; practice does without.
-        minimum: The least value f can take, in units of f: for "censor", which needs it.
-        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
-            step s + m + 1 stays censored for ever. None: no trial does.
-        seed: Seeds the search and the first points. On a finite set ties go to the first one.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
-            steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
-        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
-            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+        delta: The probability that a confidence bound fails, in (0, 1).
+        width: A width, or a number, to enlarge in place of the published width. ``rkhs_bound``,
+            ``noise_std`` and ``delta`` are then unused. None: the published width.
+        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
+            ``... x n``, or a number. None: zero.
+        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
+            the standard deviation and the width. "censor": in both, and in the mean as observations
+            of ``minimum``.
+        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
+            the pending points given the told ones). This makes the confidence bound valid; it is
+            rarely used in practice.
+        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
+            and only there.
+        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
+            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
+            counts however late it is told.
+        seed: The seed of the search and of the first points. On a finite set the first of several
+            equally good points is chosen.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
+            then needs a context, and ``initial`` has joint rows (the action, then the context).
+            None: no contexts.
 
     Returns:
-        A strategy to ask and to tell.
+        An `OptimisticStrategy` to ask and to tell; see `BoundsStrategy` for the keys of
+        ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published one needs; the
-            message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published width needs is missing. The message names the argument.
     """
     eps = one_number(misspecification, "misspecification")
     width = published_width("ec_gp_ucb", SelfNormalized, width, rkhs_bound, noise_std, delta)

@@ -29,35 +29,54 @@ def phased_uncertainty_sampling(
     mean: PriorMean | float | None = None,
     seed: int = 0,
 ) -> PhasedElimination:
-    """Phased GP Uncertainty Sampling: max-variance episodes of 1, 2, 4, ... points, for a
-    misspecification nobody knows.
+    """Phased GP Uncertainty Sampling: episodes of 1, 2, 4, ... points of largest variance, for an
+    unknown misspecification.
 
-    The width is `SelfNormalized` with the observations of one episode and delta / E, where E is the
-    number of episodes (the paper leaves this union out). Source: Bogunovic and Krause 2021,
-    algorithm 2.
+    The published width is `SelfNormalized` with the observations of one episode and the failure
+    probability delta / E, where E is the number of episodes (the paper leaves out this union
+    bound).
+
+    Source: Bogunovic and Krause 2021, algorithm 2.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> strategy = bx.algorithms.phased_uncertainty_sampling(
+        ...     points, RBFKernel(), noise_variance=0.01, horizon=7, width=1.0
+        ... )
+        >>> for _ in range(4):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, 1.0 - trial.x.item())
+        >>> rounds = strategy.report()["rounds"]
+        >>> [(line["round"], line["length"], line["num_candidates"]) for line in rounds]
+        [(1, 1, 3), (2, 2, 3), (3, 4, 2)]
 
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
-        horizon: T, the number of trials.
+        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
+            f.
+        horizon: T, the number of trials, at least 1.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
-        delta: Failure probability, in (0, 1).
-        width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
-            and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
-            a number. None: zero.
-        seed: Seeds every random choice.
+        delta: The probability that a confidence bound fails, in (0, 1).
+        width: A width, or a number, in place of the published width. ``rkhs_bound``, ``noise_std``
+            and ``delta`` are then unused. None: the published width.
+        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
+            ``... x n``, or a number. None: zero.
+        seed: The seed of every random choice.
 
     Returns:
-        A strategy to ask and to tell.
+        A `PhasedElimination` to ask and to tell; see `PhasedElimination` for the keys of
+        ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published one needs; the
-            message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published width needs is missing. The message names the argument.
     """
     rounds = Doubling()
 
@@ -85,33 +104,52 @@ def bpe(
     mean: PriorMean | float | None = None,
     seed: int = 0,
 ) -> PhasedElimination:
-    """BPE, batched pure exploration: about ln ln T rounds, each waiting for all its observations.
+    """BPE, batched pure exploration: about ln ln T rounds of points of largest variance, each of
+    which waits for all its observations.
 
-    The width is `FixedDesign`, on a box `FixedDesignNet`, a heuristic off its net. Source: Li and
-    Scarlett 2022, algorithm 1.
+    The published width is `FixedDesign`; on a box it is `FixedDesignNet`, which is a heuristic off
+    its net.
+
+    Source: Li and Scarlett 2022, algorithm 1.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> strategy = bx.algorithms.bpe(
+        ...     points, RBFKernel(), noise_variance=0.01, horizon=9, width=1.0
+        ... )
+        >>> trials = strategy.ask(3)
+        >>> for trial in trials:
+        ...     strategy.tell(trial, 1.0 - trial.x.item())
+        >>> [trial.info["round"] for trial in trials], strategy.ask().info["round"]
+        ([1, 1, 1], 2)
 
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
-        horizon: T, the number of trials.
+        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
+            f.
+        horizon: T, the number of trials, at least 1.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
-        delta: Failure probability, in (0, 1).
-        width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
-            and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
-            a number. None: zero.
-        seed: Seeds every random choice.
+        delta: The probability that a confidence bound fails, in (0, 1).
+        width: A width, or a number, in place of the published width. ``rkhs_bound``, ``noise_std``
+            and ``delta`` are then unused. None: the published width.
+        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
+            ``... x n``, or a number. None: zero.
+        seed: The seed of every random choice.
 
     Returns:
-        A strategy to ask and to tell.
+        A `PhasedElimination` to ask and to tell; see `PhasedElimination` for the keys of
+        ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published one needs; the
-            message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published width needs is missing. The message names the argument.
     """
     rounds = SquareRoot(horizon)
     model = make_model(domain, kernel, noise_variance, mean)
@@ -137,42 +175,62 @@ def bpe_delay(
     mean: PriorMean | float | None = None,
     seed: int = 0,
 ) -> PhasedElimination:
-    """BPE-Delay: BPE whose rounds are longer by a delay allowance and never wait for observations.
+    """BPE-Delay: BPE for late feedback, with rounds that are longer by a delay allowance and never
+    wait for observations.
 
-    The width is `FixedDesign`, on a box `FixedDesignNet`, a heuristic off its net; both with the
-    observations that have arrived. Source: Vakili et al. 2023, algorithm 1.
+    The published width is `FixedDesign`; on a box it is `FixedDesignNet`, which is a heuristic off
+    its net. Both use the observations that have arrived.
+
+    Source: Vakili et al. 2023, algorithm 1.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> strategy = bx.algorithms.bpe_delay(
+        ...     points, RBFKernel(), noise_variance=0.01, horizon=20, delay=2, width=1.0
+        ... )
+        >>> [trial.info["round"] for trial in strategy.ask(8)]
+        [1, 1, 1, 1, 1, 1, 1, 2]
 
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
         kernel: A GPyTorch kernel with k(x, x) <= 1.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f.
-        horizon: T, the number of trials.
-        delay: An allowance of `botorch_ext.delays` (`SubExponential`, `Quantile`, `Observed`), a
-            number of steps, or a distribution of the delay in steps, which becomes a `Quantile`.
-            Needed with ``closing="allowance"``, and none with "arrival".
-        closing: "allowance": a round goes on for its allowance, as published. "arrival", which is
-            not: it goes on with its next max-variance points until what has arrived leaves no more
-            variance than its plan promised; and the last round, which the horizon would cut, plays
-            the survivor with the highest posterior mean.
-        kappa: At least 1, for "arrival": the largest standard deviation may be this many times what
-            was promised. 1 for delays with light tails, sqrt(2) for heavy ones.
+        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
+            f.
+        horizon: T, the number of trials, at least 1.
+        delay: The delay: an allowance of `botorch_ext.delays` (`SubExponential`, `Quantile`,
+            `Observed`), a number of steps, or a distribution of the delay in steps, which becomes a
+            `Quantile`. Needed with ``closing="allowance"``; must be left out with
+            ``closing="arrival"``.
+        closing: When a round ends. "allowance": after its planned points and the delay allowance,
+            as published. "arrival" (not published): once the observations that have arrived leave
+            no more variance than the plan of the round promised; until then it asks its next
+            max-variance points. The last round, which the horizon would cut, then asks the survivor
+            with the highest posterior mean.
+        kappa: At least 1, for ``closing="arrival"``: a round ends once the largest standard
+            deviation is at most kappa times the promised one. Use 1 for delays with light tails,
+            sqrt(2) for heavy tails.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
-        delta: Failure probability, in (0, 1), of the width and of the allowance.
-        width: A width, or a number, in place of the published one; ``rkhs_bound`` and ``noise_std``
-            then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
-            a number. None: zero.
-        seed: Seeds every random choice.
+        delta: The failure probability of the confidence width, and of the delay allowance, in (0,
+            1).
+        width: A width, or a number, in place of the published width. ``rkhs_bound`` and
+            ``noise_std`` are then unused. None: the published width.
+        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
+            ``... x n``, or a number. None: zero.
+        seed: The seed of every random choice.
 
     Returns:
-        A strategy to ask and to tell.
+        A `PhasedElimination` to ask and to tell; see `PhasedElimination` for the keys of
+        ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published one needs; the
-            message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published width needs is missing. The message names the argument.
     """
     unknown = isinstance(delay, str) and delay == "unknown"
     rounds: Rounds = SquareRoot(horizon)

@@ -21,30 +21,46 @@ def integrated_ei(
     num_initial: int | None = None,
     context_domain: Domain | int | ContextSpace | None = None,
 ) -> ImprovementStrategy:
-    """Noisy expected improvement averaged over the hyperparameters that the data allow: the default
-    where nothing is known but the domain.
+    """Integrated EI, the default: noisy expected improvement, averaged over hyperparameter samples.
 
-    There is no guarantee for its regret; it needs no kernel, no noise variance and no width.
+    The method needs the domain alone: no kernel, no noise variance and no width. There is no
+    guarantee for its regret.
 
-    Source: Snoek et al. 2012 (integrated expected improvement); Letham et al. 2019 (where
-    observations are noisy); Ament et al. 2023 (its logarithm).
+    Source: Snoek et al. 2012 (integrated expected improvement); Letham et al. 2019 (noisy
+    observations); Ament et al. 2023 (the logarithm of the expected improvement).
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> strategy = bx.algorithms.integrated_ei(bx.Box([[0.0], [1.0]]))
+        >>> for _ in range(12):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, -((trial.x.item() - 0.3) ** 2))
+        >>> x, mean = strategy.best()
+        >>> round(x.item(), 1)
+        0.3
+        >>> strategy.report()["num_particles"]
+        32
 
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
-        particles: How hyperparameters are drawn; ``Particles()`` if None.
-        seed: Seeds particles, search and first points.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``.
-        num_initial: How many Sobol points are asked first; None for 8, less those in
-            ``initial`` and results attached before.
-        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
-            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
+        particles: The settings of the hyperparameter samples. None: ``Particles()``.
+        seed: The seed of the particles, of the search and of the first points.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). None: no observations.
+        num_initial: The number of Sobol points that are asked first. None: as many as it takes for
+            8 results, with those in ``initial`` and attached ones counted.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
+            then needs a context, and ``initial`` has joint rows (the action, then the context).
+            None: no contexts.
 
     Returns:
-        A strategy to ask and to tell.
+        An `ImprovementStrategy` to ask and to tell; see `ImprovementStrategy` for the keys of
+        ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that the function does not take.
-        ValueError: An impossible argument; the message names it.
+        TypeError: If an argument is unknown.
+        ValueError: If an argument has an impossible value. The message names the argument.
     """
     return ImprovementStrategy(
         domain,

@@ -43,48 +43,68 @@ def stable_opt(
     initial: tuple[Tensor, Tensor] | None = None,
     num_initial: int = 0,
 ) -> StableStrategy:
-    """StableOpt: the point whose worst case within reach is best. The width is `SelfNormalized`.
+    """StableOpt: searches for the point whose worst case over small perturbations is best.
+
+    A step finds the centre with the highest upper confidence bound at its worst perturbation, and
+    asks the perturbed point with the lowest lower bound. The published width is `SelfNormalized`.
 
     Source: Bogunovic et al. 2018, algorithm 1.
 
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> line = bx.FiniteSet([[0.0], [0.25], [0.5], [0.75], [1.0]])
+        >>> data = [[0.0], [0.5], [1.0]], [1.0, 0.5, 0.0]
+        >>> strategy = bx.algorithms.stable_opt(
+        ...     line, RBFKernel(), noise_variance=0.01, radius=0.25, width=0.5, initial=data
+        ... )
+        >>> trial = strategy.ask()
+        >>> trial.info["center"], trial.x.tolist()
+        ([0.0], [0.25])
+
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions; perturbed
-            points stay inside.
-        kernel: A GPyTorch kernel with k(x, x) <= 1. Or `Fitted`: hyperparameters from the data, and
-            no guarantee.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
-            kernel is `Fitted`, which finds it from the data.
-        radius: Of the ball of perturbations, at least 0, in the units of the coordinates; or one
-            radius for each coordinate.
-        norm: Of the ball: "l2" or "linf".
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions. Perturbed points stay inside it.
+        kernel: A GPyTorch kernel with k(x, x) <= 1. Or `Fitted`, which fits the hyperparameters to
+            the data; no guarantee holds then.
+        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
+            f. Needed unless the kernel is `Fitted`, which estimates it from the data.
+        radius: The radius of the ball of perturbations, at least 0, in the units of the
+            coordinates; or d radii, one for each coordinate.
+        norm: The norm of the ball of perturbations: "l2" or "linf".
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
-        delta: Failure probability, in (0, 1).
-        width: A width, or a number, in place of the published one; ``rkhs_bound``, ``noise_std``
-            and ``delta`` then count for nothing.
-        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
-            a number. None: zero.
-        pending: What trials that are asked and not told count for: "ignore", nothing;
-            "hallucinate", the standard deviation and the width; "censor", these and, as
-            ``minimum``, the mean.
-        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
-            points given the told ones). The bound is valid with it; practice does without.
-        minimum: The least value f can take, in units of f: for "censor", which needs it.
-        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
-            step s + m + 1 stays censored for ever. None: no trial does.
-        seed: Seeds the search and the first points. On a finite set ties go to the first one.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
-            steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
+        delta: The probability that a confidence bound fails, in (0, 1).
+        width: A width, or a number, in place of the published width. ``rkhs_bound``, ``noise_std``
+            and ``delta`` are then unused. None: the published width.
+        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
+            ``... x n``, or a number. None: zero.
+        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
+            the standard deviation and the width. "censor": in both, and in the mean as observations
+            of ``minimum``.
+        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
+            the pending points given the told ones). This makes the confidence bound valid; it is
+            rarely used in practice.
+        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
+            and only there.
+        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
+            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
+            counts however late it is told.
+        seed: The seed of the search and of the first points. On a finite set the first of several
+            equally good points is chosen.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
 
     Returns:
-        A strategy to ask and to tell.
+        A `StableStrategy` to ask and to tell; see `StableStrategy` for the keys of ``trial.info``
+        and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published one needs; the
-            message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published width needs is missing. The message names the argument.
     """
     width = published_width("stable_opt", SelfNormalized, width, rkhs_bound, noise_std, delta)
     return StableStrategy(
@@ -126,52 +146,76 @@ def he_stable_opt(
     initial: tuple[Tensor, Tensor] | None = None,
     num_initial: int = 0,
 ) -> StableStrategy:
-    """HE-StableOpt: StableOpt over points and models; a model goes when its own predictions are
-    refuted, optimistic or pessimistic ones.
+    """HE-StableOpt: StableOpt over points and candidate models, with models eliminated by their
+    prediction errors.
 
-    The width is that of `he_gp_ucb`. Source: Ziomek et al. 2024, algorithm 2.
+    The model that chose the centre (optimistic) and the model that chose the perturbation
+    (pessimistic) are tested separately. The published width is that of `he_gp_ucb`.
+
+    Source: Ziomek et al. 2024, algorithm 2.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.25], [0.5], [0.75], [1.0]])
+        >>> models = bx.CandidateModels.lengthscales(RBFKernel(), [0.2, 0.8], noise_variance=0.01)
+        >>> strategy = bx.algorithms.he_stable_opt(
+        ...     points, models, noise_std=0.1, radius=0.25, rkhs_bound=1.0
+        ... )
+        >>> for _ in range(5):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, 1.0 - trial.x.item())
+        >>> trial.info["center"], trial.x.tolist(), strategy.report()["alive"]
+        ([0.0], [0.25], ['lengthscale 0.2', 'lengthscale 0.8'])
 
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions; perturbed
-            points stay inside.
-        models: The candidates.
-        noise_std: R, the sub-Gaussian constant of the noise, in units of f; the tests need it,
-            whatever the width.
-        radius: Of the ball of perturbations, at least 0, in the units of the coordinates; or one
-            radius for each coordinate.
-        norm: Of the ball: "l2" or "linf".
-        setting: "frequentist": f lies in the RKHS of the true model with norm at most
-            ``rkhs_bound``. "bayesian": f is drawn from the true model, prior mean included.
-        misspecification: eps >= 0, how far f may be from what the true model can express, in units
-            of f: enlarges the width and the tests (beyond the paper).
-        a: Tail constant of the derivatives of f, for "bayesian" on a box, which needs it unless
-            ``width`` is given.
-        b: Tail scale of the derivatives of f, likewise.
-        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed where ``setting`` is
-            "frequentist" and no ``width`` is given.
-        delta: The probability that the true model is eliminated or a bound fails, in (0, 1).
-        width: A width, or a number, in place of the published one, or one for each model. Its
-            failure probability becomes delta/2.
-        pending: What trials that are asked and not told count for: "ignore", nothing;
-            "hallucinate", the standard deviation and the width; "censor", these and, as
-            ``minimum``, the mean.
-        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
-            points given the told ones). The bound is valid with it; practice does without.
-        minimum: The least value f can take, in units of f: for "censor", which needs it.
-        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
-            step s + m + 1 stays censored for ever. None: no trial does.
-        seed: Seeds the search and the first points. On a finite set ties go to the first one.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
-            steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions. Perturbed points stay inside it.
+        models: The candidate models.
+        noise_std: R, the sub-Gaussian constant of the noise, in units of f. The tests need it even
+            if ``width`` is given.
+        radius: The radius of the ball of perturbations, at least 0, in the units of the
+            coordinates; or d radii, one for each coordinate.
+        norm: The norm of the ball of perturbations: "l2" or "linf".
+        setting: The assumption on f. "frequentist": f lies in the RKHS of the true model with norm
+            at most ``rkhs_bound``. "bayesian": f is drawn from the true model, with its prior mean.
+        misspecification: eps >= 0, the largest distance of f to a function that the true model can
+            express, in units of f. It enlarges the width and the tests, which the paper does not
+            do. 0: the model is well specified.
+        a: The constant a of the tail bound on the derivatives of f. Needed with
+            ``setting="bayesian"`` on a box unless ``width`` is given.
+        b: The scale b of the tail bound on the derivatives of f. Needed where ``a`` is.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed with
+            ``setting="frequentist"`` unless ``width`` is given.
+        delta: The probability that the true model is eliminated or that a confidence bound fails,
+            in (0, 1).
+        width: A width, or a number, in place of the published width; or a sequence with one for
+            each model. Its failure probability is set to delta/2. None: the published width.
+        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
+            the standard deviation and the width. "censor": in both, and in the mean as observations
+            of ``minimum``.
+        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
+            the pending points given the told ones). This makes the confidence bound valid; it is
+            rarely used in practice.
+        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
+            and only there.
+        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
+            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
+            counts however late it is told.
+        seed: The seed of the search and of the first points. On a finite set the first of several
+            equally good points is chosen.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
 
     Returns:
-        A strategy to ask and to tell.
+        A `StableStrategy` to ask and to tell; see `StableStrategy` for the keys of ``trial.info``
+        and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published one needs; the
-            message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published width needs is missing. The message names the argument.
     """
     width = elimination_width(
         "he_stable_opt", domain, width, rkhs_bound, noise_std, delta, setting, a, b

@@ -33,50 +33,64 @@ def thompson_sampling(
     num_initial: int = 0,
     context_domain: Domain | int | ContextSpace | None = None,
 ) -> ThompsonSampling:
-    """Thompson sampling: the next point is where a function drawn from the posterior is largest.
+    """Thompson sampling: asks the maximiser of a function that is drawn from the posterior.
 
     Values of the draw are exact draws from the joint posterior, without random features. On a
-    finite set the point has the probability of being the maximiser, but for 2e-11 per point, up to
-    4096 points that can be the maximiser; of more the most promising are drawn. On a box the draw
-    is looked at where it may be large, so that its maximiser is found as well as the search finds
-    it.
+    finite set a point is asked with the probability that it is the maximiser, up to 2e-11 per
+    point, if at most 4096 points can be the maximiser; if there are more, only the most promising
+    ones are drawn. On a box the search evaluates the draw where it may be large, and finds its
+    maximiser as well as a search can.
 
     Source: Thompson 1933; scaled draws: GP-TS, Chowdhury and Gopalan 2017, algorithm 2; in
     parallel: Kandasamy, Krishnamurthy, Schneider and Poczos 2018.
 
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> strategy = bx.algorithms.thompson_sampling(points, RBFKernel(), noise_variance=0.01)
+        >>> [trial.x.tolist() for trial in strategy.ask(3)]
+        [[1.0], [1.0], [0.4]]
+
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
-        kernel: A GPyTorch kernel; with contexts on joint rows, the d columns of the action first.
-            Or `Fitted`: hyperparameters from the data. Or `CandidateModels`, of which one is drawn
-            at each step by P(model | data), from a uniform prior.
-        noise_variance: lambda > 0, the ridge of the model, in squared units of f. Needed unless the
-            kernel is `Fitted` or `CandidateModels`, which have it.
-        width: What the deviation of the draw from the posterior mean is multiplied with: a width,
-            or a number. 1 draws from the posterior. The guarantee of GP-TS, for f in an RKHS, is
-            for `ChowdhuryGopalan` with half of delta, on a finite set.
-        mean: The prior mean: a GPyTorch `Mean`, a callable from ``... x n x d`` to ``... x n``, or
-            a number. None: zero.
-        pending: What trials that are asked and not told count for: "ignore", nothing: draws are
-            independent, which is what makes parallel questions differ; "hallucinate", the standard
-            deviation and the width; "censor", these and, as ``minimum``, the mean.
-        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
-            points given the told ones).
-        minimum: The least value f can take, in units of f: for "censor", which needs it.
-        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
-            step s + m + 1 stays censored for ever. None: no trial does.
-        seed: Seeds the draws, the search and the first points.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
-            steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
-        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
-            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
+        kernel: A GPyTorch kernel. With contexts it is a kernel of joint rows: the d columns of the
+            action, then those of the context. Or `Fitted`, which fits the hyperparameters to the
+            data. Or `CandidateModels`: each step draws one model from P(model | data), with a
+            uniform prior.
+        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
+            f. Needed unless ``kernel`` is `Fitted` or `CandidateModels`, which have their own.
+        width: A width, or a number, that multiplies the deviation of the draw from the posterior
+            mean. 1 draws from the posterior. The guarantee of GP-TS, for f in an RKHS, needs
+            `ChowdhuryGopalan` with half of delta, and a finite set.
+        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
+            ``... x n``, or a number. None: zero.
+        pending: How pending trials (asked, not told) count. "ignore": not at all; draws are
+            independent, so parallel trials still differ. "hallucinate": in the standard deviation
+            and the width. "censor": in both, and in the mean as observations of ``minimum``.
+        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
+            the pending points given the told ones).
+        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
+            and only there.
+        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
+            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
+            counts however late it is told.
+        seed: The seed of the draws, of the search and of the first points.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
+            then needs a context, and ``initial`` has joint rows (the action, then the context).
+            None: no contexts.
 
     Returns:
-        A strategy to ask and to tell.
+        A `ThompsonSampling` to ask and to tell; see `BoundsStrategy` for the keys of ``trial.info``
+        and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument; the message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value. The message names the argument.
     """
     if isinstance(kernel, CandidateModels):
         for argument, given in (("noise_variance", noise_variance), ("mean", mean)):

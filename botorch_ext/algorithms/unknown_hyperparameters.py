@@ -42,53 +42,77 @@ def he_gp_ucb(
     num_initial: int = 0,
     context_domain: Domain | int | ContextSpace | None = None,
 ) -> HyperparameterElimination:
-    """HE-GP-UCB: optimism over points and models; a model goes when its own predictions are
-    refuted.
+    """HE-GP-UCB: optimism over points and candidate models, with models eliminated by their
+    prediction errors.
 
-    The width is valid with probability 1 - delta/2 for the true model, whichever it is; the other
-    half of delta is spent on the tests. It is `SelfNormalized` in the frequentist setting; in the
-    Bayesian one `BayesFinite`, on a box `BayesContinuous` with the longest side of the box. Source:
-    Ziomek et al. 2024, algorithm 1.
+    The published width is valid with probability 1 - delta/2 for the true model, whichever it is;
+    the tests spend the other half of delta. The width is `SelfNormalized` in the frequentist
+    setting. In the Bayesian setting it is `BayesFinite` on a finite set, and on a box
+    `BayesContinuous` with the longest side of the box.
+
+    Source: Ziomek et al. 2024, algorithm 1.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> models = bx.CandidateModels.lengthscales(RBFKernel(), [0.2, 0.8], noise_variance=0.01)
+        >>> strategy = bx.algorithms.he_gp_ucb(points, models, noise_std=0.1, rkhs_bound=1.0)
+        >>> for _ in range(5):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, 1.0 - trial.x.item())
+        >>> [(model["name"], model["status"]) for model in strategy.report()["models"]]
+        [('lengthscale 0.2', 'alive'), ('lengthscale 0.8', 'alive')]
 
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
-        models: The candidates; with contexts on joint rows, the d columns of the action first.
-        noise_std: R, the sub-Gaussian constant of the noise, in units of f; the tests need it,
-            whatever the width.
-        setting: "frequentist": f lies in the RKHS of the true model with norm at most
-            ``rkhs_bound``. "bayesian": f is drawn from the true model, prior mean included.
-        misspecification: eps >= 0, how far f may be from what the true model can express, in units
-            of f: enlarges the width and the tests (beyond the paper).
-        a: Tail constant of the derivatives of f, for "bayesian" on a box, which needs it unless
-            ``width`` is given.
-        b: Tail scale of the derivatives of f, likewise.
-        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed where ``setting`` is
-            "frequentist" and no ``width`` is given.
-        delta: The probability that the true model is eliminated or a bound fails, in (0, 1).
-        width: A width, or a number, in place of the published one, or one for each model. Its
-            failure probability becomes delta/2.
-        pending: What trials that are asked and not told count for: "ignore", nothing;
-            "hallucinate", the standard deviation and the width; "censor", these and, as
-            ``minimum``, the mean.
-        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
-            points given the told ones). The bound is valid with it; practice does without.
-        minimum: The least value f can take, in units of f: for "censor", which needs it.
-        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
-            step s + m + 1 stays censored for ever. None: no trial does.
-        seed: Seeds the search and the first points. On a finite set ties go to the first one.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
-            steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
-        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
-            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
+        models: The candidate models. With contexts they are models of joint rows: the d columns of
+            the action, then those of the context.
+        noise_std: R, the sub-Gaussian constant of the noise, in units of f. The tests need it even
+            if ``width`` is given.
+        setting: The assumption on f. "frequentist": f lies in the RKHS of the true model with norm
+            at most ``rkhs_bound``. "bayesian": f is drawn from the true model, with its prior mean.
+        misspecification: eps >= 0, the largest distance of f to a function that the true model can
+            express, in units of f. It enlarges the width and the tests, which the paper does not
+            do. 0: the model is well specified.
+        a: The constant a of the tail bound on the derivatives of f. Needed with
+            ``setting="bayesian"`` on a box unless ``width`` is given.
+        b: The scale b of the tail bound on the derivatives of f. Needed where ``a`` is.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed with
+            ``setting="frequentist"`` unless ``width`` is given.
+        delta: The probability that the true model is eliminated or that a confidence bound fails,
+            in (0, 1).
+        width: A width, or a number, in place of the published width; or a sequence with one for
+            each model. Its failure probability is set to delta/2. None: the published width.
+        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
+            the standard deviation and the width. "censor": in both, and in the mean as observations
+            of ``minimum``.
+        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
+            the pending points given the told ones). This makes the confidence bound valid; it is
+            rarely used in practice.
+        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
+            and only there.
+        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
+            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
+            counts however late it is told.
+        seed: The seed of the search and of the first points. On a finite set the first of several
+            equally good points is chosen.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
+            then needs a context, and ``initial`` has joint rows (the action, then the context).
+            None: no contexts.
 
     Returns:
-        A strategy to ask and to tell.
+        A `HyperparameterElimination` to ask and to tell; see `HyperparameterElimination` for the
+        keys of ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published one needs; the
-            message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published width needs is missing. The message names the argument.
     """
     width = elimination_width(
         "he_gp_ucb", domain, width, rkhs_bound, noise_std, delta, setting, a, b
@@ -129,42 +153,65 @@ def mle_ucb(
     num_initial: int = 0,
     context_domain: Domain | int | ContextSpace | None = None,
 ) -> MaximumLikelihood:
-    """MLE-UCB: GP-UCB with the model of highest marginal likelihood at each step, as is common
-    practice. It can be wrong for ever. The width is `SelfNormalized`.
+    """MLE-UCB: GP-UCB with the model of highest marginal likelihood at each step.
+
+    This is common practice, and the model can be wrong for ever. The published width is
+    `SelfNormalized`.
 
     Source: the baseline of Ziomek et al. 2024, section 7.
 
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> models = bx.CandidateModels.lengthscales(RBFKernel(), [0.2, 0.8], noise_variance=0.01)
+        >>> strategy = bx.algorithms.mle_ucb(points, models, width=2.0)
+        >>> for _ in range(5):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, 1.0 - trial.x.item())
+        >>> trial.info["model"], [model["times_played"] for model in strategy.report()["models"]]
+        (1, [2, 3])
+
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
-        models: The candidates; with contexts on joint rows, the d columns of the action first.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
+        models: The candidate models. With contexts they are models of joint rows: the d columns of
+            the action, then those of the context.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
-        delta: Failure probability, in (0, 1).
-        width: A width, or a number, in place of the published one; or one for each model.
-            ``rkhs_bound``, ``noise_std`` and ``delta`` then count for nothing.
-        pending: What trials that are asked and not told count for: "ignore", nothing;
-            "hallucinate", the standard deviation and the width; "censor", these and, as
-            ``minimum``, the mean.
-        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
-            points given the told ones). The bound is valid with it; practice does without.
-        minimum: The least value f can take, in units of f: for "censor", which needs it.
-        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
-            step s + m + 1 stays censored for ever. None: no trial does.
-        seed: Seeds the search and the first points. On a finite set ties go to the first one.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
-            steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
-        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
-            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+        delta: The probability that a confidence bound fails, in (0, 1).
+        width: A width, or a number, in place of the published width; or a sequence with one for
+            each model. ``rkhs_bound``, ``noise_std`` and ``delta`` are then unused. None: the
+            published width.
+        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
+            the standard deviation and the width. "censor": in both, and in the mean as observations
+            of ``minimum``.
+        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
+            the pending points given the told ones). This makes the confidence bound valid; it is
+            rarely used in practice.
+        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
+            and only there.
+        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
+            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
+            counts however late it is told.
+        seed: The seed of the search and of the first points. On a finite set the first of several
+            equally good points is chosen.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
+            then needs a context, and ``initial`` has joint rows (the action, then the context).
+            None: no contexts.
 
     Returns:
-        A strategy to ask and to tell.
+        A `MaximumLikelihood` to ask and to tell; see `BoundsStrategy` for the keys of
+        ``trial.info`` and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published one needs; the
-            message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published width needs is missing. The message names the argument.
     """
     width = published_width("mle_ucb", SelfNormalized, width, rkhs_bound, noise_std, delta)
     return MaximumLikelihood(
@@ -200,42 +247,64 @@ def expected_ucb(
     num_initial: int = 0,
     context_domain: Domain | int | ContextSpace | None = None,
 ) -> ExpectedBound:
-    """ExpectedUCB: the average of the upper confidence bounds under P(model | data), from a uniform
-    prior. The width is `SelfNormalized`.
+    """ExpectedUCB: GP-UCB with the average of the upper confidence bounds of all models.
+
+    The weights are P(model | data), with a uniform prior. The published width is `SelfNormalized`.
 
     Source: the baseline of Ziomek et al. 2024, section 7.
 
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> models = bx.CandidateModels.lengthscales(RBFKernel(), [0.2, 0.8], noise_variance=0.01)
+        >>> strategy = bx.algorithms.expected_ucb(points, models, width=2.0)
+        >>> for _ in range(5):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, 1.0 - trial.x.item())
+        >>> trial.x.tolist(), trial.info["model"]
+        ([0.0], 1)
+
     Args:
-        domain: Where to maximise: a `Box`, its bounds or a `FiniteSet`, of d dimensions.
-        models: The candidates; with contexts on joint rows, the d columns of the action first.
+        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
+            dimensions.
+        models: The candidate models. With contexts they are models of joint rows: the d columns of
+            the action, then those of the context.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
             ``width`` is given.
-        delta: Failure probability, in (0, 1).
-        width: A width, or a number, in place of the published one; or one for each model.
-            ``rkhs_bound``, ``noise_std`` and ``delta`` then count for nothing.
-        pending: What trials that are asked and not told count for: "ignore", nothing;
-            "hallucinate", the standard deviation and the width; "censor", these and, as
-            ``minimum``, the mean.
-        inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
-            points given the told ones). The bound is valid with it; practice does without.
-        minimum: The least value f can take, in units of f: for "censor", which needs it.
-        timeout: m, in steps, for "censor": a trial asked at step s and not told before the ask of
-            step s + m + 1 stays censored for ever. None: no trial does.
-        seed: Seeds the search and the first points. On a finite set ties go to the first one.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``. They count as
-            steps.
-        num_initial: How many Sobol points are asked first. They count as steps.
-        context_domain: The contexts that every ask is then given: a domain, their dimension d_z or
-            a `ContextSpace`. ``initial`` then has joint rows. None: no contexts.
+        delta: The probability that a confidence bound fails, in (0, 1).
+        width: A width, or a number, in place of the published width; or a sequence with one for
+            each model. ``rkhs_bound``, ``noise_std`` and ``delta`` are then unused. None: the
+            published width.
+        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
+            the standard deviation and the width. "censor": in both, and in the mean as observations
+            of ``minimum``.
+        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
+            the pending points given the told ones). This makes the confidence bound valid; it is
+            rarely used in practice.
+        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
+            and only there.
+        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
+            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
+            counts however late it is told.
+        seed: The seed of the search and of the first points. On a finite set the first of several
+            equally good points is chosen.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. None: no observations.
+        num_initial: The number of Sobol points that are asked first. They count as steps.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
+            then needs a context, and ``initial`` has joint rows (the action, then the context).
+            None: no contexts.
 
     Returns:
-        A strategy to ask and to tell.
+        An `ExpectedBound` to ask and to tell; see `BoundsStrategy` for the keys of ``trial.info``
+        and of the report.
 
     Raises:
-        TypeError: An argument that is missing, or one that the function does not take.
-        ValueError: An impossible argument, or no width and not what the published one needs; the
-            message names it.
+        TypeError: If a required argument is missing, or if an argument is unknown.
+        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
+            that the published width needs is missing. The message names the argument.
     """
     width = published_width("expected_ucb", SelfNormalized, width, rkhs_bound, noise_std, delta)
     return ExpectedBound(
@@ -264,13 +333,15 @@ def elimination_width(
     a: float | None,
     b: float | None,
 ) -> Width | float | Sequence[Width | float]:
-    """The width (or one for each model) of the methods that eliminate models, as it is for a single
-    well-specified one. The arguments are those of `he_gp_ucb`, after the name of the function they
+    """The width, or one for each model, of a method that eliminates models.
+
+    It is the width of a single well-specified model; the strategy halves its failure probability
+    and enlarges it. The arguments are those of `he_gp_ucb`, after the name of the function that they
     were given to.
 
     Raises:
-        ValueError: An unknown setting, numbers that it has no use for, or no width and not what the
-            published one needs.
+        ValueError: If the setting is unknown, if ``a`` or ``b`` is given where it is unused, or if
+            ``width`` is None and an argument that the published width needs is missing.
     """
     if setting not in ("frequentist", "bayesian"):
         raise ValueError(f'setting must be "frequentist" or "bayesian", got {setting!r}')
