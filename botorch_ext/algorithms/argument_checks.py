@@ -102,7 +102,7 @@ def checked_names(
 
 
 def _as_now(given: Any) -> Any:
-    """The argument as it is now: a kernel is copied, in float64, since users may change it later."""
+    """The argument as it is now: a kernel, which users may change later, is copied in float64."""
     return deepcopy(given).double() if isinstance(given, Kernel) else given
 
 

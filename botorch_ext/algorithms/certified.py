@@ -1,4 +1,4 @@
-"""Certified GP-BUCB: most steps are GP-BUCB's, a share of them buys what certifies their regret."""
+"""Certified GP-BUCB: GP-BUCB, with a share of the steps spent on certificates of its regret."""
 
 from __future__ import annotations
 

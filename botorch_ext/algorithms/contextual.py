@@ -1,4 +1,4 @@
-"""Contextual selection: CGP-UCB, the best action in a context that is seen and not chosen."""
+"""CGP-UCB: the best action in a context that is observed, not chosen."""
 
 from __future__ import annotations
 

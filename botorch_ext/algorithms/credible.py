@@ -1,4 +1,4 @@
-"""Credible models: optimism over those that the evidence does not speak against."""
+"""Optimism over the candidate models whose marginal likelihood is nearly the largest."""
 
 from __future__ import annotations
 

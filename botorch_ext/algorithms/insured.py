@@ -1,4 +1,4 @@
-"""Insured methods: GP-UCB that may stay switched on where its model is wrong."""
+"""Insured GP-UCB and Safe UCB: GP-UCB that tests, within a budget, whether its model is wrong."""
 
 from __future__ import annotations
 

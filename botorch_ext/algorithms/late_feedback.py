@@ -1,4 +1,4 @@
-"""Late feedback: GP-BUCB and GP-UCB-SDF, told apart by what pending evaluations count for."""
+"""GP-BUCB and GP-UCB-SDF for late feedback, which differ in how pending trials count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lengthscales to choose among: A-GP-UCB shrinks them, LB-GP-UCB tests them."""
+"""A-GP-UCB and LB-GP-UCB for an unknown lengthscale, which shrink and test it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Practical methods: what works from data alone, without a guarantee."""
+"""Methods that work from data alone, without a guarantee."""
 
 from __future__ import annotations
 

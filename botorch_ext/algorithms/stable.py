@@ -1,4 +1,4 @@
-"""Stable optimisation: StableOpt, and its form for unknown hyperparameters."""
+"""StableOpt, and HE-StableOpt for unknown hyperparameters."""
 
 from __future__ import annotations
 

@@ -336,8 +336,8 @@ def elimination_width(
     """The width, or one for each model, of a method that eliminates models.
 
     It is the width of a single well-specified model; the strategy halves its failure probability
-    and enlarges it. The arguments are those of `he_gp_ucb`, after the name of the function that they
-    were given to.
+    and enlarges it. The arguments are those of `he_gp_ucb`, after the name of the function that
+    they were given to.
 
     Raises:
         ValueError: If the setting is unknown, if ``a`` or ``b`` is given where it is unused, or if
