@@ -17,7 +17,7 @@ API = Path(__file__).parents[1] / "docs" / "api"
 # The pages of docs/api whose docstrings are complete. A page joins when it passes.
 COMPLETE = ["acquisition", "algorithms"]
 
-DIRECTIVE = re.compile(r"^\.\. auto(module|class|function):: (\S+)((?:\n +:.*)*)", re.MULTILINE)
+DIRECTIVE = re.compile(r"^\.\. auto(module|class|function):: (\S+)((?:\n {3}.*)*)", re.MULTILINE)
 CURRENT = re.compile(r"^\.\. currentmodule:: (\S+)", re.MULTILINE)
 # A first sentence that names what is returned, which a section would repeat.
 NAMES_ITS_VALUE = ("A", "An", "How", "The", "Whether")
@@ -31,8 +31,14 @@ def _found(name: str, module: str) -> Any:
     return getattr(import_module(owner or module), last)
 
 
-def _shown(page: str) -> Iterator[tuple[str, Any, set[str] | None]]:
-    """What a page shows, each with the names of its members that are shown; None: all of them."""
+def _option(options: str, name: str) -> set[str] | None:
+    """The names after an option of a directive; None where the option is missing."""
+    found = re.search(rf":{name}:((?:(?!\n +:)[^:])*)", options)
+    return None if found is None else set(found[1].replace(",", " ").split())
+
+
+def _shown(page: str) -> Iterator[tuple[str, Any, set[str]]]:
+    """What a page shows, each with the names of its members that are shown."""
     text = (API / f"{page}.md").read_text()
     current = [(match.start(), match[1]) for match in CURRENT.finditer(text)]
     for match in DIRECTIVE.finditer(text):
@@ -41,12 +47,18 @@ def _shown(page: str) -> Iterator[tuple[str, Any, set[str] | None]]:
             module = import_module(name)
             own = [n for n, v in vars(module).items() if getattr(v, "__module__", "") == name]
             for each in getattr(module, "__all__", [n for n in own if not n.startswith("_")]):
-                yield each, getattr(module, each), None
+                yield each, getattr(module, each), _public(getattr(module, each))
             continue
         module = [module for start, module in current if start < match.start()]
-        listed = re.search(r":members:(.*)", options)
-        members = set() if listed is None else set(listed[1].replace(",", " ").split()) or None
-        yield name, _found(name, module[-1] if module else ""), members
+        value, members = _found(name, module[-1] if module else ""), _option(options, "members")
+        if members == set():
+            members = _public(value) - (_option(options, "exclude-members") or set())
+        yield name, value, members or set()
+
+
+def _public(value: Any) -> set[str]:
+    """The members of a class that a page shows unless it names them."""
+    return {name for name in getattr(value, "__dict__", ()) if not name.startswith("_")}
 
 
 def documented(page: str) -> Iterator[tuple[str, Any]]:
@@ -56,11 +68,11 @@ def documented(page: str) -> Iterator[tuple[str, Any]]:
             yield name, value
         elif inspect.isclass(value):
             yield name, value
-            for method, raw in vars(value).items():
+            for member in sorted(members):
+                raw = inspect.getattr_static(value, member)
                 function = getattr(raw, "__func__", raw)
-                is_shown = not method.startswith("_") if members is None else method in members
-                if is_shown and inspect.isfunction(function) and function.__doc__:
-                    yield f"{name}.{method}", function
+                if inspect.isfunction(function) and function.__doc__:
+                    yield f"{name}.{member}", function
 
 
 def _section(docstring: str, name: str) -> str:

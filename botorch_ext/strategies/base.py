@@ -1,4 +1,4 @@
-"""Base of all strategies: ask and tell, events, what was found and what is warned of."""
+"""The base class of all strategies: ask and tell, events, results and warnings."""
 
 from __future__ import annotations
 
@@ -60,70 +60,80 @@ from botorch_ext.strategies.first_points import FirstPoints
 from botorch_ext.strategies.initial_checks import checked_data
 from botorch_ext.strategies.named_points import Points, joint_rows
 
-# Trials of one ask: more would take hours.
+# The largest number of trials of one ask; more would take hours.
 _MOST_TRIALS = 100_000
-# Evaluated points that join the screening of a box.
+# The number of evaluated points that join the screened points of a box.
 _NUM_INCUMBENTS = 8
 
 
 class Strategy(State):
-    """Decides what to evaluate next.
+    """The base class of all strategies: decides which point to evaluate next, by ask and tell.
 
-    The state follows from the events alone, and is replaced rather than changed: `_decide` and
-    `_absorb` work on a `successor`, which becomes the state once they are done. So a call that
-    breaks off leaves the state as it was, and replaying `events` on a freshly made strategy costs
-    no optimisation and gives the same next question bit for bit on the same machine.
+    A strategy's state follows entirely from its event log: a new strategy with the same arguments
+    that replays `events` asks the same next point, bit for bit on the same machine, without any
+    optimisation. A call that raises an error leaves the state as it was.
 
     A subclass implements `_decide` (what to ask), `_absorb` (how an event changes the state),
-    `evaluated_means`, and `_recall` where `_absorb` needs more than the event. Random
-    choices draw from ``self._seed_of(step)``, so that they depend on the seed and the step alone.
-    Lists, dicts and sets that are attributes may be changed in place, what they hold may not;
-    other values that change are a `State`, or are replaced. Parts that were read before an event,
-    such as `bases` of a master, belong to the state of that time and do not follow.
+    `evaluated_means`, and `_recall` if `_absorb` needs more than the event. `_decide` and `_absorb`
+    work on a `successor`, which becomes the state once they are done. Random choices draw from
+    ``self._seed_of(step)``, so that they depend on the seed and the step alone. Attributes that are
+    lists, dicts or sets may be changed in place, but not the values in them; another attribute that
+    changes is a `State`, or is replaced. Objects that were read before an event, such as the
+    `bases` of a master, belong to the state of that time and are not updated.
 
     Args:
-        domain: Where actions live: a `Box`, its bounds, a `Space` or a `FiniteSet`.
-        seed: Seeds every random choice.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``; it counts as
-            steps. With contexts ``X`` is ``n x (d + d_z)``, actions first; without, it may be a
-            list of dicts of values by name.
-        num_initial: Sobol points (of a finite set: random members; where an ask is given actions,
-            a random one of those) asked first; they count as steps. None, where `least_initial` is
-            positive: as long as fewer results than that are there, given, told or attached, or
-            pend.
-        context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
-            `ContextSpace`. None: what is asked depends on no context.
+        domain: The domain of the actions: a `Box`, its bounds, a `Space` or a `FiniteSet`.
+        seed: The seed of every random choice.
+        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
+            (or ``n x 1``). They count as steps. With contexts ``X`` is ``n x (d + d_z)``, the
+            action first; without, ``X`` may be a list of dicts of values by name. None: none.
+        num_initial: The number of points that are asked first, which count as steps: Sobol points
+            of a box, random members of a finite set, or a random one of the ``actions`` of an ask.
+            None, allowed if `least_initial` is positive: first points are asked until
+            `least_initial` results are initial, told, attached or pending.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
+            then needs a context. None: no contexts.
 
     Raises:
-        ValueError: Initial data of the wrong shape, not finite or outside the domain; a seed that
-            is no whole number; a negative count.
+        ValueError: If the initial data have a wrong shape, are not finite or lie outside the
+            domain, if the seed is not a whole number, or if a count is negative.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> strategy = bx.algorithms.integrated_ei(bx.Space(time=bx.Real(0, 60, step=20)))
+        >>> trials = strategy.ask(2)
+        >>> [trial.params for trial in trials]
+        [{'time': 20.0}, {'time': 40.0}]
+        >>> strategy.tell(trials[0], 0.7)
+        >>> strategy.abandon(trials[1], failed=True)
+        >>> strategy.report()["num_told"], strategy.report()["failed"]
+        (1, [1])
     """
 
-    #: Whether the actions may change from step to step.
+    #: Whether `ask` takes ``actions``, which may change from step to step.
     takes_actions: bool = False
-    #: Whether the candidates may be divided among processes, by a `ShardedSet`.
+    #: Whether the domain may be a `ShardedSet`, which divides the candidates among processes.
     takes_shards: bool = False
-    #: Whether a `Box` may have more than bounds: whole numbers, codes, constraints, other scales.
+    #: Whether a `Box` may have whole numbers, codes of categories, constraints or other scales.
     takes_spaces: bool = False
-    #: How many results there should be before its models choose; 0 for a method that is told how
-    #: many points come first.
+    #: The number of results before the models choose; 0 if ``num_initial`` alone decides.
     least_initial: int = 0
-    #: Whether results outside of a `Box` may be attached: its models learn from them.
+    #: Whether results outside a `Box` may be attached, for the models to learn from.
     takes_outside: bool = False
-    #: Why results that were not asked for are refused; None where they are taken.
+    #: Why `attach` refuses results that were not asked for; None if it takes them.
     refuses_attached: str | None = None
-    #: Whether the seed decides what is asked besides where a search looks.
+    #: Whether the seed decides more than the points that a search looks at.
     is_random: bool = False
-    #: Why the next question depends on the number of trials before it, not on the data alone;
-    #: None where it depends on the data alone.
+    #: Why the next trial depends on the number of trials before it; None if it depends on the data
+    #: alone.
     depends_on_trial_number: str | None = None
-    #: Why a correction may change what is known although it changes no value; None where not.
+    #: Why a correction to the same value may change the next trial; None if it does not.
     refits_after_correction: str | None = None
-    #: Why a context may have no best point although there are results of others; None where not.
+    #: Why a context may have no best point although other contexts have results; None if it has.
     separates_contexts: str | None = None
-    #: What events happen in, given this state: they may want few threads.
+    #: The context manager, made from this state, in which events happen: it may limit threads.
     within: Callable[..., AbstractContextManager[Any]] = nullcontext
-    #: What it was made with.
+    #: The arguments that the strategy was made with.
     arguments: Arguments
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -141,15 +151,15 @@ class Strategy(State):
         context_domain: Domain | int | ContextSpace | None = None,
     ) -> None:
         self.warnings: list[str] = []
-        # Warnings that are yet to be raised.
+        # Messages and categories of warnings that have not been raised yet.
         self._unraised: list[tuple[str, type[Warning]]] = []
         self._noted: set[type[Warning]] = set()
         self.history = History()
-        # What `_decide` has worked out that `_absorb` needs for the same trial.
+        # The results of `_decide` that `_absorb` needs for the same trial.
         self._ahead: Any = None
-        # This state before its first event; None while there is none.
+        # The state before the first event; None until there is one.
         self._first: _First | None = None
-        # Whether values are others than those by which recorded trials were chosen.
+        # Whether recorded trials are replayed with other values than they were chosen by.
         self._is_corrected = False
         if num_initial is not None or not self.least_initial:
             num_initial = whole_number(num_initial, "num_initial", least=0)
@@ -202,25 +212,25 @@ class Strategy(State):
         context: ContextLike | None = None,
         actions: Actions | None = None,
     ) -> Trial | list[Trial]:
-        """The next question, or a list of ``num_trials`` questions.
+        """Asks for the next trial, or for several trials to run in parallel.
 
         Args:
-            num_trials: None for one trial, or how many to hand out as a list.
-            context: ``d_z``, what is seen and not chosen at this step; needed exactly where the
-                strategy has a ``context_domain``.
-            actions: ``m x d`` points of the domain, those that there are at this step; None for all
-                of it.
+            num_trials: The number of trials in the list; None for a single trial.
+            context: The ``d_z`` numbers that are observed and not chosen at this step. Needed if
+                the strategy has a ``context_domain``, and only then.
+            actions: The ``m x d`` points of the domain that can be chosen at this step. None: the
+                whole domain.
 
         Returns:
-            A `Trial`, or a list of them.
+            A `Trial`, or a list of ``num_trials`` of them.
 
         Raises:
-            ValueError: ``num_trials`` is less than 1 or more than 100,000; a context that is
-                missing, not expected, of the wrong size, not finite or none of the context domain;
-                no action, actions outside the domain, or a method that always chooses from all of
-                it.
-            WaitingForObservations: The method must be told something first.
-            HorizonReached: The method has not that many trials left.
+            ValueError: If ``num_trials`` is less than 1 or more than 100,000; if the context is
+                missing, not expected, of the wrong size, not finite or outside the context domain;
+                or if ``actions`` is empty, has points outside the domain, or is given to a method
+                that always chooses from the whole domain.
+            WaitingForObservations: If the method must be told a result first.
+            HorizonReached: If the method has fewer trials left.
         """
         num = 1 if num_trials is None else num_trials
         after, trials = self._after_asking(num, "num_trials", context, actions)
@@ -230,55 +240,56 @@ class Strategy(State):
         return asked[0] if num_trials is None else asked
 
     def tell(self, id: int | Trial, value: float) -> None:
-        """Answers a trial, in any order, at any time.
+        """Tells the result of a trial, in any order and at any time.
 
         Args:
             id: The trial, or its id.
             value: The observation; larger is better.
 
         Raises:
-            UnknownTrialError: The trial was never asked, or is already told or abandoned.
-            ValueError: The value is no number, NaN or infinite.
+            UnknownTrialError: If the trial was never asked, or is already told or abandoned.
+            ValueError: If the value is not a number, NaN or infinite.
         """
         self._happen(told(id_of(id, self.history.trials), value))
 
     def abandon(self, id: int | Trial, failed: bool = False) -> None:
-        """Gives up on a trial: it leaves `pending` and is no data.
+        """Gives up on a trial, which leaves `pending` and never becomes an observation.
 
         Args:
             id: The trial, or its id.
-            failed: Whether its evaluation failed. Methods that treat pending trials as more than
-                nothing then treat it as a pending one for ever, so that they look elsewhere.
+            failed: Whether its evaluation failed. A method in which pending trials count then
+                counts it as pending for ever, so that it looks elsewhere.
 
         Raises:
-            UnknownTrialError: The trial was never asked, or is already told or abandoned.
-            ValueError: ``failed`` is no bool.
+            UnknownTrialError: If the trial was never asked, or is already told or abandoned.
+            ValueError: If ``failed`` is not a bool.
         """
         self._happen(abandoned(id_of(id, self.history.trials), failed))
 
     def attach(
         self, x: Any, value: float, context: ContextLike | None = None, *, outside: bool = False
     ) -> Trial:
-        """Adds a result that was not asked for. It is an observation like those of ``initial``, and
-        no play of any model.
+        """Adds a result that was not asked for, an observation like those of ``initial``.
 
         Args:
             x: The ``d``-dim point, or a dict of its values by name, as ``params`` of a trial.
             value: The observation; larger is better.
-            context: ``d_z``, what was seen; needed exactly where the strategy has a
-                ``context_domain``.
-            outside: Whether a point outside the domain is kept as data, where the method
-                `takes_outside`: its model learns from it, and it is never asked, recommended or
-                the best. It may lie beyond bounds, between steps, or where constraints do not
-                hold.
+            context: The ``d_z`` numbers that were observed. Needed if the strategy has a
+                ``context_domain``, and only then.
+            outside: Whether a point outside the domain is kept as data, if the method
+                `takes_outside`: the model learns from it, but it is never asked, recommended or
+                the best. It may lie beyond bounds, between steps, or where constraints are
+                violated.
 
         Returns:
-            The trial that has it, with the next id and ``{"attached": True}`` as info, on a finite
-            set with the row as ``index``, outside the domain with ``{"outside": True}``.
+            The trial that holds the result, with the next id. Its ``info`` has ``attached``, which
+            is True; on a finite set the row as ``index``; and outside the domain ``outside``, which
+            is True.
 
         Raises:
-            ValueError: A point outside the domain, a context that `ask` would refuse, a value that
-                is no number, NaN or infinite, or a method that cannot use what it did not ask for.
+            ValueError: If the point lies outside the domain, if `ask` would refuse the context, if
+                the value is not a number, NaN or infinite, or if the method cannot use results that
+                it did not ask for.
         """
         id, context = len(self.history.trials), self.checked_context(context)
         try:
@@ -298,34 +309,38 @@ class Strategy(State):
         return trial.copy()
 
     def correct(self, id: int | Trial, value: float) -> None:
-        """Replaces a value that was told, or attached, and was wrong. What was asked stands; what
-        is computed from values is computed again, as if the value had been told right in the first
-        place. Hyperparameters that were fitted are fitted anew at the next ask.
+        """Replaces a wrong value that was told or attached.
+
+        The trials that were asked stand. Everything that is computed from values is computed again,
+        as if the right value had been told in the first place. Hyperparameters that were fitted are
+        fitted again at the next ask.
 
         Args:
             id: The trial, or its id.
             value: The right observation.
 
         Raises:
-            UnknownTrialError: The trial has no value, or is one of another strategy.
-            ValueError: The value is no number, NaN or infinite.
+            UnknownTrialError: If the trial has no value, or belongs to another strategy.
+            ValueError: If the value is not a number, NaN or infinite.
         """
         self._happen(corrected(id_of(id, self.history.trials), value))
 
     # --- events -----------------------------------------------------------------------------------
 
     def replay(self, events: Iterable[Event]) -> None:
-        """Applies recorded events: the state is then that of the strategy that recorded them. Parts
-        of the strategy that were read before, such as bases, are then no longer its own.
+        """Applies recorded events, which gives the state of the strategy that recorded them.
+
+        Objects that were read from this strategy before, such as the bases of a master, are no
+        longer part of it afterwards.
 
         Args:
-            events: `events` of a strategy that was made with the same arguments. What its trials
-                record is trusted: ids, membership of the domain, finite values and the types of
-                what is read are checked, and not whether the method would have asked the same.
+            events: The `events` of a strategy that was made with the same arguments. Ids,
+                membership of the domain, finite values and the types of the recorded ``info`` are
+                checked; whether the method would have asked the same trials is not.
 
         Raises:
-            ValueError: An event that cannot follow the ones before it, or a trial that does not
-                belong to the domain. Whatever is raised, none of the events is then applied.
+            ValueError: If an event cannot follow the ones before it, or if a trial does not belong
+                to the domain. No event is applied if anything is raised.
         """
         if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
             raise ValueError(f"events must be those of a strategy, got {short(events)}")
@@ -336,29 +351,30 @@ class Strategy(State):
         vars(self).update(vars(after))
 
     def follow(self, events: Sequence[Event]) -> None:
-        """Applies events without the copies that `replay` makes: they are the strategy's from now
-        on. Up to the last correction they are applied once, as if every value had been told right.
-        Their warnings are left to `take_warnings`.
+        """Applies events as `replay` does, but without copies: the strategy owns the events from
+        now on.
+
+        Events up to the last correction are applied once, with the corrected values.
+        `take_warnings` gives the warnings of the events.
 
         Raises:
-            ValueError: As `replay`; the event that is wrong and those after it are not applied.
+            ValueError: As for `replay`; the wrong event and those after it are not applied.
         """
         checked, num_first = self.checked(events), _num_until_corrected(events)
         if num_first:
             try:
                 first = [*self.history.events, *islice(checked, num_first)]
                 vars(self).update(vars(self._corrected(first)))
-            except ValueError:  # one after the other, to stop at the one that is wrong
+            except ValueError:  # one after the other, to stop at the wrong event
                 checked = self.checked(events)
         for event in checked:
             vars(self).update(vars(self.after(event)))
 
     def checked(self, events: Sequence[Event]) -> Iterator[Event]:
-        """Events from elsewhere, each checked when it is its turn, after those before it were
-        applied or not.
+        """Checks events from elsewhere one by one, as the caller takes them from the iterator.
 
         Raises:
-            ValueError: One that can follow no events, or is of another domain.
+            ValueError: If an event could follow no other events, or has another domain.
         """
         known = are_members(events, self.domain)
         for event in events:
@@ -366,25 +382,26 @@ class Strategy(State):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """Everything that happened, in order; a copy."""
+        """All events, in the order in which they happened; a copy."""
         return tuple(copied(event) for event in self.history.events)
 
     @property
     def pending(self) -> list[int]:
-        """Ids asked and neither told nor abandoned."""
+        """The ids of trials that are asked and neither told nor abandoned, in the order of
+        asking."""
         return self.history.pending
 
     def clone(self) -> Self:
-        """A strategy in the same state that goes its own way from here."""
+        """A copy of the strategy in the same state; later events of either do not affect the
+        other."""
         return deepcopy(self)
 
     def after(self, event: Event) -> Self:
-        """The successor of this state after an event, whose warnings it has yet to raise.
+        """The state after an event, as a `successor` that has not raised its warnings yet.
 
         Raises:
-            UnknownTrialError: The trial is not pending.
-            ValueError: An event that cannot come now, or a trial whose record is none of this
-                method.
+            UnknownTrialError: If the trial is not pending.
+            ValueError: If the event cannot come now, or if this method did not record the trial.
         """
         after = self.successor()
         with after.within(after):
@@ -392,11 +409,11 @@ class Strategy(State):
         return after
 
     def check_event(self, event: Event) -> None:
-        """Raises, and changes nothing, unless the event can come now.
+        """Raises an error unless the event can come now; changes nothing.
 
         Raises:
-            UnknownTrialError: The trial is not pending.
-            ValueError: An event that cannot come now.
+            UnknownTrialError: If the trial is not pending.
+            ValueError: If the event cannot come now.
         """
         if isinstance(event, Attached) and self.refuses_attached is not None:
             who = type(self).__name__
@@ -412,18 +429,20 @@ class Strategy(State):
     # --- what was found ---------------------------------------------------------------------------
 
     def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
-        """The told, attached or initial point with the highest posterior mean, and that mean.
+        """The evaluated point with the highest posterior mean, and that mean.
+
+        Told, attached and initial points count, as far as they lie in the domain.
 
         Args:
-            context: ``d_z``: the mean of every evaluated action at this context counts. None: at
-                the context it was evaluated in.
+            context: ``d_z`` numbers: the means of all evaluated actions at this context are
+                compared. None: each action is compared at the context that it was evaluated in.
 
         Returns:
-            The ``d``-dim point and its mean.
+            The ``d``-dim point and its posterior mean, in units of the observations.
 
         Raises:
-            NoObservationsError: Nothing was evaluated yet.
-            ValueError: A context that `ask` would refuse.
+            NoObservationsError: If no point was evaluated yet.
+            ValueError: If `ask` would refuse the context.
         """
         X, _ = self.evaluated()
         if context is not None:
@@ -436,7 +455,14 @@ class Strategy(State):
         return X[top, : self.domain.dim].clone(), float(mean[top])
 
     def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
-        """The point that `best` gives, by name, as ``params`` of a trial."""
+        """The point that `best` gives, by name.
+
+        Args:
+            context: As for `best`.
+
+        Returns:
+            A dict from names to values, as ``params`` of a trial.
+        """
         return self.domain.params_of(self.best(context)[0])
 
     def predict(
@@ -446,42 +472,49 @@ class Strategy(State):
         context: ContextLike | None = None,
         levels: Sequence[float] = LEVELS,
     ) -> Predictions:
-        """What the model of the told data predicts at points: of f, and of an observation there.
+        """Predicts f, and an observation of it, at points, from the told data.
 
-        A method of one GP predicts a normal distribution, one with several GPs their mixture:
-        `integrated_ei` that of its hyperparameter samples, a set of candidate models that of those
-        which are not eliminated, by their marginal likelihoods. Pending trials count for nothing.
+        A method with one GP predicts a normal distribution. A method with several GPs predicts
+        their mixture: `integrated_ei` that of its hyperparameter samples; a method with candidate
+        models that of the models that are not eliminated, weighted by their marginal likelihoods.
+        Pending trials do not count.
 
         Args:
-            points: Trials, ``n x d`` points of the domain, or one of either; points by name, as a
-                dict, a list of dicts or a pandas data frame.
-            context: ``d_z``, where the strategy takes contexts. None: trials are in their own.
-            levels: The probabilities of the quantiles.
+            points: A trial or a list of trials; one ``d``-dim point or ``n x d`` points of the
+                domain; or points by name: a dict, a list of dicts or a pandas data frame.
+            context: The ``d_z`` numbers of the context, if the strategy takes contexts. None:
+                trials are predicted in their own contexts.
+            levels: The probabilities of the quantiles, in (0, 1).
 
         Returns:
-            `Predictions`, in units of the observations.
+            The `Predictions`, in units of the observations.
 
         Raises:
-            NoModelError: The method has no model.
-            NoObservationsError: The model has no scale before it knows an observation.
-            ValueError: Points outside the domain, a context that `ask` would refuse, or levels that
-                are not between 0 and 1.
+            NoModelError: If the method has no model.
+            NoObservationsError: If the model needs an observation to know its scale, and has none.
+            ValueError: If a point lies outside the domain, if `ask` would refuse the context, or if
+                a level is not between 0 and 1.
         """
         rows, checked = joint_rows(points, self.domain, context, self.checked_context)
         return Predictions.of(self._mixture(checked), rows, self.domain, levels)
 
     def recommended(self, context: ContextLike | None = None) -> Recommendation:
-        """The point to settle for now: that of ``recommend`` where the method has one, which need
-        not have been evaluated, else that of `best`; with what is predicted there, and the
-        posterior probability that it is as good as every evaluated point.
+        """The point to use if the study ends now, with its prediction.
+
+        It is the point of ``recommend`` if the method has that, which need not have been evaluated;
+        else it is the point of `best`.
 
         Args:
-            context: ``d_z``, where the strategy takes contexts.
+            context: The ``d_z`` numbers of the context, if the strategy takes contexts.
+
+        Returns:
+            A `Recommendation`, which has the prediction and the posterior probability that the
+            point is as good as every evaluated one.
 
         Raises:
-            NoModelError: The method has no model.
-            NoObservationsError: Nothing was evaluated yet.
-            ValueError: A context that `ask` would refuse.
+            NoModelError: If the method has no model.
+            NoObservationsError: If no point was evaluated yet.
+            ValueError: If `ask` would refuse the context.
         """
         checked = self.checked_context(context)
         mixture, evaluated = self._mixture(checked), self._evaluated_actions(checked)
@@ -503,8 +536,9 @@ class Strategy(State):
         context: ContextLike | None = None,
         actions: Actions | None = None,
     ) -> ExpectedGain:
-        """What the next batch is expected to gain, beside the noise: says when to stop. The batch
-        is what `ask` would give now, and is not asked.
+        """The expected gain of the next batch, compared with the noise, which says when to stop.
+
+        The batch is the one that `ask` would give now; it is not asked.
 
         Args:
             num: The size of the batch.
@@ -512,12 +546,12 @@ class Strategy(State):
             actions: As for `ask`.
 
         Returns:
-            `ExpectedGain`, which has the definition.
+            An `ExpectedGain`, whose class has the definition.
 
         Raises:
-            NoModelError: The method has no model.
-            NoObservationsError: Nothing was evaluated yet.
-            ValueError: What `ask` would raise.
+            NoModelError: If the method has no model.
+            NoObservationsError: If no point was evaluated yet.
+            ValueError: If `ask` would raise it.
         """
         checked = self.checked_context(context)
         mixture, evaluated = self._mixture(checked), self._evaluated_actions(checked)
@@ -537,20 +571,22 @@ class Strategy(State):
     def importance(
         self, context: ContextLike | None = None, *, num_samples: int = 2048
     ) -> Importance:
-        """How much of the variance of f over the space each parameter explains, by the posterior
-        mean.
+        """The share of the variance of the posterior mean over the space that each parameter
+        explains.
 
         Args:
-            context: ``d_z``, where the strategy takes contexts: f is then that of this context.
-            num_samples: N, a power of 2 from 64 on; the mean is computed at N (d + 2) points.
+            context: The ``d_z`` numbers of the context, if the strategy takes contexts: f is then
+                the function of the action in this context.
+            num_samples: N, a power of 2, at least 64. The posterior mean is computed at N (d + 2)
+                points.
 
         Returns:
-            `Importance`, which has the definition.
+            An `Importance`, whose class has the definition.
 
         Raises:
-            NoModelError: The method has no model.
-            NoObservationsError: The model has no scale before it knows an observation.
-            ValueError: A domain that is no `Box`, or a context that `ask` would refuse.
+            NoModelError: If the method has no model.
+            NoObservationsError: If the model needs an observation to know its scale, and has none.
+            ValueError: If the domain is not a `Box`, or if `ask` would refuse the context.
         """
         box = self.domain
         if not isinstance(box, Box):
@@ -569,7 +605,22 @@ class Strategy(State):
         return Importance(box.names, *sobol_indices(mean, box.dim, num_samples, seed))
 
     def report(self) -> dict[str, Any]:
-        """What the strategy did and knows, as plain numbers, strings and lists."""
+        """A summary of the study, as plain numbers, strings, lists and dicts, which JSON can hold.
+
+        Returns:
+            A dict, to which each class adds keys of its own. All strategies have
+
+            - ``strategy``: the name of the class;
+            - ``num_asked``, ``num_told``: the numbers of trials that were asked, and told;
+            - ``num_initial``: the number of first points, which no model chooses;
+            - ``num_initial_data``: the number of observations in ``initial``;
+            - ``pending``, ``abandoned``, ``failed``, ``attached``, ``corrected``: the ids of the
+              trials in these states; failed trials are abandoned ones;
+            - ``best``: the point of `best` as ``x`` (in a `Space` also by name, as ``params``) and
+              its posterior ``mean``; None before the first observation;
+            - ``best_observation``: the largest observation, noise included, or None;
+            - ``warnings``: the messages of all warnings so far.
+        """
         X, Y = self.evaluated()
         summary: dict[str, Any] = {
             "strategy": type(self).__name__,
@@ -597,7 +648,7 @@ class Strategy(State):
 
     def evaluated(self) -> tuple[Tensor, Tensor]:
         """The initial, the told and the attached points, ``n x d`` or with contexts
-        ``n x (d + d_z)``, and their ``n`` values."""
+        ``n x (d + d_z)``, and their ``n`` values, in this order."""
         like = self.domain.like
         X, Y = self.history.told_points(like)
         if self.initial is None:
@@ -608,22 +659,26 @@ class Strategy(State):
 
     @abstractmethod
     def evaluated_means(self) -> Tensor:
-        """The posterior mean at the points of `evaluated`, in its order."""
+        """The posterior mean at the ``n`` points of `evaluated`, in its order: ``n``."""
 
     def means_at(self, X: Tensor) -> Tensor:
-        """The posterior mean at ``n x (d + d_z)`` joint rows; for strategies with contexts."""
+        """The posterior mean at joint rows: ``n``. Only strategies with contexts need it.
+
+        Args:
+            X: ``n x (d + d_z)``, the action, then the context.
+        """
         raise NotImplementedError
 
     def _incumbents(self) -> Tensor:
         """The evaluated actions with the largest observations."""
         X, Y = self.evaluated()
-        if self.history.outside:  # a mask makes a GPU's host wait
+        if self.history.outside:  # only then, as a mask makes the host wait for a GPU
             inside = self._are_inside(len(X))
             X, Y = X[inside], Y[inside]
         return X[highest_first(Y, _NUM_INCUMBENTS), : self.domain.dim]
 
     def _are_inside(self, num: int) -> Tensor:
-        """Which of the ``num`` points of `evaluated` are points of the domain."""
+        """Whether each of the ``num`` points of `evaluated` is a point of the domain."""
         inside = torch.ones(num, dtype=torch.bool, device=self.domain.device)
         if self.history.outside:
             first = num - len(self.history.values)
@@ -632,18 +687,18 @@ class Strategy(State):
             )
         return inside
 
-    # --- for strategies that play this one, and for pictures --------------------------------------
+    # --- for masters and for plots ----------------------------------------------------------------
 
     def check_joint(self, X: Tensor) -> None:
-        """A ValueError unless the model takes joint rows like these, ``n x (d + d_z)``."""
+        """Raises a ValueError unless the model takes these joint rows, ``n x (d + d_z)``."""
 
     def require_askable(self, num_trials: int, choices: Choices) -> None:
-        """Raises `WaitingForObservations` or `HorizonReached` where the method cannot ask that many
-        trials now for these choices; called before anything is asked, and changes nothing."""
+        """Raises `WaitingForObservations` or `HorizonReached` if the method cannot ask so many
+        trials now; called before a trial is asked, and changes nothing."""
 
     def checked_context(self, context: ContextLike | None, name: str = "context") -> Tensor | None:
-        """A context as a ``d_z``-dim tensor, None where there are none; or a ValueError that names
-        the argument."""
+        """The context as a ``d_z``-dim tensor, or None if there are no contexts; raises a
+        ValueError that names the argument."""
         who = type(self).__name__
         if self.context_space is None:
             if context is not None:
@@ -660,11 +715,11 @@ class Strategy(State):
         return checked
 
     def who_takes_no_actions(self) -> str:
-        """The name of the method in the error where actions change and it takes none."""
+        """The subject of the error message if ``actions`` are given and the method takes none."""
         return f"{type(self).__name__}, whose actions never change"
 
     def next_trial(self, choices: Choices) -> Trial:
-        """The trial that `ask` records for these choices."""
+        """The next trial, as `ask` records it."""
         id = len(self.history.trials)
         if self._first_points.include(self.history, id):
             seed = self._seed_of(self.history.asked_before(id))
@@ -674,8 +729,9 @@ class Strategy(State):
         return Trial(id, x, choices.context, info, self.domain)
 
     def check_recorded(self, trial: Trial, is_member: bool = False) -> None:
-        """A ValueError unless a trial from elsewhere can be one of this domain and context;
-        ``is_member`` says that its point is known to be one of the domain, and of its index."""
+        """Raises a ValueError unless a trial from elsewhere fits the domain and the contexts;
+        ``is_member`` says that its point is known to be in the domain, and to be that of its
+        ``index``."""
         if not isinstance(trial, Trial):
             raise ValueError(f"trial must be a Trial, got a {type(trial).__name__}")
         name = f"context of trial {trial.id}"
@@ -688,7 +744,7 @@ class Strategy(State):
             require_point(trial, self.domain)
 
     def _check_attached(self, trial: Trial, is_member: bool) -> None:
-        """A ValueError unless a trial from elsewhere can be one that was attached."""
+        """Raises a ValueError unless a trial from elsewhere can be an attached one."""
         is_outside = is_outside_domain(trial)
         Strategy.check_recorded(self, trial, is_member or is_outside)
         if is_outside:
@@ -704,14 +760,14 @@ class Strategy(State):
 
     @abstractmethod
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        """The next point and what was known when it was chosen. It may change the state only in
-        ways that `_recall` and `_absorb` repeat where the trial is replayed."""
+        """Chooses the next point, and returns it with its ``info``. The state may change only in
+        ways that `_recall` and `_absorb` repeat when the trial is replayed."""
 
     def _after_asking(
         self, num: Any, name: str, context: ContextLike | None, actions: Actions | None
     ) -> tuple[Self, list[Trial]]:
-        """The state after ``num`` more trials are asked, and these; or an error that names the
-        argument. This state stays as it is."""
+        """The state after ``num`` more trials are asked, and these trials; errors name the argument
+        ``name``. This state stays as it is."""
         choices = self._checked_choices(context, actions)
         num = whole_number(num, name, least=1)
         if num > _MOST_TRIALS:
@@ -721,36 +777,36 @@ class Strategy(State):
         return after, [after._asked(choices) for _ in range(num)]
 
     def _mixture(self, context: Tensor | None) -> GPMixture:
-        """What is known of f from the told data, for a ``d_z``-dim context or for none."""
+        """The posterior of f given the told data, for a ``d_z``-dim context or without contexts."""
         raise NoModelError(
             f"{type(self).__name__} has no model of the objective, and predicts nothing"
         )
 
     def _evaluated_actions(self, context: Tensor | None) -> Tensor:
-        """The ``n x d`` evaluated points that are compared in a ``d_z``-dim context, or in none."""
+        """The ``n x d`` evaluated points of the domain, to be compared in a ``d_z``-dim context."""
         X = self.evaluated()[0][:, : self.domain.dim]
         return X[self._are_inside(len(X))]
 
     def _asked(self, choices: Choices) -> Trial:
-        """Decides the next trial and takes it in."""
+        """Decides the next trial and updates this state with it."""
         with self.within(self):
             trial = self.next_trial(choices)
             self._apply(Asked(trial))
         return trial
 
     def _is_play(self, id: int) -> bool:
-        """Whether the method chose a trial, maybe the next one: it is neither attached nor one of
-        the first points."""
+        """Whether the method chose a trial, which may be the next one: it is neither attached nor
+        one of the first points."""
         is_first = self._first_points.include(self.history, id)
         return not is_first and not self.history.is_attached(id)
 
     def _require_outside(self, message: str) -> None:
-        """An `OutsideDomainError` unless points outside the domain may be data."""
+        """Raises an `OutsideDomainError` unless points outside the domain may be data."""
         if not (self.takes_outside and isinstance(self.domain, Box)):
             raise OutsideDomainError(message)
 
     def _info_of_attached(self, X: Tensor, context: Tensor | None) -> dict[str, Any]:
-        """What is recorded of one point, ``1 x d``, that was not asked for."""
+        """The ``info`` of an attached point, ``1 x d``."""
         info: dict[str, Any] = {"attached": True}
         if isinstance(self.domain, FiniteSet):
             info["index"] = int(self.domain.index(X))
@@ -763,13 +819,13 @@ class Strategy(State):
 
     @property
     def _looks_at_kernel_later(self) -> bool:
-        """Whether k(x, x) is looked at where trials are asked: `probes_of` knows too little of the
+        """Whether k(x, x) is checked at asked trials, since `probes_of` does not know the
         contexts."""
         return self.context_space is not None and self.context_space.domain is None
 
     @property
     def _context_dim(self) -> int | None:
-        """d_z; 0 without contexts, None before anything says how large they are."""
+        """d_z; 0 without contexts, None while the dimension is unknown."""
         if self.context_space is None:
             return 0
         if self.context_space.dim is not None:
@@ -787,32 +843,32 @@ class Strategy(State):
         return Choices.among(actions, self.domain, checked)
 
     def _seed_of(self, step: int) -> int:
-        """A seed for one step: the same whether the steps before it were made or replayed."""
+        """The seed of one step, the same whether the steps before it were decided or replayed."""
         return (self.seed * 1_000_003 + step) % 2**31
 
     def _recall(self, trial: Trial) -> Any:
-        """What `_decide` has left in `_ahead` when a trial was asked, from what the trial records.
-        A LookupError, TypeError or ValueError says that it does not record what `_absorb` needs,
-        in the right form; whether the method would ask it is not asked."""
+        """What `_decide` left in `_ahead` when a trial was asked, read from its ``info``. Raises a
+        LookupError, TypeError or ValueError if ``info`` lacks what `_absorb` needs, or has it in
+        the wrong form; whether the method would ask the same trial is not checked."""
 
     @abstractmethod
     def _absorb(self, event: Event) -> None:
-        """Changes this state, a successor that nobody else has, for the last event of the
+        """Updates this state, a successor that is not yet in use, for the last event of the
         history."""
 
     def _take_as_asked(self, is_corrected: bool) -> None:
-        """Says whether values are others than those by which trials were chosen: what records say
-        of values is then computed again."""
+        """Sets whether trials are replayed with other values than they were chosen by: what their
+        ``info`` says about values is then computed again."""
         self._is_corrected = is_corrected
 
     def _forget_fits(self, id: int) -> None:
-        """Forgets what was fitted to the value of a trial that is now another."""
+        """Forgets what was fitted to the old value of a trial."""
 
     # --- what happens -----------------------------------------------------------------------------
 
     def _checked(self, event: Event, is_member: bool) -> Event:
-        """An event from elsewhere, or a ValueError where it can follow no events; ``is_member`` as
-        for `check_recorded`."""
+        """The event, in plain form; raises a ValueError if it could follow no other events.
+        ``is_member`` is as for `check_recorded`."""
         match event:
             case Asked(trial):
                 self.check_recorded(trial, is_member)
@@ -832,7 +888,7 @@ class Strategy(State):
         self._become(self.after(event))
 
     def _prepare(self, event: Event) -> None:
-        """Checks an event that comes from elsewhere, and recalls what was decided with it."""
+        """Checks an event from elsewhere, and recalls what was decided with it."""
         self.check_event(event)
         if not isinstance(event, Asked) or not self._is_play(event.trial.id):
             return
@@ -845,12 +901,12 @@ class Strategy(State):
             ) from error
 
     def _take(self, event: Event) -> None:
-        """Checks an event from elsewhere and changes this state for it."""
+        """Checks an event from elsewhere, and updates this state for it."""
         self._prepare(event)
         self._apply(event)
 
     def _apply(self, event: Event) -> None:
-        """Changes this state for an event that can come now."""
+        """Updates this state for an event that can come now."""
         if isinstance(event, Asked | Attached) and event.trial.domain is not self.domain:
             event = replace(event, trial=replace(event.trial, domain=self.domain))
         self.history = self.history.after(event)
@@ -861,8 +917,8 @@ class Strategy(State):
         self._ahead = None
 
     def _corrected(self, events: Sequence[Event]) -> Self:
-        """The state after all events: up to the last correction they are applied as if every value
-        had been told right. What was raised before is not raised again."""
+        """The state after all events, with the corrected values up to the last correction. Warnings
+        that were raised before are not raised again."""
         first_state = _First(self) if self._first is None else self._first
         after: Self = first_state.state.clone()
         after._first = first_state
@@ -889,8 +945,8 @@ class Strategy(State):
         return after
 
     def _become(self, after: Self) -> None:
-        """Goes over to a later state. Its warnings come last: should one of them be made an error,
-        what it warns of has happened all the same."""
+        """Takes over a later state. Its warnings come last: if a filter makes one an error, the
+        events have happened all the same."""
         vars(self).update(vars(after))
         if self._unraised:
             self._raise_warnings()
@@ -898,29 +954,28 @@ class Strategy(State):
     # --- warnings ---------------------------------------------------------------------------------
 
     def take_warnings(self) -> list[tuple[str, type[Warning]]]:
-        """The messages and categories of the warnings that are yet to be raised, once."""
+        """The messages and categories of the warnings not raised yet, which are then forgotten."""
         taken, self._unraised = self._unraised, []
         return taken
 
     def expect(self, category: type[Warning]) -> None:
-        """Warnings of this category are not raised, nor reported: whoever made the strategy knows
-        of them."""
+        """Suppresses warnings of a category, which are then neither raised nor reported."""
         self._noted.add(category)
 
     def _note(self, message: str, category: type[Warning]) -> None:
-        """A warning: it goes into the report at once, and is raised after the event."""
+        """Adds a warning to the report at once; it is raised after the event."""
         self.warnings.append(message)
         self._unraised.append((message, category))
 
     def _note_once(self, message: str, category: type[Warning]) -> None:
-        """As `_note`, the first of a category alone."""
+        """As `_note`, but only for the first warning of a category."""
         if category not in self._noted:
             self._noted.add(category)
             self._note(message, category)
 
     def _raise_warnings(self) -> None:
-        """Raises all of them; the first that a filter makes an error comes last, and tells of the
-        other errors."""
+        """Raises all warnings. If filters make some of them errors, the first error is raised last,
+        with the others as notes."""
         first = None
         for message, category in self.take_warnings():
             try:
@@ -943,13 +998,13 @@ class _First(Immutable):
 
 
 def _num_until_corrected(events: Sequence[Event]) -> int:
-    """How many events there are up to the last correction."""
-    places = range(len(events), 0, -1)
-    return next((place for place in places if isinstance(events[place - 1], Corrected)), 0)
+    """The number of events up to and including the last correction."""
+    counts = range(len(events), 0, -1)
+    return next((count for count in counts if isinstance(events[count - 1], Corrected)), 0)
 
 
 def _level_of_the_caller() -> int:
-    """The ``stacklevel`` of the line that called this package."""
+    """The ``stacklevel`` of the line outside this package that called it."""
     level, frame = 1, sys._getframe(1)
     # Code that `exec` was given has no name.
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("botorch_ext."):

@@ -1,4 +1,4 @@
-"""Events of a study, and the record of all that happened."""
+"""The events of a study, and the history that follows from them."""
 
 from __future__ import annotations
 
@@ -20,21 +20,31 @@ from botorch_ext.domains.points import numbered
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.state import Log, shallow
 
-# How many numbers of a point are shown.
+# The number of coordinates that a message shows.
 _MOST_SHOWN = 10
 _UNCHANGING = {bool, int, float, str, type(None)}
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One question.
+    """A point to evaluate, as a strategy asks it.
 
     Args:
-        id: 0, 1, 2, ... in the order of asking.
+        id: The number of the trial: 0, 1, 2, ... in the order of asking.
         x: The ``d``-dim point to evaluate.
-        context: The ``d_z``-dim context it was asked in, or None.
-        info: What was known when it was asked, plain numbers and strings.
-        domain: Where the point lies, which names its columns; strategies fill it in.
+        context: The ``d_z``-dim context that it was asked in, or None.
+        info: What was known when it was asked, as plain numbers, strings, lists and dicts. The
+            class of the strategy explains the keys. Points that no model chose have ``initial`` or
+            ``attached``, which are True. Points of a finite set have their row as ``index``; points
+            chosen from the ``actions`` of an ask have their row there as ``action``.
+        domain: The domain of the point, which names its columns; strategies fill it in.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> strategy = bx.strategies.RandomSearch(bx.FiniteSet([[1.5]]))
+        >>> trial = strategy.ask()
+        >>> trial.id, trial.x.tolist(), trial.params, trial.info
+        (0, [1.5], {'x0': 1.5}, {'index': 0})
     """
 
     id: int
@@ -45,9 +55,9 @@ class Trial:
 
     @property
     def params(self) -> dict[str, Any]:
-        """The point by name, plain Python values of all columns that count, as `Box.params` gives
-        them: ``{"temperature": 61.5, "solvent": "dmso"}`` in a `Space`, ``{"x0": 0.3, "x1": 2.0}``
-        elsewhere."""
+        """The point by name, in plain Python values, without columns that do not count:
+        ``{"temperature": 61.5, "solvent": "dmso"}`` in a `Space`, ``{"x0": 0.3, "x1": 2.0}`` in
+        other domains."""
         if self.domain is None:
             return numbered(self.x)
         if is_outside_domain(self) and isinstance(self.domain, Box):
@@ -56,12 +66,12 @@ class Trial:
 
     @property
     def given(self) -> dict[str, Any] | Tensor:
-        """The point as an objective gets it: `params` in a `Space`, ``x`` elsewhere."""
+        """The point as an objective gets it: `params` in a `Space`, ``x`` in other domains."""
         return self.params if isinstance(self.domain, Space) else self.x
 
     @property
     def place(self) -> str:
-        """The point and the context for messages, as `place_of` writes them."""
+        """The point and the context as text for messages, see `place_of`."""
         if is_outside_domain(self) and isinstance(self.domain, Space):
             return str(self.params)
         return place_of(self.x, self.context, self.domain)
@@ -72,7 +82,7 @@ class Trial:
 
     @property
     def point(self) -> Tensor:
-        """The joint row that models see: ``x``, then the context where there is one."""
+        """The joint row that models see: ``x``, then the context if there is one; ``d + d_z``."""
         return with_context(self.x, self.context)
 
     def copy(self) -> Trial:
@@ -82,20 +92,20 @@ class Trial:
 
 
 def place_of(x: Tensor, context: Tensor | None = None, domain: Domain | None = None) -> str:
-    """A point and its context as people read them: by name in a `Space`, elsewhere in six digits,
-    long ones cut off.
+    """A point and its context as text: by name in a `Space`, else the first ten coordinates with
+    six digits.
 
     Args:
         x: The ``d``-dim point.
-        context: ``d_z`` numbers, or None.
-        domain: The domain of the point, where it is known.
+        context: The ``d_z`` numbers of the context, or None.
+        domain: The domain of the point, if it is known.
     """
     place = str(domain.params_of(x)) if isinstance(domain, Space) else _in_digits(x)
     return place if context is None else f"{place} in context {_in_digits(context)}"
 
 
 def _in_digits(x: Any) -> str:
-    if not isinstance(x, Tensor) or x.ndim != 1:  # no point, which is about to be refused
+    if not isinstance(x, Tensor) or x.ndim != 1:  # not a point, so it is about to be refused
         return short(x)
     numbers = [f"{number:.6g}" for number in x[:_MOST_SHOWN].tolist()]
     more = [f"... of {len(x)}"] if len(x) > _MOST_SHOWN else []
@@ -103,13 +113,13 @@ def _in_digits(x: Any) -> str:
 
 
 def is_outside_domain(trial: Any) -> bool:
-    """Whether a trial is data from outside of the domain: a result that was attached."""
+    """Whether a trial is an attached result whose point lies outside the domain."""
     info = getattr(trial, "info", None)
     return isinstance(info, dict) and info.get("attached") is True and info.get("outside") is True
 
 
 def _copied(plain: Any) -> Any:
-    """A copy of numbers, strings, dicts and lists; several times as fast as `deepcopy`."""
+    """A copy of nested dicts and lists of plain values; several times as fast as `deepcopy`."""
     if type(plain) in _UNCHANGING:
         return plain
     if isinstance(plain, dict):
@@ -121,14 +131,23 @@ def _copied(plain: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A trial was handed out."""
+    """The event that a trial was asked.
+
+    Args:
+        trial: The trial.
+    """
 
     trial: Trial
 
 
 @dataclass(frozen=True)
 class Told:
-    """A trial was answered."""
+    """The event that the result of a trial was told.
+
+    Args:
+        id: The id of the trial.
+        value: The observation.
+    """
 
     id: int
     value: float
@@ -136,7 +155,12 @@ class Told:
 
 @dataclass(frozen=True)
 class Abandoned:
-    """A trial will never be answered; ``failed``: as its evaluation failed."""
+    """The event that a trial was given up: it will never be told.
+
+    Args:
+        id: The id of the trial.
+        failed: Whether its evaluation failed.
+    """
 
     id: int
     failed: bool = False
@@ -144,7 +168,12 @@ class Abandoned:
 
 @dataclass(frozen=True, eq=False)
 class Attached:
-    """A result came that was not asked for."""
+    """The event that a result was attached, which was not asked for.
+
+    Args:
+        trial: The trial that holds the point, with the next id.
+        value: The observation.
+    """
 
     trial: Trial
     value: float
@@ -152,7 +181,12 @@ class Attached:
 
 @dataclass(frozen=True)
 class Corrected:
-    """A value that was told, or attached, was wrong."""
+    """The event that a told or attached value was replaced.
+
+    Args:
+        id: The id of the trial.
+        value: The right observation.
+    """
 
     id: int
     value: float
@@ -162,15 +196,15 @@ Event = Asked | Told | Abandoned | Attached | Corrected
 
 
 def copied(event: Event) -> Event:
-    """An event that shares nothing with this one that could be changed."""
+    """A copy of an event that shares no mutable value with it."""
     if isinstance(event, Asked | Attached):
         return replace(event, trial=event.trial.copy())
     return event
 
 
 def as_told_right(events: Sequence[Event]) -> list[Event]:
-    """Events as they would be had every value been told right in the first place; corrections stay
-    where they are."""
+    """The events with the corrected values in place of the wrong ones; the corrections stay where
+    they are."""
     right = {event.id: event.value for event in events if isinstance(event, Corrected)}
     told: list[Event] = []
     for event in events:
@@ -184,57 +218,63 @@ def as_told_right(events: Sequence[Event]) -> list[Event]:
 
 
 class History:
-    """All events so far, and what follows from them alone. It is never changed: the history
-    `after` another event takes its place."""
+    """All events so far, and what follows from them alone. A history is never changed: `after`
+    gives a new one.
+
+    The attributes are
+
+    - ``events`` and ``trials``: sequences of all of them;
+    - ``values``: a dict from ids to observations, in the order of telling;
+    - ``abandoned``, ``failed``, ``corrected``: sets of ids; failed trials are abandoned ones;
+    - ``attached``: a list of ids, ascending; ``outside``: the set of those whose points lie outside
+      the domain.
+    """
 
     def __init__(self) -> None:
         self.events: Log[Event] = Log()
         self.trials: Log[Trial] = Log()
         self.values: dict[int, float] = {}
         self.abandoned: set[int] = set()
-        # Of those that are abandoned.
         self.failed: set[int] = set()
-        # The ids of results that were not asked for, ascending.
         self.attached: list[int] = []
-        # The ids of attached results whose points lie outside the domain.
         self.outside: set[int] = set()
-        # Of those whose value was another one before.
         self.corrected: set[int] = set()
         self._pending: dict[int, None] = {}
-        #: What values are multiplied by where they are shown: -1 where they are negated costs.
+        #: The factor of values in messages: -1 if the values are negated costs.
         self.sign = 1.0
 
     @property
     def pending(self) -> list[int]:
-        """Ids asked and neither told nor abandoned, in the order of asking."""
+        """The ids of trials that are asked and neither told nor abandoned, in the order of
+        asking."""
         return list(self._pending)
 
     @property
     def num_asked(self) -> int:
-        """Trials that were handed out."""
+        """The number of trials that were asked; attached results do not count."""
         return len(self.trials) - len(self.attached)
 
     @property
     def unanswered(self) -> list[int]:
-        """Ids of trials that pend or whose evaluation failed, in the order of asking."""
+        """The ids of trials that are pending or failed, in the order of asking."""
         return sorted((*self._pending, *self.failed)) if self.failed else self.pending
 
     def is_attached(self, id: int) -> bool:
-        """Whether a trial, maybe the next one, was not asked for."""
+        """Whether a trial, which may be the next one, was attached."""
         if not self.attached:
             return False
-        place = bisect_left(self.attached, id)
-        return self.attached[place : place + 1] == [id]
+        position = bisect_left(self.attached, id)
+        return self.attached[position : position + 1] == [id]
 
     def asked_before(self, id: int) -> int:
-        """How many trials were handed out before one, which may be the next."""
+        """The number of trials that were asked before a trial, which may be the next one."""
         return id - bisect_left(self.attached, id)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> History:
         return shallow(self)  # no event changes it
 
     def after(self, event: Event) -> History:
-        """The history with one more event, which `check` has accepted."""
+        """The history after one more event, which `check` has accepted."""
         new = shallow(self)
         new.events = self.events.with_item(event)
         match event:
@@ -261,11 +301,11 @@ class History:
         return new
 
     def check(self, event: Event) -> None:
-        """Raises unless the event can follow.
+        """Raises an error unless the event can follow.
 
         Raises:
-            UnknownTrialError: The trial is not pending; where a value is corrected, it has none.
-            ValueError: The value is NaN or infinite, or a new trial has not the next id.
+            UnknownTrialError: If the trial is not pending, or has no value to correct.
+            ValueError: If the value is NaN or infinite, or if a new trial has not the next id.
         """
         if isinstance(event, Asked | Attached):
             if event.trial.id != len(self.trials):
@@ -294,14 +334,20 @@ class History:
             raise UnknownTrialError(f"id must be one of the {kind}, got {event.id}: {state}")
 
     def told_points(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """The told points, ``n x d`` or with their contexts ``n x (d + d_z)``, and their values
-        ``n``, in the order of telling."""
+        """The told and attached points, and their values, in the order of telling.
+
+        Args:
+            like: A tensor of the dtype, the device and the last dimension d of the points.
+
+        Returns:
+            The points, ``n x d`` or with contexts ``n x (d + d_z)``, and their ``n`` values.
+        """
         if not self.values:
             return like.new_zeros(0, like.shape[-1]), like.new_zeros(0)
         told = [self.trials[id] for id in self.values]
-        parts = [torch.stack([trial.x for trial in told])]
+        columns = [torch.stack([trial.x for trial in told])]
         contexts = [trial.context for trial in told if trial.context is not None]
-        if contexts:  # of all or of none
-            parts.append(torch.stack(contexts))
-        X = torch.cat(parts, dim=-1)
+        if contexts:  # all trials have one, or none has
+            columns.append(torch.stack(contexts))
+        X = torch.cat(columns, dim=-1)
         return X, X.new_tensor(list(self.values.values()))

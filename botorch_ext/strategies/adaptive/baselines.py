@@ -1,4 +1,4 @@
-"""Baselines: other ways to choose a model than hyperparameter elimination."""
+"""Baselines of hyperparameter elimination, which choose the model in other ways."""
 
 from __future__ import annotations
 
@@ -36,11 +36,16 @@ from botorch_ext.widths import (
 
 
 class MaximumLikelihood(BoundsStrategy):
-    """MLE-UCB: at each step the upper confidence bound of the model with the highest marginal
-    likelihood of the told data; of equal ones the first. Source: Ziomek et al. 2024, section 7.
+    """MLE-UCB: asks the point with the highest upper confidence bound of the model with the highest
+    marginal likelihood of the told data.
+
+    ``info`` and report are those of `BoundsStrategy`. Source: Ziomek et al. 2024, section 7.
 
     Args:
-        domain, models, width, options: See `BoundsStrategy`.
+        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
+        models: The candidate models; the first of several equally likely ones plays.
+        width: The confidence width, or a number, for all models; or a sequence with one for each.
+        options: The keyword arguments of `BoundsStrategy`.
     """
 
     def __init__(
@@ -54,11 +59,17 @@ class MaximumLikelihood(BoundsStrategy):
 
 
 class ExpectedBound(BoundsStrategy):
-    """ExpectedUCB: the average of the upper confidence bounds under P(model | data), from a uniform
-    prior; trials record the most probable model. Source: Ziomek et al. 2024, section 7.
+    """ExpectedUCB: asks the point with the highest average of the upper confidence bounds, weighted
+    by P(model | data) with a uniform prior.
+
+    ``info`` and report are those of `BoundsStrategy`; ``info`` is about the most probable model.
+    Source: Ziomek et al. 2024, section 7.
 
     Args:
-        domain, models, width, options: See `BoundsStrategy`.
+        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
+        models: The candidate models.
+        width: The confidence width, or a number, for all models; or a sequence with one for each.
+        options: The keyword arguments of `BoundsStrategy`.
     """
 
     def __init__(
@@ -72,18 +83,24 @@ class ExpectedBound(BoundsStrategy):
 
 
 class ShrinkingLengthscale(BoundsStrategy):
-    """A-GP-UCB: the lengthscale shrinks as lengthscale_0 / g(t), whatever is observed; the nearest
-    candidate plays. Source: Berkenkamp et al. 2019, with candidates as in Ziomek et al. 2024.
+    """A-GP-UCB: plays the candidate whose lengthscale is nearest to lengthscale_0 / g(t), whatever
+    is observed.
+
+    ``info`` and report are those of `BoundsStrategy`. Source: Berkenkamp et al. 2019, with
+    candidates as in Ziomek et al. 2024.
 
     Args:
-        domain, models, width, options: See `BoundsStrategy`; the models are told apart by one
-            lengthscale each.
+        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
+        models: The candidate models, which differ in one lengthscale.
+        width: The confidence width, or a number, for all models; or a sequence with one for each.
         lengthscale_0: The first lengthscale.
-        growth: g, of the step t.
+        growth: The function g of the step t.
+        options: The keyword arguments of `BoundsStrategy`.
 
     Raises:
-        ValueError: What `BoundsStrategy` raises, contexts, models without a lengthscale, or a
-            lengthscale_0 or a growth that is not positive.
+        ValueError: If `BoundsStrategy` raises it, if contexts are given, if the models do not
+            differ in one lengthscale, or if ``lengthscale_0`` or a value of ``growth`` is not
+            positive.
     """
 
     def __init__(
@@ -109,10 +126,10 @@ class SuspectedRegret(Judge):
 
     Args:
         noise_std: R, the sub-Gaussian constant of the noise.
-        delta: Failure probability.
+        delta: The failure probability.
         rkhs_bound: B in the suspected bound.
         constant: C in the suspected bound.
-        dim: d, of the actions.
+        dim: d, the dimension of the actions.
     """
 
     needs_predictions = True
@@ -124,7 +141,8 @@ class SuspectedRegret(Judge):
         self.rkhs_bound = check_rkhs_bound(rkhs_bound)
         self.noise_std, self.delta = check_noise_std(noise_std), check_delta(delta)
         self.constant, self.dim = amount(constant, "constant", "positive and finite"), dim
-        # Of each model: told plays, the sum of their observations and that of their half-widths.
+        # For each model: the number of its told plays, and the sums of their observations and of
+        # their half-widths.
         self._sums: dict[int, tuple[int, float, float]] = {}
 
     def contenders(self, standing: Standing) -> list[int]:
@@ -139,15 +157,15 @@ class SuspectedRegret(Judge):
         played = Prediction.from_told(trial.info)
         count, total, half_widths = self._sums.get(played.model, (0, 0.0, 0.0))
         self._sums[played.model] = count + 1, total + value, half_widths + played.half_width
-        # A model that joins with the next question has no say before it.
+        # A model that joins with the next trial does not count before.
         known = standing.num_known[trial.id]
-        there = [id for id in standing.alive if id < known or id in self._sums]
-        if not all(id in self._sums for id in there):
+        present = [id for id in standing.alive if id < known or id in self._sums]
+        if not all(id in self._sums for id in present):
             return []
         num_models = max(known, 1 + max(self._sums))
         xi = noise_scale(self.noise_std, self.delta, standing.num_data, num_models)
         upper, lower = {}, {}
-        for id in there:
+        for id in present:
             count, total, half_widths = self._sums[id]
             noise = math.sqrt(xi / count)
             upper[id] = (total + half_widths) / count + noise
@@ -157,30 +175,35 @@ class SuspectedRegret(Judge):
 
 
 class LengthscaleBalancing(BoundsStrategy):
-    """LB-GP-UCB: the lengthscale with the smallest suspected regret bound at one more play plays;
-    one whose rewards are too low for its bound is eliminated.
+    """LB-GP-UCB: plays the lengthscale with the smallest suspected regret bound after one more
+    play, and eliminates a lengthscale whose rewards are too low for its bound.
 
     The suspected bound of n plays with lengthscale l is C sqrt(n g) (sqrt(g) + B) with g = l^-d
     ln(n)^(d+1), the growth of the information gain of the RBF kernel. Once all have played, u is
     eliminated when mean(y over S_u) + mean(w s over S_u) + sqrt(xi_t / |S_u|) is less than the
-    largest mean(y over S_v) - sqrt(xi_t / |S_v|). Source: Ziomek et al. 2024, arXiv 2410.10384.
+    largest mean(y over S_v) - sqrt(xi_t / |S_v|). ``info`` of a trial is that of `BoundsStrategy`,
+    with ``told``; the report is that of `BoundsStrategy`. Source: Ziomek et al. 2024, arXiv
+    2410.10384.
 
     Args:
-        domain, models, width, options: See `BoundsStrategy`; the models are told apart by one
-            lengthscale each, and may be `CandidateModels.growing`.
-        noise_std: R, the sub-Gaussian constant of the noise.
-        delta: Failure probability.
+        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
+        models: The candidate models, which differ in one lengthscale; they may be
+            `CandidateModels.growing`.
+        width: The confidence width, or a number, for all models.
+        noise_std: R, the sub-Gaussian constant of the noise, in units of the observations.
+        delta: The failure probability.
         rkhs_bound: B in the suspected bound.
         constant: C in the suspected bound.
-        standardize: Whether the models see observations minus their mean, over their standard
-            deviation so far; ``width`` must then be `SelfNormalized`, whose noise_std is divided by
-            it as well. The numbers of trials and of `best` are in the units of the observations
-            all the same.
+        standardize: Whether the models see standardised observations: minus their mean so far,
+            divided by their standard deviation so far. ``width`` must then be `SelfNormalized`,
+            whose noise_std is divided too. ``info`` and `best` stay in units of the observations.
+        options: The keyword arguments of `BoundsStrategy`.
 
     Raises:
-        ValueError: What `BoundsStrategy` raises, contexts, models without a lengthscale, an
-            impossible number, or models with data, another width or the "censor" policy where
-            outputs are standardised.
+        ValueError: If `BoundsStrategy` raises it, if contexts are given, if the models do not
+            differ in one lengthscale, or if a number is impossible. With ``standardize`` also if
+            models have data, if ``width`` is not `SelfNormalized`, or if pending trials are
+            censored.
     """
 
     def __init__(
@@ -240,7 +263,7 @@ class LengthscaleBalancing(BoundsStrategy):
             self._retarget()
 
     def _retarget(self) -> None:
-        """Standardises the targets of all data again."""
+        """Standardises all observations again."""
         self._rows.catch_up()
         told = self.history.values
         before = [] if self.initial is None else self.initial[1].tolist()
@@ -272,6 +295,5 @@ def _refuse_contexts(strategy: BoundsStrategy, options: BoundsOptions) -> None:
 
 
 def checked_lengthscale_0(value: float) -> float:
-    """The first lengthscale, or a ValueError where it is not positive and finite."""
-    value = amount(value, "lengthscale_0", "positive and finite")
-    return value
+    """The first lengthscale; raises a ValueError unless it is positive and finite."""
+    return amount(value, "lengthscale_0", "positive and finite")

@@ -1,4 +1,4 @@
-"""Bounds: the confidence bounds of several models of the same data, in one context."""
+"""The confidence bounds of several models of the same data, in one context."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ Models = CandidateModels | FiniteCandidates
 
 @dataclass(eq=False)
 class Bounds:
-    """mean +- (width * std + offset) of each of m models.
+    """The confidence bounds mean +- (width * std + offset) of each of m models.
 
     Args:
-        models: Of joint rows, or of the candidates of a finite set.
-        widths: ``m``.
-        offsets: ``m``.
-        context: ``d_z``: points are actions, the models see them joined with this context.
+        models: The models of joint rows, or of the candidates of a finite set.
+        widths: The ``m`` widths.
+        offsets: The ``m`` offsets.
+        context: The ``d_z`` numbers of the context, which models of joint rows see after the
+            action. None: no contexts.
     """
 
     models: Models
@@ -33,13 +34,13 @@ class Bounds:
 
     @property
     def on_candidates(self) -> bool:
-        """Whether the models are of the candidates of a finite set, not of joint rows."""
+        """Whether the models are models of the candidates of a finite set, not of joint rows."""
         return isinstance(self.models, FiniteCandidates)
 
     @cached_property
     def of_candidates(self) -> tuple[Tensor, Tensor, Tensor] | None:
-        """Means, standard deviations and half-widths at the candidates of a finite set, ``m x N``
-        each; None for models of joint rows."""
+        """The means, the standard deviations and the half-widths at the candidates of a finite set,
+        ``m x N`` each; None for models of joint rows."""
         if not isinstance(self.models, FiniteCandidates):
             return None
         std = self.models.std
@@ -47,18 +48,18 @@ class Bounds:
         return self.models.mean, std, half_width
 
     def at_candidate(self, model: Tensor | None, row: Tensor) -> list[Tensor]:
-        """Mean, standard deviation, width and offset at a candidate, ``(1,)`` each.
+        """The mean, standard deviation, width and offset at a candidate, of shape ``(1,)`` each.
 
         Args:
-            model: ``(1,)``, the position of a model; None for the only one.
-            row: ``(1,)``, the row of the candidate.
+            model: The position of a model, of shape ``(1,)``; None for the only one.
+            row: The row of the candidate, of shape ``(1,)``.
         """
         if self.of_candidates is None:
             raise TypeError("models of joint rows have no candidates")
         mean, std, _ = self.of_candidates
         if model is None:
-            at = (values[0].index_select(0, row) for values in (mean, std))
-            return [*at, self.widths, self.offsets]
+            moments = (values[0].index_select(0, row) for values in (mean, std))
+            return [*moments, self.widths, self.offsets]
         return [mean[model, row], std[model, row], self.widths[model], self.offsets[model]]
 
     def upper(self) -> UpperBounds:
@@ -66,7 +67,7 @@ class Bounds:
         return self._signed(1)
 
     def negated_lower(self) -> UpperBounds:
-        """Widths and offsets with their signs turned, which makes upper bounds lower ones."""
+        """Upper bounds with negated widths and offsets, which are the lower bounds."""
         return self._signed(-1)
 
     def _signed(self, sign: int) -> UpperBounds:

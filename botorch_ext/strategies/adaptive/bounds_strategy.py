@@ -1,4 +1,4 @@
-"""BoundsStrategy: all methods that play confidence bounds, of one model or of several."""
+"""The strategy that plays confidence bounds, of one model or of several."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from botorch_ext.widths.composed import share_of_enlargement
 
 
 class BoundsOptions(TypedDict, total=False):
-    """The keyword arguments of `BoundsStrategy` that the methods made of it pass on."""
+    """The keyword arguments that subclasses pass on to `BoundsStrategy`."""
 
     pending: Pending
     inflate: bool
@@ -59,64 +59,85 @@ class BoundsStrategy(Strategy):
     """Plays the confidence bounds mean +- (width * std + offset) of one or more models of the same
     data.
 
-    A `Search` says which point is chosen by them, and for which model; a `Judge` says which models
-    may play and what an observation teaches about them. Models that it refutes are dropped.
+    The `Search` chooses a point and a model by the bounds. The `Judge` decides which models may
+    play and which ones an observation refutes; refuted models are dropped.
 
-    Pending trials (asked, not yet told) are treated as ``pending`` says:
+    The argument ``pending`` sets how pending trials (asked, not told) count:
 
-    - "ignore": as if they had not been asked; the same point is then asked again until it is told.
-    - "hallucinate": they count in the standard deviation and in the width, and leave the mean alone
-      (GP-BUCB, Desautels et al. 2014). ``inflate=True`` multiplies the width by exp(information
-      gain of the pending points given the told ones), which is what makes the bound valid.
-    - "censor": they enter as the known ``minimum`` in mean, standard deviation and width until told
-      (GP-UCB-SDF, Verma et al. 2022); with ``timeout`` m a trial asked at step s and not told
-      before the ask of step s + m + 1 stays censored for ever.
+    - "ignore": not at all; the same point is then asked again until it is told.
+    - "hallucinate": in the standard deviation and in the width, not in the mean (GP-BUCB, Desautels
+      et al. 2014). ``inflate=True`` multiplies the width by exp(information gain of the pending
+      points given the told ones), which makes the confidence bound valid.
+    - "censor": in mean, standard deviation and width, as observations of ``minimum``, until they
+      are told (GP-UCB-SDF, Verma et al. 2022). With ``timeout`` m, a trial that was asked at step s
+      and is not told before the ask of step s + m + 1 stays censored for ever.
 
-    A trial whose evaluation failed counts as a pending one for ever.
+    A failed trial counts as pending for ever.
 
-    With a ``context_domain`` the models are of joint rows, actions first, then the context; each
-    ask is given a context, and the maximum is that over the actions there (CGP-UCB, Krause and Ong
-    2011, eq. 2).
+    With a ``context_domain`` the models are models of joint rows (the action, then the context).
+    Each ask is given a context, and the maximum is taken over the actions in that context (CGP-UCB,
+    Krause and Ong 2011, eq. 2).
 
-    ``info`` of a trial has what `Prediction` says and, on a finite set, the row as ``index``; with
-    a `Fitted` kernel also, where hyperparameters were fitted before it was chosen, these as
-    ``fit``: lengthscales in sides of the domain, the rest in units of the observations.
+    ``info`` of a trial that a model chose has the keys
+
+    - ``model``: the position of the model among the candidates, 0 if there is one;
+    - ``mean``, ``std``: its posterior mean and standard deviation at the point, in units of the
+      observations, with pending trials counted as ``pending`` says;
+    - ``width``, ``offset``: the width and the offset of its confidence bound;
+    - ``index``: on a finite set, the row of the point;
+    - ``told``: if the judge tests predictions, a dict with ``mean``, ``std``, ``width`` and
+      ``offset`` once more, from told data alone;
+    - ``fit``: with a `Fitted` kernel, if hyperparameters were fitted before this trial: a dict with
+      ``lengthscales`` in sides of the domain, ``noise_variance``, ``outputscale`` and ``mean`` in
+      (squared) units of the observations.
 
     Args:
-        domain: A `Box` or a `FiniteSet`, of actions.
-        model: A `KernelGP`, or `CandidateModels`; it is copied, and data it holds count as steps.
-            They may lie outside the domain, so `best` chooses among the points of the study and of
-            ``initial`` alone. Or `Fitted`: a model whose hyperparameters come from the data.
-        width: The confidence width, or a number, for all models; or one for each.
-        search: What is chosen by the bounds; the highest upper bound if None.
-        judge: What is learnt about the models; nothing if None.
-        pending: The policy above.
+        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
+        model: A `KernelGP` or `CandidateModels`. It is copied, and data that it holds count as
+            steps; these may lie outside the domain, so `best` compares the points of the study and
+            of ``initial`` alone. Or `Fitted`: a model whose hyperparameters are fitted to the data.
+        width: The confidence width, or a number, for all models; or a sequence with one for each.
+        search: The rule that chooses by the bounds. None: the highest upper bound.
+        judge: The rule that judges the models. None: all models play.
+        pending: How pending trials count, see above.
         inflate: Whether "hallucinate" inflates the widths.
-        minimum: The least value f can take ("censor" only).
-        timeout: Steps after which a pending trial stays censored ("censor" only); None for never.
-        seed: Seeds the optimiser and the first points. On a finite set ties go to the first point
-            and the first model.
-        initial: ``(X, Y)`` the user already has.
-        num_initial: Sobol points asked first.
-        context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
-            `ContextSpace`.
+        minimum: A lower bound on the values of f, for "censor" only, which needs it.
+        timeout: The number of steps after which a pending trial stays censored, for "censor" only.
+            None: a result counts however late it is told.
+        seed: The seed of the search and of the first points. On a finite set the first of several
+            equally good points, and of equally good models, is chosen.
+        initial: Observations from before the study, as for `Strategy`.
+        num_initial: The number of Sobol points that are asked first.
+        context_domain: The contexts, as for `Strategy`. None: no contexts.
 
     Raises:
-        ValueError: A batched model, models that do not take the points of the domain, a prior mean
-            that is not finite there, mixed devices or dtypes, a model with transforms on a finite
-            set, as many widths as there are models not, options that do not belong to the pending
-            policy, or a judge whose advice the search does not heed.
+        ValueError: If a model is batched, does not take the points of the domain, or has a prior
+            mean that is not finite there; if devices or dtypes differ; if a model has transforms on
+            a finite set; if ``width`` is a sequence whose length is not the number of models; if an
+            option does not belong to the pending policy; or if the search cannot follow the advice
+            of the judge.
 
     Warns:
-        KernelBoundWarning: k(x, x) of a model exceeds 1 somewhere on the domain; with contexts of
-            which no domain is known, at an asked point.
-        LengthscaleWarning: A lengthscale of every model is under a twentieth or over twenty times
-            the side of the domain.
-        EnlargementWarning: Misspecification adds more than three times the rest of a width.
-        PriorScaleWarning: 8, 16, 32 or 64 observations of a single model contradict its scale: they
-            are more than 3 or less than a tenth of its standard deviations away from its mean. On
-            a GPU nobody looks.
-        AllModelsRejectedWarning: Every model is refuted. The last one stays.
+        KernelBoundWarning: k(x, x) of a model exceeds 1 somewhere on the domain; if the domain of
+            the contexts is unknown, at an asked point.
+        LengthscaleWarning: Every model has a lengthscale under a twentieth of the side of the
+            domain, or over twenty times the side.
+        EnlargementWarning: The misspecification adds more than three times the rest of a width.
+        PriorScaleWarning: 8, 16, 32 or 64 observations contradict the scale of a single model: they
+            are more than 3, or less than a tenth, of its standard deviations away from its mean.
+            This is not checked on a GPU.
+        AllModelsRejectedWarning: Every model is refuted. The last model stays.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+        >>> model = bx.KernelGP(RBFKernel(), noise_variance=0.01)
+        >>> strategy = bx.strategies.BoundsStrategy(points, model, 2.0)
+        >>> strategy.tell(strategy.ask(), 0.3)
+        >>> trial = strategy.ask()
+        >>> {key: round(value, 2) for key, value in trial.info.items()}
+        {'index': 2, 'model': 0, 'mean': 0.1, 'std': 0.94, 'width': 2.0, 'offset': 0.0}
     """
 
     def __init__(
@@ -164,16 +185,17 @@ class BoundsStrategy(Strategy):
             rows = [] if self.initial is None else domain.index(self.initial[0]).tolist()
             self._initial_data_rows: list[int] = rows
         posterior = on_domain(models, domain, self.context_space)
-        # Of all models so far, and how many there were when each trial was asked.
+        # The names of all models so far, and the number of models when each trial was asked.
         self.names: list[str] = list(models.names)
         self.num_known: Log[int] = Log()
-        # The places among the candidates of the models that the posterior still has.
+        # The positions among the candidates of the models that are not eliminated.
         self.alive: list[int] = list(range(models.num_models))
-        # From the place of a model to the number of observations that refuted it.
+        # Maps the position of an eliminated model to the number of observations at that time.
         self.rejected: dict[int, int] = {}
         self.all_rejected_at: int | None = None
         widths = [self.width] if isinstance(self.width, Width) else self.width
-        # Of all models, where a width is enlarged: numbers, so that no step asks the device.
+        # The noise variances of all models, if a width is enlarged: numbers, so that no step waits
+        # for the device.
         self._noise: list[float] = []
         if any(share_of_enlargement(own, 1, 1.0) for own in widths):
             self._noise = models.noise_variance.tolist()
@@ -192,29 +214,29 @@ class BoundsStrategy(Strategy):
 
     @property
     def posterior(self) -> Any:
-        """What the models know that are not eliminated, in the order of `alive`: the told data, and
-        the pending trials as the policy says. `CandidateModels`, or `FiniteCandidates` on a finite
-        set without contexts. Reading it changes nothing."""
+        """The posteriors of the models that are not eliminated, in the order of ``alive``, given
+        the told data, with pending trials as the policy says. `CandidateModels`, or
+        `FiniteCandidates` on a finite set without contexts. Reading it changes nothing."""
         return self._rows.current().posterior
 
     @property
     def models(self) -> Models:
-        """As `posterior`, but the latest events may be missing; not to be changed."""
+        """As `posterior`, but the latest events may be missing. Must not be changed."""
         return self._rows.posterior
 
     @property
     def num_data(self) -> int:
-        """Observations so far, initial ones included."""
+        """The number of observations so far, initial ones included."""
         return self._rows.num_data
 
     @property
     def next_step(self) -> int:
-        """t of the next ask: one more than the steps so far, initial ones included."""
+        """t of the next ask: one more than the number of steps so far, initial ones included."""
         return self._num_data_before + len(self.history.trials) + 1
 
     @property
     def plays(self) -> list[Play]:
-        """The observations that models asked for, in the order of telling."""
+        """The observations of trials that models chose, in the order of telling."""
         plays, t = [], self._num_data_before
         for event in self.history.events:
             if isinstance(event, Attached):
@@ -226,7 +248,7 @@ class BoundsStrategy(Strategy):
         return plays
 
     def times_played(self) -> list[int]:
-        """How often each model was played, those that are eliminated included."""
+        """How often each model was played, eliminated models included; one number for each."""
         played = [0] * len(self.names)
         for trial in self.history.trials:
             if self._is_play(trial.id):
@@ -234,24 +256,26 @@ class BoundsStrategy(Strategy):
         return played
 
     def evidence(self) -> Tensor:
-        """The log marginal likelihood of the told data under the models of `models`."""
+        """The log marginal likelihoods of the told data, ``m``, in the order of ``alive``."""
         return self._evidence(self._rows.for_means())
 
     @torch.no_grad()
     def bands(self, X: Tensor, context: ContextLike | None = None) -> tuple[Tensor, Tensor]:
-        """The confidence bands of the models that are not eliminated, pending trials as the policy
-        says: what the next ask chooses by.
+        """The confidence bands by which the next ask chooses, of the models that are not
+        eliminated.
+
+        Pending trials count as the policy says.
 
         Args:
             X: ``n x d`` points of the domain.
-            context: ``d_z``, where the strategy takes contexts.
+            context: The ``d_z`` numbers of the context, if the strategy takes contexts.
 
         Returns:
-            Two ``m x n``-dim tensors in the order of `alive`, in units of the observations: the
-            means, and how far the bands reach to either side.
+            Two ``m x n``-dim tensors in the order of ``alive``, in units of the observations. The
+            first has the means, the second the half-widths of the bands.
 
         Raises:
-            ValueError: Points outside the domain, or a context that `ask` would refuse.
+            ValueError: If a point lies outside the domain, or if `ask` would refuse the context.
         """
         checked = self.checked_context(context)
         X = self.domain.require_contains(X)
@@ -267,6 +291,29 @@ class BoundsStrategy(Strategy):
         return mean, bounds.widths[:, None] * std + bounds.offsets[:, None]
 
     def report(self) -> dict[str, Any]:
+        """A summary of the study, as plain numbers, strings, lists and dicts.
+
+        Returns:
+            A dict with the keys of `Strategy.report` and
+
+            - ``t``: the number of the next step, with initial observations and pending trials;
+            - ``width``: the width as it was given;
+            - ``current_width``, ``information_gain``, ``jittered_rows``: of the model with the
+              highest marginal likelihood, the width, the information gain of its rows, and the
+              number of rows whose factorisation needed jitter;
+            - ``models``: a list with a dict for each model, see below;
+            - ``alive``: the names of the models that are not eliminated;
+            - ``all_rejected_at``: the number of observations when every model was refuted, or None;
+            - ``pending_policy``, ``inflated``: the policy for pending trials;
+            - ``told_too_late``: the ids of trials that were told after ``timeout``;
+            - ``fit``: with a `Fitted` kernel, the hyperparameters in use, the number of fits as
+              ``num_fits``, and the number of observations of the last fit as ``num_data``.
+
+            The dict of a model has its ``name``; its ``status``, "alive" or "rejected"; the number
+            of observations when it was eliminated, ``rejected_at``; how often it was played,
+            ``times_played``; and, None once it is eliminated, its ``log_marginal_likelihood``,
+            ``current_width`` and ``information_gain``.
+        """
         rows = self._rows.current()
         posterior, summary = rows.posterior, super().report()
         evidence, played = self._evidence(rows), self.times_played()
@@ -297,7 +344,6 @@ class BoundsStrategy(Strategy):
         summary |= {
             "t": rows.num_rows + 1,
             "width": parts_of(self.width),
-            # The likeliest model has these:
             "current_width": widths[likeliest],
             "information_gain": gains[likeliest],
             "jittered_rows": int(posterior.jittered_rows()[likeliest]),
@@ -341,7 +387,7 @@ class BoundsStrategy(Strategy):
     # --- fits -------------------------------------------------------------------------------------
 
     def _data(self) -> tuple[Tensor, Tensor]:
-        """The joint rows and the values that models know, without those told too late."""
+        """The joint rows and the values that models use, without those told too late."""
         X, Y = self.evaluated()
         late = set(self._rows.told_too_late)
         if late:
@@ -352,14 +398,16 @@ class BoundsStrategy(Strategy):
         return X, Y
 
     def _refit(self, numbers: Hyperparameters, is_fit: bool = True) -> None:
-        """Plays by other hyperparameters from here on: a fit, or the mode of the prior."""
+        """Plays with other hyperparameters from now on: those of a fit, or the mode of the
+        prior."""
         refits = cast(Refits, self.refits)
         refits.adopt(numbers, self.num_data if is_fit else None)
         values = [] if self.initial is None else self.initial[1].tolist()
         self._rows = self._rows.moved_to(refits.models(self._data()[0]), values, self.history)
 
     def _restart(self) -> None:
-        """Before the first fit the mode of the prior is in units of what is observed so far."""
+        """Before the first fit, plays with the mode of the prior, scaled to the observations so
+        far."""
         if self.refits is not None and not self.refits.num_fits:
             self._rows.catch_up()
             self._refit(self.refits.before_any(self._data()[1]), is_fit=False)
@@ -373,7 +421,7 @@ class BoundsStrategy(Strategy):
     # --- bounds and means -------------------------------------------------------------------------
 
     def _current_width(self) -> Width | list[Width]:
-        """The width at this step: one for all models, or one for each candidate."""
+        """The width at this step, for all models, or a list with one for each candidate."""
         return self.width
 
     def _bounds(self, posterior: Models, context: Tensor | None = None) -> Bounds:
@@ -401,9 +449,9 @@ class BoundsStrategy(Strategy):
         return GPMixture.of(models, weights[order], restored=self._restored)
 
     def _restored(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Values of the models in units of the observations, and the slopes there."""
+        """Model outputs in units of the observations, and the derivatives of this map there."""
         outcome = getattr(self._rows.posterior.parts[0].model, "outcome_transform", None)
-        if outcome is None:  # a model that has one is alone
+        if outcome is None:  # a model with an outcome transform is the only one
             return in_same_units(values)
         with torch.enable_grad():
             inside = values.detach().flatten().requires_grad_()
@@ -430,7 +478,7 @@ class BoundsStrategy(Strategy):
         models: Any = self._rows.posterior
         models.require_takes(X)
 
-    # --- what a trial records ---------------------------------------------------------------------
+    # --- info of a trial --------------------------------------------------------------------------
 
     def _in_units(self, prediction: Prediction) -> Prediction:
         """A prediction in the units of the observations."""
@@ -439,8 +487,8 @@ class BoundsStrategy(Strategy):
     def _record(
         self, bounds: Bounds, position: int, at: int | Tensor, numbers: list[float] | None = None
     ) -> dict[str, Any]:
-        """What a trial records of a model at a candidate (its row) or a joint row; the numbers of
-        the model there may be known."""
+        """The ``info`` of a trial about a model, at a candidate (given by its row) or at a joint
+        row. ``numbers`` are its mean, std, width and offset there, if they are known."""
         models: Any = bounds.models
         untold = self._rows.untold(self.history) if self.judge.needs_predictions else []
         if numbers is None:
@@ -476,7 +524,7 @@ class BoundsStrategy(Strategy):
         return Prediction(id, *torch.stack([mean, std, *numbers]).tolist())
 
     def _predict_again(self, trial: Trial) -> None:
-        """Replaces what models said of a trial before a value was corrected."""
+        """Computes the predictions in ``info`` of a trial again, with corrected values."""
         if not self._is_play(trial.id):
             return
         bounds = self._bounds(self._rows.posterior, trial.context)
@@ -490,7 +538,7 @@ class BoundsStrategy(Strategy):
     def _said_again(
         self, bounds: Bounds, record: dict[str, Any], at: int | Tensor
     ) -> dict[str, Any]:
-        """What a model says at a place in place of what was recorded, where it is not refuted."""
+        """The prediction of a recorded model, computed again unless the model is eliminated."""
         if record["model"] not in self.alive:
             return record
         return self._record(bounds, self.alive.index(record["model"]), at)
@@ -513,7 +561,7 @@ class BoundsStrategy(Strategy):
         if not self._rows.absorb(event, self.history):
             return
         num_data = self._rows.num_data
-        if num_data & (num_data - 1) == 0:  # now and then
+        if num_data & (num_data - 1) == 0:  # a power of 2
             self._restart()
         if num_data in LOOKS:
             self._note_scale()
@@ -549,7 +597,7 @@ class BoundsStrategy(Strategy):
         self.names += added
 
     def _reject(self, id: int) -> None:
-        """Eliminates a model and drops its posterior; the last one stays, with a warning."""
+        """Eliminates a model and drops its posterior; the last model stays, with a warning."""
         if len(self.alive) > 1:
             self._rows.posterior = self._rows.posterior.successor()
             self._rows.posterior.drop(self.alive.index(id))
@@ -570,18 +618,18 @@ class BoundsStrategy(Strategy):
             self._note_large_kernel(value, f" ({self.names[id]})" if len(self.names) > 1 else "")
 
     def _note_lengthscales(self, models: CandidateModels, probes: Tensor) -> None:
-        if self.refits is not None:  # which finds what the data say
+        if self.refits is not None:  # fitted lengthscales follow the data
             return
-        first = models.parts[0].model  # one with transforms is alone
+        first = models.parts[0].model  # a model with transforms is the only one
         kernels = [part.model.kernel for part in models.parts]
         said = odd_lengthscales(kernels, first.transform_inputs(probes))
         if said is not None:
             self._note_once(said, LengthscaleWarning)
 
     def _note_enlargement(self, info: dict[str, Any]) -> None:
-        """Looks at the width of a trial, with the rows it was chosen by."""
+        """Warns if the misspecification dominates the width of a trial."""
         posterior, id = self._rows.posterior, info["model"]
-        if id not in self.alive:  # refuted by a value that was not known then
+        if id not in self.alive:  # a corrected value has refuted it
             return
         own = self.width if isinstance(self.width, Width) else self.width[id]
         noise = self._noise[id] if self.refits is None else self.refits.current.noise_variance
@@ -593,15 +641,15 @@ class BoundsStrategy(Strategy):
         if enlargement > SEVERAL_TIMES * rest > 0:
             self._note_once(
                 f"misspecification adds {enlargement:.3g} to a width of {rest:.3g}: "
-                "bounds then tell little but where nothing was observed; a larger noise_variance "
-                "makes it less",
+                "the bounds then mostly show where data are missing; a larger noise_variance "
+                "reduces this",
                 EnlargementWarning,
             )
 
     def _note_scale(self) -> None:
         model: Any = self._rows.posterior.parts[0].model
         fixed = len(self.names) == 1 and self.refits is None
-        # A look would stop the host, which waits for a GPU once a step.
+        # On a GPU the check would make the host wait a second time in a step.
         if (
             fixed
             and not getattr(model, "has_transforms", False)
@@ -613,7 +661,7 @@ class BoundsStrategy(Strategy):
 
 
 def _checked_models(model: KernelGP | CandidateModels, probes: Tensor) -> CandidateModels:
-    """As several models; a ValueError unless they take the probes, where there are any."""
+    """The model as candidate models; raises a ValueError unless they take the probes."""
     if not isinstance(model, KernelGP | CandidateModels):
         raise ValueError(f"models must be CandidateModels, got a {type(model).__name__}")
     if len(probes):

@@ -1,4 +1,4 @@
-"""Credible models: optimism over those whose evidence is nearly the largest."""
+"""Optimism over the models whose marginal likelihood is nearly the largest."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from botorch_ext.widths import Width
 
 
 class CredibleBounds(BoundsStrategy):
-    """x_t, u_t in argmax over points and credible models of mean + w std: those whose log evidence,
-    of the told data alone, is within c of the largest.
+    """Asks x_t, u_t in argmax over points and credible models of mean + w std.
 
-    No model is dropped; one that is not credible now may be again.
+    A model is credible if the log marginal likelihood of the told data is within c of the largest.
+    No model is dropped; a model may become credible again. ``info`` of a trial is that of
+    `BoundsStrategy`.
 
     Args:
-        domain: A `Box` or a `FiniteSet`.
-        models: The candidates. On a finite set ties go to the first point and the first model.
-        width: The confidence width, or a number, for all models, or one for each.
-        delta: Gives c = ln(M / delta) for M models, those that have joined by then.
-        credibility: c itself, in place of that.
-        options: See `BoundsStrategy`.
+        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
+        models: The candidate models. On a finite set the first of several equally good points, and
+            of equally good models, is chosen.
+        width: The confidence width, or a number, for all models; or a sequence with one for each.
+        delta: Sets c = ln(M / delta) with the number M of models at the time.
+        credibility: c itself, at least 0. None: c is set by ``delta``.
+        options: The keyword arguments of `BoundsStrategy`.
 
     Raises:
-        ValueError: What `BoundsStrategy` and `Credible` raise.
+        ValueError: If `BoundsStrategy` raises it, or if ``delta`` or ``credibility`` is impossible.
     """
 
     judge: Credible
@@ -45,6 +47,13 @@ class CredibleBounds(BoundsStrategy):
         super().__init__(domain, models, width, judge=Credible(delta, credibility), **options)
 
     def report(self) -> dict[str, Any]:
+        """A summary of the study, as plain numbers, strings, lists and dicts.
+
+        Returns:
+            A dict with the keys of `BoundsStrategy.report` and ``credibility``, which is c. The
+            dict of a model also has ``log_evidence_below_best``, by how much its log marginal
+            likelihood is below the largest, and ``credible``, whether it may play.
+        """
         summary = super().report()
         lines = summary["models"]
         best, c = (

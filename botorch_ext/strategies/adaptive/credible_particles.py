@@ -1,4 +1,4 @@
-"""Credible particles: optimism over hyperparameters whose posterior density is nearly the best."""
+"""Optimism over hyperparameter samples whose posterior density is nearly the largest."""
 
 from __future__ import annotations
 
@@ -24,27 +24,29 @@ from botorch_ext.widths import require
 
 
 class CredibleParticles(ParticleStrategy):
-    """x_t, u_t in argmax over points and credible particles of mean + width * std: those whose log
-    posterior density is within c of the largest.
+    """Asks x_t, u_t in argmax over points and credible particles of mean + width * std.
 
-    ``info`` of a trial has ``mean`` and ``std`` of the particle it was chosen for, in units of the
-    observations, pending trials counting in the latter, that particle's place as ``model``, and
-    the particles as `ParticleStrategy` says.
+    A particle is credible if its log posterior density is within c of the largest. ``info`` of a
+    trial has the ``particles`` and ``index`` of `ParticleStrategy`, and
+
+    - ``model``: the position of the particle that the trial was chosen for;
+    - ``mean``, ``std``: its posterior mean and standard deviation at the point, in units of the
+      observations; pending trials count in the standard deviation.
 
     Args:
-        domain: A `Box` or a `FiniteSet`, of actions.
-        particles: How hyperparameters are drawn; `Particles()` if None.
-        width: The multiplier of the standard deviation, >= 0.
-        delta: Gives c = ln(m / delta) for m particles.
-        credibility: c itself, in place of that.
-        seed: Seeds particles, search and first points.
-        initial: ``(X, Y)`` the user already has.
-        num_initial: Sobol points asked first.
-        context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
-            `ContextSpace`.
+        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
+        particles: The settings of the particles. None: `Particles()`.
+        width: The multiplier of the standard deviation, at least 0.
+        delta: Sets c = ln(m / delta) for m particles.
+        credibility: c itself, at least 0. None: c is set by ``delta``.
+        seed: The seed of the particles, of the search and of the first points.
+        initial: Observations from before the study, as for `Strategy`.
+        num_initial: The number of Sobol points that are asked first.
+        context_domain: The contexts, as for `Strategy`. None: no contexts.
 
     Raises:
-        ValueError: What `ParticleStrategy` and `Credible` raise, or an impossible width.
+        ValueError: If `ParticleStrategy` raises it, or if ``width``, ``delta`` or ``credibility``
+            is impossible.
     """
 
     _numbers = ("mean", "std", "model")
@@ -79,55 +81,67 @@ class CredibleParticles(ParticleStrategy):
 
     @torch.no_grad()
     def bands(self, X: Tensor, context: ContextLike | None = None) -> tuple[Tensor, Tensor]:
-        """The confidence bands of the credible particles, pending trials counted: what the next ask
-        chooses by.
+        """The confidence bands by which the next ask chooses, of the m credible particles.
+
+        Pending trials count in the standard deviations.
 
         Args:
             X: ``n x d`` points of the domain.
-            context: ``d_z``, where the strategy takes contexts.
+            context: The ``d_z`` numbers of the context, if the strategy takes contexts.
 
         Returns:
-            Two ``m x n``-dim tensors in units of the observations: the means, and how far the bands
-            reach to either side.
+            Two ``m x n``-dim tensors, in units of the observations. The first has the means, the
+            second the half-widths of the bands.
 
         Raises:
-            ValueError: Points outside the domain, or a context that `ask` would refuse.
+            ValueError: If a point lies outside the domain, or if `ask` would refuse the context.
         """
         checked = self.checked_context(context)
         X = self.domain.require_contains(X)
         cloud, known = self._current()
-        own = known.some(self._places(cloud)).with_pending(self._pending_rows(known.joint))
+        own = known.some(self._credible_positions(cloud)).with_pending(
+            self._pending_rows(known.joint)
+        )
         means, stds = own.model.mean_and_std(own.inputs.at(X, checked))
         means, scale = means + own.constants.unsqueeze(-1), own.outcomes.scale
         return own.outcomes.untransformed(means), self.width * scale * stds
 
     def report(self) -> dict[str, Any]:
+        """A summary of the study, as plain numbers, strings, lists and dicts.
+
+        Returns:
+            A dict with the keys of `ParticleStrategy.report` and
+
+            - ``width``, ``current_width``: the width, as given and as a number;
+            - ``credibility``: c;
+            - ``num_credible``: the number of credible particles.
+        """
         cloud, _ = self._current()
         return super().report() | {
             "width": parts_of(self.width),
             "current_width": self.width,
             "credibility": self._credible.reach(len(cloud.values)),
-            "num_credible": len(self._places(cloud)),
+            "num_credible": len(self._credible_positions(cloud)),
         }
 
-    def _places(self, cloud: Cloud) -> list[int]:
-        """The credible particles; the host waits once."""
+    def _credible_positions(self, cloud: Cloud) -> list[int]:
+        """The positions of the credible particles; the host waits once."""
         below = cloud.values.max() - cloud.values
         c = self._credible.reach(len(below))
-        return [place for place, gap in enumerate(below.tolist()) if gap <= c]
+        return [position for position, gap in enumerate(below.tolist()) if gap <= c]
 
     def _choose(
         self, choices: Choices, cloud: Cloud, known: Ensemble, pending: Tensor, seed: int
     ) -> tuple[Tensor, int | None, list[Tensor]]:
-        places = self._places(cloud)
+        positions = self._credible_positions(cloud)
         points, context = self._candidates(choices), choices.context
-        # Without pending rows, which `Ensemble.thinned` forgets.
-        credible = known.some(places)
+        # `_bound` adds the pending rows, which `Ensemble.thinned` drops.
+        credible = known.some(positions)
         bound = partial(self._bound, pending=pending, context=context)
         x, row, _ = self._highest(bound, points, credible, context, seed)
         which, mean, std = bound(credible).best_at(x.unsqueeze(0))
         outcomes = known.outcomes
-        model = which.new_tensor(places)[which]
+        model = which.new_tensor(positions)[which]
         return x, row, [outcomes.untransformed(mean), std * outcomes.scale, model]
 
     def _bound(self, of: Ensemble, pending: Tensor, context: Tensor | None) -> HighestOfParticles:
@@ -136,9 +150,9 @@ class CredibleParticles(ParticleStrategy):
 
     def _recall(self, trial: Trial) -> Cloud | None:
         name = f"model in the info of trial {trial.id}"
-        place = whole_number(trial.info["model"], name, least=0)
+        position = whole_number(trial.info["model"], name, least=0)
         cloud: Any = super()._recall(trial) or self._cloud
         num = len(cloud.values)
-        if place >= num:
-            raise ValueError(f"{name} must be one of {num} particles, got {place}")
+        if position >= num:
+            raise ValueError(f"{name} must be one of {num} particles, got {position}")
         return cloud

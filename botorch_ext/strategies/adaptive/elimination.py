@@ -1,4 +1,4 @@
-"""Elimination: optimism over models, and models refuted by their own predictions."""
+"""Optimism over models, with models eliminated by their prediction errors."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class PredictionTests(Judge):
 
     Args:
         noise_std: R, the sub-Gaussian constant of the noise.
-        delta: The probability that something fails, half of which is spent here.
-        misspecification: eps, how far f may be from what the true model can express.
-        sides: For which bounds models are played.
+        delta: The failure probability, half of which is spent here.
+        misspecification: eps, the largest distance of f to what the true model can express.
+        sides: The bounds, upper or lower, for which models are played.
     """
 
     needs_predictions = True
@@ -44,7 +44,7 @@ class PredictionTests(Judge):
             record = trial.info if side == "optimistic" else trial.info["pessimistic"]
             played = Prediction.from_told(record)
             if played.model not in standing.alive or played.model in gone:
-                continue  # it asked before it was eliminated
+                continue  # the model was eliminated after it asked this trial
             test = self.running.observe(
                 standing.num_data,
                 len(standing.names),
@@ -56,7 +56,7 @@ class PredictionTests(Judge):
             )
             if test.fails:
                 refuted.append(played.model)
-                if len(standing.alive) > len(gone) + 1:  # the last one stays
+                if len(standing.alive) > len(gone) + 1:  # the last model stays
                     gone.add(played.model)
         return refuted
 
@@ -68,30 +68,35 @@ class PredictionTests(Judge):
 
 
 class HyperparameterElimination(BoundsStrategy):
-    """x_t, u_t in argmax over points and alive models of mean + w std; u is eliminated when the sum
-    of its prediction errors exceeds what noise and confidence widths allow.
+    """Asks x_t, u_t in argmax over points and alive models of mean + w std, and eliminates a model
+    when the sum of its prediction errors exceeds what noise and confidence widths allow.
 
-    Every trial records what its model predicted from told data alone, at the time it was asked, so
-    neither delays nor pending trials invalidate the test; it uses told trials only. Source: Ziomek
-    et al. 2024, algorithm 1, corrected as `RunningTests` says.
+    Every trial records the prediction of its model from told data alone, at the time of asking. So
+    neither delays nor pending trials invalidate the test, which uses told trials only. ``info`` of
+    a trial is that of `BoundsStrategy`, with ``told``. In the report, the dict of each model also
+    has the numbers of its test: ``times_told``, its told plays; ``running_error``, the sum of its
+    prediction errors; ``bound``, the largest size allowed; and ``margin``, the rest of the bound.
+
+    Source: Ziomek et al. 2024, algorithm 1, corrected as `RunningTests` says.
 
     Args:
-        domain: A `Box` or a `FiniteSet`.
-        models: The candidates. On a finite set ties go to the first point and the first model.
-        width: The confidence width, or a number, for all models, or one for each, as it is for a
-            single well-specified model: its failure probability is set to delta/2 here, and it is
-            `Enlarged` by the misspecification.
+        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
+        models: The candidate models. On a finite set the first of several equally good points, and
+            of equally good models, is chosen.
+        width: The confidence width of a single well-specified model, or a number, for all models;
+            or a sequence with one for each. Here its failure probability is set to delta/2, and it
+            is `Enlarged` by the misspecification.
         noise_std: R, the sub-Gaussian constant of the noise, for the test.
-        delta: The probability that the true model is eliminated or a bound fails.
-        misspecification: eps, how far f may be from what the true model can express: enlarges the
-            width, and the bound of the test by eps for each observation.
-        options: See `BoundsStrategy`.
+        delta: The probability that the true model is eliminated or that a bound fails.
+        misspecification: eps, the largest distance of f to what the true model can express. It
+            enlarges the width, and the bound of the test by eps for each observation.
+        options: The keyword arguments of `BoundsStrategy`.
 
     Raises:
-        ValueError: What `BoundsStrategy` raises, or an impossible number.
+        ValueError: If `BoundsStrategy` raises it, or if a number is impossible.
 
     Warns:
-        AllModelsRejectedWarning: Every model is refuted. The last one stays.
+        AllModelsRejectedWarning: Every model is refuted. The last model stays.
     """
 
     judge: PredictionTests
@@ -113,18 +118,18 @@ class HyperparameterElimination(BoundsStrategy):
 
     @property
     def tests(self) -> list[RunningTest]:
-        """The tests so far, in the order of telling; a copy."""
+        """The tests after each observation so far, in the order of telling; a copy."""
         return list(self.judge.running.log)
 
 
 def tested_width(
     width: Width | float | Sequence[Width | float], misspecification: float, delta: float | None
 ) -> Width | list[Width]:
-    """The width beside tests that spend delta/2: enlarged, and valid with probability 1 - delta/2.
-    Without tests, delta None, only enlarged.
+    """The width that goes with tests which spend delta/2: enlarged, and valid with probability
+    1 - delta/2. If ``delta`` is None there are no tests, and the width is only enlarged.
 
     Raises:
-        ValueError: A width that is enlarged by another misspecification.
+        ValueError: If the width is already enlarged by another misspecification.
     """
     widths = as_widths(width)
     if isinstance(widths, Width):

@@ -1,4 +1,4 @@
-"""Improvement: noisy expected improvement averaged over the hyperparameters that the data allow."""
+"""Noisy expected improvement, averaged over hyperparameter samples."""
 
 from __future__ import annotations
 
@@ -17,33 +17,44 @@ from botorch_ext.search.trust_region import region_around, side_length
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy
 
-# Draws of the values of each model, half of them the mirror images of the others.
+# The number of draws of each model's values, half of them the mirror images of the others.
 _NUM_DRAWS = 8
-# The search for the next point looks at no more observations.
+# The largest number of observations that the search for the next point uses.
 _MOST_ROWS = 1000
-# With more dimensions it stays in a trust region.
+# With more dimensions the search stays in a trust region.
 _MANY_DIMENSIONS = 20
 
 
 class ImprovementStrategy(ParticleStrategy):
-    """Asks where the noisy expected improvement, averaged over hyperparameters, is largest.
+    """Asks the point with the largest noisy expected improvement, averaged over hyperparameter
+    samples.
 
-    The hyperparameters are particles of their posterior: a lengthscale for each column, the noise,
-    and how smooth the function is, between a Matern 5/2 and an RBF kernel; `Particles` says how
-    they are moved when data came.
-    What is to be improved on is drawn, several times for each particle: the values at evaluated and
-    at pending points that the observations allow. Where there are only certain points to choose
-    from, one may be asked again: then what another observation there teaches counts too.
-    In a box of more than 20 dimensions the next point is in a trust region, a smaller box around
-    the point with the largest posterior mean. With more than 1,000 observations the improvement is
-    given a thousand of them.
+    The hyperparameters are a lengthscale for each column, the noise variance, and the smoothness of
+    the function, between a Matern 5/2 and an RBF kernel. `Particles` says how the samples are drawn
+    and updated. The value to improve on is drawn several times for each sample: from the posterior
+    of the values at the evaluated and pending points. If the points to choose from are listed, a
+    point may be asked again, and the gain from another observation of it counts too.
 
-    Source of the region: Eriksson et al. 2019.
+    In a box of more than 20 dimensions the next point lies in a trust region, a smaller box around
+    the point with the largest posterior mean. With more than 1,000 observations the improvement
+    uses a thousand of them. Source of the trust region: Eriksson et al. 2019.
 
-    ``info`` of a trial has ``mean`` and ``std`` of the mixture of all particles, in units of the
-    observations, pending trials counting in the latter, ``log_improvement``, in standard deviations
-    of the observations, and the particles as `ParticleStrategy` says, with its arguments and
-    errors.
+    The arguments are those of `ParticleStrategy`, and so are the errors. ``info`` of a trial has
+    its ``particles`` and ``index``, and
+
+    - ``mean``, ``std``: the mean and the standard deviation of the mixture of all samples at the
+      point, in units of the observations; pending trials count in the standard deviation;
+    - ``log_improvement``: the log of the expected improvement, in standard deviations of the
+      observations.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> points = bx.FiniteSet([[0.0], [0.5], [1.0]])
+        >>> strategy = bx.algorithms.integrated_ei(points, num_initial=3)
+        >>> for trial in strategy.ask(3):
+        ...     strategy.tell(trial, 1.0 - trial.x.item())
+        >>> sorted(strategy.ask().info)
+        ['index', 'log_improvement', 'mean', 'particles', 'std']
     """
 
     _numbers = ("mean", "std", "log_improvement")
@@ -59,11 +70,11 @@ class ImprovementStrategy(ParticleStrategy):
             F, outcomes = known.inputs.features(known.joint), known.outcomes
             known = known.of_rows(telling(F, outcomes.values, _MOST_ROWS))
         told = known.joint
-        places: Tensor | None = torch.cat([self._comparable(told), pending])[:, : self.domain.dim]
-        if choices.actions is not None:  # what is not there now cannot be improved on
-            places = choices.actions
+        baseline: Tensor | None = torch.cat([self._comparable(told), pending])[:, : self.domain.dim]
+        if choices.actions is not None:  # improvement is over the actions of this ask alone
+            baseline = choices.actions
         if is_large and not self.history.outside:
-            places = None  # all rows, the same, in less time
+            baseline = None  # all rows: the same result in less time
 
         def improvement(of: Ensemble) -> Any:
             inputs, like = of.inputs, of.constants
@@ -72,7 +83,9 @@ class ImprovementStrategy(ParticleStrategy):
             normals = torch.randn(shape, generator=generator, dtype=torch.float64).to(like)
             normals = torch.cat([normals, -normals], dim=-1)
             late = inputs.features(pending)
-            at: Any = None if places is None else inputs.features(with_context(places, context))
+            at: Any = baseline
+            if baseline is not None:
+                at = inputs.features(with_context(baseline, context))
             own = IntegratedImprovement(of.model, late, at, normals, inputs, context)
             if points is None:
                 return own
@@ -94,7 +107,7 @@ class ImprovementStrategy(ParticleStrategy):
             if not bool(inside.any()):
                 return None
             means = means.masked_fill(~inside, -math.inf)
-        # Whether a region is a success shows in what was asked there.
+        # The success of a region shows in the trials that were asked there.
         given, asked = self._initial_values.tolist(), []
         for id, value in history.values.items():
             if id not in history.outside:
@@ -104,7 +117,7 @@ class ImprovementStrategy(ParticleStrategy):
         return region_around(known.joint[means.argmax()], length, box)
 
     def _comparable(self, told: Tensor) -> Tensor:
-        """The rows that can be improved on: those of the domain, where there are any."""
+        """The rows to improve on: those inside the domain if there are any, else all."""
         if not self.history.outside:
             return told
         inside = told[self.domain.contains(told[:, : self.domain.dim])]

@@ -1,4 +1,4 @@
-"""Insurance: what a method that plays GP-UCB decides, to find out whether its model is wrong."""
+"""The decisions of an insured method, which tests whether the model of GP-UCB is wrong."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from botorch_ext.strategies.adaptive.ledger import Choice, Ledger, Suspect, Term
 
 @dataclass(eq=False)
 class Sight:
-    """What is known of the n points on offer at a step.
+    """The bounds and observations of the n points that can be chosen at a step.
 
     Args:
-        upper: ``M x n``, U_j: the upper bounds of each level.
-        lower: ``M x n``, L_j.
-        of_models: ``M x n``, the upper bounds of the models alone.
-        average_upper: ``n``, of the points' own averages.
-        average_lower: ``n``.
-        counts: ``n``, observations there.
-        sums: ``n``, and their sums.
-        wide: ``M x n``, the indices of EC-GP-UCB told each level; of level 0, that of GP-UCB.
-        suspect: The row of the suspect, None where it is not on offer or there is none.
+        upper: The upper bounds U_j of each level, ``M x n``.
+        lower: The lower bounds L_j of each level, ``M x n``.
+        of_models: The upper bounds of the models alone, ``M x n``.
+        average_upper: The upper bounds from the averages of the points' own observations, ``n``.
+        average_lower: The lower bounds from these averages, ``n``.
+        counts: The numbers of observations of the points, ``n``.
+        sums: The sums of these observations, ``n``.
+        wide: The indices of EC-GP-UCB for the misspecification of each level, ``M x n``; for level
+            0 that of GP-UCB.
+        suspect: The row of the suspect; None if there is none or it cannot be chosen.
         is_held: Whether an evaluation of the suspect is pending.
     """
 
@@ -41,21 +42,21 @@ class Sight:
     is_held: bool = False
 
     def confident(self, steps: float) -> Tensor:
-        """``n`` averages plus so many over the root of the count; minus infinity where there is no
-        observation."""
+        """The ``n`` averages plus ``steps`` over the square root of the count; minus infinity at
+        points without observations."""
         bound = self.sums / self.counts + steps / self.counts.sqrt()
         return bound.masked_fill(self.counts == 0, -math.inf)
 
 
 @dataclass(frozen=True)
 class Insurance(Immutable):
-    """Decisions of an insured method.
+    """The decisions of an insured method.
 
     Args:
-        terms: What it may cost.
+        terms: The limits on what the insurance may cost.
         rkhs_bound: B.
         noise_std: sigma.
-        stays: Whether what is exploited must be a point that the level has not excluded.
+        stays: Whether exploited points must be points that the level has not excluded.
     """
 
     terms: Terms
@@ -64,12 +65,12 @@ class Insurance(Immutable):
     stays: bool = False
 
     def decide(self, sight: Sight, ledger: Ledger, t: int) -> tuple[Choice, list[int]]:
-        """The choice of step t, and the rows that mattered for it."""
+        """The choice of step t, and the rows whose bounds decided it."""
         terms, i = self.terms, ledger.level
         (top, highest), (low, surest) = sight.upper[i].max(dim=0), sight.lower[i].max(dim=0)
         x0 = self._exploited(sight, i, low)
         first = max(i, 1)
-        # The best of each level among what it has not excluded.
+        # The best point of each level among those that the level has not excluded.
         upper, lower, wide = (a[first:] for a in (sight.upper, sight.lower, sight.wide))
         best = _among(upper >= lower.amax(dim=-1, keepdim=True), wide).argmax(dim=-1)
         at = torch.cat([x0.view(1), best, highest.view(1), surest.view(1)])
@@ -108,7 +109,8 @@ class Insurance(Immutable):
         return probe, rows
 
     def _of_suspect(self, sight: Sight, i: int, lost: Tensor) -> list[Tensor]:
-        """Of a suspect on offer: what it may lose, its average less the bound, and its count."""
+        """The possible loss of the suspect, its average minus the bound, and its count, if it can
+        be chosen; else nothing."""
         q = sight.suspect
         if q is None:
             return []
@@ -118,7 +120,7 @@ class Insurance(Immutable):
     def _followed_up(
         self, suspect: Suspect, i: int, row: int, cost: float, above: float, count: float
     ) -> Choice | None:
-        """The suspect once more, while it does better than the models of the level allow."""
+        """Another trial of the suspect, if its average is too high for the models of the level."""
         terms = self.terms
         is_high = count > 0 and above * math.sqrt(count) / self.noise_std >= terms.follow_up
         if not is_high or suspect.repeats >= terms.max_follow_ups or i == terms.num_levels - 1:
@@ -127,7 +129,7 @@ class Insurance(Immutable):
         return Choice(row, "follow-up", cost, suspect.level, suspect=again)
 
     def _on_hold(self, suspect: Suspect, sight: Sight) -> Suspect | None:
-        """The suspect where it pends or is not on offer, for a while; None where it is dropped."""
+        """The suspect, kept for some steps while it is pending or cannot be chosen; else None."""
         if sight.is_held:
             return suspect
         absent = suspect.absent + 1
@@ -136,7 +138,7 @@ class Insurance(Immutable):
         return replace(suspect, absent=absent)
 
     def _exploited(self, sight: Sight, i: int, low: Tensor) -> Tensor:
-        """The row that the plain method plays, among those it may; 0-dim."""
+        """The row that the plain method plays, among the allowed ones; a 0-dim tensor."""
         index = sight.wide[0]
         allowed = torch.ones_like(index, dtype=torch.bool)
         if self.stays:
@@ -154,8 +156,8 @@ class Insurance(Immutable):
     def _cheap(
         self, sight: Sight, ledger: Ledger, top: Tensor, low: Tensor, left: float
     ) -> Choice | None:
-        """A probe from the small purse, of a point that the level excludes and a higher one finds
-        better than everything."""
+        """A probe paid from the small purse: a point that the level excludes and that a higher
+        level ranks above all others."""
         first = ledger.level + 1
         lost = (top - sight.lower[ledger.level]).clamp_min(0)
         may = (lost <= left) & (sight.upper[ledger.level] < low)
@@ -171,10 +173,10 @@ class Insurance(Immutable):
 
 
 def _or_all(allowed: Tensor) -> Tensor:
-    """``... x n``: whether a point is allowed; all where none is."""
+    """The mask ``... x n`` of allowed points, or all points if none is allowed."""
     return allowed | ~allowed.any(dim=-1, keepdim=True)
 
 
 def _among(allowed: Tensor, index: Tensor) -> Tensor:
-    """``... x n`` values, minus infinity where a point is not allowed and another one is."""
+    """The ``... x n`` values, with minus infinity at points that are not allowed, if some are."""
     return index.masked_fill(~_or_all(allowed), -math.inf)

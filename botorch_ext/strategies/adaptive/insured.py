@@ -1,4 +1,4 @@
-"""Insured: optimism that probes, within a budget, whether its model is wrong."""
+"""Optimism that tests, within a budget of probes, whether its model is wrong."""
 
 from __future__ import annotations
 
@@ -29,34 +29,42 @@ from botorch_ext.widths import SelfNormalized, Width
 
 
 class InsuredStrategy(BoundsStrategy):
-    """Optimism that may stay switched on whatever the misspecification: within a budget it
-    evaluates points that its model excludes, and gives up levels of misspecification that the data
-    contradict.
+    """Optimism for any misspecification: within a budget it evaluates points that its model
+    excludes, and it gives up levels of misspecification that the data contradict.
 
-    ``info`` of a trial has what `BoundsStrategy` records, of the index; the ``level`` that is not
-    refuted; the ``kind``: "exploit" (what the plain method plays), "probe" or "follow-up" (a probe
-    repeated); its ``cost``, what it loses at most if the level holds; of the latter two the level
-    that is ``suspected`` and the ``purse`` they are charged to; what ``suspect`` is on hold; and
-    under ``refuted`` the levels given up at this step, and where. On a box, or with contexts,
-    ``watched`` has the joint rows whose bounds are kept from then on.
+    The index is the upper confidence bound that is maximised. ``info`` of a trial has the keys of
+    `BoundsStrategy`, for the index, and
+
+    - ``level``: the number of the lowest level of misspecification that is not refuted, from 0;
+    - ``kind``: "exploit", the point that the plain method plays; "probe", a point that it excludes;
+      or "follow-up", a probe that is repeated;
+    - ``cost``: the largest possible loss of the trial if the level holds, in units of f;
+    - ``suspected``, ``purse``: of a probe or a follow-up, the level that it is charged to, and the
+      purse: "large", "small", or "owed" for the probe that follows a refuted level;
+    - ``suspect``: the probed point that is being followed up, if there is one: a dict with the
+      ``level`` and the ``trial`` of its probe, the number of ``repeats``, and the number of steps
+      for which it could not be chosen, ``absent``;
+    - ``refuted``: the levels that were given up at this step, if any: dicts with the ``level``, the
+      ``point`` of the contradiction, and the ``lower`` and ``upper`` bound there;
+    - ``watched``: on a box, or with contexts, the joint rows whose bounds are kept from then on.
 
     Args:
-        domain: A `Box` or a `FiniteSet`, of actions.
-        model: A `KernelGP` without data, or `CandidateModels`.
-        rkhs_bound: B, at least the RKHS norm of f.
-        noise_std: sigma, the sub-Gaussian constant of the noise.
-        delta: Failure probability, of the bounds of the models and of the averages each.
-        width: Of the index alone; None for `SelfNormalized`, which the tests always use.
-        terms: What the insurance may cost; `Terms()` if None.
-        stays: Whether what is exploited must be a point that the level has not excluded.
-        credibility: How far the log evidence of a model that plays may lie below the largest; None
-            for ln(m / delta) with m models.
-        options: See `BoundsStrategy`; the pending policy is "hallucinate": pending trials count in
-            the index, told data alone in bounds and tests.
+        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
+        model: A `KernelGP` or `CandidateModels`, without data.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        delta: The failure probability of the bounds of the models, and again of the averages.
+        width: The width of the index. None: `SelfNormalized`, which the tests always use.
+        terms: The limits on what the insurance may cost. None: `Terms()`.
+        stays: Whether exploited points must be points that the level has not excluded.
+        credibility: By how much the log marginal likelihood of a model that plays may lie below the
+            largest. None: ln(m / delta) for m models.
+        options: The keyword arguments of `BoundsStrategy`. The pending policy is "hallucinate":
+            pending trials count in the index; bounds and tests use told data alone.
 
     Raises:
-        ValueError: What `BoundsStrategy` raises, models that have data, an impossible number or
-            another pending policy.
+        ValueError: If `BoundsStrategy` raises it, if models have data, if a number is impossible,
+            or if another pending policy is given.
     """
 
     depends_on_trial_number = "its budget grows with the number of trials"
@@ -107,7 +115,7 @@ class InsuredStrategy(BoundsStrategy):
         models, points = self._rows.posterior, domain.points if listed else None  # pyright: ignore
         self._told = ToldBounds(models, points, self._published, self.levels)
         self.refutations: list[dict[str, Any]] = []
-        # The joint row of each trial, as numbers.
+        # The joint row of each trial, as a tuple of numbers.
         self._points: list[tuple[float, ...]] = []
         if self.initial is not None:
             X, Y = self.initial
@@ -117,12 +125,12 @@ class InsuredStrategy(BoundsStrategy):
             for x, row, value in zip(X.tolist(), rows, Y.tolist(), strict=True):
                 self._told.observe(tuple(x), row, value)
 
-    #: Whether trials may be bought for a certificate.
+    #: Whether trials may be spent on certificates.
     buys_blocks: bool = False
 
     @property
     def terms(self) -> Terms:
-        """What the insurance may cost."""
+        """The limits on what the insurance may cost."""
         return self.insurance.terms
 
     @property
@@ -132,11 +140,26 @@ class InsuredStrategy(BoundsStrategy):
 
     @property
     def next_step(self) -> int:
-        """t of the next ask: one more than what was asked, and the initial observations. Attached
-        results are none of the steps that the insurance may cost something."""
+        """t of the next ask: one more than the number of asked trials and initial observations.
+        Attached results do not count, so that they do not increase the budget."""
         return self.first_step + self.history.num_asked
 
     def report(self) -> dict[str, Any]:
+        """A summary of the study, as plain numbers, strings, lists and dicts.
+
+        Returns:
+            A dict with the keys of `BoundsStrategy.report` and
+
+            - ``level``, ``misspecification``: the number of the lowest level that is not refuted,
+              and its eps, in units of f;
+            - ``may_have_lost``: the largest possible loss of all exploited trials, if the level
+              holds;
+            - ``budget``: the loss that probes may have caused by now;
+            - ``charged``: a dict with the losses charged to the purses ``large`` and ``small``, one
+              number for each level;
+            - ``suspect``: as in ``info``, or None;
+            - ``refuted``: as in ``info``, for all levels given up so far, with the ``trial``.
+        """
         ledger, t = self.ledger, self.next_step
         return super().report() | {
             "level": ledger.level,
@@ -154,7 +177,7 @@ class InsuredStrategy(BoundsStrategy):
         return self._chosen(choices, self._look())
 
     def _chosen(self, choices: Choices, look: Look) -> tuple[Tensor, dict[str, Any]]:
-        """The insurance's choice."""
+        """The choice of the insurance, and its ``info``."""
         known = self._bounds(self._rows.posterior, choices.context)
         wide = self._wide(known)
         X, bounds = self._on_offer(choices, look, known, wide)
@@ -167,15 +190,17 @@ class InsuredStrategy(BoundsStrategy):
         info |= self._recorded(known, look, choice, with_context(x, choices.context), info)
         if not self._told.is_listed:
             rows = with_context(X[[choice.row, *seen]], choices.context)
-            places = zip(map(tuple, rows.tolist()), self._told.watched.places(rows), strict=True)
-            info["watched"] = [list(row) for row, place in dict(places).items() if place is None]
+            positions = self._told.watched.positions(rows)
+            where = dict(zip(map(tuple, rows.tolist()), positions, strict=True))
+            info["watched"] = [list(row) for row, position in where.items() if position is None]
         self._ahead = look, choice
         return x, info
 
     def _recorded(
         self, known: Bounds, look: Look, choice: Choice, at: Tensor, places: dict[str, Any]
     ) -> dict[str, Any]:
-        """What ``info`` says of a choice at a joint row, besides where it is."""
+        """The ``info`` about a choice at a joint row, without ``places``, which says where it
+        is."""
         position = self._player(known, look, at, places)
         prediction = self._record(known, position, places["index"] if known.on_candidates else at)
         info = prediction | {"level": look.level} | choice.record()
@@ -193,8 +218,8 @@ class InsuredStrategy(BoundsStrategy):
     def _on_offer(
         self, choices: Choices, look: Look, known: Bounds, wide: Tensor
     ) -> tuple[Tensor, RunningBounds]:
-        """The points to choose from, ``n x d``, of a box those that are worth a look, with their
-        running bounds."""
+        """The points to choose from, ``n x d``, with their running bounds; in a box, those that a
+        search proposes."""
         X = choices.points(self.domain)
         if X is not None and self._told.is_listed:
             return X, look.bounds if choices.rows is None else look.bounds.rows(choices.rows)
@@ -257,14 +282,14 @@ class InsuredStrategy(BoundsStrategy):
         )
 
     def _suspect(self, X: Tensor, choices: Choices) -> tuple[int | None, bool]:
-        """The row of the suspect among those on offer, and whether it pends somewhere."""
+        """The row of the suspect among the points to choose from, and whether it is pending."""
         if self.ledger.suspect is None:
             return None, False
         suspect = self.ledger.suspect.trial
         if any(self._point(id) == self._point(suspect) for id in self.pending):
             return None, True
         if any(self._point(id) == self._point(suspect) for id in self.history.failed):
-            return None, False  # nothing more can be learnt there
+            return None, False  # its evaluation fails
         if self._told.is_listed and choices.rows is None:
             return cast(int, self._point(suspect)), False
         if self._told.is_listed:
@@ -276,7 +301,7 @@ class InsuredStrategy(BoundsStrategy):
         return (int(rows[0]) if len(rows) else None), False
 
     def _point(self, id: int) -> int | tuple[float, ...]:
-        """Of a trial, what tells its point from others."""
+        """An identifier of the point of a trial: its row, or its coordinates."""
         trial = self.history.trials[id]
         return trial.info["index"] if self._told.is_listed else self._points[id]
 
@@ -293,7 +318,7 @@ class InsuredStrategy(BoundsStrategy):
         return int(index.masked_fill(~playing, -math.inf).argmax())
 
     def _wide(self, known: Bounds) -> Tensor:
-        """``m x M``: the widths of the index of each model, enlarged for each level."""
+        """The widths of the index of each model, enlarged for each level, ``m x M``."""
         root = ((known.models.num_observations + 1) / known.models.noise_variance).sqrt()
         return torch.addcmul(known.widths[:, None], root[:, None], root.new_tensor(self.levels))
 
@@ -318,12 +343,12 @@ class InsuredStrategy(BoundsStrategy):
         return self._look_again(trial), choice
 
     def _recorded_rows(self, trial: Trial) -> Tensor:
-        """The rows that are watched from a trial on."""
+        """The rows that ``info`` of a trial adds to the watched ones, checked."""
         point, name = trial.point, f"watched in the info of trial {trial.id}"
         rows = trial.info["watched"] or point.new_zeros(0, len(point))
         X = checked_rows(rows, len(point), point, name).reshape(-1, len(point))
-        places = self._told.watched.places(torch.cat([X, point.unsqueeze(0)]))
-        has_point = places[-1] is not None or bool((X == point).all(dim=-1).any())
+        positions = self._told.watched.positions(torch.cat([X, point.unsqueeze(0)]))
+        has_point = positions[-1] is not None or bool((X == point).all(dim=-1).any())
         if not has_point or not X.isfinite().all():
             raise ValueError(
                 f"{name} must be finite rows, of which one is its point unless that is watched "
@@ -342,12 +367,12 @@ class InsuredStrategy(BoundsStrategy):
             self._told.observe(self._points[id], row, event.value)
 
     def _follow(self, trial: Trial, look: Look) -> None:
-        """Follows a trial that the method asked, with what was known before it."""
+        """Updates what a subclass keeps, for a trial that the method chose."""
 
     def _enter(self, trial: Trial) -> None:
-        """Takes over what was seen and decided when a trial was asked, or attached."""
+        """Updates bounds, ledger and watched points for a trial that was asked or attached."""
         told, point = self._told, trial.point.unsqueeze(0)
-        # On a listed set its row says which it is, and the host need not wait.
+        # On a finite set the row identifies the point, and the host does not wait.
         self._points.append(() if told.is_listed else tuple(point[0].tolist()))
         if not self._is_play(trial.id):
             if not told.is_listed:
@@ -369,7 +394,7 @@ class InsuredStrategy(BoundsStrategy):
 
 
 def _different(box: Box, X: Tensor) -> Tensor:
-    """``n x d`` points without those that are the same as an earlier one but for rounding."""
+    """The ``n x d`` points without those that equal an earlier one up to rounding."""
     keys = (box.to_unit(X) * 1e9).round().tolist()
     rows = {tuple(key): row for row, key in reversed(list(enumerate(keys)))}
     return X[torch.tensor(sorted(rows.values()), device=X.device)]

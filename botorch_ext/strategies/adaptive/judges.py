@@ -1,4 +1,4 @@
-"""Judges: what an observation teaches about the models, and which of them may play."""
+"""Judges, which decide what an observation says about the models and which of them may play."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from botorch_ext.widths import check_delta, require
 
 
 class Standing(Protocol):
-    """What a judge may look at: a `BoundsStrategy`."""
+    """The part of a `BoundsStrategy` that a judge may read."""
 
     alive: list[int]
-    """The models that are not eliminated, their places among the candidates."""
+    """The positions among the candidates of the models that are not eliminated."""
     names: list[str]
-    """Of all models so far."""
+    """The names of all models so far."""
 
     @property
     def num_known(self) -> Sequence[int]:
-        """How many models there were when each trial was asked."""
+        """The number of models when each trial was asked."""
         ...
 
     @property
     def models(self) -> Models:
-        """The posteriors of the models alive, in this order."""
+        """The posteriors of the models in ``alive``, in its order."""
         ...
 
     @property
     def num_data(self) -> int:
-        """Observations so far, initial ones included."""
+        """The number of observations so far, initial ones included."""
         ...
 
     @property
     def next_step(self) -> int:
-        """t of the next ask: one more than the steps so far, initial ones included."""
+        """t of the next ask: one more than the number of steps so far, initial ones included."""
         ...
 
     def times_played(self) -> list[int]:
@@ -50,39 +50,74 @@ class Standing(Protocol):
         ...
 
     def evidence(self) -> Tensor:
-        """The log marginal likelihood of the told data under the models alive."""
+        """The log marginal likelihoods of the told data, ``m``, in the order of ``alive``."""
         ...
 
 
 class Judge(State):
-    """A judge that learns nothing and lets all models play."""
+    """Decides which models may play and which ones an observation refutes.
 
-    #: Whether trials record what their model predicts from told data alone.
+    This class lets all models play and refutes none; subclasses override its methods. A method is
+    given ``standing``, a `BoundsStrategy`, of which it may read ``alive`` (the positions of the m
+    models that are not eliminated), ``names``, ``num_known``, `models`, `num_data`, `next_step`,
+    `times_played` and `evidence`.
+    """
+
+    #: Whether ``info`` of a trial records the prediction of its model from told data alone.
     needs_predictions: bool = False
-    #: Whether it says which models may play, or how they are weighed.
+    #: Whether `contenders` or `weights` is overridden.
     advises: bool = False
 
     def contenders(self, standing: Standing) -> list[int] | Tensor | None:
-        """The positions among those alive of the models that may play, or of each of them whether
-        it may, ``(m,)``; None for all."""
+        """The models that may play.
+
+        Args:
+            standing: The state of the strategy.
+
+        Returns:
+            Positions in ``standing.alive``, or a mask of shape ``(m,)``; None for all models.
+        """
         return None
 
     def weights(self, standing: Standing) -> Tensor | None:
-        """The weights with which upper bounds are averaged; None where the highest counts."""
+        """The weights for an average of the upper bounds.
+
+        Args:
+            standing: The state of the strategy.
+
+        Returns:
+            The ``m`` weights, in the order of ``standing.alive``; None to play the highest bound.
+        """
         return None
 
     def learn(self, trial: Trial, value: float, standing: Standing) -> list[int]:
-        """Learns from a trial that a model asked, a datum by now; the models it refutes."""
+        """Learns from the observation of a trial that a model chose.
+
+        Args:
+            trial: The trial, with the prediction of its model in ``info``.
+            value: The observation.
+            standing: The state of the strategy, to whose models the observation was added.
+
+        Returns:
+            The positions among the candidates of the models that are refuted.
+        """
         return []
 
     def summary(self, model: int) -> dict[str, Any]:
-        """What the report says of a model."""
+        """The entries that a judge adds to the dict of a model in the report.
+
+        Args:
+            model: The position of the model among the candidates.
+
+        Returns:
+            A dict of plain numbers.
+        """
         return {}
 
 
 class Likeliest(Judge):
-    """A judge that lets the model with the highest marginal likelihood play; of equal ones the
-    first."""
+    """A judge that lets the model with the highest marginal likelihood play, or the first of
+    several such models."""
 
     advises = True
 
@@ -91,16 +126,16 @@ class Likeliest(Judge):
 
 
 class Credible(Judge):
-    """A judge that lets the models play whose log evidence is within c of the largest.
+    """A judge that lets the models play whose log marginal likelihood is within c of the largest.
 
-    None is refuted: one that falls behind plays again when the data bring it back.
+    It refutes no model: a model that is not credible now may become credible again.
 
     Args:
-        delta: Gives c = ln(M / delta) with M, the number of models at the moment.
-        credibility: c itself, in place of that; 0 leaves the likeliest alone.
+        delta: Sets c = ln(M / delta) with the number M of models at the time.
+        credibility: c itself. None: c is set by ``delta``. 0: only the likeliest model plays.
 
     Raises:
-        ValueError: A delta outside (0, 1), or a credibility that is negative or not finite.
+        ValueError: If ``delta`` is not in (0, 1), or if ``credibility`` is negative or not finite.
     """
 
     advises = True
@@ -113,19 +148,19 @@ class Credible(Judge):
         self.credibility = credibility
 
     def reach(self, num_models: int) -> float:
-        """c, with so many models."""
+        """c, for this number of models."""
         return math.log(num_models / self.delta) if self.credibility is None else self.credibility
 
     def contenders(self, standing: Standing) -> Tensor | None:
         if len(standing.alive) == 1:
             return None
         evidence = finite_evidence(standing)
-        # A mask: on a finite set the host need not know.
+        # A mask, so that on a finite set the host does not wait.
         return evidence.max() - evidence <= self.reach(len(standing.names))
 
 
 class Averaging(Judge):
-    """A judge that weighs models by P(model | data), from a uniform prior."""
+    """A judge that weighs models by P(model | data), with a uniform prior."""
 
     advises = True
 
@@ -138,7 +173,7 @@ class Schedule(Judge):
 
     Args:
         lengthscale_0: The first lengthscale.
-        growth: g, of the step t.
+        growth: The function g of the step t.
     """
 
     advises = True
@@ -153,13 +188,13 @@ class Schedule(Judge):
 
 
 def finite_evidence(standing: Standing) -> Tensor:
-    """The evidence of the models alive; the lowest number where values have no square."""
+    """The log marginal likelihoods; the lowest finite number where the computation overflows."""
     evidence = standing.evidence()
     return evidence.clamp_min(torch.finfo(evidence.dtype).min)
 
 
 def require_lengthscales(models: Models) -> Tensor:
-    """The lengthscales of models, or a ValueError where they are not told apart by one."""
+    """The lengthscales of models that differ in one lengthscale; raises a ValueError for others."""
     scales = getattr(models, "lengthscales_of", None)
     if scales is None:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Ledger: the terms of an insurance, what it decided, and what that was charged to."""
+"""The limits on what an insurance may cost, its choices, and the ledger of their costs."""
 
 from __future__ import annotations
 
@@ -10,26 +10,35 @@ from botorch_ext.checks import one_number, whole_number
 from botorch_ext.state import Immutable
 from botorch_ext.widths.base import require
 
-# Kinds of trials that are charged to a purse.
+# The kinds of trials that are charged to a purse.
 _CHARGED = ("probe", "follow-up")
 
 
 @dataclass(frozen=True)
 class Terms(Immutable):
-    """Terms of an insurance: what it may cost and when it pays.
+    """The limits on what an insurance may cost, and the thresholds of its decisions.
 
     Args:
-        alpha: The share of what the plain method's own plays may have lost so far that probes may
-            lose.
-        beta: They may always lose beta B sqrt(t).
-        purse: The share of that for probes that cost little.
-        follow_up: A probe is repeated while its average lies so many standard deviations above
-            the bound.
-        max_follow_ups: So often at most; a point that is not on offer for so many steps is given
-            up.
-        override: Beyond level 0 the best average replaces the optimistic point where it is better
-            by so many standard deviations of both.
-        num_levels: M: levels of misspecification, 0 and B 2^-(M-1-j) for j = 1 .. M-1.
+        alpha: The probes may lose at most this share of the largest possible loss of the plain
+            method's own plays so far, or ``beta`` B sqrt(t) if that is more.
+        beta: See ``alpha``.
+        purse: The share of this budget that is kept for probes of low cost.
+        follow_up: A probe is repeated while its average lies this many standard deviations above
+            the bound of the level.
+        max_follow_ups: The largest number of repetitions, and the number of steps after which a
+            suspect that cannot be chosen is given up.
+        override: Beyond level 0, the point with the best average is exploited in place of the
+            optimistic one if it is better by this many standard deviations of both.
+        num_levels: M, the number of levels of misspecification: 0, and B 2^-(M-1-j) for
+            j = 1 .. M-1.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> terms = bx.strategies.Terms(num_levels=4)
+        >>> terms.levels(1.0)
+        [0.0, 0.25, 0.5, 1.0]
+        >>> terms.budget(lost=2.0, rkhs_bound=1.0, t=25)
+        0.5
     """
 
     alpha: float = 0.03
@@ -49,24 +58,40 @@ class Terms(Immutable):
         whole_number(self.num_levels, "num_levels", least=2)
 
     def levels(self, rkhs_bound: float) -> list[float]:
-        """eps_0 = 0 < eps_1 < ... < eps_{M-1} = B."""
+        """The levels of misspecification, eps_0 = 0 < eps_1 < ... < eps_{M-1} = B.
+
+        Args:
+            rkhs_bound: B, in units of f.
+
+        Returns:
+            The M levels, in units of f.
+        """
         last = self.num_levels - 1
         return [0.0] + [rkhs_bound * 2.0 ** (j - last) for j in range(1, last + 1)]
 
     def budget(self, lost: float, rkhs_bound: float, t: int) -> float:
-        """What probes may have lost by step t, if the plain method may have lost so much."""
+        """The loss that probes may have caused by step t.
+
+        Args:
+            lost: The largest possible loss of the plain method's own plays, in units of f.
+            rkhs_bound: B, in units of f.
+            t: The step.
+
+        Returns:
+            The larger of ``alpha`` times ``lost`` and ``beta`` B sqrt(t), in units of f.
+        """
         return max(self.alpha * lost, self.beta * rkhs_bound * math.sqrt(t))
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A point that was probed and is looked at again while it does better than it should.
+    """A probed point that is asked again while its average is above the bound of the level.
 
     Args:
-        level: The level it was probed for.
-        trial: The trial that probed it.
-        repeats: How often it was asked again.
-        absent: For how many steps it has not been on offer.
+        level: The level that it was probed for.
+        trial: The id of the trial that probed it.
+        repeats: The number of times it was asked again.
+        absent: The number of steps for which it could not be chosen.
     """
 
     level: int
@@ -77,15 +102,15 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What an insurance has spent and learnt.
+    """The costs of an insurance so far, and what it has found.
 
     Args:
-        level: The level of misspecification that is not refuted.
-        owed: Whether a refuted level has yet to be followed by a probe.
-        lost: What the plain method's own plays may have lost, if the level held: S_0.
-        large: For each level, what was charged to the large purse.
-        small: Likewise, to the small one.
-        suspect: What is being followed up.
+        level: The lowest level of misspecification that is not refuted.
+        owed: Whether a level was refuted and no probe has followed yet.
+        lost: S_0, the largest possible loss of the plain method's own plays if the level holds.
+        large: The costs charged to the large purse, one number for each level.
+        small: The costs charged to the small purse, one number for each level.
+        suspect: The point that is being followed up, or None.
     """
 
     level: int
@@ -102,15 +127,15 @@ class Ledger:
         return cls(0, False, 0.0, nothing, nothing)
 
     def at(self, level: int) -> Ledger:
-        """The ledger at a level that is higher or the same."""
+        """The ledger after going to a level, which is the same or a higher one."""
         return replace(self, level=level, owed=self.owed or level > self.level)
 
     def charged(self, choice: Choice, trial: int) -> Ledger:
         """The ledger after a trial was asked.
 
         Args:
-            choice: What was decided.
-            trial: Its id.
+            choice: The choice of the trial.
+            trial: The id of the trial.
         """
         new = replace(self, suspect=choice.suspect)
         if choice.kind == "exploit":
@@ -128,16 +153,16 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Choice:
-    """What an insurance decides at a step.
+    """The choice of an insurance at a step.
 
     Args:
-        row: Of the point.
-        kind: "exploit", "probe", "follow-up" or, of a certificate, "block".
-        cost: What it loses at most, if the level holds.
-        suspected: Of a probe or a follow-up, the level it is charged to.
-        small: Whether to the small purse.
+        row: The row of the point.
+        kind: "exploit", "probe", "follow-up", or "block" for a certificate.
+        cost: The largest possible loss if the level holds.
+        suspected: The level that a probe or a follow-up is charged to.
+        small: Whether it is charged to the small purse.
         paid: Whether it is the probe that was owed.
-        suspect: What is being followed up after it, a new probe aside.
+        suspect: The point that is being followed up afterwards, unless this is a new probe.
     """
 
     row: int
@@ -149,7 +174,7 @@ class Choice:
     suspect: Suspect | None = None
 
     def record(self) -> dict[str, Any]:
-        """What ``info`` of a trial has of it."""
+        """The choice as a dict for ``info``."""
         record: dict[str, Any] = {"kind": self.kind, "cost": self.cost}
         if self.kind in _CHARGED:
             record["suspected"] = self.suspected
@@ -161,7 +186,8 @@ class Choice:
 
     @classmethod
     def recorded(cls, info: dict[str, Any], name: str, terms: Terms, num_trials: int) -> Choice:
-        """The choice of a record, without its row, or a ValueError."""
+        """The choice in the ``info`` of a trial, without its row; raises a ValueError if it is
+        none."""
         kind, cost, purse = (cast(Any, info.get(key)) for key in ("kind", "cost", "purse"))
         level, kept = info.get("suspected", 0), cast(Any, info.get("suspect"))
         if kind not in ("exploit", "block", *_CHARGED):

@@ -1,4 +1,4 @@
-"""Optimistic: plain optimism, the case of one model and the highest upper bound."""
+"""Optimism with one model: the point with the highest upper confidence bound."""
 
 from __future__ import annotations
 
@@ -12,17 +12,29 @@ from botorch_ext.widths import Width
 
 
 class OptimisticStrategy(BoundsStrategy):
-    """x_t in argmax mean + w_t std: GP-UCB and its relatives, told apart by width and pending
-    policy. See `BoundsStrategy`, of which it is the case of one model.
+    """Asks x_t in argmax mean + w_t std, as GP-UCB and its relatives do, which differ in the width
+    and in how pending trials count.
+
+    This is a `BoundsStrategy` with one model, with the same ``info`` and report.
 
     Args:
-        domain: A `Box` or a `FiniteSet`, of actions.
-        model: A `KernelGP`; it is copied, and data it holds count as steps. Or `Fitted`.
+        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
+        model: A `KernelGP`, which is copied; data that it holds count as steps. Or `Fitted`.
         width: The confidence width, or a number.
         options: The keyword arguments of `BoundsStrategy`.
 
     Raises:
-        ValueError: What `BoundsStrategy` raises, or several models.
+        ValueError: If `BoundsStrategy` raises it, or if there are several models.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> model = bx.KernelGP(RBFKernel(), noise_variance=0.01)
+        >>> strategy = bx.strategies.OptimisticStrategy(bx.Box([[0.0], [1.0]]), model, 2.0)
+        >>> strategy.attach([0.2], 0.5).info
+        {'attached': True}
+        >>> round(strategy.ask().x.item(), 2)
+        1.0
     """
 
     takes_outside = True
@@ -40,6 +52,6 @@ class OptimisticStrategy(BoundsStrategy):
 
     @property
     def posterior(self) -> Any:
-        """What is known: the told data, and the pending trials as the policy says. A `KernelGP`, or
-        a `FinitePosterior` on a finite set without contexts. Reading it changes nothing."""
+        """The posterior given the told data, with pending trials as the policy says. A `KernelGP`,
+        or a `FinitePosterior` on a finite set without contexts. Reading it changes nothing."""
         return super().posterior.parts[0].model

@@ -1,4 +1,4 @@
-"""ParticleStrategy: models whose hyperparameters are particles, and what is done with them."""
+"""The strategy with GPs whose hyperparameters are particles, that is, posterior samples."""
 
 from __future__ import annotations
 
@@ -31,50 +31,53 @@ from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Event, Trial
 
-# Screened points near the best so far, and how far in sides of the box.
+# The number of screened points near the best so far, and their distances in sides of the box.
 _NUM_NEAR, _NEAR = 256, (0.02, 0.05, 0.1, 0.2)
 _NUM_BEST = 5
-# Beyond these a search is brief: its screened points, those that climb, and their tolerance. Of
-# half the points near the best about so many coordinates change.
+# Beyond these numbers a search is brief: with fewer screened points, fewer ascents and another
+# tolerance. Half of the points near the best differ from it in about ``_NUM_COLUMNS`` coordinates.
 _MANY_DIMENSIONS, _MANY_OBSERVATIONS = 20, 100
 _BRIEF, _BRIEF_TOLERANCE, _NUM_COLUMNS = (128, 10), 1e-6, 10
-# Points of a finite set that all models look at: of more, those that a few models find best.
+# The largest number of candidates that all models evaluate; of more candidates, those that a few
+# models rank highest.
 _MOST_POINTS, _FEW_MODELS = 4096, 4
 _TOLERANCE = 1e-9
 
 
 class ParticleStrategy(Strategy):
-    """Plays GPs whose hyperparameters are particles of their posterior, moved when data came; what
-    it asks is said by `_choose`.
+    """Plays GPs whose hyperparameters are particles: samples of their posterior, which are updated
+    when data came.
 
-    ``info`` of a trial has the numbers of `_choose` and, where the particles moved, ``particles``:
-    their ``parameters``, log lengthscales in sides of the domain, the log noise variance in
-    variances of the observations, squeezed or bent, and the log odds of smoothness, the log density
-    there, ``values``, and where the observations are bent how much, ``bend``. Replay takes them
-    from there.
+    ``info`` of a trial that the models chose has numbers of its own for each subclass; on a finite
+    set the row as ``index``; and, if the particles were updated before the trial, ``particles``,
+    from which a replay takes them:
+
+    - ``parameters``: for each particle the log lengthscales in sides of the domain, the log noise
+      variance in variances of the (transformed) observations, and the log odds of smoothness;
+    - ``values``: the log posterior density of each particle;
+    - ``bend``: the strength of the transform that compresses low observations, if it is used.
 
     Args:
-        domain: A `Box` or a `FiniteSet`, of actions.
-        particles: How hyperparameters are drawn; `Particles()` if None.
-        seed: Seeds particles, search and first points.
-        initial: ``(X, Y)`` the user already has.
-        num_initial: Sobol points asked first; None for 8, less the initial data and results
-            attached before.
-        context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
-            `ContextSpace`.
+        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
+        particles: The settings of the particles. None: `Particles()`.
+        seed: The seed of the particles, of the search and of the first points.
+        initial: Observations from before the study, as for `Strategy`.
+        num_initial: The number of Sobol points that are asked first. None: as many as it takes for
+            8 results, with initial and attached ones counted.
+        context_domain: The contexts, as for `Strategy`. None: no contexts.
 
     Raises:
-        ValueError: What `Strategy` raises.
+        ValueError: If `Strategy` raises it.
     """
 
-    #: The names of the numbers of `_choose`.
+    #: The names of the numbers of `_choose` in ``info``.
     _numbers: tuple[str, ...]
     depends_on_trial_number = "what it draws depends on the number of the trial"
     refits_after_correction = "its particles are drawn anew after a correction"
     takes_actions = True
     takes_spaces = True
     least_initial = 8
-    #: Whether low observations are bent where the data make it likely.
+    #: Whether low observations are compressed by a transform if the data make it likely.
     bends = False
 
     def __init__(
@@ -93,20 +96,20 @@ class ParticleStrategy(Strategy):
             raise ValueError(f"particles must be Particles or None, got {particles!r}")
         Y = self.domain.like.new_zeros(0) if self.initial is None else self.initial[1]
         self._initial_values = Y.to("cpu", torch.float64)
-        # The particles that were recorded last, and how many observations they are of.
+        # The particles that were recorded last, and the number of observations they are given.
         self._cloud: Cloud | None = None
         self._num_absorbed = 0
-        # Follows from the events: particles and models of the data so far.
+        # A cache that follows from the events: the particles and models of the data so far.
         self._known: tuple[tuple[int, int | None], Cloud, Ensemble] | None = None
-        # Likewise: the models of the observations that the recorded particles are of.
+        # Another cache: the models given the observations of the recorded particles.
         self._absorbed: Ensemble | None = None
 
     # --- what is known ----------------------------------------------------------------------------
 
     @property
     def posterior(self) -> Ensemble:
-        """The models of all particles, given the told data: those that the next ask looks at.
-        Reading it changes nothing."""
+        """The models of all particles given the told data, which the next ask uses. Reading it
+        changes nothing."""
         return self._current()[1]
 
     def evaluated_means(self) -> Tensor:
@@ -117,15 +120,19 @@ class ParticleStrategy(Strategy):
 
     @torch.no_grad()
     def recommend(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
-        """The point of the domain with the highest posterior mean, averaged over the particles, and
-        that mean; it need not have been evaluated.
+        """The point of the domain with the highest posterior mean, and that mean.
+
+        The mean is the average over the particles. The point need not have been evaluated.
 
         Args:
-            context: ``d_z``, where the strategy takes contexts.
+            context: The ``d_z`` numbers of the context, if the strategy takes contexts.
+
+        Returns:
+            The ``d``-dim point and its posterior mean, in units of the observations.
 
         Raises:
-            NoObservationsError: Nothing was evaluated yet.
-            ValueError: A context that `ask` would refuse.
+            NoObservationsError: If no point was evaluated yet.
+            ValueError: If `ask` would refuse the context.
         """
         checked = self.checked_context(context)
         if not self._num_data:
@@ -152,6 +159,19 @@ class ParticleStrategy(Strategy):
         )
 
     def report(self) -> dict[str, Any]:
+        """A summary of the study, as plain numbers, strings, lists and dicts.
+
+        Returns:
+            A dict with the keys of `Strategy.report` and
+
+            - ``num_particles``: the number of particles;
+            - ``lengthscales``: the three quartiles over the particles, each a list with a
+              lengthscale for each column, in sides of the domain;
+            - ``noise_std``: the quartiles of the noise standard deviation, in units of the
+              observations;
+            - ``smoothness``: the quartiles of the share of the RBF kernel beside the Matern 5/2
+              kernel, in (0, 1).
+        """
         summary = super().report()
         cloud, ensemble = self._current()
         lengthscales, noise, odds = split(cloud.parameters)
@@ -170,15 +190,18 @@ class ParticleStrategy(Strategy):
     def _choose(
         self, choices: Choices, cloud: Cloud, known: Ensemble, pending: Tensor, seed: int
     ) -> tuple[Tensor, int | None, list[Tensor]]:
-        """The point, its row among the candidates where there are any, and numbers of it, ``(1,)``
-        each; those that are no floating-point numbers are whole.
+        """Chooses the next point.
 
         Args:
-            choices: What there is to choose from.
-            cloud: The particles of the told data.
-            known: Their models.
-            pending: ``n x (d + d_z)``.
-            seed: Of this step.
+            choices: The actions to choose from, and the context.
+            cloud: The particles given the told data.
+            known: The models of these particles.
+            pending: The pending joint rows, ``n x (d + d_z)``.
+            seed: The seed of this step.
+
+        Returns:
+            The point; its row among the candidates, or None in a box; and the numbers for ``info``,
+            tensors of shape ``(1,)``, which become whole numbers unless their dtype is floating.
         """
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
@@ -207,7 +230,7 @@ class ParticleStrategy(Strategy):
         return x, info
 
     def _candidates(self, choices: Choices) -> Tensor | None:
-        """The points there are to choose from, where they can be listed."""
+        """The points to choose from, if they can be listed; else None."""
         points = choices.points(self.domain)
         return self.domain.listed if points is None and isinstance(self.domain, Box) else points
 
@@ -220,8 +243,8 @@ class ParticleStrategy(Strategy):
         seed: int,
         region: Box | None = None,
     ) -> tuple[Tensor, int | None, Tensor]:
-        """The best of ``n x d`` points, its row and its value, or those of a box or of a part of
-        it, without a row."""
+        """The best of ``n x d`` points, its row and its value; without ``points`` the best point of
+        the box or of ``region``, None and its value."""
         if points is None:
             x, value = self._highest_in_box(objective, ensemble, context, seed, region)
             return x, None, value
@@ -242,8 +265,8 @@ class ParticleStrategy(Strategy):
         seed: int,
         region: Box | None,
     ) -> tuple[Tensor, Tensor]:
-        """The best point of a box, or of a part of it, and its value."""
-        box: Any = self.domain if region is None else region  # since it has no points
+        """The best point of the box, or of ``region``, and its value."""
+        box: Any = self.domain if region is None else region  # a Box, since it has no points
         own, is_large = objective(ensemble), self._is_large(ensemble)
         best = actions = ensemble.joint[:, : box.dim]
         if len(actions):
@@ -268,24 +291,24 @@ class ParticleStrategy(Strategy):
         return maximize_on_box(own, box, seed, *_BRIEF, extra, _BRIEF_TOLERANCE, brief=True)
 
     def _is_large(self, ensemble: Ensemble) -> bool:
-        """Whether there are many dimensions or observations, so that a search must be brief."""
+        """Whether there are so many dimensions or observations that a search must be brief."""
         n = ensemble.num_observations
         return n > _MANY_OBSERVATIONS or (n > 0 and self.domain.dim > _MANY_DIMENSIONS)
 
     @property
     def _budget(self) -> tuple[int, int]:
-        """The number of points of a box that are screened, and of those that climb: in many
-        dimensions the averaged improvement has more local maxima."""
+        """The numbers of screened points of a box, and of ascents; in more dimensions the averaged
+        improvement has more local maxima."""
         return 512, 20 if self.domain.dim <= 4 else 40
 
     def _pending_rows(self, like: Tensor) -> Tensor:
-        """The pending points and those that failed, with contexts, ``n x (d + d_z)``."""
+        """The joint rows of pending and of failed trials, ``n x (d + d_z)``."""
         rows = [self.history.trials[id].point for id in self.history.unanswered]
         return torch.stack(rows) if rows else like[:0]
 
     def _current(self, context: Tensor | None = None) -> tuple[Cloud, Ensemble]:
-        """The particles of the data so far, and their models; the first context may say how many
-        columns there are."""
+        """The particles given the data so far, and their models. The first context may set the
+        number of columns."""
         n = self._num_data
         stays = self._cloud is not None and not self.particles.are_due(self._num_absorbed, n)
         key = n, None if stays else len(self.history.trials)
@@ -294,7 +317,7 @@ class ParticleStrategy(Strategy):
         known = self._known
         if known is None or known[0] != key or (not n and known[2].joint.shape[-1] != columns):
             joint, _ = self.evaluated()
-            if not n:  # rows that are none know of no contexts
+            if not n:  # without rows the number of columns is not known
                 joint = joint.new_zeros(0, columns)
             inputs = Inputs.of(self.domain, self.context_space, joint)
             told = torch.tensor(list(self.history.values.values()), dtype=torch.float64)
@@ -308,7 +331,7 @@ class ParticleStrategy(Strategy):
                 if self._absorbed is None:
                     self._absorbed = _models(cloud, inputs, joint[:num], values[:num])
                 ensemble = self._absorbed
-                if n > num:  # always from there: a study that is resumed has the same digits
+                if n > num:  # always from there, so that a resumed study has the same digits
                     outcomes = Outcomes.of(values, joint.device, cloud.bend)
                     ensemble = ensemble.extended(inputs, joint, outcomes)
             known = key, cloud, ensemble
@@ -316,12 +339,12 @@ class ParticleStrategy(Strategy):
         return known[1:]
 
     def _fitted(self, cloud: Cloud | None, inputs: Inputs, joint: Tensor, Y: Tensor) -> Cloud:
-        """Particles of all observations, from those of fewer where there are any."""
+        """The particles given all observations, moved from earlier particles if there are any."""
         X, seed = inputs.features(joint), self._seed_of(len(self.history.trials))
         outcomes, groups, is_new = Outcomes.of(Y, X.device), inputs.groups, cloud is None
         if cloud is None:
             cloud = self.particles.started(X, outcomes.values, groups, seed)
-        # With contexts the best that was seen is not the best of each.
+        # With contexts the best observation is not the best of each context.
         if self.bends and joint.shape[-1] == self.domain.dim:
             rows = telling(X, outcomes.values)
             density = Density(X[rows], outcomes.values[rows], self.particles.prior, groups)
@@ -372,11 +395,11 @@ class ParticleStrategy(Strategy):
         if not isinstance(event, Asked) or "particles" not in event.trial.info:
             return
         self._cloud, self._num_absorbed, self._absorbed = self._ahead, self._num_data, None
-        if self._known is not None and self._known[1] is self._cloud:  # its models are, too
+        if self._known is not None and self._known[1] is self._cloud:  # its models stay valid
             self._known = (self._num_absorbed, None), *self._known[1:]
             self._absorbed = self._known[2]
 
 
 def _models(cloud: Cloud, inputs: Inputs, joint: Tensor, Y: Tensor) -> Ensemble:
-    """The models of ``n x (d + d_z)`` joint rows and ``n`` observations."""
+    """The models given ``n x (d + d_z)`` joint rows and ``n`` observations."""
     return Ensemble.of(cloud.parameters, inputs, joint, Outcomes.of(Y, joint.device, cloud.bend))

@@ -1,4 +1,4 @@
-"""Pending trials: the rows of a posterior, of which some are asked and not yet told."""
+"""The rows of a posterior, some of which belong to pending trials."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ Pending = Literal["ignore", "hallucinate", "censor"]
 
 @dataclass(frozen=True)
 class PendingPolicy:
-    """How pending trials (asked, not yet told) enter a posterior.
+    """How pending trials (asked, not told) count in a posterior.
 
     Args:
-        pending: "ignore": as if they had not been asked. "hallucinate": they count in the standard
-            deviation and in the width, and leave the mean alone. "censor": they enter as
-            ``minimum``, in mean, standard deviation and width.
+        pending: "ignore": not at all. "hallucinate": in the standard deviation and in the width,
+            not in the mean. "censor": in mean, standard deviation and width, as observations of
+            ``minimum``.
         inflate: Whether "hallucinate" multiplies the width by exp(information gain of the pending
             points given the told ones).
-        minimum: The least value f can take ("censor" only).
-        timeout: m: a trial asked at step s and not told before the ask of step s + m + 1 stays
-            censored for ever ("censor" only); None for never.
+        minimum: A lower bound on the values of f, for "censor" only.
+        timeout: m, for "censor" only: a trial that was asked at step s and is not told before the
+            ask of step s + m + 1 stays censored for ever. None: a result counts however late it is
+            told.
 
     Raises:
-        ValueError: An unknown policy, or options that do not belong to it.
+        ValueError: If the policy is unknown, or if an option does not belong to it.
     """
 
     pending: Pending = "hallucinate"
@@ -69,7 +70,7 @@ class PendingPolicy:
 
 
 class Growing(Protocol):
-    """A posterior that rows are added to and taken from."""
+    """A posterior to which rows can be added, and from which they can be removed."""
 
     @property
     def noise_variance(self) -> Tensor: ...
@@ -97,34 +98,34 @@ _Posterior = TypeVar("_Posterior", bound=Growing)
 class PendingRows(State, Generic[_Posterior]):
     """A posterior whose rows follow the events of a study.
 
-    The trial asked last gets its row when the next event comes: told at once it costs one update.
-    Values of earlier trials wait for the next event of another kind, or the next choice: told one
-    after the other they cost one update together.
+    The trial that was asked last gets its row when the next event comes; if it is told at once,
+    this costs one update. Values of earlier trials wait for the next event of another kind, or the
+    next choice; if several are told in a row, they cost one update together.
 
     Args:
-        posterior: What grows; its rows so far belong to no trial. One with ``add_candidate`` is
-            given the ``index`` of trials, others their points.
-        policy: What pending trials do.
+        posterior: The posterior; its rows so far belong to no trial. If it has ``add_candidate``,
+            it is given the ``index`` of trials, else their points.
+        policy: How pending trials count.
     """
 
     def __init__(self, posterior: _Posterior, policy: PendingPolicy) -> None:
         self.posterior = posterior
         self.policy = policy
         self.told_too_late: list[int] = []
-        # Observations, those from before the first ask included.
+        # The number of observations, with those from before the first ask.
         self.num_data = posterior.num_observations
-        # The trial each row belongs to; rows before the first ask have none.
+        # The id of the trial of each row; None for rows from before the first ask.
         self.ids: list[int | None] = [None] * posterior.num_observations
         self._newest: Trial | None = None
-        # The values that the posterior does not have yet, and their rows.
+        # Maps rows to values that the posterior does not have yet.
         self._waiting: dict[int, float] = {}
 
     def successor(self) -> Self:
-        return shallow(self)  # what changes is replaced, the posterior and lists included
+        return shallow(self)  # posterior and lists are replaced, never changed in place
 
     def catch_up(self) -> None:
-        """Takes in what waits: `posterior` then has all events. When this happens follows from the
-        events, not from who reads them, or rounding would differ in a replay."""
+        """Adds the waiting rows and values, so that ``posterior`` has all events. The events decide
+        when this happens, not the readers, as rounding would differ in a replay otherwise."""
         if self._newest is not None:
             self._enter(self._newest, self.policy.minimum)
             self._newest = None
@@ -135,7 +136,7 @@ class PendingRows(State, Generic[_Posterior]):
             self._waiting = {}
 
     def current(self) -> Self:
-        """These rows where they have all events, else a fork that has them."""
+        """These rows if they have all events, else a fork that has all events."""
         if self._newest is None and not self._waiting:
             return self
         fork = copy(self)
@@ -144,17 +145,17 @@ class PendingRows(State, Generic[_Posterior]):
         return fork
 
     def for_means(self) -> Self:
-        """These rows where their means are those after all events, else a fork whose means are: a
-        row that is only hallucinated leaves means alone."""
+        """These rows if their means are those after all events, else a fork with such means. A
+        hallucinated row does not change means."""
         return self.current() if self._waiting or self.policy.pending == "censor" else self
 
     def moved_to(self, posterior: _Posterior, first: list[float], history: History) -> Self:
-        """These rows in another posterior that has none; all events must have entered.
+        """These rows in another posterior, which has none yet; all events must have entered.
 
         Args:
-            posterior: Takes the rows.
-            first: The values of those that belong to no trial.
-            history: Has the values of the others.
+            posterior: The other posterior.
+            first: The values of the rows that belong to no trial.
+            history: The history, with the values of the other rows.
         """
         new = copy(self)
         new.posterior = posterior
@@ -172,7 +173,7 @@ class PendingRows(State, Generic[_Posterior]):
 
     @property
     def num_rows(self) -> int:
-        """Rows after all events."""
+        """The number of rows after all events."""
         return self.posterior.num_observations + (self._newest is not None)
 
     def without(self, rows: list[int]) -> _Posterior:
@@ -189,7 +190,7 @@ class PendingRows(State, Generic[_Posterior]):
         return now.without(untold) if untold else now.posterior
 
     def untold(self, history: History) -> list[int]:
-        """The rows whose trials are no data: pending, failed, or told too late."""
+        """The rows of trials that are pending, failed, or told too late."""
         told = history.values.keys() - set(self.told_too_late)
         return [row for row, id in enumerate(self.ids) if id is not None and id not in told]
 
@@ -197,7 +198,7 @@ class PendingRows(State, Generic[_Posterior]):
         """Updates the rows for the last event of the history.
 
         Returns:
-            Whether the event brought a datum.
+            Whether the event added an observation.
         """
         keeps_pending = self.policy.pending != "ignore"
         if isinstance(event, Asked):
@@ -211,7 +212,7 @@ class PendingRows(State, Generic[_Posterior]):
             self.num_data += 1
             return True
         if isinstance(event, Abandoned) and event.failed:
-            return False  # it pends for ever
+            return False  # it counts as pending for ever
         at_once = self._newest is not None and self._newest.id == event.id
         if at_once:
             self._newest = None

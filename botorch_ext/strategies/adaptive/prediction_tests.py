@@ -1,4 +1,4 @@
-"""Prediction tests: a model is eliminated by its own predictions against what was observed."""
+"""The tests that eliminate a model by the sum of its prediction errors."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ Side = Literal["optimistic", "pessimistic"]
 def noise_scale(
     noise_std: float, delta: float, t: int, num_models: int, num_sides: int = 1
 ) -> float:
-    """xi_t = 2 R^2 ln(2 |U| pi^2 t^2 / (3 delta)): n noises that a model was played for sum to at
-    most sqrt(xi_t n), for all models and steps with probability 1 - delta/2.
+    """The number xi_t = 2 R^2 ln(2 |U| pi^2 t^2 / (3 delta)).
+
+    With probability 1 - delta/2, for all models and steps, the noise of the n observations that a
+    model was played for sums to at most sqrt(xi_t n).
 
     Args:
         noise_std: R, the sub-Gaussian constant of the noise.
         delta: Twice the probability that this fails.
         t: The number of observations.
-        num_models: |U|.
-        num_sides: How many sums each model has; 4 |U| in place of 2 |U| where there are two.
+        num_models: |U|, the number of models.
+        num_sides: The number of sums of each model; with two, 4 |U| takes the place of 2 |U|.
     """
     union = 2 * num_sides * num_models * math.pi**2 * t**2 / (3 * delta)
     return 2 * noise_std**2 * math.log(union)
@@ -35,13 +37,13 @@ class RunningTest:
     """The test of one model after one more of the observations it was played for.
 
     Args:
-        t: How many observations there were, initial ones included.
-        trial: The id of the trial that was told.
-        model: The model.
+        t: The number of observations so far, initial ones included.
+        trial: The id of the told trial.
+        model: The position of the model among the candidates.
         side: Whether the model was played for its upper or for its lower bound.
-        count: |S_u|, the observations of the model so far.
+        count: |S_u|, the number of observations of the model so far.
         error: The sum of observations minus predicted means.
-        noise_bound: sqrt(xi_t |S_u|), what the noise may contribute.
+        noise_bound: sqrt(xi_t |S_u|), the largest contribution of the noise.
         width_bound: The sum of the half-widths of its confidence bounds, and of eps.
     """
 
@@ -56,12 +58,12 @@ class RunningTest:
 
     @property
     def bound(self) -> float:
-        """How large the error may be."""
+        """The largest size of the error that is allowed."""
         return self.noise_bound + self.width_bound
 
     @property
     def margin(self) -> float:
-        """What is left of the bound."""
+        """The bound minus the size of the error."""
         return self.bound - abs(self.error)
 
     @property
@@ -75,18 +77,18 @@ class RunningTests(State):
 
     A model u is refuted when |sum_{S_u} eta_i| > sqrt(xi_t |S_u|) + sum_{S_u} (w_i s_{i-1}(x_i) +
     eps), with xi_t of `noise_scale`.
-    Source: Ziomek et al. 2024, algorithms 1 and 2, who print s_i for s_{i-1}, leave out the factor
-    2 of the two tails, and in theorem 4.1 a square of pi.
+    Source: Ziomek et al. 2024, algorithms 1 and 2. The paper prints s_i for s_{i-1}, and leaves out
+    the factor 2 of the two tails and, in theorem 4.1, a square of pi.
 
     Args:
         noise_std: R, the sub-Gaussian constant of the noise.
-        delta: The probability that something fails, half of which is spent here; the other half
-            belongs to the confidence widths.
-        misspecification: eps, how far f may be from what the true model can express.
-        sides: For which bounds models are played.
+        delta: The failure probability. Half of it is spent here, the other half by the confidence
+            widths.
+        misspecification: eps, the largest distance of f to what the true model can express.
+        sides: The bounds, upper or lower, for which models are played.
 
     Raises:
-        ValueError: An impossible number.
+        ValueError: If a number is impossible.
     """
 
     def __init__(
@@ -109,7 +111,8 @@ class RunningTests(State):
         return self._latest.get((model, side))
 
     def summary(self, model: int, side: Side = "optimistic") -> dict[str, float | int]:
-        """How a model stands: its told plays, running error, bound and margin."""
+        """The numbers of a model for the report: its told plays, running error, bound and
+        margin."""
         test = self.latest(model, side)
         if test is None:
             return {"times_told": 0, "running_error": 0.0, "bound": 0.0, "margin": 0.0}
@@ -133,13 +136,13 @@ class RunningTests(State):
         """Tests a model once more.
 
         Args:
-            t: How many observations there are with this one.
-            num_models: |U|.
+            t: The number of observations, with this one.
+            num_models: |U|, the number of models.
             trial: The id of the trial.
-            model: The model that was played.
-            half_width: Of its confidence bounds at the point, when it was asked.
-            error: The observation minus the mean that the model had predicted.
-            side: Which of its bounds it was played for.
+            model: The position of the model that was played.
+            half_width: The half-width of its confidence bounds at the point, at the time of asking.
+            error: The observation minus the mean that the model predicted.
+            side: The bound that it was played for.
         """
         xi = noise_scale(self.noise_std, self.delta, t, num_models, len(self.sides))
         before = self.latest(model, side)

@@ -1,4 +1,4 @@
-"""Predictions: which model a trial was chosen for, and what it promised there."""
+"""The prediction of the model that a trial was chosen for."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _NUMBERS = ("mean", "std", "width", "offset")
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a model promises at a point when the point is asked.
+    """The prediction of a model at a point when the point is asked.
 
-    In ``info`` of a trial ``model``, ``mean``, ``std``, ``width`` and ``offset`` are what the trial
-    was chosen by, with pending trials as the policy says. Where models are judged by their
-    predictions, ``told`` has the last four once more, from told data alone.
+    In ``info`` of a trial, ``model``, ``mean``, ``std``, ``width`` and ``offset`` are the numbers
+    that the trial was chosen by, with pending trials as the policy says. If models are judged by
+    their predictions, ``told`` has the last four once more, from told data alone.
 
     Args:
-        model: Which model, its place among the candidates.
+        model: The position of the model among the candidates.
         mean: Its posterior mean.
         std: Its posterior standard deviation.
         width: The multiplier of the standard deviation in its confidence bounds.
-        offset: What they reach further than ``width * std``.
+        offset: The part of their half-width that is added to ``width * std``.
     """
 
     model: int
@@ -34,7 +34,8 @@ class Prediction:
     offset: float
 
     def record(self, told: Prediction | None = None) -> dict[str, Any]:
-        """What a trial records, with the prediction from told data alone where there is one."""
+        """The prediction as a dict for ``info``, with the one from told data alone if it is
+        given."""
         record: dict[str, Any] = vars(self).copy()
         if told is not None:
             record["told"] = {name: getattr(told, name) for name in _NUMBERS}
@@ -42,26 +43,26 @@ class Prediction:
 
     @classmethod
     def from_told(cls, record: dict[str, Any]) -> Self:
-        """The prediction from told data alone that a trial has recorded."""
+        """The prediction from told data alone in the ``info`` of a trial."""
         return cls(record["model"], *(record["told"][name] for name in _NUMBERS))
 
     @classmethod
     def check_record(cls, record: Any, name: str, with_told: bool) -> None:
-        """A ValueError unless this is what `record` makes."""
+        """Raises a ValueError unless `record` could have made this."""
         if not isinstance(record, dict) or type(record.get("model")) is not int:
             raise ValueError(
                 f"{name} must be a dict with a model, a whole number, and {list(_NUMBERS)}, got "
                 f"{record!r}"
             )
-        parts: dict[str, Any] = {name: record}
+        dicts: dict[str, Any] = {name: record}
         if with_told:
-            parts[f"'told' in the {name}"] = record.get("told")
-        for whose, part in parts.items():
-            _check_numbers(part, whose)
+            dicts[f"'told' in the {name}"] = record.get("told")
+        for whose, numbers in dicts.items():
+            _check_numbers(numbers, whose)
 
     @property
     def half_width(self) -> float:
-        """Of the confidence bounds."""
+        """The half-width of the confidence bounds."""
         return self.width * self.std + self.offset
 
 
@@ -78,12 +79,12 @@ def _check_numbers(record: Any, name: str) -> None:
 
 @dataclass(frozen=True)
 class Play:
-    """An observation and the model it was made for.
+    """An observation of a trial, and the model that chose the trial.
 
     Args:
-        t: How many observations there were, initial ones included.
-        trial: The id of the trial that was told.
-        model: The model, its place among the candidates.
+        t: The number of observations so far, initial ones included.
+        trial: The id of the told trial.
+        model: The position of the model among the candidates.
     """
 
     t: int
@@ -93,7 +94,7 @@ class Play:
 
 @dataclass(frozen=True)
 class ToldOnly:
-    """What a width sees of one model when some rows are left out: a `ConfidenceModel`."""
+    """A `ConfidenceModel` for a width: the numbers of one model with some rows left out."""
 
     noise_variance: Tensor
     num_observations: int

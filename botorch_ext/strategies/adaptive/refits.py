@@ -1,4 +1,4 @@
-"""Refits: the models of a strategy whose hyperparameters come from its data."""
+"""The models of a strategy whose hyperparameters are fitted to its data."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from botorch_ext.strategies.adaptive.bounds import Models
 
 
 class Refits(State):
-    """The hyperparameters a strategy plays by, and when they are fitted again.
+    """The hyperparameters that a strategy plays with, and when they are fitted again.
 
     Args:
-        fitted: The prior and the schedule.
-        domain: Of the actions.
-        space: Of the contexts, or None.
+        fitted: The prior and the schedule of the fits.
+        domain: The domain of the actions.
+        space: The space of the contexts, or None.
 
     Raises:
-        ValueError: Contexts of unknown size.
+        ValueError: If the dimension of the contexts is unknown.
     """
 
     def __init__(self, fitted: Fitted, domain: Domain, space: ContextSpace | None) -> None:
@@ -46,7 +46,7 @@ class Refits(State):
         nothing = domain.like.new_zeros(0, domain.dim)
         self._num_columns = self._inputs(nothing).num_columns
         self.current = self.before_any(domain.like.new_zeros(0))
-        #: Fits so far, and how many observations the latest was to.
+        #: The number of fits so far, and the number of observations of the latest fit.
         self.num_fits = self.num_data = 0
 
     def is_due(self, num_data: int) -> bool:
@@ -54,11 +54,11 @@ class Refits(State):
         return self.fitted.num_due(num_data) > self.fitted.num_due(self.num_data)
 
     def before_any(self, Y: Tensor) -> Hyperparameters:
-        """What is played by before the first fit."""
+        """The hyperparameters before the first fit: the mode of the prior, scaled to ``Y``."""
         return prior_mode(self.fitted.prior, self._num_columns, Y)
 
     def fit(self, X: Tensor, Y: Tensor) -> Hyperparameters:
-        """The fit to ``n x d`` joint rows and their ``n`` values."""
+        """The hyperparameters fitted to ``n x d`` joint rows and their ``n`` values."""
         if bool((Y == Y[0]).all()):
             return self.before_any(Y)
         inputs, now = self._inputs(X), self.current
@@ -72,15 +72,15 @@ class Refits(State):
         )
 
     def models(self, X: Tensor) -> Models:
-        """As `model`, as a set of one model that the strategy plays on its domain."""
+        """The model of `model` as a set of one candidate, ready to play on the domain."""
         return on_domain(CandidateModels.of(self.model(X)), self._domain, self._space)
 
     def model(self, X: Tensor) -> KernelGP:
         """The model with the current hyperparameters, without data.
 
         Args:
-            X: ``n x d`` joint rows that are told: contexts of which no domain is known range as far
-                as these.
+            X: ``n x d`` joint rows that are told, which give the range of contexts whose domain is
+                unknown.
         """
         like, numbers = self._domain.like, self.current
         inputs, lengthscales = self._inputs(X), like.new_tensor(numbers.lengthscales)
@@ -102,22 +102,22 @@ class Refits(State):
         )
 
     def recorded(self, record: Any, name: str) -> Hyperparameters:
-        """The fit that a trial records, or a ValueError."""
+        """The fit in the ``info`` of a trial; raises a ValueError if it is none."""
         return Hyperparameters.from_record(record, self._num_columns, name)
 
     def adopt(self, numbers: Hyperparameters, num_data: int | None) -> None:
-        """Plays by other hyperparameters from here on: those of a fit to so many observations, or
-        None."""
+        """Plays with other hyperparameters from now on: those of a fit to ``num_data``
+        observations, or with None those of the prior."""
         self.current = numbers
         if num_data is not None:
             self.num_data, self.num_fits = num_data, self.num_fits + 1
 
     def forget(self) -> None:
-        """Plays by the mode of the prior until the next fit, which starts anew."""
+        """Plays with the mode of the prior until the next fit, which starts from scratch."""
         self.num_fits = self.num_data = 0
 
     def summary(self) -> dict[str, Any]:
-        """What the report says."""
+        """The entry ``fit`` of the report."""
         return self.current.record() | {"num_fits": self.num_fits, "num_data": self.num_data}
 
     def _inputs(self, X: Tensor) -> Inputs:
@@ -125,8 +125,8 @@ class Refits(State):
 
 
 def on_domain(models: CandidateModels, domain: Domain, space: ContextSpace | None) -> Models:
-    """A copy of models that a strategy may change; on a finite set without contexts, of all its
-    points."""
+    """A copy of models that a strategy may change; on a finite set without contexts, models of the
+    candidates."""
     if isinstance(domain, FiniteSet) and space is None:
         return models.on(domain.points, domain.shard)
     return deepcopy(models)

@@ -1,4 +1,4 @@
-"""Running bounds: what models and own averages have said of points so far, and of which points."""
+"""The tightest confidence bounds so far at points, from models and from averages."""
 
 from __future__ import annotations
 
@@ -11,45 +11,47 @@ from torch import Tensor
 
 from botorch_ext.state import State
 
-# Points that nobody asked for: as many of the newest are kept.
+# The number of watched points that were never asked, of which the newest are kept.
 _MOST_UNASKED = 256
 
 
 class RunningBounds(State):
-    """The tightest bounds so far on f at n points: of each of m models at each of some levels of
-    misspecification, and of the average of a point's own observations.
+    """The tightest bounds so far on f at n points.
+
+    They are the bounds of each of m models at each of M levels of misspecification, and the bounds
+    from the average of a point's own observations.
 
     Args:
-        prior: ``m x n`` prior means and prior standard deviations of the models.
+        prior: The ``m x n`` prior means and the ``m x n`` prior standard deviations of the models.
         rkhs_bound: B.
-        levels: ``M`` misspecifications, ascending.
+        levels: The ``M`` misspecifications, ascending.
     """
 
     def __init__(self, prior: tuple[Tensor, Tensor], rkhs_bound: float, levels: Tensor) -> None:
         mean, std = prior
         self.levels = levels
-        #: What rounding may make of a contradiction: in float32 a posterior is no better.
+        #: The largest contradiction of bounds that rounding alone may cause.
         self._rounding = 1e-12 if std.dtype is torch.float64 else 1e-3 * rkhs_bound
         reach = rkhs_bound * std.unsqueeze(1) + levels[:, None]
-        #: ``m x M x n``, of the models.
+        #: The bounds of the models, ``m x M x n``.
         self.upper, self.lower = mean.unsqueeze(1) + reach, mean.unsqueeze(1) - reach
         unknown = torch.full_like(std[0], math.inf)
-        #: ``n``, of the averages.
+        #: The bounds of the averages, ``n``.
         self.average_upper, self.average_lower = unknown, -unknown
-        #: ``n``, observations at each point and their sums.
+        #: The number of observations at each point and their sums, ``n`` each.
         self.counts, self.sums = torch.zeros_like(unknown), torch.zeros_like(unknown)
 
     def __len__(self) -> int:
         return len(self.counts)
 
     def tightened(self, mean: Tensor, std: Tensor, widths: Tensor) -> Self:
-        """The bounds after one more look at the models.
+        """The bounds, tightened by those of the current posteriors.
 
         Args:
-            mean: ``m x n`` posterior means.
-            std: ``m x n`` posterior standard deviations.
-            widths: ``m x M``; a bound reaches the width times the deviation, and the level, to
-                either side.
+            mean: The ``m x n`` posterior means.
+            std: The ``m x n`` posterior standard deviations.
+            widths: The ``m x M`` widths. The half-width of a bound is the width times the standard
+                deviation, plus the level.
         """
         new, mean = copy(self), mean.unsqueeze(1)
         reach = torch.addcmul(self.levels[:, None], widths.unsqueeze(-1), std.unsqueeze(1))
@@ -61,11 +63,11 @@ class RunningBounds(State):
         """Learns an observation at a point.
 
         Args:
-            row: Of the point.
+            row: The row of the point.
             value: The observation.
             noise_std: sigma, the sub-Gaussian constant of its noise.
             union: One over the share of delta that is spent on this point.
-            delta: Failure probability of all averages together.
+            delta: The failure probability of all averages together.
         """
         for name in _OF_POINTS[2:]:
             setattr(self, name, getattr(self, name).clone())
@@ -83,13 +85,13 @@ class RunningBounds(State):
         return (gap > self._rounding).any(dim=-1)
 
     def of(self, playing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The bounds that hold if one of the models that play does.
+        """The bounds that hold if those of one of the playing models do.
 
         Args:
-            playing: ``m x M``, at least one of the models for each level.
+            playing: A mask ``m x M`` with at least one model for each level.
 
         Returns:
-            Upper bounds, lower bounds and the upper bounds of the models alone, ``M x n`` each.
+            Upper bounds, lower bounds, and the upper bounds of the models alone, ``M x n`` each.
         """
         upper, lower = self.upper[0], self.lower[0]
         if len(self.upper) > 1:
@@ -106,7 +108,7 @@ class RunningBounds(State):
         return new
 
     def joined(self, other: RunningBounds) -> Self:
-        """These and those of other points after them."""
+        """These bounds, followed by those of other points."""
         new = copy(self)
         for name in _OF_POINTS:
             setattr(new, name, torch.cat([getattr(self, name), getattr(other, name)], dim=-1))
@@ -123,11 +125,11 @@ _OF_POINTS = ("upper", "lower", "average_upper", "average_lower", "counts", "sum
 
 
 class WatchedPoints(State):
-    """Joint rows with their running bounds, and where each is.
+    """Joint rows with their running bounds, and an index from a row to its position.
 
     Args:
-        X: ``K x (d + d_z)``.
-        bounds: Of these rows.
+        X: The rows, ``K x (d + d_z)``.
+        bounds: The bounds at these rows.
     """
 
     def __init__(self, X: Tensor, bounds: RunningBounds) -> None:
@@ -135,20 +137,20 @@ class WatchedPoints(State):
         self._asked = [True] * len(X)
         self._index()
 
-    def place(self, row: tuple[float, ...]) -> int:
-        """The place of a joint row, which must be watched."""
-        return self._places[row]
+    def position(self, row: tuple[float, ...]) -> int:
+        """The position of a joint row, which must be watched."""
+        return self._positions[row]
 
-    def places(self, X: Tensor) -> list[int | None]:
-        """The places of ``n`` joint rows; None for those that are not watched."""
-        return [self._places.get(tuple(row)) for row in X.tolist()]
+    def positions(self, X: Tensor) -> list[int | None]:
+        """The positions of ``n`` joint rows; None for rows that are not watched."""
+        return [self._positions.get(tuple(row)) for row in X.tolist()]
 
     def extend(self, X: Tensor, bounds: RunningBounds) -> None:
         """Watches more rows, which must be new.
 
         Args:
-            X: ``n x (d + d_z)``; of how many columns is not known while nothing is watched.
-            bounds: Of these rows.
+            X: The rows, ``n x (d + d_z)``; the first ones set the number of columns.
+            bounds: The bounds at these rows.
         """
         if len(self.X):
             X, bounds = torch.cat([self.X, X]), self.bounds.joined(bounds)
@@ -157,17 +159,17 @@ class WatchedPoints(State):
         self._index()
 
     def keep(self, X: Tensor) -> None:
-        """Keeps joint rows that are watched for ever, and of the others the newest."""
-        for place in self.places(X):
-            self._asked[cast(int, place)] = True
-        unasked = [place for place, is_asked in enumerate(self._asked) if not is_asked]
+        """Keeps watched joint rows for ever, and drops the oldest of many that are not kept."""
+        for position in self.positions(X):
+            self._asked[cast(int, position)] = True
+        unasked = [position for position, is_asked in enumerate(self._asked) if not is_asked]
         dropped = set(unasked[:-_MOST_UNASKED])
         if dropped:
-            kept = [place for place in range(len(self.X)) if place not in dropped]
+            kept = [position for position in range(len(self.X)) if position not in dropped]
             rows = torch.tensor(kept, device=self.X.device)
             self.X, self.bounds = self.X[rows], self.bounds.rows(rows)
-            self._asked = [self._asked[place] for place in kept]
+            self._asked = [self._asked[position] for position in kept]
             self._index()
 
     def _index(self) -> None:
-        self._places = {tuple(row): place for place, row in enumerate(self.X.tolist())}
+        self._positions = {tuple(row): position for position, row in enumerate(self.X.tolist())}

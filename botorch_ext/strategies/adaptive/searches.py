@@ -1,4 +1,4 @@
-"""Searches: which point is chosen for which model, by the confidence bounds of all of them."""
+"""Searches, which choose a point and a model by the confidence bounds of all models."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from botorch_ext.strategies.adaptive.bounds import Bounds
 
 @dataclass(eq=False, slots=True)
 class Turn:
-    """What a search may look at besides the bounds.
+    """What a search is given at a step, besides the bounds.
 
     Args:
-        domain: Where actions live.
-        choices: The actions there are.
-        seed: Seeds what is random.
-        incumbents: Gives ``n x d`` points of a box that are looked at too.
-        contenders: The positions of the models that may play, or of each whether it may, ``(m,)``;
-            None for all.
-        weights: ``m``: bounds are averaged with these; None where the highest counts.
-        generator: What random choices draw from, on the CPU. It is made from the seed of the
-            strategy and the step, so that a replayed strategy draws the same.
+        domain: The domain of the actions.
+        choices: The actions to choose from, and the context.
+        seed: The seed of the step.
+        incumbents: A function that gives ``n x d`` evaluated points for the search of a box.
+        contenders: The positions of the models that may play, or a mask of shape ``(m,)``; None for
+            all.
+        weights: The ``m`` weights for an average of the bounds; None to play the highest bound.
+        generator: The generator of random choices, on the CPU. It is made from ``seed``, so that a
+            replayed strategy draws the same.
     """
 
     domain: Domain
@@ -49,20 +49,21 @@ class Turn:
     generator: torch.Generator = field(init=False)
 
     def __post_init__(self) -> None:
-        # Another stream than that of the points of a search, which are seeded with the seed itself.
+        # Not the stream of the points of a search, which are seeded with the seed itself.
         self.generator = torch.Generator().manual_seed(self.seed ^ 0x5DEECE66D)
 
 
 @dataclass(eq=False, slots=True)
 class Pick:
-    """What is chosen.
+    """The choice of a search.
 
     Args:
         x: The ``d``-dim point.
-        model: The position of the model it is chosen for.
-        info: What a trial records of it: its row in a finite set or among the actions, its centre.
-        opponent: The position of the model whose lower bound is the lowest, where one is sought.
-        numbers: Mean, standard deviation, width and offset there, where they were read at once.
+        model: The position of the model that it is chosen for.
+        info: The entries of ``info`` that say where it is: its row in a finite set or among the
+            actions, its centre.
+        opponent: The position of the model with the lowest lower bound, if the search needs one.
+        numbers: Its mean, standard deviation, width and offset, if the search has read them.
     """
 
     x: Tensor
@@ -73,25 +74,33 @@ class Pick:
 
 
 class Search(Immutable, ABC):
-    """Chooses by confidence bounds; it owns every budget and keeps nothing."""
+    """Chooses a point and a model by confidence bounds. A search keeps no state between steps."""
 
-    #: Whether the actions may change from step to step.
+    #: Whether `ask` may be given ``actions``, which may change from step to step.
     takes_actions: bool = True
-    #: Whether it heeds the contenders and the weights of a judge.
+    #: Whether the search follows the contenders and the weights of a judge.
     takes_advice: bool = True
-    #: Whether the candidates may be divided among processes.
+    #: Whether the domain may be a `ShardedSet`, which divides the candidates among processes.
     takes_shards: bool = False
-    #: Whether a box may have more than bounds.
+    #: Whether a box may have whole numbers, codes of categories, constraints or other scales.
     takes_spaces: bool = False
 
     @abstractmethod
     def best(self, bounds: Bounds, turn: Turn) -> Pick:
-        """The choice of this turn."""
+        """The choice of this step.
+
+        Args:
+            bounds: The confidence bounds of all m models.
+            turn: The domain, the actions, the seed, and the advice of the judge.
+
+        Returns:
+            A `Pick`, with the point, the position of its model, and where the point is.
+        """
 
 
 class Highest(Search):
-    """The point and the model with the highest upper bound, or the point with the highest average
-    of them. On finite sets ties go to the first point and the first model."""
+    """Chooses the point and the model with the highest upper bound, or the point with the highest
+    average of the upper bounds. On a finite set the first of several such points is chosen."""
 
     takes_shards = True
     takes_spaces = True
@@ -100,7 +109,7 @@ class Highest(Search):
         contenders, weights, choices = turn.contenders, turn.weights, turn.choices
         points = choices.points(turn.domain)
         if points is None:
-            box: Any = turn.domain  # since it has no points
+            box: Any = turn.domain  # a Box, since it has no points
             incumbents = turn.incumbents()
             x, model = best_in_box(bounds.upper(), box, turn.seed, incumbents, contenders, weights)
             return Pick(x, model)
@@ -124,13 +133,14 @@ class Highest(Search):
 
 
 class WorstCase(Search):
-    """The centre and the model whose upper bound is highest at its worst perturbation; then, among
-    the perturbations of that centre, the point and the model with the lowest lower bound.
+    """Chooses the centre and the model whose upper bound is highest at its worst perturbation;
+    then, among the perturbations of that centre, the point and the model with the lowest lower
+    bound.
 
-    All models play, over all of the domain.
+    All models play, and the whole domain is searched.
 
     Args:
-        balls: What is within reach of each point of the domain.
+        balls: The perturbed points of each point of the domain.
     """
 
     takes_actions = False
@@ -141,7 +151,7 @@ class WorstCase(Search):
 
     @property
     def moves(self) -> bool:
-        """Whether there is anything within reach of a point but itself."""
+        """Whether a point has other perturbed points than itself."""
         return isinstance(self.balls, FiniteBalls) or self.balls.moves
 
     def best(self, bounds: Bounds, turn: Turn) -> Pick:
@@ -156,8 +166,8 @@ class WorstCase(Search):
         worst, _ = balls.worst_case(mean + half_width)
         center, model = _read(best_pair(worst))
         near = balls.neighbours(center)
-        place, opponent = _read(best_pair((half_width - mean)[:, near]))
-        candidates, index = bounds.models.candidates, int(near[place])  # pyright: ignore
+        row, opponent = _read(best_pair((half_width - mean)[:, near]))
+        candidates, index = bounds.models.candidates, int(near[row])  # pyright: ignore
         info = {"index": index, "center_index": center, "center": candidates[center].tolist()}
         return Pick(candidates[index].clone(), model, info, opponent)
 
@@ -171,8 +181,8 @@ class WorstCase(Search):
         return Pick(x, model, {"center": center.tolist()}, opponent)
 
     def worst_of_means(self, models: Any, position: int, centers: Tensor) -> Tensor:
-        """The lowest posterior mean of one model within reach of each of ``n x d`` centres, ``n``;
-        on a finite set of each of ``n`` rows."""
+        """The lowest posterior means of one model among the perturbations of ``n x d`` centres,
+        ``n``; on a finite set the centres are ``n`` rows."""
         if isinstance(self.balls, FiniteBalls):
             return self.balls.worst_case(models.mean[position])[0][centers]
         none = torch.zeros_like(centers[0, :1])
@@ -182,17 +192,17 @@ class WorstCase(Search):
 
 
 def _read(pair: tuple[Tensor, Tensor | None], numbers: Sequence[Tensor] = ()) -> tuple[Any, ...]:
-    """A row and the position of a model as whole numbers, then numbers; the host waits once."""
+    """A row, the position of a model, and other numbers, read at once: the host waits once."""
     row, model = pair
-    places = [row] if model is None else [row, model]
+    positions = [row] if model is None else [row, model]
     # Every row is exact in float64.
-    read = torch.cat([*(place.double() for place in places), *numbers]).tolist()
+    read = torch.cat([*(position.double() for position in positions), *numbers]).tolist()
     whole = int(read[0]), 0 if model is None else int(read[1])
-    return *whole, *read[len(places) :]
+    return *whole, *read[len(positions) :]
 
 
 def _value(values: Tensor, weights: Tensor | None, row: Tensor, model: Tensor | None) -> Tensor:
-    """What `best_pair` compared at what it chose of ``m x N`` bounds, ``(1,)``."""
+    """The largest value that `best_pair` found among ``m x N`` bounds, of shape ``(1,)``."""
     column = values.index_select(1, row)[:, 0]
     if weights is not None:
         return (weights @ column).view(1)
@@ -202,15 +212,20 @@ def _value(values: Tensor, weights: Tensor | None, row: Tensor, model: Tensor | 
 def _read_highest(
     shard: Shard, pair: tuple[Tensor, Tensor | None], numbers: Sequence[Tensor]
 ) -> tuple[Any, ...]:
-    """As `_read`, without the first two numbers: the value by which the highest of all processes is
-    found, of equal ones the first, and what must be the same in all of them.
+    """As `_read`, for the best choice of all processes, or the first of several equally good ones.
+
+    Args:
+        shard: The rows of this process.
+        pair: The row in the shard, and the position of the model.
+        numbers: The value that is compared; a checksum, which must be equal in all processes; then
+            the numbers that are returned.
 
     Raises:
-        RuntimeError: The processes do not know the same.
+        RuntimeError: If the checksums differ, since the processes were told different events.
     """
     row, model = pair
-    place = torch.zeros_like(row) if model is None else model
-    own = torch.cat([(row + shard.start).double(), place.double(), *numbers])
+    position = torch.zeros_like(row) if model is None else model
+    own = torch.cat([(row + shard.start).double(), position.double(), *numbers])
     everybodys = shard.gathered(own).tolist()
     checksums = [read[3] for read in everybodys]
     if max(checksums) - min(checksums) > 1e-6 * max(map(abs, checksums)):

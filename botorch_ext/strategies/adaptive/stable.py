@@ -1,5 +1,5 @@
-"""Stable: the best worst case over small perturbations, with models refuted by their own
-predictions (StableOpt and HE-StableOpt)."""
+"""The best worst case over small perturbations, with models eliminated by their prediction errors
+(StableOpt and HE-StableOpt)."""
 
 from __future__ import annotations
 
@@ -27,39 +27,49 @@ from botorch_ext.widths import Width
 
 
 class StableStrategy(BoundsStrategy):
-    """x_t, u_t in argmax over x and u of min over delta of the upper bound of u at x + delta; then
-    delta_t, v_t in argmin over delta and v of the lower bound of v at x_t + delta. The trial is
-    x_t + delta_t.
+    """Asks for the point whose worst case over small perturbations is best, by StableOpt.
 
-    ``info`` of a trial has the centre x_t (``center``, on a finite set also ``center_index``), the
-    prediction of u_t at the trial and, under ``pessimistic``, that of v_t. u_t and v_t are tested
-    apart, as `HyperparameterElimination` tests u_t; one that fails is eliminated. Source: Ziomek et
-    al. 2024, algorithm 2 (HE-StableOpt); with one model Bogunovic et al. 2018, algorithm 1
-    (StableOpt).
+    A step chooses the centre and the model x_t, u_t in argmax over x and u of min over delta of the
+    upper bound of u at x + delta; then the perturbation and the model delta_t, v_t in argmin over
+    delta and v of the lower bound of v at x_t + delta. The trial is x_t + delta_t. The predictions
+    of u_t and v_t are tested separately, as `HyperparameterElimination` tests u_t, and a model that
+    fails is eliminated.
+
+    ``info`` of a trial has the keys of `BoundsStrategy`, for the prediction of u_t at the trial,
+    and
+
+    - ``center``: the coordinates of the centre x_t; on a finite set also its row, ``center_index``;
+    - ``pessimistic``: a dict with the same keys for the prediction of v_t.
+
+    In the report, the dict of a tested model has the numbers of `HyperparameterElimination` for
+    u_t, and under ``pessimistic`` those for v_t.
+
+    Source: Ziomek et al. 2024, algorithm 2 (HE-StableOpt); with one model Bogunovic et al. 2018,
+    algorithm 1 (StableOpt).
 
     Args:
-        domain: A `Box` or a `FiniteSet`; perturbed points stay inside.
-        models: The candidates, or `Fitted`. On a finite set ties go to the first point and the
-            first model.
-        width: The confidence width, or a number, for all models, or one for each, as it is for a
-            single well-specified model; changed as `HyperparameterElimination` says where models
-            are tested.
-        radius: Of the ball of perturbations, in the units of the coordinates; or one radius for
-            each coordinate.
-        norm: "l2" or "linf".
-        noise_std: R, the sub-Gaussian constant of the noise, for the tests. None for a single
-            model, which is then not tested.
-        delta: The probability that the true model is eliminated or a bound fails.
-        misspecification: eps, how far f may be from what the true model can express: enlarges the
-            width and the bounds of the tests.
-        options: See `BoundsStrategy`; ``context_domain`` must be None.
+        domain: The domain: a `Box`, its bounds, or a `FiniteSet`. Perturbed points stay inside.
+        models: The candidate models, or `Fitted`. On a finite set the first of several equally good
+            points, and of equally good models, is chosen.
+        width: The confidence width of a single well-specified model, or a number, for all models;
+            or a sequence with one for each. If models are tested, it is changed as
+            `HyperparameterElimination` says.
+        radius: The radius of the ball of perturbations, in the units of the coordinates; or d
+            radii, one for each coordinate.
+        norm: The norm of the ball: "l2" or "linf".
+        noise_std: R, the sub-Gaussian constant of the noise, for the tests. None, for a single
+            model: the model is not tested.
+        delta: The probability that the true model is eliminated or that a bound fails.
+        misspecification: eps, the largest distance of f to what the true model can express. It
+            enlarges the width and the bounds of the tests.
+        options: The keyword arguments of `BoundsStrategy`; ``context_domain`` must be None.
 
     Raises:
-        ValueError: What `BoundsStrategy` raises, an impossible number, radius or norm, contexts, or
-            several models without ``noise_std``.
+        ValueError: If `BoundsStrategy` raises it, if a number, the radius or the norm is
+            impossible, if contexts are given, or if several models come without ``noise_std``.
 
     Warns:
-        AllModelsRejectedWarning: Every model is refuted. The last one stays.
+        AllModelsRejectedWarning: Every model is refuted. The last model stays.
     """
 
     search: WorstCase
@@ -99,17 +109,25 @@ class StableStrategy(BoundsStrategy):
 
     @property
     def tests(self) -> list[RunningTest]:
-        """The tests so far, in the order of telling, of one trial u_t's first; a copy."""
+        """The tests so far, in the order of telling, for each trial that of u_t first; a copy."""
         judge = self.judge
         return list(judge.running.log) if isinstance(judge, PredictionTests) else []
 
     def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
-        """The centre of a told trial, or the initial point, with the highest worst case of the
-        posterior mean under the alive model with most evidence, and that worst case.
+        """The centre of a told trial, or the initial point, whose worst case of the posterior mean
+        is highest, and that worst case.
+
+        The mean is that of the alive model with the highest marginal likelihood.
+
+        Args:
+            context: Must be None, since there are no contexts.
+
+        Returns:
+            The ``d``-dim centre, and the worst case of the mean, in units of the observations.
 
         Raises:
-            NoObservationsError: Nothing was evaluated yet.
-            ValueError: A context: there are none.
+            NoObservationsError: If no point was evaluated yet.
+            ValueError: If a context is given.
         """
         self.checked_context(context)
         like = self.domain.like
@@ -126,6 +144,12 @@ class StableStrategy(BoundsStrategy):
         return X[top].clone(), float(values[top])
 
     def report(self) -> dict[str, Any]:
+        """A summary of the study, as plain numbers, strings, lists and dicts.
+
+        Returns:
+            A dict with the keys of `BoundsStrategy.report`, the ``radius`` and the ``norm``. Under
+            ``best``, the ``mean`` is the worst case that `best` gives.
+        """
         radius, norm = self.perturbations.radius, self.perturbations.norm
         return super().report() | {
             "radius": list(radius) if isinstance(radius, tuple) else radius,
@@ -133,7 +157,8 @@ class StableStrategy(BoundsStrategy):
         }
 
     def _incumbents(self) -> Tensor:
-        """The evaluated points with the largest observations, and the latest centres."""
+        """The evaluated points with the largest observations, and the centres of the last
+        trials."""
         latest = []
         if self.search.moves:
             plays = (trial for trial in reversed(self.history.trials) if self._is_play(trial.id))

@@ -1,4 +1,4 @@
-"""Thompson sampling: the maximiser of a function drawn from the posterior."""
+"""Thompson sampling: the maximiser of a function that is drawn from the posterior."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from botorch_ext.widths import Width
 
 
 class LargestOfDraw(Search):
-    """The point where a function drawn from the posterior of one model is largest. The model is
-    drawn by the weights of the judge."""
+    """The maximiser of a function that is drawn from the posterior of one model. The weights of the
+    judge are the probabilities of the models."""
 
     takes_spaces = True
 
@@ -42,16 +42,18 @@ class LargestOfDraw(Search):
 
 
 class ThompsonSampling(BoundsStrategy):
-    """Thompson sampling: x_t maximises a function drawn from the posterior, whose deviation from
-    the posterior mean is multiplied by the width. With several models, a model is drawn first, by
-    P(model | data) from a uniform prior. Source: Thompson 1933; with a width Chowdhury and Gopalan
-    2017, algorithm 2.
+    """Asks the maximiser of a function that is drawn from the posterior.
+
+    The deviation of the draw from the posterior mean is multiplied by the width. With several
+    models, a model is drawn first from P(model | data), with a uniform prior. ``info`` and report
+    are those of `BoundsStrategy`. Source: Thompson 1933; with a width Chowdhury and Gopalan 2017,
+    algorithm 2.
 
     Args:
-        domain: A `Box` or a `FiniteSet`, of actions.
+        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
         model: A `KernelGP`, `CandidateModels` or `Fitted`.
-        width: The width, or a number.
-        options: See `BoundsStrategy`; ``pending`` is "ignore" unless given.
+        width: The width, or a number. 1 draws from the posterior.
+        options: The keyword arguments of `BoundsStrategy`; ``pending`` is "ignore" by default.
     """
 
     is_random = True

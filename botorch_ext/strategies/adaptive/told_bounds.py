@@ -1,4 +1,4 @@
-"""Told bounds: what the observations made so far, and nothing that pends, say at every level."""
+"""Confidence bounds from told data alone, at every level of misspecification."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from botorch_ext.widths import SelfNormalized, Width
 
 @dataclass(eq=False)
 class Look:
-    """What told data say before a step chooses.
+    """The bounds and the level of misspecification before a step chooses, from told data.
 
     Args:
-        told: The models of the told data.
-        bounds: The running bounds of what is watched, with this look at the models.
-        level: The level that is not refuted.
-        playing: ``m x M``, the models whose bounds count at each level.
-        refuted: The levels given up just now, and where: what ``info`` of a trial says of it.
+        told: The models given the told data.
+        bounds: The running bounds at the watched points, tightened by these models.
+        level: The lowest level that is not refuted.
+        playing: A mask ``m x M`` of the models whose bounds count at each level.
+        refuted: For each level that was given up just now, a dict that ``info`` records.
     """
 
     told: Models
@@ -42,10 +42,10 @@ class ToldBounds(State):
     """Bounds from told data alone, at watched points, for each level of misspecification.
 
     Args:
-        models: Without data.
-        points: ``N x d``, all there are; None where only some can be watched.
-        width: Of the bounds of each model.
-        levels: 0 = eps_0 < eps_1 < ... .
+        models: The models without data.
+        points: All points of the domain, ``N x d``; None if only some can be watched.
+        width: The width of the bounds of each model.
+        levels: The levels of misspecification, 0 = eps_0 < eps_1 < ... .
     """
 
     def __init__(
@@ -58,21 +58,21 @@ class ToldBounds(State):
         self.width, self.levels, self.is_listed = width, list(levels), points is not None
         X = models.noise_variance.new_zeros(0, 0) if points is None else points
         self.watched = WatchedPoints(X, self._prior(models, X))
-        # Rows of told data alone, while a trial pends.
+        # The rows of told data alone, while a trial is pending.
         self._own: PendingRows[Models] | None = None
-        # Of each observed joint row, its number in the order of first observations.
+        # Maps an observed joint row to its number, in the order of first observations.
         self._numbers: dict[tuple[float, ...], int] = {}
 
     def look(
         self, rows: PendingRows[Models], history: History, level: int, credible: Tensor | None
     ) -> Look:
-        """Looks at the models again; changes nothing that shows.
+        """The bounds and the level after the latest events. The watched bounds stay as they are.
 
         Args:
-            rows: Of the models with what pends; all events must have entered.
+            rows: The rows of the models, pending ones included; all events must have entered.
             history: All events.
-            level: The last one that was not refuted.
-            credible: ``m``, whether a model may play; None for all.
+            level: The level that was not refuted before.
+            credible: A mask of the ``m`` models that may play; None for all.
         """
         told = self.told(rows, history)
         bounds = self.watched.bounds.tightened(*moments(told, self.watched.X), self.widths(told))
@@ -81,7 +81,7 @@ class ToldBounds(State):
     def judged(
         self, told: Models, bounds: RunningBounds, level: int, credible: Tensor | None
     ) -> Look:
-        """What bounds say of levels and models; arguments as for `look`."""
+        """Which levels and models the bounds refute; the other arguments are as for `look`."""
         refuted = bounds.refuted()  # (m, M)
         may = torch.ones_like(refuted[:, 0]) if credible is None else credible
         read = torch.cat([refuted, may.unsqueeze(-1)], dim=-1).tolist()  # the host waits
@@ -95,28 +95,29 @@ class ToldBounds(State):
         return Look(told, bounds, level, playing, given_up)
 
     def at(self, joint: Tensor, look: Look) -> RunningBounds:
-        """The bounds at ``n`` joint rows, running ones where these are watched."""
+        """The bounds at ``n`` joint rows, which are running bounds at watched rows."""
         fresh = self._prior(look.told, joint)
         fresh = fresh.tightened(*moments(look.told, joint), self.widths(look.told))
-        places = self.watched.places(joint)
-        if all(place is None for place in places):
+        watched = self.watched.positions(joint)
+        if all(position is None for position in watched):
             return fresh
         n = len(self.watched.X)
-        rows = [n + row if place is None else place for row, place in enumerate(places)]
+        rows = [n + row if position is None else position for row, position in enumerate(watched)]
         return look.bounds.joined(fresh).rows(torch.tensor(rows, device=joint.device))
 
     def widths(self, told: Models, width: Width | None = None) -> Tensor:
-        """``m x M``: of each model at each level, enlarged by eps_j sqrt(n / lambda)."""
+        """The widths of each model at each level, ``m x M``, enlarged by eps_j sqrt(n / lambda)."""
         own = told.width(self.width if width is None else width, 1)
         root = (told.num_observations / told.noise_variance).sqrt()
         return torch.addcmul(own[:, None], root[:, None], own.new_tensor(self.levels))
 
     def watch(self, X: Tensor, told: Models) -> None:
-        """Watches joint rows from now on, those of them that are not watched yet; looks at the
-        models there once."""
+        """Watches joint rows from now on, unless they are watched already, with bounds of
+        ``told``."""
         if self.is_listed:
             return
-        new = [row for row, place in enumerate(self.watched.places(X)) if place is None]
+        positions = self.watched.positions(X)
+        new = [row for row, position in enumerate(positions) if position is None]
         if new:
             bounds = self._prior(told, X[new])
             bounds = bounds.tightened(*moments(told, X[new]), self.widths(told))
@@ -128,18 +129,18 @@ class ToldBounds(State):
             self.watched.keep(X)
 
     def observe(self, x: tuple[float, ...], row: int | None, value: float) -> None:
-        """Learns an observation at a joint row, which is watched; ``row`` is its place in the
-        set."""
-        width, place, union = self.width, row, float(len(self.watched.X))
+        """Learns an observation at a joint row, which is watched; ``row`` is its row in the finite
+        set, if all points are listed."""
+        width, position, union = self.width, row, float(len(self.watched.X))
         if not self.is_listed:
-            place = self.watched.place(x)
+            position = self.watched.position(x)
             number = self._numbers.setdefault(x, len(self._numbers) + 1)
             union = (math.pi * number) ** 2 / 6
         bounds = self.watched.bounds
-        bounds.observe(cast(int, place), value, width.noise_std, union, width.delta)
+        bounds.observe(cast(int, position), value, width.noise_std, union, width.delta)
 
     def told(self, rows: PendingRows[Models], history: History) -> Models:
-        """The models of told data alone: those of ``rows`` while nothing pends."""
+        """The models given told data alone: those of ``rows`` while no trial is pending."""
         untold = rows.untold(history)
         if not untold:
             self._own = None
@@ -149,7 +150,7 @@ class ToldBounds(State):
         return self._own.posterior
 
     def absorb(self, event: Event, history: History) -> None:
-        """Follows the events."""
+        """Updates the rows of told data alone for the last event."""
         if self._own is not None:
             self._own.absorb(event, history)
 
@@ -159,7 +160,7 @@ class ToldBounds(State):
         return RunningBounds(prior, self.width.rkhs_bound, empty.new_tensor(self.levels))
 
     def _refutation(self, bounds: RunningBounds, level: int, model: int) -> dict[str, Any]:
-        """Where a model contradicts itself most at a level."""
+        """The dict about a refuted level: the point where the bounds contradict each other most."""
         lower = torch.maximum(bounds.lower[model, level], bounds.average_lower)
         upper = torch.minimum(bounds.upper[model, level], bounds.average_upper)
         row = int((lower - upper).argmax())
@@ -173,8 +174,8 @@ class ToldBounds(State):
 
 @torch.no_grad()
 def moments(models: Models, joint: Tensor) -> tuple[Tensor, Tensor]:
-    """Means and standard deviations of models at joint rows, ``m x n`` each; of models of a finite
-    set, at all of it."""
+    """The means and standard deviations of models at joint rows, ``m x n`` each; those of models of
+    a finite set at all its points."""
     if isinstance(models, FiniteCandidates):
         return models.mean, models.std
     if not len(joint):
