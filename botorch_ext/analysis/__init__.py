@@ -1,4 +1,4 @@
-"""Analysis: what an instance costs, and what theory and measurements say of regret."""
+"""Analysis: the cost of an instance, regret bounds from theory, and slopes of measured regret."""
 
 from botorch_ext.analysis.complexity import (
     Complexity,

@@ -1,8 +1,8 @@
-"""Complexity of an instance, lower and upper, on a grid: what it costs.
+"""The lower and the upper complexity of an instance, computed on a grid.
 
-Both count, for gaps that grow by a constant factor, how many balls fit where the function falls
-short of its maximum by about the gap, and divide by the gap. All distances are in lengthscales.
-Source: Shekhar and Javidi 2022, definitions 10 and 11.
+Both are sums over gaps that grow by a constant factor. Each term counts the balls that fit where
+the function falls short of its maximum by about the gap, and divides the count by the gap. All
+distances are in lengthscales. Source: Shekhar and Javidi 2022, definitions 10 and 11.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class ComplexityTerm:
     """One term of a complexity.
 
     Args:
-        k: 0, 1, ...
-        low: The least gap f(x*) - f(x) of the points that count.
-        high: The largest gap of the points that count.
-        radius: Of the balls, in lengthscales.
-        packing: How many were packed.
-        value: What the term adds, in 1 / units of f.
-        resolved: Whether the grid is fine enough for the balls: they are not smaller than its
-            cells. Where they are, they are counted by the volume of the cells.
-        admissible: Whether the bumps of the lower bound are at most a lengthscale wide. The theory
-            says nothing of wider ones, and the term counts 0.
+        k: The index of the term: 0, 1, ...
+        low: The least gap f(x*) - f(x) of the points that the term counts, in units of f.
+        high: The largest gap of the points that the term counts, in units of f.
+        radius: The radius of the balls, in lengthscales.
+        packing: The number of balls.
+        value: The value that the term adds, in 1 / units of f.
+        resolved: Whether the balls are at least as large as the cells of the grid. Smaller balls
+            are counted by the volume of the cells.
+        admissible: Whether the bumps of the lower bound are at most one lengthscale wide. The
+            theory does not cover wider bumps, and their term counts 0.
     """
 
     k: int
@@ -54,10 +54,10 @@ class Complexity:
     """A complexity with its terms.
 
     Args:
-        value: The sum, in 1 / units of f.
-        gap: The gap it was taken at, in units of f.
-        terms: In the order of growing gaps.
-        tail: What all terms after these add, one ball each.
+        value: The sum of the terms and the tail, in 1 / units of f.
+        gap: The smallest gap D, in units of f.
+        terms: The terms, in the order of growing gaps.
+        tail: The sum of all further terms, which count one ball each.
     """
 
     value: float
@@ -67,7 +67,7 @@ class Complexity:
 
     @property
     def resolved(self) -> bool:
-        """Whether the grid resolves every term that counts."""
+        """Whether the grid resolves every admissible term."""
         return all(term.resolved for term in self.terms if term.admissible)
 
     def __str__(self) -> str:
@@ -95,27 +95,32 @@ def lower_complexity(
     *,
     shape: Sequence[int] | None = None,
 ) -> Complexity:
-    """sum_k m_k / (2^(k+2) D): how many bumps a method must rule out, divided by what they cost.
+    """The lower complexity of an instance: the number of bumps that a method must rule out, each
+    divided by its cost.
 
-    m_k counts balls of radius w_k, pairwise disjoint, that lie in the box and in the set {2^k D <=
-    f(x*) - f(x) < 2^(k+1) D} as a whole. A bump of height 3 2^k D and norm at most B - |f| fits
-    into each: w_k = (3 2^k D M / (B - |f|))^(1/nu), M = `spectra.bump_norm` / sqrt(k(x,x)). That
-    w^-nu M bounds the norm of a bump is true of w <= 1 alone, so wider ones count 0.
+    sum_k m_k / (2^(k+2) D), where m_k counts disjoint balls of radius w_k that lie entirely in the
+    box and in the set {2^k D <= f(x*) - f(x) < 2^(k+1) D}. A bump of height 3 2^k D and norm at
+    most B - |f| fits into each ball: w_k = (3 2^k D M / (B - |f|))^(1/nu), with M = `bump_norm` /
+    sqrt(k(x,x)). w^-nu M bounds the norm of a bump only for w <= 1, so wider bumps count 0.
 
     Source: Shekhar and Javidi 2022, definition 10 (2 w_k packing, as in its proof; B - |f| is
-    their lambda M). The packing is greedy, on a grid, or by volume where that gives more.
+    their lambda M). The packing is greedy, on a grid, or by volume if that gives more.
 
     Args:
-        problem: f, on a box.
-        kernel: Matern, or a multiple of one.
-        gap: D, in units of f.
-        rkhs_bound: B; the class of functions that the method must be good on.
-        norm: |f|, at least 0 and less than B.
-        shape: How many grid points along each column; 160,000 in all if None.
+        problem: The problem with the function f, on a `Box`.
+        kernel: A Matern kernel, or a multiple of one.
+        gap: D, the smallest gap, in units of f.
+        rkhs_bound: B, the bound on the RKHS norms of all functions on which the method must be
+            good.
+        norm: |f|, the RKHS norm of f, at least 0 and less than B.
+        shape: The number of grid points along each column; None for 160,000 points in all.
+
+    Returns:
+        The complexity and its terms, in 1 / units of f.
 
     Raises:
-        ValueError: Another kernel (also RBF, whose RKHS holds no bumps), a domain that is no box, a
-            grid that is too large, or numbers out of range.
+        ValueError: If it is another kernel (also RBF, whose RKHS holds no bumps), the domain is not
+            a box, the grid is too large, or a number is out of range.
     """
     radial = radial_kernel(kernel, problem.domain.dim)
     check_norms(rkhs_bound, norm)
@@ -132,25 +137,30 @@ def upper_complexity(
     *,
     shape: Sequence[int] | None = None,
 ) -> Complexity:
-    """sum_k m_k / (rho^(-k xi) D): how many cells breadthwise exploration may have to look at.
+    """The upper complexity of an instance: the number of cells that breadthwise exploration may
+    have to evaluate, each divided by its gap.
 
-    m_k is the 2 v2 (rho^(-k xi) D)^(1/xi) packing number of {f(x*) - f(x) <= c1 rho^(-k xi) D}, c1
-    = 7 B C_k v1^xi rho^-xi, with rho, v1 and v2 of the `CellTree` and C_k, xi of
-    `holder_constants`. Once a ball covers the box, m_k = 1 and the rest is a geometric series.
+    sum_k m_k / (rho^(-k xi) D), where m_k is the 2 v2 (rho^(-k xi) D)^(1/xi) packing number of
+    {f(x*) - f(x) <= c1 rho^(-k xi) D} and c1 = 7 B C_k v1^xi rho^-xi, with rho, v1 and v2 of the
+    `CellTree` and C_k, xi of `holder_constants`. Once a ball covers the box, m_k = 1 and the rest
+    is a geometric series.
 
     Source: Shekhar and Javidi 2022, definition 11 and lemma 4 (their L is B C_k). The packing is
     greedy, on a grid.
 
     Args:
-        problem: f, on a box.
-        kernel: One that `holder_constants` knows.
-        gap: D, in units of f.
-        rkhs_bound: B, at least |f|.
-        shape: How many grid points along each column; 160,000 in all if None.
+        problem: The problem with the function f, on a `Box`.
+        kernel: A kernel that `holder_constants` knows.
+        gap: D, the smallest gap, in units of f.
+        rkhs_bound: B, the bound on the RKHS norm, at least |f|.
+        shape: The number of grid points along each column; None for 160,000 points in all.
+
+    Returns:
+        The complexity and its terms, in 1 / units of f.
 
     Raises:
-        ValueError: Another kernel, a domain that is no box, a grid that is too large, or numbers
-            out of range.
+        ValueError: If it is another kernel, the domain is not a box, the grid is too large, or a
+            number is out of range.
     """
     constants = holder_constants(kernel, problem.domain.dim)
     check_rkhs_bound(rkhs_bound)
@@ -160,7 +170,17 @@ def upper_complexity(
 
 
 def lower_on_grid(grid: InstanceGrid, kernel: RadialKernel, gap: float, room: float) -> Complexity:
-    """`lower_complexity` on a grid that is there, with B - |f| = ``room``."""
+    """The `lower_complexity` on a given grid, with B - |f| = ``room``.
+
+    Args:
+        grid: The instance on a grid.
+        kernel: The kernel.
+        gap: D, the smallest gap, in units of f.
+        room: B - |f|, the norm that is left for bumps.
+
+    Returns:
+        The complexity and its terms, in 1 / units of f.
+    """
     bump = bump_norm(kernel.nu, kernel.dim) / math.sqrt(kernel.variance)
     terms: list[ComplexityTerm] = []
     while (low := 2 ** len(terms) * gap) <= grid.largest_gap:
@@ -183,8 +203,19 @@ def lower_on_grid(grid: InstanceGrid, kernel: RadialKernel, gap: float, room: fl
 
 
 def largest_useful_gap(grid: InstanceGrid, kernel: RadialKernel, room: float) -> float:
-    """The gap above which every lower complexity is 0: no point falls short by as much, or the ball
-    of the bump is wider than a lengthscale or than the box."""
+    """The gap above which every lower complexity is 0.
+
+    Above it no point falls short of the maximum by the gap, or the ball of the bump is wider than a
+    lengthscale or than the box.
+
+    Args:
+        grid: The instance on a grid.
+        kernel: The kernel.
+        room: B - |f|, the norm that is left for bumps.
+
+    Returns:
+        The gap, in units of f.
+    """
     widest = min(1.0, grid.shortest_side / 2)
     bump = bump_norm(kernel.nu, kernel.dim) / math.sqrt(kernel.variance)
     return min(grid.largest_gap, widest**kernel.nu * room / (3 * bump))
@@ -194,9 +225,9 @@ class UpperTerms:
     """The terms of upper complexities of one instance.
 
     Args:
-        grid: The instance.
-        constants: Of the kernel.
-        rkhs_bound: B.
+        grid: The instance on a grid.
+        constants: The Holder constants of the kernel.
+        rkhs_bound: B, the bound on the RKHS norm of f.
     """
 
     def __init__(self, grid: InstanceGrid, constants: HolderConstants, rkhs_bound: float) -> None:
@@ -208,7 +239,14 @@ class UpperTerms:
         self._diameter = 2 * self._tree.half_diagonal(0)
 
     def complexity(self, gap: float) -> Complexity:
-        """The upper complexity at a gap."""
+        """The upper complexity at a gap.
+
+        Args:
+            gap: D, the smallest gap, in units of f.
+
+        Returns:
+            The complexity and its terms, in 1 / units of f.
+        """
         rho, terms = self._tree.rho**self._xi, []
         while self._distance(low := gap * rho ** -len(terms)) <= self._diameter:
             packing = self._packing(low)
@@ -227,9 +265,16 @@ class UpperTerms:
         return Complexity(sum(term.value for term in terms) + tail, gap, tuple(terms), tail)
 
     def reached_gap(self, horizon: int) -> float:
-        """rho^(xi H), H the last level with sum_(h <= H) rho^(-2 xi h) m_h <= T.
+        """The gap that breadthwise exploration reaches by the horizon.
 
-        Source: Shekhar and Javidi 2022, lemma 7.
+        rho^(xi H), H the last level with sum_(h <= H) rho^(-2 xi h) m_h <= T. Source: Shekhar and
+        Javidi 2022, lemma 7.
+
+        Args:
+            horizon: T.
+
+        Returns:
+            The gap, at most 1.
         """
         gap, spent = 1.0, 0.0
         while True:
@@ -242,18 +287,18 @@ class UpperTerms:
         return 2 * self._tree.inner * gap ** (1 / self._xi)
 
     def _packing(self, gap: float) -> int:
-        # The maximiser is in every one of the sets, if on no grid.
+        # The maximiser is in every set, also if it is not on the grid.
         return max(self._grid.count_apart(self._factor * gap, self._distance(gap)), 1)
 
 
 def check_norms(rkhs_bound: float, norm: float) -> None:
-    """A ValueError unless 0 <= norm < rkhs_bound."""
+    """Raise a ValueError unless 0 <= norm < rkhs_bound."""
     check_rkhs_bound(rkhs_bound)
     norm = one_number(norm, "norm")
     require(0 <= norm < rkhs_bound, "norm", norm, f"at least 0 and less than {rkhs_bound=}")
 
 
 def check_gap(gap: float) -> None:
-    """A ValueError unless the gap is possible."""
+    """Raise a ValueError unless the gap is positive and finite."""
     gap = one_number(gap, "gap")
     require(0 < gap < math.inf, "gap", gap, "positive and finite")

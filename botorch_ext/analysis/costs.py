@@ -1,4 +1,5 @@
-"""Costs of an instance: what a method that is good in the worst case must pay, and need pay."""
+"""The cost of an instance: the least regret of methods that are good in the worst case, and the
+regret that suffices."""
 
 from __future__ import annotations
 
@@ -27,16 +28,17 @@ from botorch_ext.widths.base import check_noise_std, require
 
 @dataclass(frozen=True, repr=False)
 class InstanceCost:
-    """What an instance costs.
+    """The cost of an instance; `instance_cost` makes it.
 
     Args:
-        horizon: T.
-        consistency: a: T^a bounds the regret of the methods meant on every function of the RKHS.
-        lower: The lower complexity at gap 16 T^-(1-a); None for RBF, of which nothing is known.
+        horizon: T, the number of evaluations.
+        consistency: a, for methods whose regret is at most of order T^a on every function of the
+            RKHS.
+        lower: The lower complexity at gap 16 T^-(1-a); None for RBF, for which none is known.
         upper: The upper complexity at the gap that breadthwise exploration reaches by T.
-        lower_bound: What such methods pay at least, in units of f: `regret_lower_bound`.
+        lower_bound: The least regret of such methods, in units of f: `regret_lower_bound`.
         worst_case: The exponent of T that no method beats on every function.
-        silent_before: The lower bound is 0 for every horizon less than this, whatever the grid.
+        silent_before: The horizon before which the lower bound is 0, whatever the grid.
     """
 
     horizon: int
@@ -91,25 +93,31 @@ def instance_cost(
     consistency: float | None = None,
     shape: Sequence[int] | None = None,
 ) -> InstanceCost:
-    """How hard an instance is: its complexities, the least regret, and the order of what is needed.
+    """How hard an instance is: its complexities, the least regret, and the order of the regret that
+    suffices.
 
-    The upper complexity is taken at min(T^-(1-a), rho^(xi H)), a the worst-case exponent (Shekhar
-    and Javidi 2022, theorem 2 and lemma 7). Orders of magnitude: see `regret_lower_bound`.
+    The upper complexity is taken at min(T^-(1-a), rho^(xi H)) with a the worst-case exponent
+    (Shekhar and Javidi 2022, theorem 2 and lemma 7). All numbers are orders of magnitude: see
+    `regret_lower_bound`.
 
     Args:
-        problem: f, on a box.
-        kernel: Matern or RBF, or a multiple of one.
-        horizon: T.
-        rkhs_bound: B; the class of functions that the method must be good on.
-        norm: |f|, at least 0 and less than B.
-        noise_std: sigma, of Gaussian noise, in units of f.
-        consistency: a, at least the method's `consistency_exponent`; the worst-case exponent if
-            None.
-        shape: How many grid points along each column; 160,000 in all if None.
+        problem: The problem with the function f, on a `Box`.
+        kernel: A Matern or RBF kernel, or a multiple of one.
+        horizon: T, the number of evaluations.
+        rkhs_bound: B, the bound on the RKHS norms of all functions on which the method must be
+            good.
+        norm: |f|, the RKHS norm of f, at least 0 and less than B.
+        noise_std: sigma, the standard deviation of Gaussian noise, in units of f.
+        consistency: a, at least the method's `consistency_exponent`; None for the worst-case
+            exponent.
+        shape: The number of grid points along each column; None for 160,000 points in all.
+
+    Returns:
+        The cost, which prints as a short report.
 
     Raises:
-        ValueError: Another kernel, a domain that is no box, a grid that is too large, or numbers
-            out of range.
+        ValueError: If it is another kernel, the domain is not a box, the grid is too large, or a
+            number is out of range.
     """
     dim = problem.domain.dim
     radial = radial_kernel(kernel, dim)
@@ -149,38 +157,44 @@ def regret_lower_bound(
     printed: bool = False,
     shape: Sequence[int] | None = None,
 ) -> float:
-    """(13 ln2 / 9) sigma^2 C(16 T^-(1-a)), C the `lower_complexity`: the least expected regret.
+    """A lower bound on the expected regret at an instance, for methods that are good on all of the
+    RKHS.
 
-    For methods whose expected regret is at most 2 T^a at this T, on f and on f with each of the
-    bumps. That is true of large T if a exceeds their `consistency_exponent`; nobody can check it
-    at a given T, so this is an order of magnitude.
+    (13 ln2 / 9) sigma^2 C(16 T^-(1-a)), where C is the `lower_complexity`. The bound holds for
+    methods whose expected regret is at most 2 T^a at this T, on f and on f with each of the bumps.
+    This condition is met for large T if a exceeds their `consistency_exponent`. It cannot be
+    checked at a given T, so the bound is an order of magnitude.
 
     The constant: a bump on a ball E whose points fall short by D to 2 D has height 3 D, so that its
-    top exceeds f(x*) by D. Let N count the evaluations in E, p and q be the means of N/T without
-    and with the bump. Evaluations in E distinguish the two: E[N] (3 D)^2 / (2 sigma^2) >= kl(p, q)
-    >= (1 - p) ln(1/(1 - q)) - ln 2. Where D >= 16 T^-(1-a): p <= 2 T^a / (T D) <= 1/8, and so 1 - q
-    <= 1/8. So E[N] >= 2 sigma^2 / (9 D^2) (7/8 3 ln2 - ln2) = (13 ln2 / 36) sigma^2 / D^2, each
-    evaluation costs D, and m_k balls of gap D = 2^k 16 T^-(1-a) add (13 ln2 / 9) sigma^2 m_k / (4
-    D).
+    top exceeds f(x*) by D. Let N count the evaluations in E, and let p and q be the means of N/T
+    without and with the bump. Evaluations in E distinguish the two: E[N] (3 D)^2 / (2 sigma^2) >=
+    kl(p, q) >= (1 - p) ln(1/(1 - q)) - ln 2. If D >= 16 T^-(1-a), then p <= 2 T^a / (T D) <= 1/8,
+    and likewise 1 - q <= 1/8. Hence E[N] >= 2 sigma^2 / (9 D^2) (7/8 3 ln2 - ln2) = (13 ln2 / 36)
+    sigma^2 / D^2. Each evaluation costs D, so m_k balls of gap D = 2^k 16 T^-(1-a) add (13 ln2 / 9)
+    sigma^2 m_k / (4 D).
 
-    Source: Shekhar and Javidi 2022, theorem 1, proposition 3 and lemma 1. They print (7 ln2 / 4)
-    sigma^2 C(T^-(1-a)): eq. 57 takes the height of the bump, 3 D, for 2 D (which would not exceed
-    f(x*)), 13/8 is rounded down to 7/8, and the gap lacks the 16 that the proof needs.
+    Source: Shekhar and Javidi 2022, theorem 1, proposition 3 and lemma 1. The paper prints (7 ln2 /
+    4) sigma^2 C(T^-(1-a)): eq. 57 takes 2 D for the height of the bump, 3 D (a height of 2 D would
+    not exceed f(x*)), 13/8 is rounded down to 7/8, and the gap lacks the 16 that the proof needs.
 
     Args:
-        problem: f, on a box.
-        kernel: Matern, or a multiple of one.
-        horizon: T.
-        rkhs_bound: B; the class of functions that the method must be good on.
-        norm: |f|, at least 0 and less than B.
-        noise_std: sigma, of Gaussian noise, in units of f.
+        problem: The problem with the function f, on a `Box`.
+        kernel: A Matern kernel, or a multiple of one.
+        horizon: T, the number of evaluations.
+        rkhs_bound: B, the bound on the RKHS norms of all functions on which the method must be
+            good.
+        norm: |f|, the RKHS norm of f, at least 0 and less than B.
+        noise_std: sigma, the standard deviation of Gaussian noise, in units of f.
         consistency: a, in [0, 1).
-        printed: Whether to return what is printed instead.
-        shape: How many grid points along each column; 160,000 in all if None.
+        printed: Whether to return the bound as the paper prints it.
+        shape: The number of grid points along each column; None for 160,000 points in all.
+
+    Returns:
+        The bound, in units of f.
 
     Raises:
-        ValueError: Another kernel (also RBF), a domain that is no box, a grid that is too large, or
-            numbers out of range.
+        ValueError: If it is another kernel (also RBF), the domain is not a box, the grid is too
+            large, or a number is out of range.
     """
     gap = _lower_gap(horizon, consistency, printed)
     check_noise_std(noise_std)
@@ -199,26 +213,31 @@ def least_regret(
     *,
     shape: Sequence[int] | None = None,
 ) -> float:
-    """The least expected regret of a method that pays at most R on every function of norm B.
+    """A lower bound on the expected regret at an instance, for methods whose regret is at most R on
+    every function of norm B.
 
-    `regret_lower_bound` without its constants, at this T. With u = R / (T D) < 1/2 a ball of gap D
-    has p <= u and q >= 1 - u, so E[N] >= 2 sigma^2 / (9 D^2) kl(u, 1 - u), where kl(u, 1 - u) =
-    (1 - 2 u) ln((1 - u) / u), and it adds D E[N]. Gaps D_k = 2^k D_0; the largest of the sums of
-    four D_0 in [2 R/T, 4 R/T). More than R means that no method pays as little as R everywhere.
+    This is `regret_lower_bound` at this T, without the constants of its condition. With u = R /
+    (T D) < 1/2, a ball of gap D has p <= u and q >= 1 - u, so E[N] >= 2 sigma^2 / (9 D^2) kl(u, 1 -
+    u) with kl(u, 1 - u) = (1 - 2 u) ln((1 - u) / u), and the ball adds D E[N]. The gaps are D_k =
+    2^k D_0, and the bound is the largest of the sums for four values of D_0 in [2 R/T, 4 R/T). A
+    bound above R means that no method has a regret of at most R on every function.
 
     Args:
-        problem: f, on a box.
-        kernel: Matern, or a multiple of one.
-        horizon: T.
-        rkhs_bound: B.
-        norm: |f|, at least 0 and less than B.
-        noise_std: sigma, of Gaussian noise, in units of f.
-        worst_regret: R, positive, in units of f.
-        shape: How many grid points along each column; 160,000 in all if None.
+        problem: The problem with the function f, on a `Box`.
+        kernel: A Matern kernel, or a multiple of one.
+        horizon: T, the number of evaluations.
+        rkhs_bound: B, the bound on the RKHS norm of f.
+        norm: |f|, the RKHS norm of f, at least 0 and less than B.
+        noise_std: sigma, the standard deviation of Gaussian noise, in units of f.
+        worst_regret: R, the largest regret of the method on any function, positive, in units of f.
+        shape: The number of grid points along each column; None for 160,000 points in all.
+
+    Returns:
+        The bound, in units of f.
 
     Raises:
-        ValueError: Another kernel (also RBF), a domain that is no box, a grid that is too large, or
-            numbers out of range.
+        ValueError: If it is another kernel (also RBF), the domain is not a box, the grid is too
+            large, or a number is out of range.
     """
     horizon = whole_number(horizon, "horizon", 1)
     worst_regret = one_number(worst_regret, "worst_regret")

@@ -1,4 +1,4 @@
-"""Bounds that theory promises of hyperparameter elimination, on its cumulative regret.
+"""Upper bounds from theory on the cumulative regret of hyperparameter elimination.
 
 They hold under the conditions of `botorch_ext.analysis.regret_bounds`, without delays, and count no
 initial points.
@@ -24,24 +24,28 @@ def he_gp_ucb_bound(
     num_models: int,
     delta: float = 0.1,
 ) -> float:
-    """2 (|U| - 1) B + 2 sqrt(|U| xi_T T) + 2 w_T sqrt(2 |U| T gamma_T / ln(1 + 1/lambda)): the
-    regret of HE-GP-UCB without initial points and delays.
+    """An upper bound on the regret of HE-GP-UCB without initial points and delays.
 
-    w_T is that of `ChowdhuryGopalan` with delta / 2, which is above the default `SelfNormalized`.
-    Source: Ziomek et al. 2024, theorem 4.1 and eq. 10, with xi_T as the tests have it; the true
-    model is not rejected, so at most |U| - 1 are.
+    2 (|U| - 1) B + 2 sqrt(|U| xi_T T) + 2 w_T sqrt(2 |U| T gamma_T / ln(1 + 1/lambda)).
+
+    w_T is the width of `ChowdhuryGopalan` with delta / 2, which is above the default
+    `SelfNormalized`. Source: Ziomek et al. 2024, theorem 4.1 and eq. 10, with the xi_T that the
+    tests of the method use. The true model is not rejected, so at most |U| - 1 models are.
 
     Args:
-        horizon: T.
-        information_gain: gamma_T, the largest of all models.
-        rkhs_bound: B, of f in the space of the true model.
-        noise_std: R.
-        noise_variance: lambda.
-        num_models: |U|.
-        delta: Failure probability.
+        horizon: T, the number of evaluations.
+        information_gain: gamma_T, the largest one among all models.
+        rkhs_bound: B, the bound on the norm of f in the RKHS of the true model.
+        noise_std: R, the sub-Gaussian constant of the noise, in units of f.
+        noise_variance: lambda, the ridge of the model.
+        num_models: |U|, the number of candidate models.
+        delta: The failure probability.
+
+    Returns:
+        The bound, in units of f.
 
     Raises:
-        ValueError: An argument out of its range.
+        ValueError: If an argument is out of its range.
     """
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     num_models = _checked(num_models, delta)
@@ -58,24 +62,29 @@ def he_stable_opt_bound(
     num_models: int,
     delta: float = 0.1,
 ) -> float:
-    """(|U| - 1) (4 B + sqrt(xi_T)) + 2 sqrt(|U| xi_T T) + 4 w_T sqrt(2 |U| T gamma_T / ln(1 +
-    1/lambda)): the stable regret of HE-StableOpt without initial points and delays.
+    """An upper bound on the stable regret of HE-StableOpt without initial points and delays.
 
-    w_T as in `he_gp_ucb_bound`. Source: Ziomek et al. 2024, theorem 6.1. Its proof leaves out that
-    a step that rejects the model of one bound stays in the sum of the model of the other: such a
-    step adds at most 2 B and its noise, at most sqrt(xi_T) within the same delta.
+    (|U| - 1) (4 B + sqrt(xi_T)) + 2 sqrt(|U| xi_T T) + 4 w_T sqrt(2 |U| T gamma_T / ln(1 +
+    1/lambda)), with w_T as in `he_gp_ucb_bound`.
+
+    Source: Ziomek et al. 2024, theorem 6.1. The printed proof leaves out that a step that rejects
+    the model of one bound stays in the sum of the model of the other bound. Such a step adds at
+    most 2 B and its noise, which is at most sqrt(xi_T) within the same delta.
 
     Args:
-        horizon: T.
-        information_gain: gamma_T, the largest of all models.
-        rkhs_bound: B, of f in the space of the true model.
-        noise_std: R.
-        noise_variance: lambda.
-        num_models: |U|.
-        delta: Failure probability.
+        horizon: T, the number of evaluations.
+        information_gain: gamma_T, the largest one among all models.
+        rkhs_bound: B, the bound on the norm of f in the RKHS of the true model.
+        noise_std: R, the sub-Gaussian constant of the noise, in units of f.
+        noise_variance: lambda, the ridge of the model.
+        num_models: |U|, the number of candidate models.
+        delta: The failure probability.
+
+    Returns:
+        The bound, in units of f.
 
     Raises:
-        ValueError: An argument out of its range.
+        ValueError: If an argument is out of its range.
     """
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     num_models = _checked(num_models, delta)
@@ -93,23 +102,29 @@ def he_gp_ucb_bayes_bound(
     delta: float = 0.1,
     largest_mean: float = 0.0,
 ) -> float:
-    """2 (|U| - 1) F + 2 sqrt(|U| xi_T T) + 2 w_T sqrt(2 |U| T gamma_T / ln(1 + 1/lambda)) with F =
-    w_1 + max |prior mean|, w of `BayesFinite` with delta / 2: the regret of HE-GP-UCB, setting
-    "bayesian", on a finite set, without initial points and delays.
+    """An upper bound on the regret of HE-GP-UCB with the setting "bayesian" on a finite set,
+    without initial points and delays.
 
-    Source: Ziomek et al. 2024, theorem 4.2 (A) with lemma 5.4; xi_T as the tests have it.
+    2 (|U| - 1) F + 2 sqrt(|U| xi_T T) + 2 w_T sqrt(2 |U| T gamma_T / ln(1 + 1/lambda)) with F =
+    w_1 + max |prior mean|, where w is the width of `BayesFinite` with delta / 2.
+
+    Source: Ziomek et al. 2024, theorem 4.2 (A) with lemma 5.4, with the xi_T that the tests of the
+    method use.
 
     Args:
-        horizon: T.
-        information_gain: gamma_T, the largest of all models.
+        horizon: T, the number of evaluations.
+        information_gain: gamma_T, the largest one among all models.
         noise_variance: lambda, the variance of the noise.
-        num_models: |U|.
-        num_points: N.
-        delta: Failure probability.
+        num_models: |U|, the number of candidate models.
+        num_points: N, the number of points.
+        delta: The failure probability.
         largest_mean: The largest absolute prior mean of any model.
 
+    Returns:
+        The bound, in units of f.
+
     Raises:
-        ValueError: An argument out of its range.
+        ValueError: If an argument is out of its range.
     """
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     num_models = _checked(num_models, delta)
@@ -130,27 +145,33 @@ def he_gp_ucb_bayes_continuous_bound(
     delta: float = 0.1,
     largest_mean: float = 0.0,
 ) -> float:
-    """2 (|U| - 1) F + 2 sqrt(|U| xi_T T) + 2 w_T sqrt(2 |U| T gamma_T / ln(1 + 1/lambda)) + pi^2/6
-    with F = w_1 + 1 + max |prior mean|, w of `BayesContinuous` with delta / 2: the regret of
-    HE-GP-UCB, setting "bayesian", on [0, r]^d, without initial points and delays.
+    """An upper bound on the regret of HE-GP-UCB with the setting "bayesian" on [0, r]^d, without
+    initial points and delays.
 
-    Source: Ziomek et al. 2024, theorem 4.2 (B) with lemma 5.4. Printed: pi/6 for pi^2/6, and a
-    width that covers one of the two events the proof needs, at the grid and at the chosen point.
+    2 (|U| - 1) F + 2 sqrt(|U| xi_T T) + 2 w_T sqrt(2 |U| T gamma_T / ln(1 + 1/lambda)) + pi^2/6
+    with F = w_1 + 1 + max |prior mean|, where w is the width of `BayesContinuous` with delta / 2.
+
+    Source: Ziomek et al. 2024, theorem 4.2 (B) with lemma 5.4. The paper prints pi/6 for pi^2/6,
+    and a width that covers only one of the two events that the proof needs: at the grid and at the
+    chosen point.
 
     Args:
-        horizon: T.
-        information_gain: gamma_T, the largest of all models.
+        horizon: T, the number of evaluations.
+        information_gain: gamma_T, the largest one among all models.
         noise_variance: lambda, the variance of the noise.
-        num_models: |U|.
-        dim: d.
-        a: Tail constant of the derivatives, as in `BayesContinuous`.
-        b: Tail scale of the derivatives.
-        r: Side of the cube.
-        delta: Failure probability.
+        num_models: |U|, the number of candidate models.
+        dim: d, the number of columns.
+        a: The tail constant of the derivatives, as in `BayesContinuous`.
+        b: The tail scale of the derivatives.
+        r: The side of the cube.
+        delta: The failure probability.
         largest_mean: The largest absolute prior mean of any model.
 
+    Returns:
+        The bound, in units of f.
+
     Raises:
-        ValueError: An argument out of its range.
+        ValueError: If an argument is out of its range.
     """
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     num_models = _checked(num_models, delta)
@@ -169,8 +190,8 @@ def _of_elimination(
     worst: float,
     num_sides: int = 1,
 ) -> float:
-    """(|U| - 1) worst + 2 sqrt(|U| xi_T T) + 2 sides w_T sqrt(|U|) sum_t s: a step that rejects a
-    model costs ``worst``, and models are played for so many sides."""
+    """(|U| - 1) worst + 2 sqrt(|U| xi_T T) + 2 sides w_T sqrt(|U|) sum_t s, where a step that
+    rejects a model costs ``worst`` and models are chosen for ``num_sides`` bounds."""
     xi = noise_scale(noise_std, delta, at_end.num_observations, num_models, num_sides)
     tests = 2 * math.sqrt(num_models * xi * at_end.num_observations)
     stds = math.sqrt(num_models) * at_end.sum_of_stds

@@ -1,4 +1,4 @@
-"""Grids of cells of a box: how far a function falls short of its maximum at their centers."""
+"""InstanceGrid: the gaps of a function to its maximum on a grid of cells."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from botorch_ext.problems.base import Problem
 
 _DEFAULT_POINTS = 160_000
 _MOST_POINTS = 2**24
-# Evaluated at once, to bound the memory of a problem that compares each point with many.
+# The number of points that are evaluated at once, to bound the memory of the problem.
 _CHUNK = 2**14
 
 
 class InstanceGrid:
-    """Gaps f(x*) - f(x) at the centers of congruent cells.
+    """The gaps f(x*) - f(x) at the centers of congruent cells of a box.
 
     Args:
-        problem: f, on a box. Where nobody knows its maximum, the largest value on the grid counts.
-        lengthscales: One for each column; a column with an infinite one gets a single cell.
-        shape: How many cells along each column; 160,000 in all if None.
+        problem: The problem with the function f, on a box. If its maximum is not known, the largest
+            value on the grid takes its place.
+        lengthscales: One for each column; a column with an infinite lengthscale gets one cell.
+        shape: The number of cells along each column; None for 160,000 cells in all.
 
     Raises:
-        ValueError: A domain that is no box, a shape that is not one whole number for each column,
-            or too many cells.
+        ValueError: If the domain is not a box, the shape is not one whole number for each column,
+            or there are too many cells.
     """
 
     def __init__(
@@ -65,16 +66,35 @@ class InstanceGrid:
 
     @property
     def largest_gap(self) -> float:
-        """The largest f(x*) - f(x) on the grid."""
+        """The largest gap f(x*) - f(x) on the grid, in units of f."""
         return float(self._gaps.max())
 
     def count_apart(self, high: float, distance: float) -> int:
-        """How many points with a gap of at most ``high`` are pairwise ``distance`` apart."""
+        """The number of points with a small gap that are far from each other.
+
+        Args:
+            high: The largest gap of the points, in units of f.
+            distance: The least distance between any two of them, in lengthscales.
+
+        Returns:
+            The size of a greedy packing, or a larger number that follows from the volume.
+        """
         return self._count(self._gaps <= high, distance)
 
     def count_balls(self, low: float, high: float, radius: float) -> int:
-        """How many disjoint balls lie in the box and in {low <= gap < high}: no point of the grid
-        outside the set is nearer than ``radius`` to the center, nor is the boundary."""
+        """The number of disjoint balls that lie in the box and in the set {low <= gap < high}.
+
+        A ball lies in both if its center is at least ``radius`` away from the faces of the box and
+        from all points of the grid outside the set.
+
+        Args:
+            low: The least gap, in units of f.
+            high: The gap below which points are in the set, in units of f.
+            radius: The radius of the balls, in lengthscales.
+
+        Returns:
+            The size of a greedy packing, or a larger number that follows from the volume.
+        """
         inside = (low <= self._gaps) & (self._gaps < high)
         reach = radius * (1 - ROUNDING)
         for axis, (step, num) in enumerate(zip(self._steps, self.shape, strict=True)):
@@ -90,8 +110,8 @@ class InstanceGrid:
         return self._count(inside, 2 * radius)
 
     def _count(self, members: np.ndarray, distance: float) -> int:
-        """The greedy packing of the centers, or the volume of their cells over distance^d if that
-        is more: some shift of the lattice has so many points in the cells."""
+        """The size of a greedy packing of centers, or the volume of their cells over distance^d if
+        that is larger: some shift of the lattice has so many points in the cells."""
         cells = np.argwhere(members)
         if len(cells) == 0:
             return 0
@@ -135,5 +155,5 @@ def _checked_shape(shape: Sequence[int] | None, lengthscales: Sequence[float]) -
         )
     sizes = [num if counted else 1 for num, counted in zip(sizes, counts, strict=True)]
     if math.prod(sizes) > _MOST_POINTS:
-        raise ValueError(f"shape must hold {_MOST_POINTS} points at most, got {tuple(sizes)}")
+        raise ValueError(f"shape must have at most {_MOST_POINTS} points, got {tuple(sizes)}")
     return tuple(sizes)

@@ -1,7 +1,7 @@
-"""Bounds that theory promises of the insured methods, on their cumulative regret.
+"""Upper bounds from theory on the cumulative regret of the insured methods.
 
-They hold under the conditions of `botorch_ext.analysis.regret_bounds`, on finite sets. The proofs
-are on the theory page.
+They hold under the conditions of `botorch_ext.analysis.regret_bounds`, on finite sets. The theory
+page has the proofs.
 """
 
 from __future__ import annotations
@@ -31,26 +31,32 @@ def insured_ucb_bound(
     purse: float = 0.3,
     max_follow_ups: int = 20,
 ) -> float:
-    """S + (1 + 20 purse) max(alpha S, beta B sqrt(T)) + 40 B with S of `ec_gp_ucb_bound`: the
-    regret of insured_ucb where the model is right (eps = 0), with probability 1 - 2 delta.
+    """An upper bound on the regret of insured_ucb if the model is right (eps = 0), with probability
+    1 - 2 delta.
 
-    S is what GP-UCB may lose, the second term what probes may, with the follow-ups that the large
-    purse does not pay. Without pending trials; the width of the index is the published one.
+    S + (1 + 20 purse) max(alpha S, beta B sqrt(T)) + 40 B, with S the `ec_gp_ucb_bound`.
+
+    S bounds the regret of GP-UCB. The second term bounds the regret of probes, together with the
+    follow-ups that the large purse does not pay. The bound assumes no pending trials and the
+    published width of the index.
 
     Args:
-        horizon: T.
-        information_gain: gamma_T.
-        rkhs_bound: B.
-        noise_std: sigma.
-        noise_variance: lambda.
-        delta: Failure probability of each of the two kinds of bounds.
-        alpha: Of the budget, the share of what was exploited.
-        beta: Of the budget, the share of B sqrt(T).
-        purse: The share of the budget that is the small purse.
-        max_follow_ups: 20, at most so many follow a probe.
+        horizon: T, the number of evaluations.
+        information_gain: gamma_T, the largest information gain of T points.
+        rkhs_bound: B, the bound on the RKHS norm of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        noise_variance: lambda, the ridge of the model.
+        delta: The failure probability of each of the two kinds of bounds.
+        alpha: The budget for probes as a share of S.
+        beta: The least budget for probes as a share of B sqrt(T).
+        purse: The small purse as a share of the budget.
+        max_follow_ups: The largest number of follow-ups of a probe, 20 in the formula.
+
+    Returns:
+        The bound, in units of f.
 
     Raises:
-        ValueError: An argument out of its range.
+        ValueError: If an argument is out of its range.
     """
     exploited = ec_gp_ucb_bound(
         horizon, information_gain, rkhs_bound, noise_std, noise_variance, delta
@@ -75,28 +81,32 @@ def certified_bucb_bound(
     share: float = 1 / 8,
     kappa: float = 1.0,
 ) -> float:
-    """2 B (q_1 + 1 + (1 + a)(u + 1)) + sum_{r >= 2} (q_r + (2 + a)(u + 1)) min(2 B, W_{r-1}), W_r =
-    4 kappa w sqrt(c gamma_T / n_r), c = 2 / ln(1 + 1/lambda): the regret of certified_bucb with
-    any free rule.
+    """An upper bound on the regret of certified_bucb with any free rule, on N points.
 
-    n_r = ceil(rho q_r), w the width of `FixedDesign` with delta / 2, a = rho where u >= q_1 and
-    else 0; the last q_r is cut to the horizon. All delays are at most u steps, and do not depend on
-    the noise, which is independent from trial to trial.
+    2 B (q_1 + 1 + (1 + a)(u + 1)) + sum_{r >= 2} (q_r + (2 + a)(u + 1)) min(2 B, W_{r-1}), W_r =
+    4 kappa w sqrt(c gamma_T / n_r), c = 2 / ln(1 + 1/lambda).
+
+    n_r = ceil(rho q_r), w is the width of `FixedDesign` with delta / 2, and a = rho if u >= q_1,
+    otherwise 0. The last q_r is cut to the horizon. The bound assumes that all delays are at most u
+    steps and do not depend on the noise, which is independent from trial to trial.
 
     Args:
-        horizon: T.
-        information_gain: gamma_T.
-        rkhs_bound: B.
-        noise_std: sigma.
-        noise_variance: lambda.
-        num_points: N.
-        delta: Failure probability.
+        horizon: T, the number of evaluations.
+        information_gain: gamma_T, the largest information gain of T points.
+        rkhs_bound: B, the bound on the RKHS norm of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        noise_variance: lambda, the ridge of the model.
+        num_points: N, the number of points.
+        delta: The failure probability.
         delay: u, the largest delay in steps.
-        share: rho, the share of a round that buys certificates.
-        kappa: How much of the planned standard deviation may be missing, at least 1.
+        share: rho, the share of a round that is spent on certificates.
+        kappa: The factor, at least 1, by which standard deviations may exceed the planned ones.
+
+    Returns:
+        The bound, in units of f.
 
     Raises:
-        ValueError: An argument out of its range.
+        ValueError: If an argument is out of its range.
     """
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     check_delta(delta)
@@ -119,25 +129,32 @@ def certified_bucb_bound(
 
 
 def information_gain_bound(gram: Tensor, horizon: int, noise_variance: float) -> float:
-    """min_D D/2 ln(1 + T k / (lambda D)) + T r_D / (2 lambda) >= gamma_T, on N points, for any T,
-    where k is the largest k(x, x).
+    """An upper bound on the information gain gamma_T of N points, for any T.
 
-    r_D is the largest variance that is left after D pivots of a Cholesky factorisation without
-    noise: K is a matrix of rank D and trace at most T k, plus a positive semidefinite rest whose
-    diagonal is at most r_D, and ln det(I + .) is subadditive. It grows with ln T, where the greedy
-    value takes T steps. Source: Vakili et al. 2021, theorem 3, on finitely many points.
+    min_D D/2 ln(1 + T k / (lambda D)) + T r_D / (2 lambda) >= gamma_T, where k is the largest
+    k(x, x) and r_D the largest variance that is left after D pivots of a Cholesky factorisation
+    without noise. The proof writes K as a matrix of rank D and trace at most T k plus a positive
+    semidefinite rest whose diagonal is at most r_D, and uses that ln det(I + .) is subadditive.
+
+    The bound grows with ln T, and its cost does not depend on T, while the greedy value takes T
+    steps. Source: Vakili et al. 2021, theorem 3, on finitely many points.
 
     Args:
-        gram: ``N x N``, k at the points.
-        horizon: T.
-        noise_variance: lambda.
+        gram: The kernel matrix of the points, ``N x N``.
+        horizon: T, the number of evaluations.
+        noise_variance: lambda, the ridge of the model.
+
+    Returns:
+        The bound, in nats.
 
     Raises:
-        ValueError: A horizon below 1, a noise variance that is not positive, or no symmetric
-            matrix, such as a kernel.
+        ValueError: If the horizon is below 1, the noise variance is not positive, or ``gram`` is
+            not a symmetric matrix (a kernel, for example).
     """
     if not isinstance(gram, Tensor):
-        raise ValueError(f"gram must be an N x N tensor, k at the points, got {short(gram)}")
+        raise ValueError(
+            f"gram must be an N x N tensor, the kernel matrix of the points, got {short(gram)}"
+        )
     horizon = whole_number(horizon, "horizon", least=1)
     noise_variance = amount(noise_variance, "noise_variance", "positive and finite")
     K = gram.detach().cpu().numpy().astype(float)

@@ -1,4 +1,4 @@
-"""Points that keep their distance from each other."""
+"""Greedy packings: points that are pairwise at least a distance apart."""
 
 from __future__ import annotations
 
@@ -15,28 +15,36 @@ from botorch_ext.domains import checked_tensor
 from botorch_ext.domains.points import require_finite
 from botorch_ext.widths.base import require
 
-# Points count as a distance apart that are so up to this share of it: the spacings of a grid.
+# Points count as a distance apart if they miss it by at most this share, as points of a grid do.
 ROUNDING = 1e-9
 _SAMPLE = 64
 
 
 def greedy_packing(points: Tensor | Sequence[Sequence[float]], distance: float) -> Tensor:
-    """Rows of points that are pairwise ``distance`` apart, each point taken in turn if it can be.
+    """Choose points that are pairwise at least ``distance`` apart, taking each point in turn if it
+    is far enough from all points taken before.
 
-    No point can be added, so every point lies less than the distance from one of these. A largest
-    set with this property has at most as many points for each of these as fit, a distance apart,
-    into an open ball of radius ``distance``: 2 on a line, 5 in the plane (a pentagon), and fewer
-    than 3^d in general. Where a volume is packed it is 2 and 3.
+    No point can be added: every point lies less than the distance from a chosen one. The largest
+    set of such points can be larger than the greedy one, by a factor that is at most the number of
+    points, a distance apart, that fit into an open ball of radius ``distance``: 2 on a line, 5 in
+    the plane (a pentagon), and less than 3^d in general. If a volume is packed, the factor is 2 on
+    a line and 3 in the plane.
+
+    Example:
+        >>> from botorch_ext.analysis import greedy_packing
+        >>> greedy_packing([[0.0], [0.4], [1.0], [1.2]], distance=0.5)
+        tensor([0, 2])
 
     Args:
-        points: ``n x d``, in the units of ``distance``.
-        distance: Positive.
+        points: Points, ``n x d``, in the units of ``distance``.
+        distance: The least distance between any two chosen points, positive.
 
     Returns:
-        ``m`` row indices, increasing.
+        The row indices of the ``m`` chosen points, increasing.
 
     Raises:
-        ValueError: Points of another shape or not finite, or a distance that is not positive.
+        ValueError: If the points have another shape or are not finite, or the distance is not
+            positive.
     """
     distance = one_number(distance, "distance")
     require(distance > 0, "distance", distance, "positive")
@@ -49,17 +57,17 @@ def greedy_packing(points: Tensor | Sequence[Sequence[float]], distance: float) 
 
 
 def _greedy(points: np.ndarray, distance: float) -> np.ndarray:
-    # Just below the distance: a tree finds all points at most so far away.
+    # Just below the distance, since a tree also finds points exactly so far away.
     reach = distance * (1 - ROUNDING)
     extent = np.ptp(points, axis=0) if len(points) else np.zeros(points.shape[1])
     if math.hypot(*extent) < reach:
         return np.arange(min(len(points), 1))
     tree = cKDTree(points)
     alone = np.zeros(len(points), dtype=bool)
-    # Where distances are small, most points have no neighbour; a sample tells whether to look.
+    # With a small distance most points have no neighbour; a sample tells whether this is so.
     sample = points[:: len(points) // _SAMPLE + 1]
     if (tree.query(sample, k=2)[0][:, 1] > reach).mean() > 0.5:
-        alone = tree.query(points, k=2)[0][:, 1] > reach  # taken whatever else is
+        alone = tree.query(points, k=2)[0][:, 1] > reach  # taken in any case
     taken = alone.tolist()
     free = (~alone).tolist()
     for row in np.flatnonzero(~alone).tolist():

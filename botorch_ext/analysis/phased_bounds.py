@@ -1,4 +1,4 @@
-"""Bounds that theory promises of phased elimination, on its cumulative regret.
+"""Upper bounds from theory on the cumulative regret of phased elimination.
 
 They hold under the conditions of `botorch_ext.analysis.regret_bounds`.
 """
@@ -25,24 +25,30 @@ def phased_uncertainty_sampling_bound(
     delta: float = 0.1,
     misspecification: float = 0.0,
 ) -> float:
-    """2 B + sum_{e >= 2} m_e (4 w sqrt(c gamma_T / m_{e-1}) + 2 e eps sqrt(c gamma_T / lambda)) +
-    2 eps T, c = 2 / ln(1 + 1/lambda): the regret of Phased GP Uncertainty Sampling.
+    """An upper bound on the regret of Phased GP Uncertainty Sampling.
 
-    m_e is the length of episode e, the last one cut, and w the width of `SelfNormalized` with
-    delta / E for the E episodes. Source: Bogunovic and Krause 2021, theorem 2, from eq. 69 and 79;
-    eq. 71 bounds the first step by B for 2 B, and the union over episodes is missing.
+    2 B + sum_{e >= 2} m_e (4 w sqrt(c gamma_T / m_{e-1}) + 2 e eps sqrt(c gamma_T / lambda)) +
+    2 eps T, c = 2 / ln(1 + 1/lambda).
+
+    m_e is the length of episode e, the last one cut to the horizon, and w the width of
+    `SelfNormalized` with delta / E for the E episodes. Source: Bogunovic and Krause 2021, theorem
+    2, from eq. 69 and 79. The paper's eq. 71 bounds the first step by B for 2 B, and the union
+    bound over episodes is missing there.
 
     Args:
-        horizon: T.
-        information_gain: gamma_T.
-        rkhs_bound: B.
-        noise_std: sigma.
-        noise_variance: lambda.
-        delta: Failure probability.
+        horizon: T, the number of evaluations.
+        information_gain: gamma_T, the largest information gain of T points.
+        rkhs_bound: B, the bound on the RKHS norm of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        noise_variance: lambda, the ridge of the model.
+        delta: The failure probability.
         misspecification: eps, the max-norm distance of the function to the RKHS ball.
 
+    Returns:
+        The bound, in units of f.
+
     Raises:
-        ValueError: An argument out of its range.
+        ValueError: If an argument is out of its range.
     """
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     check_misspecification(misspecification)
@@ -67,25 +73,29 @@ def bpe_bound(
     delta: float = 0.1,
     delay: Any = None,
 ) -> float:
-    """2 B t_1 + sum_{r >= 2} t_r 4 w sqrt(c gamma_T / q_{r-1}), c = 2 / ln(1 + 1/lambda): the
-    regret of BPE-Delay, and of BPE without delays, on N points.
+    """An upper bound on the regret of BPE-Delay, and of BPE without delays, on N points.
 
-    t_r is the length of round r, the last one cut, q_r its design length, w the width of
-    `FixedDesign`. Source: Vakili et al. 2023, theorem 6.1, from eq. 25; there the first round
-    counts B for 2 B a step, and the term of the delays loses a factor 4.
+    2 B t_1 + sum_{r >= 2} t_r 4 w sqrt(c gamma_T / q_{r-1}), c = 2 / ln(1 + 1/lambda).
+
+    t_r is the length of round r, the last one cut to the horizon, q_r its design length, and w the
+    width of `FixedDesign`. Source: Vakili et al. 2023, theorem 6.1, from eq. 25. The paper counts B
+    for 2 B per step of the first round, and loses a factor 4 in the term of the delays.
 
     Args:
-        horizon: T.
-        information_gain: gamma_T.
-        rkhs_bound: B.
-        noise_std: sigma.
-        noise_variance: lambda.
-        num_points: N.
-        delta: Failure probability.
-        delay: The allowance, or what becomes one, as `bpe_delay` takes it; None for BPE.
+        horizon: T, the number of evaluations.
+        information_gain: gamma_T, the largest information gain of T points.
+        rkhs_bound: B, the bound on the RKHS norm of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        noise_variance: lambda, the ridge of the model.
+        num_points: N, the number of points.
+        delta: The failure probability.
+        delay: The allowance for delays, as `bpe_delay` takes it; None for BPE without delays.
+
+    Returns:
+        The bound, in units of f.
 
     Raises:
-        ValueError: An argument out of its range, or an allowance that learns.
+        ValueError: If an argument is out of its range, or the allowance depends on delays seen.
     """
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     rounds = _delay_aware(horizon, delay)
@@ -110,26 +120,32 @@ def bpe_continuous_bound(
     delay: Any = None,
     c: float = 1.0,
 ) -> float:
-    """2 B t_1 + sum_{r >= 2} t_r (8/q + 4 w (sqrt(C gamma_T / q) + 2 / sqrt(q))), q = q_{r-1} and C
-    = 2 / ln(1 + 1/lambda): the regret of BPE-Delay on a box with `FixedDesignContinuous`.
+    """An upper bound on the regret of BPE-Delay on a box with the width w of
+    `FixedDesignContinuous`.
 
-    w is the width at t_{r-1} observations, the most that can arrive. Source: Vakili et al. 2023,
-    theorem 6.2, from eq. 26; the first round counts B for 2 B a step, and 2 sqrt(T) must read 8 w
-    sqrt(T).
+    2 B t_1 + sum_{r >= 2} t_r (8/q + 4 w (sqrt(C gamma_T / q) + 2 / sqrt(q))), q = q_{r-1} and C
+    = 2 / ln(1 + 1/lambda).
+
+    w is taken at t_{r-1} observations, the largest number that can arrive. Source: Vakili et al.
+    2023, theorem 6.2, from eq. 26. The paper counts B for 2 B per step of the first round, and its
+    2 sqrt(T) must read 8 w sqrt(T).
 
     Args:
-        horizon: T.
-        information_gain: gamma_T.
-        rkhs_bound: B.
-        noise_std: sigma.
-        noise_variance: lambda.
-        dim: d.
-        delta: Failure probability.
-        delay: The allowance, or what becomes one, as `bpe_delay` takes it; None for BPE.
-        c: Discretisation constant of the width.
+        horizon: T, the number of evaluations.
+        information_gain: gamma_T, the largest information gain of T points.
+        rkhs_bound: B, the bound on the RKHS norm of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        noise_variance: lambda, the ridge of the model.
+        dim: d, the number of columns.
+        delta: The failure probability.
+        delay: The allowance for delays, as `bpe_delay` takes it; None for BPE without delays.
+        c: The discretisation constant of the width.
+
+    Returns:
+        The bound, in units of f.
 
     Raises:
-        ValueError: An argument out of its range, or an allowance that learns.
+        ValueError: If an argument is out of its range, or the allowance depends on delays seen.
     """
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     dim = whole_number(dim, "dim", least=1)
@@ -150,5 +166,7 @@ def bpe_continuous_bound(
 def _delay_aware(horizon: int, delay: Any) -> DelayAware:
     allowance = as_allowance(delay)
     if allowance.learns:
-        raise ValueError(f"delay must be an allowance that is known beforehand, got {delay!r}")
+        raise ValueError(
+            f"delay must be an allowance that does not depend on delays seen, got {delay!r}"
+        )
     return DelayAware(SquareRoot(horizon), allowance)

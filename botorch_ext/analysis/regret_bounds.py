@@ -1,11 +1,11 @@
-"""Regret bounds that theory promises of optimistic methods, and what all of them share.
+"""Upper bounds from theory on the regret of optimistic methods, and what all bounds share.
 
-A bound holds with probability 1 - delta, whatever the ridge lambda, for kernels with k(x, x) <= 1,
-f in the RKHS with norm at most B and sigma-sub-Gaussian noise; one for f drawn from the Gaussian
-process ("bayes") for Gaussian noise of variance lambda. The papers state orders of growth; the
-constants are those of their proofs, corrected where a docstring says so. gamma_T must be the
-maximum or an upper bound of it, such as ``max_information_gain(..., upper=True)``: a greedy value
-alone lies below.
+A bound holds with probability 1 - delta for any ridge lambda, if k(x, x) <= 1, f lies in the RKHS
+with norm at most B and the noise is sigma-sub-Gaussian. A bound for f drawn from the Gaussian
+process ("bayes") assumes Gaussian noise of variance lambda. The papers state orders of growth; the
+constants here are those of their proofs, corrected where a docstring says so. gamma_T must be the
+maximum or an upper bound on it, such as ``max_information_gain(..., upper=True)``: the greedy value
+alone lies below the maximum.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from botorch_ext.widths import (
     Width,
 )
 
-# Between the maximum and its neighbour in the grid of step t: the sum of 1/t^2.
+# The sum over t of 1/t^2, the distance of the maximum from its neighbour in the grid of step t.
 OFF_GRID = math.pi**2 / 6
 
 
 @dataclass(frozen=True)
 class AtEnd:
-    """What widths ask of a model, at the end of the horizon and with the largest gain.
+    """The numbers that widths read from a model, at the end of the horizon and with the largest
+    information gain.
 
     Args:
         num_observations: T.
         gain: gamma_T.
-        noise_variance: lambda, a scalar tensor.
-        dim: d, where a width asks for it.
+        noise_variance: lambda, a 0-dim tensor.
+        dim: d, for widths that need it.
     """
 
     num_observations: int
@@ -48,7 +49,7 @@ class AtEnd:
 
     @classmethod
     def of(cls, horizon: int, information_gain: float, noise_variance: float) -> AtEnd:
-        """Checks the three numbers that every bound takes."""
+        """Check the three numbers that every bound takes."""
         horizon = whole_number(horizon, "horizon", least=1)
         gain = amount(information_gain, "information_gain", "non-negative and finite")
         ridge = amount(noise_variance, "noise_variance", "positive and finite")
@@ -59,16 +60,16 @@ class AtEnd:
 
     @property
     def variance_sum(self) -> float:
-        """The most that sum_t s_{t-1}(x_t)^2 can be: 2 gamma_T / ln(1 + 1/lambda)."""
+        """The upper bound 2 gamma_T / ln(1 + 1/lambda) on sum_t s_{t-1}(x_t)^2."""
         return 2 * self.gain / math.log1p(1 / float(self.noise_variance))
 
     @property
     def sum_of_stds(self) -> float:
-        """The most that sum_t s_{t-1}(x_t) can be, by Cauchy and Schwarz."""
+        """The upper bound on sum_t s_{t-1}(x_t) by Cauchy and Schwarz."""
         return math.sqrt(self.num_observations * self.variance_sum)
 
     def width(self, width: Width, t: int | None = None) -> float:
-        """A width with the largest gain at step t; None for the last."""
+        """The value of a width with the largest gain at step t; None for the last step."""
         return float(width(self.num_observations if t is None else t, self))
 
 
@@ -81,23 +82,34 @@ def ec_gp_ucb_bound(
     delta: float = 0.1,
     misspecification: float = 0.0,
 ) -> float:
-    """2 (w_T + eps sqrt(T / lambda)) sqrt(2 T gamma_T / ln(1 + 1/lambda)) + 2 eps T, with w_T of
-    `SelfNormalized`: the regret of EC-GP-UCB, GP-UCB (eps = 0) and CGP-UCB with that width.
+    """An upper bound on the regret of EC-GP-UCB, GP-UCB (eps = 0) and CGP-UCB with the width w of
+    `SelfNormalized`.
+
+    2 (w_T + eps sqrt(T / lambda)) sqrt(2 T gamma_T / ln(1 + 1/lambda)) + 2 eps T.
+
+    Example:
+        >>> from botorch_ext.analysis import ec_gp_ucb_bound
+        >>> round(ec_gp_ucb_bound(1000, 20.0, rkhs_bound=1.0, noise_std=0.1, noise_variance=0.01))
+        1430
 
     Source: Bogunovic and Krause 2021, theorem 1 and eq. 39, whose 2 lambda + 1 is the larger of two
-    bounds; the last term leads from the function of the RKHS to the one that is played.
+    bounds. The last term accounts for the difference between the function in the RKHS and the
+    function that is evaluated.
 
     Args:
-        horizon: T.
-        information_gain: gamma_T; with contexts that of the joint kernel.
-        rkhs_bound: B.
-        noise_std: sigma.
-        noise_variance: lambda.
-        delta: Failure probability.
+        horizon: T, the number of evaluations.
+        information_gain: gamma_T; with contexts, that of the joint kernel.
+        rkhs_bound: B, the bound on the RKHS norm of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        noise_variance: lambda, the ridge of the model.
+        delta: The failure probability.
         misspecification: eps, the max-norm distance of the function to the RKHS ball.
 
+    Returns:
+        The bound, in units of f.
+
     Raises:
-        ValueError: An argument out of its range.
+        ValueError: If an argument is out of its range.
     """
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     width = Enlarged(SelfNormalized(rkhs_bound, noise_std, delta), misspecification)
@@ -111,21 +123,26 @@ def cgp_ucb_bound(
     noise_variance: float,
     delta: float = 0.1,
 ) -> float:
-    """sqrt(8 T w_T^2 gamma_T / ln(1 + 1/lambda)), w_T of `SrinivasRKHS`: the contextual regret of
-    CGP-UCB with that width, for noise bounded by sqrt(lambda).
+    """An upper bound on the contextual regret of CGP-UCB with the width w of `SrinivasRKHS`, for
+    noise bounded by sqrt(lambda).
+
+    sqrt(8 T w_T^2 gamma_T / ln(1 + 1/lambda)).
 
     With its default width CGP-UCB has the far smaller `ec_gp_ucb_bound`. Source: Krause and Ong
-    2011, theorem 1 (3); the printed + 2 belongs to (2) alone.
+    2011, theorem 1 (3); the printed + 2 belongs only to (2).
 
     Args:
-        horizon: T.
-        information_gain: gamma_T of the kernel on actions and contexts.
-        rkhs_bound: B.
-        noise_variance: lambda.
-        delta: Failure probability.
+        horizon: T, the number of evaluations.
+        information_gain: gamma_T of the joint kernel on actions and contexts.
+        rkhs_bound: B, the bound on the RKHS norm of f.
+        noise_variance: lambda, the ridge of the model.
+        delta: The failure probability.
+
+    Returns:
+        The bound, in units of f.
 
     Raises:
-        ValueError: An argument out of its range.
+        ValueError: If an argument is out of its range.
     """
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     width = SrinivasRKHS(rkhs_bound, delta, max_information_gain=lambda t: information_gain)
@@ -139,20 +156,25 @@ def cgp_ucb_bayes_bound(
     num_points: int,
     delta: float = 0.1,
 ) -> float:
-    """sqrt(8 T w_T^2 gamma_T / ln(1 + 1/lambda)), w_T of `BayesFinite`: the regret of GP-UCB and
-    CGP-UCB with that width on finitely many points.
+    """An upper bound on the regret of GP-UCB and CGP-UCB with the width w of `BayesFinite` on
+    finitely many points.
 
-    Source: Krause and Ong 2011, theorem 1 (1); the printed + 2 belongs to (2) alone.
+    sqrt(8 T w_T^2 gamma_T / ln(1 + 1/lambda)).
+
+    Source: Krause and Ong 2011, theorem 1 (1); the printed + 2 belongs only to (2).
 
     Args:
-        horizon: T.
-        information_gain: gamma_T; with contexts that of the joint kernel.
-        noise_variance: lambda.
-        num_points: N, of actions, or of pairs of an action and a context.
-        delta: Failure probability.
+        horizon: T, the number of evaluations.
+        information_gain: gamma_T; with contexts, that of the joint kernel.
+        noise_variance: lambda, the ridge of the model.
+        num_points: N, the number of actions, or of pairs of an action and a context.
+        delta: The failure probability.
+
+    Returns:
+        The bound, in units of f.
 
     Raises:
-        ValueError: An argument out of its range.
+        ValueError: If an argument is out of its range.
     """
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     return 2 * at_end.width(BayesFinite(num_points, delta)) * at_end.sum_of_stds
@@ -168,24 +190,29 @@ def cgp_ucb_bayes_continuous_bound(
     r: float,
     delta: float = 0.1,
 ) -> float:
-    """sqrt(8 T w_T^2 gamma_T / ln(1 + 1/lambda)) + pi^2/6, w_T of `BayesContinuous`: the regret of
-    GP-UCB and CGP-UCB with that width on actions in [0, r]^d.
+    """An upper bound on the regret of GP-UCB and CGP-UCB with the width w of `BayesContinuous` on
+    actions in [0, r]^d.
+
+    sqrt(8 T w_T^2 gamma_T / ln(1 + 1/lambda)) + pi^2/6.
 
     Source: Krause and Ong 2011, theorem 1 (2), with the width of the theorem: lemmas 5.3 and 5.4
-    have 4 d ln(t d b r ...) for 2 d ln(t^2 d b r ...).
+    print 4 d ln(t d b r ...) for 2 d ln(t^2 d b r ...).
 
     Args:
-        horizon: T.
-        information_gain: gamma_T; with contexts that of the joint kernel.
-        noise_variance: lambda.
-        dim: d, of the actions.
-        a: Tail constant of the derivatives, as in `BayesContinuous`.
-        b: Tail scale of the derivatives.
-        r: Side of the cube.
-        delta: Failure probability.
+        horizon: T, the number of evaluations.
+        information_gain: gamma_T; with contexts, that of the joint kernel.
+        noise_variance: lambda, the ridge of the model.
+        dim: d, the number of columns of the actions.
+        a: The tail constant of the derivatives, as in `BayesContinuous`.
+        b: The tail scale of the derivatives.
+        r: The side of the cube.
+        delta: The failure probability.
+
+    Returns:
+        The bound, in units of f.
 
     Raises:
-        ValueError: An argument out of its range.
+        ValueError: If an argument is out of its range.
     """
     at_end = AtEnd.of(horizon, information_gain, noise_variance)
     width = at_end.width(BayesContinuous(dim, a, b, r, delta))

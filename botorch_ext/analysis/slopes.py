@@ -1,4 +1,4 @@
-"""Slopes of measured regret on log axes."""
+"""Slopes of measured regret on logarithmic axes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Slope(NamedTuple):
 
     Args:
         slope: The mean slope of the runs.
-        low: Lower end of the interval.
-        high: Upper end.
+        low: The lower end of the interval.
+        high: The upper end of the interval.
     """
 
     slope: float
@@ -37,18 +37,27 @@ def fitted_slope(
     """The slope of log regret against log t by least squares, with a Student interval over runs.
 
     Each run has its own line. The interval covers the mean slope over the random runs of this
-    experiment between these t, runs being independent and their slopes about normal. It says
-    nothing of the exponent as t grows: the bias of a finite horizon is not in it, and points of one
-    curve that repeat each other do not narrow it.
+    experiment between these t, if runs are independent and their slopes about normal. It says
+    nothing about the exponent as t grows, since it does not contain the bias of a finite horizon.
+    More points of the same curves do not narrow it.
+
+    Example:
+        >>> from botorch_ext.analysis import fitted_slope
+        >>> slope = fitted_slope([10, 100, 1000], [[1.0, 3.2, 10.0], [1.0, 3.1, 9.0]])
+        >>> round(slope.slope, 3)
+        0.489
 
     Args:
-        t: ``n`` numbers of steps, or horizons.
-        regret: ``runs x n``, the regret of each run at each t, positive.
-        confidence: Of the interval.
+        t: The numbers of steps, or the horizons, ``n``.
+        regret: The regret of each run at each t, ``runs x n``, positive.
+        confidence: The confidence level of the interval.
+
+    Returns:
+        The mean slope and its interval.
 
     Raises:
-        ValueError: Less than two runs, shapes that do not match, ``t`` or ``regret`` not positive
-            and finite, all ``t`` the same, or ``confidence`` outside (0, 1).
+        ValueError: If there are fewer than two runs, shapes do not match, ``t`` or ``regret`` is
+            not positive and finite, all ``t`` are the same, or ``confidence`` is outside (0, 1).
     """
     confidence = one_number(confidence, "confidence")
     if not 0 < confidence < 1:

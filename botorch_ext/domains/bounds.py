@@ -1,4 +1,4 @@
-"""Bounds of a box, as people write them: two rows, or a pair for each column."""
+"""Reading the bounds of a box as users write them: two rows, or a pair for each column."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from torch import Tensor
 
 from botorch_ext.domains.points import as_floating
 
-#: A tensor, two lists or an array: rows; a list of tuples: pairs.
+#: Two rows as a tensor, two lists or an array; or pairs as a list of tuples.
 BoundsLike = Tensor | np.ndarray | Sequence[Sequence[float]]
 
-#: What is read, for error messages.
+#: The forms in which bounds can be written, for error messages.
 FORMS = (
     "write the lower and the upper corner, as in Box(lower=[0, 1], upper=[20, 80]), or a pair for "
     "each column as a tuple, as in [(0, 20), (1, 80)]"
@@ -30,18 +30,19 @@ def as_bounds(
     """The lower and the upper corner of a box.
 
     Args:
-        bounds: A tensor, two lists or an array: the lower corner, then the upper. A list of tuples:
-            the pair (lower, upper) of each column, also where there are two.
+        bounds: A tensor, two lists or an array holds the lower corner, then the upper corner. A
+            list of tuples holds the pair (lower, upper) of each column, also if there are two.
         dtype: float64 unless given here or by a floating-point tensor.
-        device: Of the result.
-        name: Of the argument, for the error message.
+        device: The device of the result.
+        name: The name of the argument, for error messages.
 
     Returns:
-        ``2 x d``, a copy.
+        The corners, ``2 x d``, as a copy.
 
     Raises:
-        ValueError: Anything else, a number that is not finite, or a lower bound that is not below
-            its upper bound; ``2 x 2`` numbers, in no tensor, that could be rows as well as pairs.
+        ValueError: If the bounds have another form, a number is not finite, or a lower bound is not
+            below its upper bound; or if ``2 x 2`` numbers that are not a tensor could be rows as
+            well as pairs.
     """
     are_pairs = False
     if isinstance(bounds, list | tuple):
@@ -54,7 +55,7 @@ def as_bounds(
     except ValueError as error:
         is_of_bounds = str(error).startswith((name, f"the dtype of {name}"))
         if is_of_bounds or not isinstance(dtype, torch.dtype | str | type | None):
-            raise ValueError(f"{error}: {FORMS}") from error  # also of Box(lower, upper)
+            raise ValueError(f"{error}: {FORMS}") from error  # also for Box(lower, upper)
         raise
     shape = tuple(numbers.shape)
     if are_pairs:
@@ -78,7 +79,8 @@ def as_bounds(
     has_two_readings = numbers.shape == (2, 2) and bool((numbers[:, 0] < numbers[:, 1]).all())
     if has_two_readings and not (are_pairs or _says_rows(bounds)):
         raise ValueError(
-            f"{name} must not be two rows that could be two pairs, got {numbers.tolist()}: {FORMS}"
+            f"{name} must say whether they are two corners or two pairs (lower, upper), got "
+            f"{numbers.tolist()}, which could be both: {FORMS}"
         )
     return numbers
 
@@ -89,7 +91,20 @@ def as_corners(
     dtype: torch.dtype | None = None,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """Bounds from their two corners, ``d`` each; a ValueError as for `as_bounds`."""
+    """The bounds that two corners make.
+
+    Args:
+        lower: The lower corner, ``d``.
+        upper: The upper corner, ``d``.
+        dtype: float64 unless given here or by floating-point tensors.
+        device: The device of the result.
+
+    Returns:
+        The corners, ``2 x d``, as a copy.
+
+    Raises:
+        ValueError: If the corners are not ``d`` numbers each, or as for `as_bounds`.
+    """
     corners = [
         as_floating(corner, dtype, device, name)
         for corner, name in ((lower, "lower"), (upper, "upper"))
@@ -101,5 +116,5 @@ def as_corners(
 
 
 def _says_rows(bounds: Any) -> bool:
-    """Whether bounds are a tensor, or two of them: those of BoTorch are rows."""
+    """Whether bounds are a tensor, or two tensors: BoTorch's bounds are rows."""
     return isinstance(bounds, Tensor) or all(isinstance(row, Tensor) for row in bounds)

@@ -1,4 +1,5 @@
-"""Box: a box in R^d, with scales and constraints of its own."""
+"""Box: a box in R^d whose columns may be integer, stepped, logarithmic, categorical or conditional,
+and which may have linear constraints."""
 
 from __future__ import annotations
 
@@ -29,45 +30,55 @@ from botorch_ext.domains.scales import Scales
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.state import Immutable
 
-# All 2^d corners of a box of so many dimensions are looked at.
+# The largest number of dimensions for which `Box.corners` lists all 2^d corners.
 _MOST_CORNERS_DIM = 8
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Box(Immutable):
-    """A box in R^d, all of it or the points of it that columns and constraints allow.
+    """A box in R^d: all points within the bounds or, with integer, stepped or categorical columns
+    and linear constraints, those points that they allow.
 
     A kernel sees points as they are, in their units and with their codes. `from_unit` and `to_unit`
-    map to the unit cube, where a logarithmic column is its logarithm.
+    map from and to the unit cube, where a logarithmic column is scaled by its logarithm.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> box = bx.Box([(20, 80), (0, 10)], integer=[1])
+        >>> box.contains([[25.5, 3], [25.5, 3.5]])
+        tensor([ True, False])
+        >>> box.to_unit([50, 5])
+        tensor([0.5000, 0.5000], dtype=torch.float64)
 
     Args:
-        bounds: A list of tuples is the pair (lower, upper) of each column, as in
-            ``[(0, 20), (1, 80)]``. A tensor is ``2 x d``: the lower corner, then the upper. So are
-            two lists or an array, where they could not be two pairs.
+        bounds: The bounds of the columns. A list of tuples holds the pair (lower, upper) of each
+            column, as in ``[(0, 20), (1, 80)]``. A ``2 x d`` tensor holds the lower corner, then
+            the upper corner; so do two lists or an array, unless they could be two pairs as well.
         dtype: float64 unless given here or by a floating-point tensor.
-        device: The device everything that uses this domain runs on.
-        lower: ``d``, the lower corner, together with ``upper`` in place of ``bounds``.
-        upper: ``d``, the upper corner.
-        integer: Columns that take whole numbers alone, all those within the bounds.
-        steps: From a column to a step, as in ``{2: 0.5}``: the column takes its lower bound and
-            what lies whole steps above it alone, within the bounds. A number that misses a step by
-            rounding is taken for it.
-        log: Columns that are sampled and searched by their logarithm; their lower bound is above 0.
-        categories: From a column to its codes, numbers within the bounds that have no order.
-        constraints: ``(A, b)``, ``m x d`` and ``m``: the points x with A x <= b, in the units of
-            the points. They have no column of ``conditions``.
-        conditions: Columns that count only where another column has one of some values, as in
-            ``{3: (0, [1, 2])}``: column 3 counts only where column 0, one of ``integer``, ``steps``
-            or ``categories``, is 1 or 2. The other column may have a condition itself. Where a
-            column does not count it is inactive, and all points of the box have one value there:
-            the middle of its range, or its first code. Points that are given may have anything
-            there, NaN too; it is replaced.
+        device: The device that everything on this domain runs on.
+        lower: The lower corner, ``d``; given together with ``upper`` in place of ``bounds``.
+        upper: The upper corner, ``d``.
+        integer: The columns that take only whole numbers: all those within the bounds.
+        steps: A dict from a column to its step, as in ``{2: 0.5}``: the column takes only its lower
+            bound and the numbers within the bounds that are whole steps above it. A number that
+            misses a step by rounding is taken for that step.
+        log: The columns that are sampled and searched by their logarithm; their lower bounds must
+            be above 0.
+        categories: A dict from a column to its codes: numbers within the bounds without an order.
+        constraints: A pair ``(A, b)``, ``m x d`` and ``m``: the box holds only points x with
+            A x <= b, in the units of the points. No column of ``conditions`` may be in them.
+        conditions: Columns that count only where a parent column has certain values. For example
+            ``{3: (0, [1, 2])}``: column 3 counts only where column 0 is 1 or 2. The parent must be
+            one of ``integer``, ``steps`` or ``categories`` and may have a condition itself. A
+            column that does not count is inactive, and all points of the box have the same value
+            there: the middle of its range, or its first code. Points that are given may have any
+            value there, also NaN; the value is replaced.
 
     Raises:
-        ValueError: Other bounds, not finite, or a lower bound that is not below its upper bound;
-            bounds that could be rows as well as pairs, such as ``[[0, 1], [20, 80]]``; an
-            impossible column, step, code, constraint or condition; constraints that no point
-            satisfies.
+        ValueError: If the bounds have another form, are not finite, or have a lower bound that is
+            not below its upper bound; if they could be rows as well as pairs, such as
+            ``[[0, 1], [20, 80]]``; if a column, step, code, constraint or condition is impossible;
+            or if no point satisfies the constraints.
     """
 
     bounds: Tensor
@@ -122,10 +133,14 @@ class Box(Immutable):
             linear = LinearConstraints(constraints, bounds)
             if both := {*linear.columns} & {*scales.conditions}:
                 raise ValueError(
-                    f"constraints must have no column of conditions, got column {min(both)}"
+                    f"constraints must not use a column that has a condition, got column "
+                    f"{min(both)}"
                 )
             if linear.extreme_point(scales, torch.zeros_like(bounds[0])) is None:
-                raise ValueError("constraints must leave a feasible point in the box, got none")
+                raise ValueError(
+                    "constraints must leave a feasible point in the box, got none that satisfies "
+                    "all of them"
+                )
         self._set("bounds", bounds)
         self._set("integer", () if scales is None else scales.integer)
         self._set("steps", {} if scales is None else scales.steps)
@@ -152,18 +167,18 @@ class Box(Immutable):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it has nothing but bounds."""
+        """Whether the box has nothing but bounds."""
         return self._scales is None
 
     @property
     def is_filled(self) -> bool:
-        """Whether every point within the bounds is one of the box."""
+        """Whether every point within the bounds belongs to the box."""
         return self._scales is None or not (self._scales.stepped or self._linear)
 
     @cached_property
     def corners(self) -> Tensor:
-        """Corners that are points of the box, ``n x d``: of up to 8 columns all of them, else those
-        of all ends."""
+        """The corners that belong to the box, ``n x d``: all of them with up to 8 columns, only the
+        lower and the upper one with more columns."""
         ends = self.ends
         if self.dim <= _MOST_CORNERS_DIM:
             ends = torch.cartesian_prod(*ends.T).view(-1, self.dim)
@@ -173,23 +188,24 @@ class Box(Immutable):
 
     @property
     def stepped(self) -> tuple[int, ...]:
-        """The columns that take some numbers only: whole numbers, other steps or codes."""
+        """The columns that take only certain numbers: whole numbers, other steps or codes."""
         return () if self._scales is None else self._scales.stepped
 
     @property
     def located_codes(self) -> Mapping[int, Tensor]:
-        """From each column of codes that have descriptors to where those put them, ``k x p``; a
-        `Space` has them."""
+        """From each column whose codes have descriptors to the positions of the codes in descriptor
+        space, ``k x p``; only a `Space` can have such columns."""
         return {}
 
     @property
     def distances(self) -> Mapping[int, float]:
-        """From each column of whole numbers or other steps to the distance of its values."""
+        """From each column of whole numbers or other steps to the distance between neighbouring
+        values."""
         return {} if self._scales is None else self._scales.distances
 
     @property
     def ends(self) -> Tensor:
-        """``2 x d``: the least and the largest value that each column can take."""
+        """The least and the largest value that each column can take, ``2 x d``."""
         return self.bounds if self._scales is None else self._scales.ends
 
     @property
@@ -205,7 +221,15 @@ class Box(Immutable):
         return self.bounds.device
 
     def to(self, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> Box:
-        """The same box in another dtype or on another device."""
+        """The same box in another dtype or on another device.
+
+        Args:
+            dtype: The dtype of the result; None keeps it.
+            device: The device of the result; None keeps it.
+
+        Returns:
+            A new `Box`, without names.
+        """
         return Box(
             self.bounds,
             dtype=dtype,
@@ -219,21 +243,32 @@ class Box(Immutable):
         )
 
     def require_plain(self, who: str, name: str = "domain") -> None:
-        """Raises a ValueError that names the argument unless the box has nothing but bounds."""
+        """Check that the box has nothing but bounds.
+
+        Args:
+            who: The method that needs this, for the message.
+            name: The name of the argument, for the message.
+
+        Raises:
+            ValueError: If the box has integer, stepped, logarithmic, categorical or conditional
+                columns, or constraints.
+        """
         if not self.is_plain:
             raise ValueError(
                 f"{name} must be a Box with nothing but bounds for {who}, got {self!r}: choose "
-                "among points of it, as FiniteSet(box.sample(1000, seed=0)) has, or use a method "
-                "that searches such boxes, as gp_bucb does"
+                "among points of the box, as in FiniteSet(box.sample(1000, seed=0)), or use a "
+                "method that searches such boxes, as gp_bucb does"
             )
 
     def contains(self, X: PointsLike) -> Tensor:
-        """Which points lie in the box, its faces included: whole numbers and codes exactly,
-        constraints with a small tolerance. Inactive columns may have any value.
+        """Which points lie in the box, its faces included.
+
+        Whole numbers and codes are compared exactly, constraints with a small tolerance. Inactive
+        columns may have any value.
 
         Args:
-            X: A ``n x d``-dim tensor, or one point; or one dict of values by name, as `params`
-                gives them, or a list of such.
+            X: Points, ``n x d``, or one point, ``d``; or one dict of values by name, as `params`
+                returns it, or a list of such dicts.
 
         Returns:
             A boolean tensor of ``n`` entries.
@@ -243,8 +278,19 @@ class Box(Immutable):
         return self._hold(self._read(X))
 
     def require_contains(self, X: PointsLike, name: str = "X") -> Tensor:
-        """``X`` as ``n x d`` points, inactive columns at rest, or an `OutsideDomainError` naming
-        the first one outside. As for `contains`, ``X`` may have names."""
+        """Check that all points lie in the box.
+
+        Args:
+            X: Points, as for `contains`.
+            name: The name of the argument, for the message.
+
+        Returns:
+            The points as an ``n x d`` tensor, with inactive columns at their resting value.
+
+        Raises:
+            OutsideDomainError: If a point lies outside; the message names the first one.
+            ValueError: If ``X`` has the wrong shape, dtype or device, or an entry is not finite.
+        """
         X = self._read(X, name)
         outside = (~self._hold(X)).nonzero()
         if len(outside):
@@ -253,47 +299,58 @@ class Box(Immutable):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """``d``: what the columns are called: ``x0``, ``x1``, ..., in a `Space` as its parameters
-        are."""
+        """The names of the ``d`` columns: ``x0``, ``x1``, ...; in a `Space` those of its
+        parameters."""
         return tuple(f"x{j}" for j in range(self.dim))
 
     def params(self, x: PointsLike) -> dict[str, Any]:
-        """The values of a point by name, plain Python ones, of all columns that count; the inverse
-        of `point`. A box has its numbers, ``{"x0": 0.3, "x1": 2.0}``, a `Space` the values of its
-        parameters.
+        """The values of a point by name; the inverse of `point`.
 
         Args:
-            x: ``d``, a point of the box.
+            x: A point of the box, ``d``.
+
+        Returns:
+            A dict with a plain Python value for each column that counts: the numbers of a `Box`, as
+            in ``{"x0": 0.3, "x1": 2.0}``, or the values of the parameters of a `Space`.
 
         Raises:
-            OutsideDomainError: Another one.
+            OutsideDomainError: If the point lies outside the box.
         """
         return self.params_of(self.require_contains(x, "x")[0])
 
     def params_of(self, x: Tensor) -> dict[str, Any]:
-        """As `params`, of a tensor that is known to be a point of the box."""
+        """The values by name of a tensor that is known to be a point of the box.
+
+        Args:
+            x: A point, ``d``; it is not checked.
+
+        Returns:
+            The dict that `params` returns.
+        """
         if not self.conditions:
             return numbered(x)
         counts = zip(numbered(x).items(), self.active(x).tolist(), strict=True)
         return dict(item for item, is_active in counts if is_active)
 
     def point(self, params: Params, name: str = "params") -> Tensor:
-        """The point that has these values, ``d``; the inverse of `params`.
+        """The point that has these values; the inverse of `params`.
 
         Args:
-            params: Values by name, of all columns that count; what others have is not looked at.
-            name: Of the argument, for messages.
+            params: Values by name, for all columns that count; values of other columns are ignored.
+            name: The name of the argument, for messages.
+
+        Returns:
+            The point, ``d``.
 
         Raises:
-            ValueError: A name that is missing or unknown.
-            OutsideDomainError: A value that a column cannot take, or a constraint that does not
-                hold.
+            ValueError: If a name is missing or unknown.
+            OutsideDomainError: If a column cannot take its value, or a constraint does not hold.
         """
         require_known(params, self.names, name)
         x = []
         for j, column in enumerate(self.names):
             if column not in params and j not in self.conditions:
-                raise ValueError(f"{name} must have {column}, got values of {list(params)}")
+                raise ValueError(f"{name} must have {column}, got values for {list(params)} only")
             x.append(one_number(params[column], column) if column in params else math.nan)
         return self.require_contains(self.bounds.new_tensor(x), name)[0]
 
@@ -305,8 +362,10 @@ class Box(Immutable):
         return True
 
     def active(self, X: PointsLike) -> Tensor:
-        """Which columns count at points, ``... x d``: all of them, unless ``conditions`` say
-        otherwise.
+        """Which columns count at each point: all of them, unless ``conditions`` say otherwise.
+
+        Args:
+            X: Points, ``... x d``.
 
         Returns:
             Booleans, ``... x d``.
@@ -317,7 +376,7 @@ class Box(Immutable):
         return self._scales.active(X)
 
     def _read(self, X: PointsLike, name: str = "X") -> Tensor:
-        """``n x d`` points, inactive columns at rest."""
+        """Points as an ``n x d`` tensor, with inactive columns at their resting value."""
         if (rows := _as_params(X)) is not None:
             return torch.stack([self.point(row, name) for row in rows])
         if self._scales is None:
@@ -337,7 +396,7 @@ class Box(Immutable):
         return inside
 
     def _what_is_wrong(self, x: Tensor, name: str) -> str:
-        """The message for a point outside, ``d``, of an argument."""
+        """The error message for a point outside the box, ``d``."""
         return f"{name} must {self._rule_broken_by(x)}, got {x.tolist()}"
 
     def _rule_broken_by(self, x: Tensor) -> str:
@@ -357,23 +416,26 @@ class Box(Immutable):
 
     @property
     def listed(self) -> Tensor | None:
-        """All points, ``n x d``, where no column is continuous and they are few; else None."""
+        """All points of the box, ``n x d``, if no column is continuous and there are at most 4096
+        points; otherwise None."""
         return None if self._points is None else self._points.listed
 
     def sample(self, num_points: int, seed: int) -> Tensor:
-        """Scrambled Sobol points, those that are feasible; where few are, points of a random walk,
-        which is uniform in the columns that constraints look at, logarithmic ones too.
+        """Random points of the box: scrambled Sobol points that satisfy the constraints.
+
+        If few Sobol points satisfy the constraints, the points come from a random walk, which is
+        uniform in the columns that the constraints use, logarithmic ones included.
 
         Args:
-            num_points: How many.
+            num_points: The number of points.
             seed: The same seed gives the same points.
 
         Returns:
-            A ``num_points x d``-dim tensor.
+            Points, ``num_points x d``.
         """
         num_points = whole_number(num_points, "num_points", least=0)
         seed = whole_number(seed, "seed")
-        if num_points == 0:  # which a SobolEngine refuses
+        if num_points == 0:  # a SobolEngine refuses 0
             return self.bounds.new_empty(0, self.dim)
         if self._points is not None:
             return self._points.sample(num_points, seed)
@@ -381,8 +443,16 @@ class Box(Immutable):
         return self.from_unit(engine.draw(num_points, dtype=torch.float64).to(self.bounds))
 
     def from_unit(self, U: PointsLike) -> Tensor:
-        """Points of the unit cube, ``... x d``, as points of the box, but for its constraints:
-        whole numbers and codes have equal parts of the unit interval."""
+        """Map points of the unit cube into the box, ignoring its constraints.
+
+        Every whole number or code of a column has an equal part of the unit interval.
+
+        Args:
+            U: Points of the unit cube, ``... x d``.
+
+        Returns:
+            Points within the bounds, ``... x d``.
+        """
         U = checked_rows(U, self.dim, self.bounds, "U")
         if self._scales is not None:
             return self._scales.from_unit(U)
@@ -390,35 +460,60 @@ class Box(Immutable):
         return torch.minimum(self.lower + (self.upper - self.lower) * U, self.upper)
 
     def to_unit(self, X: PointsLike) -> Tensor:
-        """Points of the box, ``... x d``, as points of the unit cube: whole numbers and codes as
-        the middles of their parts."""
+        """Map points of the box to the unit cube.
+
+        Whole numbers and codes become the middles of their parts of the unit interval.
+
+        Args:
+            X: Points of the box, ``... x d``.
+
+        Returns:
+            Points of the unit cube, ``... x d``.
+        """
         X = checked_rows(X, self.dim, self.bounds)
         if self._scales is not None:
             return self._scales.to_unit(X)
         return (X - self.lower) / (self.upper - self.lower)
 
     def to_distances(self, X: PointsLike) -> Tensor:
-        """As `to_unit`, but any two codes are 1 apart or more."""
+        """Map points as `to_unit` does, but keep any two codes of a column at least 1 apart.
+
+        Args:
+            X: Points of the box, ``... x d``.
+
+        Returns:
+            Points, ``... x d``, by which the distances of points of the box are measured.
+        """
         U = self.to_unit(X)
         for j, codes in self.categories.items():
             U[..., j] *= len(codes)
         return U
 
     def stretch(self, X: Tensor) -> Tensor:
-        """How fast points of the box, ``... x d``, move with those of the unit cube: 0 in columns
-        of whole numbers or codes. It may have fewer dimensions than ``X``."""
+        """The derivative of `from_unit` in each column.
+
+        Args:
+            X: Points of the box, ``... x d``.
+
+        Returns:
+            ``... x d``, or ``d`` where it is the same for all points: how far a column moves per
+            unit of the cube; 0 in columns of whole numbers, steps or codes.
+        """
         return self.upper - self.lower if self._scales is None else self._scales.stretch(X)
 
     def nearby(self, targets: Tensor, otherwise: Tensor) -> Tensor:
-        """Points of the box near any points: rounded where columns take some numbers only, and
-        moved until constraints hold.
+        """Move points to nearby points of the box.
+
+        Columns that take only certain numbers are rounded, and the points are moved until the
+        constraints hold.
 
         Args:
-            targets: ``n x d``, within the bounds.
-            otherwise: ``n x d`` points of the box, for those for which no point is found.
+            targets: Points within the bounds, ``n x d``.
+            otherwise: Points of the box, ``n x d``, that replace targets near which no point of the
+                box is found.
 
         Returns:
-            ``n x d``.
+            Points of the box, ``n x d``.
         """
         if self._scales is None:
             return targets
@@ -428,7 +523,7 @@ class Box(Immutable):
         holds = self._linear.hold(X)[:, None]
         if not self.stepped or bool(holds.all()):
             return torch.where(holds, X, otherwise)
-        # With other numbers and codes they may hold.
+        # Constraints that fail with rounded numbers may hold with those of `otherwise`.
         kept = targets.clone()
         kept[:, list(self.stepped)] = otherwise[:, list(self.stepped)]
         kept = self._linear.nearby(kept, self._scales)
@@ -436,8 +531,14 @@ class Box(Immutable):
         return torch.where(holds, X, kept)
 
     def without_steps(self) -> Box:
-        """The box in which columns of whole numbers or other steps are continuous, half a step
-        beyond either end, but for those that others depend on."""
+        """The same box with continuous columns in place of whole numbers and other steps.
+
+        Such a column reaches half a step beyond either end. Columns that are parents of conditions
+        keep their steps.
+
+        Returns:
+            A `Box`: this one where it has no steps.
+        """
         if self._scales is None or not self.distances:
             return self
         parents = {parent for parent, _ in self.conditions.values()}
@@ -472,20 +573,20 @@ class Box(Immutable):
 
 
 def _as_params(X: Any) -> Sequence[Params] | None:
-    """Points that have names, one or a list of them; None where they are numbers alone."""
+    """Points that are given as dicts of values by name; None if they are given as numbers."""
     if isinstance(X, Mapping):
         return [X]
     return X if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping) else None
 
 
 def require_known(params: Params, names: Collection[str], name: str) -> None:
-    """A ValueError that names the argument unless it is a dict of values of these names."""
+    """Raise a ValueError that names the argument unless it is a dict with only these names."""
     if not isinstance(params, Mapping):
         raise ValueError(f"{name} must be a dict of values by name, got {short(params)}")
     for each in params:
         if each not in names:
             hint = did_you_mean(each, names)
-            raise ValueError(f"{name} must be of {list(names)}, got {each!r}{hint}")
+            raise ValueError(f"{name} must only have names of {list(names)}, got {each!r}{hint}")
 
 
 def _is_given(columns: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Cells of a box in a binary tree, as arithmetic: no node is ever stored."""
+"""A binary tree of the cells of a box. Cells are computed from their codes and never stored."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains.box import Box
 from botorch_ext.state import Immutable
 
-# Codes are int64.
+# The last level whose codes fit int64.
 MAX_LEVEL = 62
 
 
 class CellTree(Immutable):
-    """Level h splits a box into 2^h congruent cells, each level the cells of the one before in two
-    across their longest side; distances are measured in lengthscales.
+    """A binary tree of cells: level h splits a box into 2^h congruent cells.
 
-    A cell of level h has a code in [0, 2^h). Its children have the codes 2 c (the half with the
-    lower coordinates) and 2 c + 1. Among sides of equal length the first is split.
+    Each level cuts the cells of the level before in two across their longest side, measured in
+    lengthscales; among sides of equal length the first is cut. A cell of level h has a code c in
+    [0, 2^h). Its children have the codes 2 c (the half with the lower coordinates) and 2 c + 1.
 
     Source: Shekhar and Javidi 2022, definition 12 (which prints 2^i cells at level h for 2^h, and
     the inner and the outer ball of a cell the wrong way round).
 
     Args:
-        box: The root.
-        lengthscales: One for each column, infinite for a column that does not count and is never
-            split; all 1 if None.
+        box: The box, which is the cell of level 0.
+        lengthscales: One for each column, in the units of the box; infinite for a column that does
+            not count and is never cut; None for 1 in every column.
 
     Raises:
-        ValueError: Not one positive lengthscale for each column, or all are infinite.
+        ValueError: If there is not one positive lengthscale for each column, or all are infinite.
     """
 
     def __init__(self, box: Box, lengthscales: Sequence[float] | None = None) -> None:
@@ -59,18 +59,20 @@ class CellTree(Immutable):
 
     @property
     def rho(self) -> float:
-        """2^(-1/d), by which a level is smaller than the one before on average; d counts the
-        columns that are split."""
+        """2^(-1/d), the mean factor by which cells shrink per level, with d the number of columns
+        that are cut."""
         return 2 ** (-1 / self._num_split)
 
     @cached_property
     def outer(self) -> float:
-        """v1, the least number with every cell of level h inside a ball of radius v1 rho^h."""
+        """v1, the least number for which every cell of any level h lies inside a ball of radius
+        v1 rho^h, in lengthscales."""
         return max(self.half_diagonal(h) / self.rho**h for h in self._one_of_each_shape)
 
     @cached_property
     def inner(self) -> float:
-        """v2, the largest number with a ball of radius v2 rho^h inside every cell of level h."""
+        """v2, the largest number for which every cell of any level h contains a ball of radius
+        v2 rho^h, in lengthscales."""
         return min(
             min(side for side in self.scaled_sides(h) if side > 0) / 2 / self.rho**h
             for h in self._one_of_each_shape
@@ -82,25 +84,47 @@ class CellTree(Immutable):
 
     @property
     def _one_of_each_shape(self) -> range:
-        """Levels after which the shapes of cells repeat, d levels later and half as large."""
+        """Levels with every shape of cells: from then on, shapes repeat d levels later at half the
+        size."""
         level, d = 0, self._num_split
         while len({self._split(h) for h in range(level, level + d)}) < d:
             level += 1
         return range(level + d)
 
     def scaled_sides(self, level: int) -> list[float]:
-        """The ``d`` sides of the cells of a level, in lengthscales."""
+        """The side lengths of the cells of a level, in lengthscales.
+
+        Args:
+            level: h, at least 0.
+
+        Returns:
+            ``d`` numbers.
+        """
         level = whole_number(level, "level", least=0)
         if level > 0:
             self._split(level - 1)
         return list(self._sides[level])
 
     def half_diagonal(self, level: int) -> float:
-        """r_h, how far a point of a cell can be from its center, in lengthscales."""
+        """r_h, the largest distance of a point of a cell from the center of the cell.
+
+        Args:
+            level: h, at least 0.
+
+        Returns:
+            The distance in lengthscales.
+        """
         return math.hypot(*self.scaled_sides(level)) / 2
 
     def sides(self, level: int) -> Tensor:
-        """The ``d`` sides of the cells of a level, in the units of the box."""
+        """The side lengths of the cells of a level, in the units of the box.
+
+        Args:
+            level: h, at least 0.
+
+        Returns:
+            ``d`` numbers.
+        """
         level = whole_number(level, "level", least=0)
         counts = torch.bincount(
             torch.tensor(self._splits_before(level), dtype=torch.long), minlength=self.box.dim
@@ -112,22 +136,44 @@ class CellTree(Immutable):
 
         Args:
             level: h.
-            codes: ``n`` integers in [0, 2^h).
+            codes: The codes of the cells, ``n`` integers in [0, 2^h).
 
         Returns:
-            ``n x d`` points of the box.
+            The centers, ``n x d``.
 
         Raises:
-            ValueError: A level outside [0, 62], or codes that are none of its cells'.
+            ValueError: If the level is outside [0, 62], or a code is not one of the level.
         """
         return self._at(level, codes, 0.5)
 
     def lower(self, level: int, codes: Tensor) -> Tensor:
-        """The ``n x d`` lower corners of ``n`` cells of a level."""
+        """The lower corners of cells.
+
+        Args:
+            level: h.
+            codes: The codes of the cells, ``n`` integers in [0, 2^h).
+
+        Returns:
+            The corners, ``n x d``.
+
+        Raises:
+            ValueError: As for `centers`.
+        """
         return self._at(level, codes, 0.0)
 
     def upper(self, level: int, codes: Tensor) -> Tensor:
-        """The ``n x d`` upper corners of ``n`` cells of a level."""
+        """The upper corners of cells.
+
+        Args:
+            level: h.
+            codes: The codes of the cells, ``n`` integers in [0, 2^h).
+
+        Returns:
+            The corners, ``n x d``.
+
+        Raises:
+            ValueError: As for `centers`.
+        """
         return self._at(level, codes, 1.0)
 
     def _at(self, level: int, codes: Tensor, place: float) -> Tensor:
@@ -151,13 +197,13 @@ class CellTree(Immutable):
             )
 
     def _splits_before(self, level: int) -> list[int]:
-        """The columns that were split on the way to a level."""
+        """The columns that the levels above this one cut."""
         if level > 0:
             self._split(level - 1)
         return self._splits[:level]
 
     def _split(self, level: int) -> int:
-        """The column that a level splits."""
+        """The column that a level cuts."""
         while len(self._splits) <= level:
             sides = list(self._sides[-1])
             longest = sides.index(max(sides))

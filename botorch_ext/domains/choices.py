@@ -1,4 +1,4 @@
-"""Parameters of a space that are one of some values, or one value."""
+"""Parameters of a space that take one of finitely many values: `Choice`, `Ordered` and `Fixed`."""
 
 from __future__ import annotations
 
@@ -14,27 +14,39 @@ from torch import Tensor
 
 from botorch_ext.checks import did_you_mean, one_number
 
-# Descriptors that differ by less, relative to the largest, are the same.
+# A descriptor whose spread, relative to its largest value, is smaller than this is constant.
 _LEAST_SPREAD = 1e-12
 
 
 @dataclass(frozen=True, repr=False)
 class Choice:
-    """Values of any kind without an order. The column has their places: 0 for the first, 1 for the
-    second.
+    """A parameter with values of any kind that have no order.
 
-    Methods that fit their hyperparameters see any two values equally far apart or, where there are
-    descriptors, as far as those are: each descriptor is standardised, and the two values that are
-    farthest apart are as far as the two ends of a range. A kernel of your own sees places.
+    The column of a point holds the position of the value: 0 for the first, 1 for the second.
+    Methods that fit their hyperparameters see any two values at the same distance. With descriptors
+    they see the values at the distances of their descriptors: each descriptor is standardised, and
+    the two values that are farthest apart are as far from each other as the two ends of a range. A
+    kernel of your own sees the positions.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> bx.Choice(["water", "ethanol"])
+        Choice(['water', 'ethanol'])
+        >>> space = bx.Space(
+        ...     solvent=bx.Choice({"water": [80.1], "ethanol": [24.5], "dmso": [46.7]}),
+        ... )
+        >>> space.point({"solvent": "dmso"})
+        tensor([2.], dtype=torch.float64)
 
     Args:
-        values: Those that there are; a value may come once. Or a dict from each of them to its
-            descriptors, numbers, as in ``{"water": [1.0, 0.3], "dmso": [0.4, 0.9]}``.
-        descriptors: Those of each value, in place of such a dict.
+        values: A list of the values, each once; or a dict from each value to its descriptors, which
+            are numbers, as in ``{"water": [1.0, 0.3], "dmso": [0.4, 0.9]}``.
+        descriptors: The descriptors of each value, in place of such a dict; None if values have no
+            descriptors.
 
     Raises:
-        ValueError: No values, or one that comes twice; descriptors that are not equally many finite
-            numbers for each value, or the same for two values.
+        ValueError: If there are no values or a value comes twice; if the values do not have equally
+            many finite descriptors; or if two values have the same descriptors.
     """
 
     values: Sequence[Any]
@@ -54,13 +66,14 @@ class Choice:
         same = torch.cdist(located, located) == 0
         for i, j in same.triu(1).nonzero().tolist():
             raise ValueError(
-                f"descriptors of {self.values[j]!r} must differ from those of {self.values[i]!r}"
+                f"descriptors of {self.values[j]!r} must differ from those of {self.values[i]!r}, "
+                "got the same"
             )
 
     @cached_property
     def located(self) -> Tensor | None:
-        """``k x p``, where descriptors put the values; the farthest two are 1 apart. None without
-        descriptors."""
+        """The positions of the values in descriptor space, ``k x p``, scaled so that the farthest
+        two are 1 apart; None without descriptors."""
         if self.descriptors is None:
             return None
         D = torch.tensor(self.descriptors, dtype=torch.float64)
@@ -71,23 +84,41 @@ class Choice:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The places of the first and the last value."""
+        """The positions of the first and the last value."""
         return 0.0, len(self.values) - 1.0
 
     @property
     def rule(self) -> str:
-        """As for `Real`."""
+        """What a value must be, in words that follow the name of the parameter."""
         return f"must be one of {list(self.values)}"
 
     def encoded(self, value: Any) -> float:
-        """The place of a value, or a ValueError whose message follows the name."""
+        """The number of a value in a point.
+
+        Args:
+            value: One of the values.
+
+        Returns:
+            The position of the value.
+
+        Raises:
+            ValueError: If the parameter does not have the value; the message is meant to follow the
+                name of the parameter.
+        """
         place = _place(self.values, value)
         if place is None:
             raise ValueError(f"{self.rule}, got {value!r}{did_you_mean(value, self.values)}")
         return float(place)
 
     def decoded(self, number: float) -> Any:
-        """The value at a place."""
+        """The value that a number in a point stands for.
+
+        Args:
+            number: A position.
+
+        Returns:
+            The value.
+        """
         return self.values[round(number)]
 
     def __repr__(self) -> str:
@@ -99,13 +130,21 @@ class Choice:
 
 @dataclass(frozen=True, repr=False)
 class Ordered(Choice):
-    """Values of which neighbours are alike; the column has their places.
+    """A parameter with values in an order, where neighbouring values are alike.
+
+    The column of a point holds the position of the value: 0 for the first, 1 for the second.
+
+    Example:
+        >>> from botorch_ext.domains.choices import Ordered
+        >>> Ordered(["low", "medium", "high"]).encoded("high")
+        2.0
 
     Args:
-        values: Those that there are, in their order, which of numbers is the ascending one.
+        values: The values in their order; numbers must be in ascending order.
+        descriptors: As for `Choice`.
 
     Raises:
-        ValueError: As `Choice`, or numbers that do not ascend.
+        ValueError: As for `Choice`; or if numbers are not in ascending order.
     """
 
     is_whole = True
@@ -121,10 +160,15 @@ class Ordered(Choice):
 
 @dataclass(frozen=True)
 class Fixed:
-    """One value; no column.
+    """A parameter with a single value, which has no column in the points.
+
+    Example:
+        >>> from botorch_ext.domains.choices import Fixed
+        >>> Fixed("adam").rule
+        "must be 'adam'"
 
     Args:
-        value: Of any kind.
+        value: The value, of any kind.
     """
 
     value: Any
@@ -134,17 +178,35 @@ class Fixed:
 
     @property
     def rule(self) -> str:
-        """As for `Real`."""
+        """What a value must be, in words that follow the name of the parameter."""
         return f"must be {self.value!r}"
 
     def encoded(self, value: Any) -> float:
-        """0, or a ValueError whose message follows the name."""
+        """The number of the value.
+
+        Args:
+            value: The single value.
+
+        Returns:
+            0.
+
+        Raises:
+            ValueError: If it is another value; the message is meant to follow the name of the
+                parameter.
+        """
         if _place((self.value,), value) is None:
             raise ValueError(f"{self.rule}, got {value!r}")
         return 0.0
 
     def decoded(self, number: float) -> Any:
-        """The value."""
+        """The value.
+
+        Args:
+            number: Any number.
+
+        Returns:
+            The single value.
+        """
         return self.value
 
 
@@ -153,7 +215,7 @@ def _checked_values(values: Sequence[Any]) -> tuple[Any, ...]:
         raise ValueError(f"values must be a list, as in ['water', 'ethanol'], got {values!r}")
     values = tuple(values)
     if not values:
-        raise ValueError("values must have an entry, got none")
+        raise ValueError("values must have at least one entry, got none")
     for i, value in enumerate(values):
         if any(_same(value, other) for other in values[:i]):
             raise ValueError(f"values must differ from each other, got {value!r} twice")
@@ -161,23 +223,26 @@ def _checked_values(values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _checked_descriptors(values: Sequence[Any], given: Any) -> tuple[tuple[float, ...], ...]:
-    """The descriptors of each value; or a ValueError that names the value."""
+    """The descriptors of each value as numbers; or a ValueError that names the value."""
     if len(given) != len(values):
         raise ValueError(
-            f"descriptors must be given for each of {len(values)} values, got {len(given)}"
+            f"descriptors must be given for each of the {len(values)} values, got {len(given)}"
         )
     read: list[tuple[float, ...]] = []
     for value, row in zip(values, given, strict=True):
         name, listed = f"descriptors of {value!r}", row if isinstance(row, list | tuple) else [row]
         numbers = tuple(one_number(each, name) for each in listed)
         if not all(map(math.isfinite, numbers)) or len(numbers) != len((read or [numbers])[0]):
-            raise ValueError(f"{name} must be finite, as many as of the others, got {row!r}")
+            raise ValueError(
+                f"{name} must be finite numbers, as many as every other value has, got {row!r}"
+            )
         read.append(numbers)
     return tuple(read)
 
 
 def _place(values: Sequence[Any], value: Any) -> int | None:
-    """Where a value stands: as itself or, where it is a number, as an equal one of another type."""
+    """The position of a value among the values; a number may also match an equal number of another
+    type. None if it is not among them."""
     for i, other in enumerate(values):
         if _same(value, other):
             return i
@@ -189,8 +254,8 @@ def _place(values: Sequence[Any], value: Any) -> int | None:
 
 
 def _same(value: Any, other: Any) -> bool:
-    """Whether two values are one choice: True is not 1, NaN is NaN, and a tuple is the list that
-    JSON makes of it."""
+    """Whether two values are the same choice: True is not 1, NaN is NaN, and a tuple is the list
+    that JSON makes of it."""
     if isinstance(value, list | tuple) and isinstance(other, list | tuple):
         return len(value) == len(other) and all(map(_same, value, other))
     if type(value) is not type(other):

@@ -1,4 +1,4 @@
-"""Contexts: what is seen before each choice and is not chosen."""
+"""Contexts: what the method observes before each choice and does not choose itself."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from botorch_ext.domains.points import PointsLike, as_points, checked_like
 from botorch_ext.domains.reading import DomainLike, as_domain
 from botorch_ext.state import Immutable
 
-# A context, or what becomes one: d_z numbers, one number where d_z is 1, or values by name.
+# A context as users give it: d_z numbers, one number where d_z is 1, or values by name.
 ContextLike = PointsLike
 
 
 def with_context(X: Tensor, context: Tensor | None) -> Tensor:
-    """Joint rows: actions first, then the context.
+    """Join actions and a context into joint rows, the action first.
 
     Args:
-        X: ``... x d`` actions.
-        context: ``d_z``, or None, which leaves the actions as they are.
+        X: Actions, ``... x d``.
+        context: The context, ``d_z``; None leaves the actions as they are.
 
     Returns:
-        ``... x (d + d_z)``.
+        The joint rows, ``... x (d + d_z)``.
     """
     if context is None:
         return X
@@ -37,17 +37,25 @@ def with_context(X: Tensor, context: Tensor | None) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class ContextSpace(Immutable):
-    """Which contexts there are.
+    """The set of contexts that a problem can have.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> contexts = bx.ContextSpace(bx.Box([(0, 40), (0, 100)]))
+        >>> contexts.dim
+        2
 
     Args:
-        domain: A `Box` they lie in, or the `FiniteSet` of all of them. None: anything finite.
-        dim: d_z. None: that of the domain or, without one, of the first context seen.
-        tasks: Pairs (column, number of tasks): those columns hold whole numbers from 0 to one less
+        domain: The `Box` in which contexts lie, or the `FiniteSet` of all contexts; None allows all
+            finite numbers.
+        dim: d_z, the number of columns; None takes it from the domain or, without a domain, from
+            the first context.
+        tasks: Pairs (column, number of tasks): such a column holds whole numbers from 0 to one less
             than the number of tasks.
 
     Raises:
-        ValueError: A dimension less than 1 or another than the domain's, or tasks that are no such
-            pairs.
+        ValueError: If the dimension is less than 1 or differs from that of the domain, or a task is
+            not such a pair.
     """
 
     domain: Domain | None = None
@@ -61,7 +69,9 @@ class ContextSpace(Immutable):
             whole_number(self.dim, "dim of the contexts", least=1)
         if self.domain is not None:
             if self.dim not in (None, self.domain.dim):
-                raise ValueError(f"dim must be {self.domain.dim}, the domain's, got {self.dim}")
+                raise ValueError(
+                    f"dim must be {self.domain.dim}, as in the domain of contexts, got {self.dim}"
+                )
             object.__setattr__(self, "dim", self.domain.dim)
         pairs = self.tasks if isinstance(self.tasks, list | tuple) else [None]
         if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
@@ -75,17 +85,20 @@ class ContextSpace(Immutable):
     def checked(
         self, context: ContextLike, like: Tensor, dim: int | None = None, name: str = "context"
     ) -> Tensor:
-        """A copy of a context, ``d_z``.
+        """Check a context.
 
         Args:
-            context: What was given: numbers, or values by the names of the domain.
-            like: Gives dtype and device.
-            dim: d_z where this space does not know it.
-            name: For the message.
+            context: The context: numbers, or values by the names of the domain.
+            like: A tensor with the dtype and on the device that the context must have.
+            dim: d_z, for a space that does not know it.
+            name: The name of the argument, for the message.
+
+        Returns:
+            A copy of the context, ``d_z``.
 
         Raises:
-            ValueError: The wrong size, dtype or device, an entry that is not finite, or none of the
-                contexts there are.
+            ValueError: If the size, dtype or device is wrong, an entry is not finite, or the
+                context is not one of this space.
         """
         if isinstance(context, Mapping) and isinstance(self.domain, Box):
             context = self.domain.point(context, name)
@@ -108,24 +121,26 @@ class ContextSpace(Immutable):
         return point[0].detach().clone()
 
     def probes(self, like: Tensor, num_points: int, seed: int) -> Tensor:
-        """Contexts where models are checked: all of a finite set unless there are too many, a
-        sample and two corners of a box; one context where nothing but the dimension is known, and
-        none where not even that is.
+        """Contexts at which models are checked.
+
+        These are all contexts of a finite set unless there are too many, or a sample of a box and
+        its two corners. If only the dimension is known it is one context; without a dimension there
+        is none.
 
         Args:
-            like: Gives dtype and device.
-            num_points: At most so many, or a few more.
-            seed: Of the sample.
+            like: A tensor with the dtype and on the device of the result.
+            num_points: The largest number of contexts, apart from the corners.
+            seed: The seed of the sample.
 
         Returns:
-            ``n x d_z``.
+            Contexts, ``n x d_z``.
         """
         if isinstance(self.domain, FiniteSet):
             few = self.domain.num_points <= num_points
             return self.domain.points if few else self.domain.sample(num_points, seed)
         if self.domain is not None:
             sample = self.domain.sample(num_points, seed)
-            # Of other boxes these need not be points.
+            # The corners of other boxes need not belong to them.
             return torch.cat([self.domain.bounds, sample]) if self.domain.is_plain else sample
         if self.dim is None:
             return like.new_zeros(0, 0)
@@ -139,11 +154,16 @@ class ContextSpace(Immutable):
 
 
 def as_context_space(value: DomainLike | int | ContextSpace | None) -> ContextSpace | None:
-    """A `ContextSpace` from a domain, bounds or the number of dimensions; None stays None: no
-    contexts.
+    """Make a `ContextSpace`.
+
+    Args:
+        value: A `ContextSpace`, a domain, the bounds of a box, or d_z; None for no contexts.
+
+    Returns:
+        The `ContextSpace`, or None.
 
     Raises:
-        ValueError: Something else, or a dimension less than 1.
+        ValueError: If it is something else, or a dimension less than 1.
     """
     if value is None or isinstance(value, ContextSpace):
         return value

@@ -1,4 +1,4 @@
-"""Feasible points of a box with columns of whole numbers or codes, with linear constraints or
+"""Feasible points of a box that has columns of whole numbers or codes, linear constraints or
 conditions."""
 
 from __future__ import annotations
@@ -15,25 +15,27 @@ from botorch_ext.domains.linear_constraints import LinearConstraints
 from botorch_ext.domains.scales import Scales
 from botorch_ext.state import Immutable
 
-# Sobol points drawn at once; where less than this share of the first of them is feasible, points
-# are drawn in another way.
+# The number of Sobol points drawn at once, and the share of the first draw that must be feasible;
+# with fewer feasible points, they are drawn in another way.
 _DRAWN, _LEAST_SHARE = 4096, 1 / 64
-# The points of a space are listed where there are at most so many, of so many combinations.
+# All points of a space are listed if there are at most so many points among so many combinations.
 _MOST_LISTED, _MOST_COMBINATIONS = 4096, 2**17
-# The walk through the polytope of the constraints: points, steps before the first and between two.
+# The walk through the polytope of the constraints: the number of points, the steps before the first
+# point, and the steps between two points.
 _NUM_WALKED, _BURN_IN, _THINNING = 512, 200, 12
-# How far towards another point of the walk samples are moved, so that none comes twice.
+# Samples are moved by up to this share of the way to another point of the walk, so that no sample
+# comes twice.
 _FARTHEST = 0.1
-# Extreme points that are sought where the walk gives no feasible one.
+# The number of extreme points to seek if the walk finds no feasible point.
 _NUM_EXTREME = 16
 
 
 class FeasiblePoints(Immutable):
-    """The points of a box, all where they are few, and samples.
+    """The points of a box: a list of all points if they are few, and random samples.
 
     Args:
-        scales: Of the columns.
-        constraints: None for none.
+        scales: The scales of the columns.
+        constraints: The linear constraints; None if there are none.
     """
 
     def __init__(self, scales: Scales, constraints: LinearConstraints | None) -> None:
@@ -41,8 +43,8 @@ class FeasiblePoints(Immutable):
 
     @cached_property
     def listed(self) -> Tensor | None:
-        """All points, ``n x d``, in lexicographic order; None where a column is continuous or there
-        are too many."""
+        """All points in lexicographic order, ``n x d``; None if a column is continuous or there are
+        too many points."""
         scales, d = self._scales, self._scales.ends.shape[1]
         if len(scales.stepped) < d:
             return None
@@ -54,15 +56,18 @@ class FeasiblePoints(Immutable):
         return X if len(X) <= _MOST_LISTED else None
 
     def sample(self, num_points: int, seed: int) -> Tensor:
-        """Random points: Sobol points where many of those are feasible; else points of the list in
-        random order, or those of a walk through the polytope of the constraints.
+        """Random points of the box.
+
+        These are Sobol points if many of those are feasible. Otherwise they are points of the list
+        in random order or, without a list, points of a walk through the polytope of the
+        constraints.
 
         Args:
-            num_points: How many, at least 1.
+            num_points: The number of points, at least 1.
             seed: The same seed gives the same points.
 
         Returns:
-            ``num_points x d``; some come again where no others are found.
+            Points, ``num_points x d``; points repeat if no others are found.
         """
         scales, constraints = self._scales, self._constraints
         engine = SobolEngine(scales.ends.shape[1], scramble=True, seed=seed)
@@ -72,18 +77,18 @@ class FeasiblePoints(Immutable):
 
         if constraints is None:
             return scales.settled(drawn(num_points))
-        found = [_those_that_hold(drawn(_DRAWN), constraints)]
+        found = [_feasible(drawn(_DRAWN), constraints)]
         if len(found[0]) < _DRAWN * _LEAST_SHARE:
             generator = torch.Generator().manual_seed(seed)
             if self.listed is not None:
                 return self.listed[_rows(len(self.listed), num_points, generator)]
             return scales.settled(self._of_walk(drawn(num_points), generator))
         while sum(map(len, found)) < num_points:
-            found.append(_those_that_hold(drawn(_DRAWN), constraints))
+            found.append(_feasible(drawn(_DRAWN), constraints))
         return scales.settled(torch.cat(found)[:num_points])
 
     def _of_walk(self, X: Tensor, generator: torch.Generator) -> Tensor:
-        """Points with the columns that constraints look at from the walk; the others stay."""
+        """Points whose columns in the constraints are replaced by those of points of the walk."""
         constraints: Any = self._constraints
         walk, columns = self._walk, constraints.columns
         near = walk[_rows(len(walk), len(X), generator)]
@@ -96,8 +101,8 @@ class FeasiblePoints(Immutable):
 
     @cached_property
     def _walk(self) -> Tensor:
-        """Feasible points, those of BoTorch's walk with numbers and codes rounded, or extreme ones;
-        in columns that no constraint looks at they are all the same."""
+        """Feasible points: those of BoTorch's walk with numbers and codes rounded or, if none of
+        those is feasible, extreme points. They are all equal in columns that no constraint uses."""
         constraints: Any = self._constraints
         scales, columns = self._scales, constraints.columns
         X = scales.ends[:1].repeat(_NUM_WALKED, 1)
@@ -107,31 +112,31 @@ class FeasiblePoints(Immutable):
             X[:, columns] = _walked(constraints, scales.cells).to(X)
         except (BotorchError, ValueError):  # a polytope too thin to walk in
             X = X[:0]
-        X = _those_that_hold(constraints.nearby(X, scales), constraints)
+        X = _feasible(constraints.nearby(X, scales), constraints)
         if len(X):
             return X
         generator = torch.Generator().manual_seed(0)
         directions = torch.randn(_NUM_EXTREME, X.shape[1], generator=generator, dtype=torch.float64)
-        directions[0] = 0  # of which a point is known to be found
+        directions[0] = 0  # a point is known to be found for this direction
         low, high = scales.cells
         directions = directions.to(low) / (high - low)
         points = [constraints.extreme_point(scales, direction) for direction in directions]
         return torch.stack([point for point in points if point is not None])
 
 
-def _those_that_hold(X: Tensor, constraints: LinearConstraints) -> Tensor:
+def _feasible(X: Tensor, constraints: LinearConstraints) -> Tensor:
     return X[constraints.hold(X)]
 
 
 def _rows(num_rows: int, num_drawn: int, generator: torch.Generator) -> Tensor:
-    """Random rows, each once before one comes twice."""
+    """Random rows; every row comes once before any row comes again."""
     rounds = -(-num_drawn // num_rows)
     rows = [torch.randperm(num_rows, generator=generator) for _ in range(rounds)]
     return torch.cat(rows)[:num_drawn]
 
 
 def _walked(constraints: LinearConstraints, bounds: Tensor) -> Tensor:
-    """BoTorch's walk through the columns that constraints look at."""
+    """Points of BoTorch's walk, in the columns that constraints use."""
     from botorch.utils.sampling import HitAndRunPolytopeSampler  # slow to import
 
     columns = constraints.columns
@@ -150,8 +155,8 @@ def _walked(constraints: LinearConstraints, bounds: Tensor) -> Tensor:
 def _split(
     A: Tensor, b: Tensor
 ) -> tuple[tuple[Tensor, Tensor] | None, tuple[Tensor, Tensor] | None]:
-    """Constraints as those that are inequalities and, of pairs that say the opposite, equalities;
-    as BoTorch takes them."""
+    """The constraints as BoTorch takes them: inequalities, and equalities in place of two opposite
+    inequalities."""
     A, b = A.double().cpu(), b.double().cpu()
     rows = torch.cat([A, b[:, None]], dim=-1)
     opposite = (rows[:, None] == -rows).all(dim=-1)

@@ -16,25 +16,33 @@ from botorch_ext.domains.shards import Shard
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.state import Immutable
 
-# Numbers whose keys are made at once, to bound memory.
+# How many numbers are turned into keys at once, to bound memory.
 _KEYED_ENTRIES = 2**20
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class FiniteSet(Immutable):
-    """Finitely many points of R^d.
+    """A domain of finitely many points of R^d.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> candidates = bx.FiniteSet([[0.0, 1.0], [0.5, 1.0], [0.5, 2.0]])
+        >>> candidates
+        FiniteSet(3 points, dim=2, dtype=torch.float64, device='cpu')
+        >>> candidates.index([[0.5, 2.0], [0.5, 3.0]])
+        tensor([ 2, -1])
 
     Args:
-        points: ``N x d``.
+        points: The points, ``N x d``.
         dtype: float64 unless given here or by a floating-point tensor.
-        device: The device everything that uses this domain runs on.
+        device: The device that everything on this domain runs on.
 
     Raises:
-        ValueError: Wrong shape, no points, or an entry that is not finite.
+        ValueError: If the shape is wrong, there are no points, or an entry is not finite.
     """
 
     points: Tensor
-    #: The candidates of this process where they are divided among several.
+    #: The part of the points that this process keeps; None if it keeps all of them.
     shard: ClassVar[Shard | None] = None
 
     def __init__(
@@ -58,11 +66,18 @@ class FiniteSet(Immutable):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """``d``: what the columns are called: ``x0``, ``x1``, ..."""
+        """The names of the ``d`` columns: ``x0``, ``x1``, ..."""
         return tuple(f"x{j}" for j in range(self.dim))
 
     def params_of(self, x: Tensor) -> dict[str, Any]:
-        """The numbers of a point, ``d``, as ``{"x0": 0.3, "x1": 2.0}``."""
+        """The numbers of a point by the names of the columns.
+
+        Args:
+            x: A point, ``d``; it is not checked.
+
+        Returns:
+            A dict such as ``{"x0": 0.3, "x1": 2.0}``.
+        """
         return numbered(x)
 
     @property
@@ -84,17 +99,26 @@ class FiniteSet(Immutable):
     def to(
         self, dtype: torch.dtype | None = None, device: torch.device | str | None = None
     ) -> FiniteSet:
-        """The same points in another dtype or on another device."""
+        """The same points in another dtype or on another device.
+
+        Args:
+            dtype: The dtype of the result; None keeps it.
+            device: The device of the result; None keeps it.
+
+        Returns:
+            A new `FiniteSet`.
+        """
         return FiniteSet(self.points, dtype=dtype, device=device)
 
     def index(self, X: PointsLike) -> Tensor:
-        """The row of each point, -1 where it is none of the set.
+        """The row of each point in the set.
 
         Args:
-            X: A ``n x d``-dim tensor, or one point; compared exactly.
+            X: Points, ``n x d``, or one point, ``d``; they are compared exactly.
 
         Returns:
-            An integer tensor of ``n`` entries (the first row where rows repeat).
+            An integer tensor of ``n`` entries: the row of each point (the first one if rows
+            repeat), or -1 if the point is not in the set.
         """
         return self._rows(as_points(X, self.dim, self.points))
 
@@ -102,7 +126,7 @@ class FiniteSet(Immutable):
         keys, order = self._sorted_keys
         wanted = _row_keys(X)
         place = torch.searchsorted(keys, wanted).clamp_max(len(keys) - 1)
-        rows = order[place]  # of equal keys the first row
+        rows = order[place]  # the first row among those with an equal key
         found = (self.points[rows] == X).all(dim=-1)
         rows = torch.where(found, rows, -1)
         # Other points may have the same key.
@@ -117,10 +141,10 @@ class FiniteSet(Immutable):
         return keys.values, keys.indices
 
     def contains(self, X: PointsLike) -> Tensor:
-        """Which points are members, compared exactly.
+        """Which points are in the set.
 
         Args:
-            X: A ``n x d``-dim tensor, or one point.
+            X: Points, ``n x d``, or one point, ``d``; they are compared exactly.
 
         Returns:
             A boolean tensor of ``n`` entries.
@@ -128,11 +152,35 @@ class FiniteSet(Immutable):
         return self.index(X) >= 0
 
     def require_contains(self, X: PointsLike, name: str = "X") -> Tensor:
-        """``X`` as ``n x d`` points, or an `OutsideDomainError` naming the first non-member."""
+        """Check that all points are in the set.
+
+        Args:
+            X: Points, ``n x d``, or one point, ``d``.
+            name: The name of the argument, for the message.
+
+        Returns:
+            The points, ``n x d``.
+
+        Raises:
+            OutsideDomainError: If a point is not in the set; the message names the first one.
+            ValueError: If ``X`` has the wrong shape, dtype or device, or an entry is not finite.
+        """
         return self.require_rows(X, name)[0]
 
     def require_rows(self, X: PointsLike, name: str = "X") -> tuple[Tensor, Tensor]:
-        """What `require_contains` gives, and the row of each point as in `index`."""
+        """Check that all points are in the set and find their rows.
+
+        Args:
+            X: Points, ``n x d``, or one point, ``d``.
+            name: The name of the argument, for the message.
+
+        Returns:
+            The points, ``n x d``, and the row of each one, ``n``.
+
+        Raises:
+            OutsideDomainError: If a point is not in the set; the message names the first one.
+            ValueError: If ``X`` has the wrong shape, dtype or device, or an entry is not finite.
+        """
         X = as_points(X, self.dim, self.points, name)
         rows = self._rows(X)
         outside = (rows < 0).nonzero()
@@ -144,7 +192,16 @@ class FiniteSet(Immutable):
         return X, rows
 
     def sample_indices(self, num_points: int, seed: int) -> Tensor:
-        """Distinct random rows (all of them, then again, where more are wanted than there are)."""
+        """Random rows, distinct while that is possible.
+
+        Args:
+            num_points: The number of rows; if it exceeds the size of the set, every row comes once
+                before any row comes again.
+            seed: The same seed gives the same rows.
+
+        Returns:
+            An integer tensor of ``num_points`` rows.
+        """
         num_points = whole_number(num_points, "num_points", least=0)
         generator = torch.Generator().manual_seed(whole_number(seed, "seed"))
         rounds = -(-num_points // self.num_points)
@@ -156,14 +213,14 @@ class FiniteSet(Immutable):
         )
 
     def sample(self, num_points: int, seed: int) -> Tensor:
-        """Random points of the set, without repetition while that is possible.
+        """Random points of the set, distinct while that is possible.
 
         Args:
-            num_points: How many.
+            num_points: The number of points.
             seed: The same seed gives the same points.
 
         Returns:
-            A ``num_points x d``-dim tensor.
+            Points, ``num_points x d``.
         """
         return self.points[self.sample_indices(num_points, seed)]
 
@@ -176,10 +233,11 @@ Domain = Box | FiniteSet
 
 
 def _row_keys(X: Tensor) -> Tensor:
-    """An integer for each row of ``n x d`` floating-point numbers; equal rows have equal ones."""
+    """A key for each row of ``n x d`` floating-point numbers, ``n`` integers; equal rows have equal
+    keys."""
     generator = torch.Generator().manual_seed(0)
     odd = torch.randint(-(2**62), 2**62, (X.shape[-1],), generator=generator).to(X.device) * 2 + 1
-    # Round numbers differ in the upper bits alone, which a product takes beyond its 64.
+    # Round numbers differ only in their upper bits, which a product would shift out of its 64 bits.
     keys = []
     for chunk in X.split(max(_KEYED_ENTRIES // X.shape[-1], 1)):
         bits = (chunk + 0.0).to(torch.float64).view(torch.int64)  # -0.0 + 0.0 is 0.0

@@ -1,4 +1,4 @@
-"""Dtypes and devices, checked at the door."""
+"""Checks of dtypes and devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,18 @@ _DTYPES = (torch.float32, torch.float64)
 
 
 def checked_dtype(dtype: Any, name: str = "dtype") -> torch.dtype:
-    """A dtype that the library computes in, or a ValueError that names the argument."""
+    """Check that a dtype is one in which the library computes.
+
+    Args:
+        dtype: What was given.
+        name: The name of the argument, for the message.
+
+    Returns:
+        The dtype, float32 or float64.
+
+    Raises:
+        ValueError: If it is anything else.
+    """
     if not isinstance(dtype, torch.dtype) or dtype not in _DTYPES:
         raise ValueError(
             f"{name} must be a floating-point dtype, torch.float64 or torch.float32, got "
@@ -22,7 +33,17 @@ def checked_dtype(dtype: Any, name: str = "dtype") -> torch.dtype:
 
 
 def checked_device(device: Any) -> torch.device | None:
-    """A device that is there, None where none is given; or a ValueError."""
+    """Check that a device exists.
+
+    Args:
+        device: What was given; None for no device.
+
+    Returns:
+        The device, or None if none was given.
+
+    Raises:
+        ValueError: If torch does not find the device.
+    """
     if device is None:
         return None
     try:

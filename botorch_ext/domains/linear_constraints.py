@@ -13,21 +13,21 @@ from botorch_ext.domains.points import as_floating
 from botorch_ext.domains.scales import Scales
 from botorch_ext.state import Immutable
 
-# Relative to the largest sum of terms that a constraint can have.
+# Tolerances relative to the largest sum of absolute terms that a constraint can have in the box.
 _TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-5}
-# Rounds of projections on one constraint after the other.
+# The number of rounds of projections on one constraint after the other.
 _NUM_ROUNDS = 40
 
 
 class LinearConstraints(Immutable):
-    """A x <= b, in the units of the points.
+    """The linear constraints A x <= b, in the units of the points.
 
     Args:
-        given: ``(A, b)``: ``m x d`` and ``m``.
-        bounds: ``2 x d``, of the box.
+        given: The pair ``(A, b)``, ``m x d`` and ``m``.
+        bounds: The bounds of the box, ``2 x d``.
 
     Raises:
-        ValueError: No such pair, another shape, or numbers that are not finite.
+        ValueError: If it is not such a pair, a shape is wrong, or a number is not finite.
     """
 
     def __init__(self, given: Any, bounds: Tensor) -> None:
@@ -54,36 +54,51 @@ class LinearConstraints(Immutable):
 
     @property
     def columns(self) -> list[int]:
-        """Those that a constraint looks at."""
+        """The columns that a constraint uses."""
         return (self.A != 0).any(dim=0).nonzero().flatten().tolist()
 
     def excess(self, X: Tensor) -> Tensor:
-        """How far ``n x d`` points are beyond each constraint and its tolerance, ``n x m``."""
+        """The amounts A x - b by which points violate each constraint, less its tolerance.
+
+        Args:
+            X: Points, ``n x d``.
+
+        Returns:
+            ``n x m``; an entry above 0 is a violation.
+        """
         return X @ self.A.T - self.b - self._tolerance
 
     def hold(self, X: Tensor) -> Tensor:
-        """Which of ``n x d`` points satisfy all constraints, with a small tolerance."""
+        """Which points satisfy all constraints, with a small tolerance.
+
+        Args:
+            X: Points, ``n x d``.
+
+        Returns:
+            A boolean tensor of ``n`` entries.
+        """
         return (self.excess(X) <= 0).all(dim=-1)
 
     def projected(self, X: Tensor, bounds: Tensor, free: Tensor) -> Tensor:
-        """Points moved until they satisfy the constraints, where that is possible.
+        """Move points until they satisfy the constraints, where that is possible.
 
-        Each is projected on one violated constraint after the other, with the sides of the bounds
-        as units (Kaczmarz); it need not become the nearest feasible point, nor a feasible one.
+        Each point is projected on one violated constraint after the other (Kaczmarz), with the
+        sides of the bounds as units. The result need not be the nearest feasible point, and it may
+        be infeasible.
 
         Args:
-            X: ``n x d``.
-            bounds: ``2 x d``, which they do not leave.
-            free: ``d``: 1 in the columns that may change, 0 in the others.
+            X: Points, ``n x d``.
+            bounds: Bounds that the points do not leave, ``2 x d``.
+            free: 1 in the columns that may change, 0 in the others, ``d``.
 
         Returns:
-            ``n x d``.
+            The moved points, ``n x d``.
         """
         squares = ((bounds[1] - bounds[0]) * free).square()
         lengths = self.A.square() @ squares
         movable = lengths > 0
         excess = self.excess(X) > 0
-        # Where a constraint is violated that looks at no free column, nothing helps.
+        # A violated constraint without a free column cannot be mended.
         (rows,) = (excess.any(dim=-1) & ~excess[:, ~movable].any(dim=-1)).nonzero(as_tuple=True)
         steps = self.A[movable] * squares / lengths[movable, None]
         limits = list(zip(self.A[movable], self.b[movable], steps, strict=True))
@@ -101,28 +116,35 @@ class LinearConstraints(Immutable):
         return X
 
     def nearby(self, X: Tensor, scales: Scales) -> Tensor:
-        """Points with whole numbers and codes rounded and the other columns projected; not all
-        become feasible."""
+        """Round whole numbers and codes, and project the other columns on the constraints.
+
+        Args:
+            X: Points, ``n x d``.
+            scales: The scales of the columns.
+
+        Returns:
+            Points, ``n x d``; some may be infeasible.
+        """
         X = scales.snapped(X)
         free = torch.ones_like(self.A[0])
         free[list(scales.stepped)] = 0
         return self.projected(X, scales.ends, free)
 
     def extreme_point(self, scales: Scales, direction: Tensor) -> Tensor | None:
-        """A feasible point that lies furthest in a direction, by mixed-integer programming.
+        """The feasible point that lies furthest in a direction, by mixed-integer programming.
 
         Args:
-            scales: Of the columns.
-            direction: ``d``.
+            scales: The scales of the columns.
+            direction: The direction, ``d``.
 
         Returns:
-            ``d``, or None where no point is feasible.
+            The point, ``d``; None if no point is feasible.
         """
         from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
 
         low, high = (end.double().cpu().numpy() for end in scales.ends)
         A, b = (tensor.double().cpu().numpy() for tensor in (self.A, self.b))
-        # A column of codes is replaced by one for each of them, 0 or 1, that sum to 1.
+        # A column of codes becomes one column of 0 or 1 for each code; these columns sum to 1.
         codes = [scales.categories.get(j, (1.0,)) for j in range(len(low))]
         column = np.repeat(np.arange(len(low)), [len(values) for values in codes])
         is_choice = np.isin(column, list(scales.categories))

@@ -1,4 +1,4 @@
-"""Points outside a box, which are data all the same: results of before the space was chosen."""
+"""Points outside a box that still are data: results from before the space was chosen."""
 
 from __future__ import annotations
 
@@ -16,24 +16,27 @@ from botorch_ext.exceptions import OutsideDomainError
 
 
 def outside_point(box: Box, given: Any, name: str = "x") -> Tensor:
-    """A point as numbers from which a model may learn although it lies outside a box: beyond its
-    bounds, between its steps, or where constraints do not hold.
+    """The numbers of a point from which a model can learn although it may lie outside a box: beyond
+    the bounds, between the steps, or where constraints do not hold.
 
     Args:
-        box: It has no conditions.
-        given: ``d`` numbers, or values by name.
-        name: Of the argument, for messages.
+        box: The box; it must have no conditions.
+        given: The point: ``d`` numbers, or values by name.
+        name: The name of the argument, for messages.
 
     Returns:
-        ``d``.
+        The point, ``d``.
 
     Raises:
-        ValueError: Numbers that are not finite, or a name that is missing or unknown.
-        OutsideDomainError: What no model can learn from: a choice that there is not, another value
-            of a parameter that has one, or nothing above 0 on a logarithmic scale.
+        ValueError: If a number is not finite, or a name is missing or unknown.
+        OutsideDomainError: If no model can learn from the point: a value that a choice does not
+            have, another value for a parameter that has only one, a number on a logarithmic scale
+            that is not above 0, or a box with conditions.
     """
     if box.conditions:
-        raise OutsideDomainError(f"{name} must lie in the space, which has conditions")
+        raise OutsideDomainError(
+            f"{name} must lie inside the space: a space with conditions takes no outside points"
+        )
     if isinstance(given, Mapping):
         given = _numbers(box, given, name)
     (x,) = as_points(given, box.dim, box.bounds, name)
@@ -50,7 +53,15 @@ def outside_point(box: Box, given: Any, name: str = "x") -> Tensor:
 
 
 def params_outside(box: Box, x: Tensor) -> dict[str, Any]:
-    """The values of a point of `outside_point` by name."""
+    """The values by name of a point that `outside_point` returned.
+
+    Args:
+        box: The box.
+        x: The point, ``d``.
+
+    Returns:
+        A dict of values by name; a number that is no value of its parameter stays as it is.
+    """
     if not isinstance(box, Space):
         return box.params_of(x)
     numbers = dict(zip(box.names, x.tolist(), strict=True))
@@ -76,7 +87,7 @@ def _numbers(box: Box, params: Mapping[str, Any], name: str) -> list[float]:
     numbers = []
     for each in box.names:
         if each not in params:
-            raise ValueError(f"{name} must have {each}, got values of {list(params)}")
+            raise ValueError(f"{name} must have {each}, got values for {list(params)} only")
         is_code = isinstance(box, Space) and _has_codes(box, each)
         value = parameters[each].encoded(params[each]) if is_code else params[each]
         numbers.append(one_number(value, each))

@@ -1,4 +1,4 @@
-"""Parameters of a space that are numbers, and what all parameters have."""
+"""Parameters of a space that are numbers, and the protocol of all parameters."""
 
 from __future__ import annotations
 
@@ -15,68 +15,97 @@ _MOST_DIGITS = 15
 
 
 class Parameter(Protocol):
-    """What a `Space` asks of a parameter."""
+    """The members that a `Space` needs of a parameter."""
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the largest number of the column; equal where there is no column."""
+        """The least and the largest number of the column; both are equal if there is no column."""
         ...
 
     @property
     def is_whole(self) -> bool:
-        """Whether the column has whole numbers, all between the ends."""
+        """Whether the column takes all whole numbers between the ends."""
         ...
 
     @property
     def spacing(self) -> float | None:
-        """The distance of numbers of the column that are not all whole; None for all numbers."""
+        """The distance between neighbouring numbers of the column, if they have steps other than
+        all whole numbers; otherwise None."""
         ...
 
     @property
     def log(self) -> bool:
-        """Whether the logarithm is what counts."""
+        """Whether the column has a logarithmic scale."""
         ...
 
     @property
     def line(self) -> tuple[float, float] | None:
-        """(a, b) where the value is a + b times the number of the column; None where it is not."""
+        """(a, b) if the value is a + b times the number of the column; otherwise None."""
         ...
 
     @property
     def unit(self) -> str | None:
-        """What the values are in, for people."""
+        """The unit of the values, for people; None if they have none."""
         ...
 
     @property
     def rule(self) -> str:
-        """What a value must be, as words that follow the name."""
+        """What a value must be, in words that follow the name of the parameter."""
         ...
 
     def encoded(self, value: Any) -> float:
-        """The number of a value, or a ValueError whose message follows the name."""
+        """The number of a value in a point.
+
+        Args:
+            value: A value of the parameter.
+
+        Returns:
+            The number.
+
+        Raises:
+            ValueError: If the parameter cannot take the value; the message is meant to follow the
+                name of the parameter.
+        """
         ...
 
     def decoded(self, number: float) -> Any:
-        """The value of a number: a plain Python one."""
+        """The value that a number in a point stands for.
+
+        Args:
+            number: A number of the column.
+
+        Returns:
+            A plain Python value.
+        """
         ...
 
 
 @dataclass(frozen=True, repr=False)
 class Real:
-    """A range of numbers.
+    """A parameter whose values are the numbers of a range.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> bx.Real(20, 80, unit="°C", digits=1)
+        Real(20, 80, digits=1, unit='°C')
+        >>> bx.Real(1e-4, 1e-1, log=True)
+        Real(0.0001, 0.1, log=True)
 
     Args:
         low: The least value.
-        high: The largest; with steps, the last step at or below it.
-        log: Whether the logarithm is what counts; then ``low`` is above 0.
-        step: The distance between two values, which begin at ``low``; None for all numbers.
-        digits: How many digits after the point a value can have, in place of ``step``.
-        unit: What the values are in, for people, as in ``"°C"``.
+        high: The largest value; with steps, the largest value is the last step at or below it.
+        log: Whether the scale is logarithmic, as for learning rates; ``low`` must then be above 0.
+        step: The distance between neighbouring values, counted from ``low``; None allows all
+            numbers of the range.
+        digits: The number of digits after the decimal point that values may have, in place of
+            ``step``.
+        unit: The unit of the values, for people, as in ``"°C"``.
 
     Raises:
-        ValueError: Ends that are not finite or in the wrong order, a logarithm of 0, a step that is
-            not positive, both a step and digits, steps of which not even one lies in the range, or
-            on a logarithmic scale steps of twice the lower end or more.
+        ValueError: If the ends are not finite or in the wrong order; if ``log`` is given and
+            ``low`` is not above 0; if the step is not positive; if both a step and digits are
+            given; if no step lies in the range; or if a logarithmic scale has steps of twice the
+            lower end or more.
     """
 
     low: float
@@ -95,14 +124,17 @@ class Real:
             digits = whole_number(self.digits, "digits", least=0)
             if self.step is not None or digits > _MOST_DIGITS:
                 raise ValueError(
-                    f"digits must be from 0 to {_MOST_DIGITS} and without step, got {digits} with "
-                    f"step {self.step}"
+                    f"digits must be from 0 to {_MOST_DIGITS} and given without step, got {digits} "
+                    f"with step {self.step}"
                 )
         elif self.step is not None:
             one_number(self.step, "step")
         low, high = self.ends
         if low > high:
-            raise ValueError(f"digits must leave a number from {self.low} to {self.high}, got none")
+            raise ValueError(
+                f"digits must allow a number from {self.low} to {self.high}, but no number with "
+                f"{self.digits} digits after the point lies between them"
+            )
         if self.log and low < high and self.spacing and not self.spacing < 2 * low:
             raise ValueError(
                 f"{'step' if self.digits is None else 'digits'} must give steps below twice low on "
@@ -111,12 +143,12 @@ class Real:
 
     @property
     def spacing(self) -> float | None:
-        """The distance of two values; None for all numbers."""
+        """The distance between neighbouring values; None if all numbers are allowed."""
         return self.step if self.digits is None else float(f"1e-{self.digits}")
 
     @cached_property
     def steps(self) -> Steps | None:
-        """The values where they have steps."""
+        """The values as `Steps`; None if all numbers are allowed."""
         if self.spacing is None:
             return None
         if self.digits is None:
@@ -136,13 +168,23 @@ class Real:
 
     @property
     def rule(self) -> str:
-        """What a value must be, as words that follow the name."""
+        """What a value must be, in words that follow the name of the parameter."""
         steps = "" if self.spacing is None else f" in steps of {self.spacing:g}"
         return f"must be a number from {self.low} to {self.high}{steps}"
 
     def encoded(self, value: Any) -> float:
-        """A value as a number, a step without what rounding did to it; or a ValueError whose
-        message follows the name."""
+        """The number of a value in a point.
+
+        Args:
+            value: A number; with steps it may differ from a step by rounding.
+
+        Returns:
+            The number; with steps the exact step.
+
+        Raises:
+            ValueError: If the value is outside the range or not a step; the message is meant to
+                follow the name of the parameter.
+        """
         number = math.nan if isinstance(value, bool) else _number_or_nan(value)
         if self.steps is None:
             if self.low <= number <= self.high:
@@ -154,7 +196,14 @@ class Real:
         raise ValueError(f"{self.rule}, got {value!r}")
 
     def decoded(self, number: float) -> float:
-        """The value of a number, which may have been rounded to fewer digits."""
+        """The value that a number in a point stands for.
+
+        Args:
+            number: A number of the column; it may have been rounded to fewer digits.
+
+        Returns:
+            A value of the range.
+        """
         low, high = self.ends
         if self.steps is not None:
             number = self.steps.value(round(self.steps.place(number))) + 0.0
@@ -166,17 +215,24 @@ class Real:
 
 @dataclass(frozen=True, repr=False)
 class Integer:
-    """A range of whole numbers.
+    """A parameter whose values are the whole numbers of a range.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> bx.Integer(16, 512, log=True)
+        Integer(16, 512, log=True)
+        >>> bx.Integer(0, 10, step=5).rule
+        'must be a whole number from 0 to 10 in steps of 5'
 
     Args:
         low: The least value.
-        high: The largest; with steps, the last step at or below it.
-        log: Whether the logarithm is what counts; then ``low`` is above 0.
-        step: The distance between two values, which begin at ``low``.
-        unit: As for `Real`.
+        high: The largest value; with steps, the largest value is the last step at or below it.
+        log: Whether the scale is logarithmic; ``low`` must then be above 0.
+        step: The distance between neighbouring values, counted from ``low``.
+        unit: The unit of the values, for people, as in ``"layers"``.
 
     Raises:
-        ValueError: As `Real`; ends that are no whole numbers, or beyond 2^53.
+        ValueError: As for `Real`; or if an end or the step is no whole number or beyond 2^53.
     """
 
     low: int
@@ -201,17 +257,17 @@ class Integer:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the values are all whole numbers of the range."""
+        """Whether the column takes all whole numbers of the range."""
         return self.step == 1
 
     @property
     def spacing(self) -> float | None:
-        """The distance of two values; None where it is 1."""
+        """The distance between neighbouring values; None if it is 1."""
         return None if self.step == 1 else float(self.step)
 
     @property
     def steps(self) -> Steps:
-        """The values."""
+        """The values as `Steps`."""
         return Steps.between(float(self.low), float(self.high), float(self.step))
 
     @property
@@ -221,19 +277,37 @@ class Integer:
 
     @property
     def rule(self) -> str:
-        """As for `Real`."""
+        """What a value must be, in words that follow the name of the parameter."""
         steps = "" if self.step == 1 else f" in steps of {self.step}"
         return f"must be a whole number from {self.low} to {self.high}{steps}"
 
     def encoded(self, value: Any) -> float:
-        """As for `Real`."""
+        """The number of a value in a point.
+
+        Args:
+            value: A whole number of the range.
+
+        Returns:
+            The number.
+
+        Raises:
+            ValueError: If the value is outside the range or not a step; the message is meant to
+                follow the name of the parameter.
+        """
         number = math.nan if isinstance(value, bool) else _number_or_nan(value)
         if self.low <= number <= self.high and (number - self.low) % self.step == 0:
             return number
         raise ValueError(f"{self.rule}, got {value!r}")
 
     def decoded(self, number: float) -> int:
-        """As for `Real`."""
+        """The value that a number in a point stands for.
+
+        Args:
+            number: A number of the column.
+
+        Returns:
+            The nearest whole number.
+        """
         return round(number)
 
     def __repr__(self) -> str:
@@ -251,11 +325,11 @@ def _check_range(given: Real | Integer) -> None:
     if given.step is not None and not 0 < given.step < math.inf:
         raise ValueError(f"step must be positive and finite, got {given.step}")
     if not isinstance(given.unit, str | None):
-        raise ValueError(f"unit must be a text, got {given.unit!r}")
+        raise ValueError(f"unit must be a string, got {given.unit!r}")
 
 
 def _as_called(given: Real | Integer) -> str:
-    """A range as it can be written, without what has its default."""
+    """The call that makes a range, without the arguments that have their default."""
     options = [each for each in fields(given)[2:] if getattr(given, each.name) != each.default]
     written = "".join(f", {each.name}={getattr(given, each.name)!r}" for each in options)
     return f"{type(given).__name__}({given.low}, {given.high}{written})"

@@ -1,4 +1,4 @@
-"""Points as tensors: what is checked at the door."""
+"""Points as tensors: checks of what users pass."""
 
 from __future__ import annotations
 
@@ -15,12 +15,20 @@ from botorch_ext.domains.kinds import checked_device, checked_dtype
 
 #: Values by name.
 Params = Mapping[str, Any]
-#: Tensors, arrays or what becomes one, and nested lists; where a box is to have them, params too.
+#: Tensors, arrays, objects that become arrays, and nested lists; for points of a box also dicts of
+#: values by name.
 PointsLike = Tensor | np.ndarray | Sequence[Any] | Params | float
 
 
 def numbered(x: Tensor) -> dict[str, Any]:
-    """The numbers of a point, ``d``, by the names of columns that have none: ``x0``, ``x1``."""
+    """The numbers of a point by the default names of its columns.
+
+    Args:
+        x: A point, ``d``.
+
+    Returns:
+        A dict such as ``{"x0": 0.3, "x1": 2.0}``.
+    """
     return {f"x{j}": number for j, number in enumerate(x.tolist())}
 
 
@@ -31,20 +39,21 @@ def as_points(
     name: str = "X",
     look: bool = True,
 ) -> Tensor:
-    """Checks points at the door.
+    """Check points that a user gave.
 
     Args:
-        X: A ``n x d`` or ``d``-dim tensor, an array, or nested numbers of that shape.
-        dim: The expected ``d``; None where any will do.
+        X: A tensor, an array or nested numbers of shape ``n x d`` or ``d``.
+        dim: The expected ``d``; None accepts any.
         like: A tensor whose dtype and device the points must share.
         name: The name of the argument, for the error message.
-        look: Whether entries are looked at; else the caller does, with `require_finite`.
+        look: Whether to check that entries are finite; otherwise the caller checks it with
+            `require_finite`.
 
     Returns:
-        A ``n x d``-dim tensor.
+        The points as a tensor, ``n x d``.
 
     Raises:
-        ValueError: Wrong shape, dtype or device, or an entry that is not finite.
+        ValueError: If the shape, dtype or device is wrong, or an entry is not finite.
     """
     X = checked_like(X, like, name)
     if X.ndim == 1:
@@ -58,8 +67,14 @@ def as_points(
 
 
 def require_finite(arguments: Mapping[str, Tensor]) -> None:
-    """A ValueError that names the first of the arguments with an entry that is not finite. One look
-    at the device does for all of them."""
+    """Check that all entries of tensors are finite, with one synchronisation of the device.
+
+    Args:
+        arguments: Tensors by the names that messages call them.
+
+    Raises:
+        ValueError: If an entry is NaN or infinite; the message names the first such tensor.
+    """
     # A sum is finite where all entries are, unless it overflows.
     sums = [values.sum() for values in arguments.values()]
     if bool(torch.stack(sums).isfinite().all()):
@@ -70,8 +85,20 @@ def require_finite(arguments: Mapping[str, Tensor]) -> None:
 
 
 def checked_rows(values: Any, dim: int, like: Tensor, name: str = "X") -> Tensor:
-    """Points in any batches, ``... x d``, of the dtype and on the device of ``like``; their entries
-    are not looked at. Else a ValueError that names the argument."""
+    """Check the shape, dtype and device of points in any batches; entries are not checked.
+
+    Args:
+        values: A tensor, an array or nested numbers of shape ``... x d``.
+        dim: The expected ``d``.
+        like: A tensor whose dtype and device the points must share.
+        name: The name of the argument, for the error message.
+
+    Returns:
+        The points as a tensor, ``... x d``.
+
+    Raises:
+        ValueError: If the shape, dtype or device is wrong.
+    """
     X = checked_like(values, like, name)
     if X.ndim == 0 or X.shape[-1] != dim:
         raise ValueError(f"{name} must have shape (..., {dim}), got {tuple(X.shape)}")
@@ -79,8 +106,20 @@ def checked_rows(values: Any, dim: int, like: Tensor, name: str = "X") -> Tensor
 
 
 def checked_like(values: Any, like: Tensor, name: str) -> Tensor:
-    """Real numbers as a tensor of the dtype and on the device of ``like``; a tensor of
-    floating-point numbers must be so already. Else a ValueError that names the argument."""
+    """Check real numbers of any shape; entries are not checked.
+
+    Args:
+        values: A tensor, an array or nested numbers. A floating-point tensor must have the dtype
+            and device of ``like`` already; anything else is converted.
+        like: A tensor with the dtype and device of the result.
+        name: The name of the argument, for the error message.
+
+    Returns:
+        The numbers as a tensor of the same shape.
+
+    Raises:
+        ValueError: If they are not real numbers of one shape, or the dtype or device is wrong.
+    """
     if not isinstance(values, Tensor):
         return checked_tensor(values, like.dtype, like.device, name)
     _require_real(values, name)
@@ -91,7 +130,16 @@ def checked_like(values: Any, like: Tensor, name: str) -> Tensor:
 
 
 def require_same_kind(X: Tensor, like: Tensor, name: str) -> None:
-    """Raises a ValueError unless ``X`` has the dtype and the device of ``like``."""
+    """Check that two tensors have the same dtype and device.
+
+    Args:
+        X: The tensor to check.
+        like: A tensor with the expected dtype and device.
+        name: The name of ``X``, for the error message.
+
+    Raises:
+        ValueError: If the dtype or the device differs.
+    """
     if X.dtype != like.dtype or X.device != like.device:
         raise ValueError(
             f"{name} must be {like.dtype} on {like.device}, got {X.dtype} on {X.device}"
@@ -101,7 +149,20 @@ def require_same_kind(X: Tensor, like: Tensor, name: str) -> None:
 def checked_tensor(
     values: Any, dtype: torch.dtype, device: torch.device | str | None, name: str
 ) -> Tensor:
-    """Real numbers as a tensor, or a ValueError that names the argument."""
+    """Convert real numbers to a tensor; entries are not checked.
+
+    Args:
+        values: A tensor, an array or nested numbers.
+        dtype: The dtype of the result.
+        device: The device of the result; None leaves a tensor where it is.
+        name: The name of the argument, for the error message.
+
+    Returns:
+        The numbers as a tensor of the same shape.
+
+    Raises:
+        ValueError: If they are not real numbers of one shape.
+    """
     if isinstance(values, Tensor):
         _require_real(values, name)
         return values.to(dtype=dtype, device=device)
@@ -119,8 +180,21 @@ def as_floating(
     device: torch.device | str | None,
     name: str,
 ) -> Tensor:
-    """A floating-point copy without gradients: of the dtype asked for, else the tensor's, else
-    float64; or a ValueError that names the argument."""
+    """Copy real numbers to a floating-point tensor without gradients.
+
+    Args:
+        values: A tensor, an array or nested numbers.
+        dtype: The dtype of the result; None takes that of a floating-point tensor, and float64 for
+            anything else.
+        device: The device of the result; None leaves a tensor where it is.
+        name: The name of the argument, for the error message.
+
+    Returns:
+        A copy of the same shape.
+
+    Raises:
+        ValueError: If they are not real numbers of one shape, or dtype or device is not possible.
+    """
     if dtype is not None:
         dtype = checked_dtype(dtype)
     elif isinstance(values, Tensor) and values.is_floating_point():
@@ -130,7 +204,7 @@ def as_floating(
 
 
 def _require_real(values: Tensor, name: str) -> None:
-    """Raises a ValueError where a tensor is sparse, or of bools or complex numbers."""
+    """Raise a ValueError if a tensor is sparse or holds bools or complex numbers."""
     dtype = values.dtype
     if values.layout is not torch.strided:
         raise ValueError(f"{name} must be dense, got {values.layout}")
@@ -139,7 +213,7 @@ def _require_real(values: Tensor, name: str) -> None:
 
 
 def _as_tensor(values: Any, dtype: torch.dtype, device: torch.device | str | None) -> Tensor:
-    """What is no tensor as one; some error where that cannot be."""
+    """Convert an object that is not a tensor to one; raises various errors if that fails."""
     if isinstance(values, list | tuple | range):
         if _are_plain(values):
             return torch.tensor(values, dtype=dtype, device=device)
@@ -148,13 +222,13 @@ def _as_tensor(values: Any, dtype: torch.dtype, device: torch.device | str | Non
         return torch.tensor(one_number(values, "entries"), dtype=dtype, device=device)
     array = np.asarray(values)
     if array.dtype.kind not in "iuf" or isinstance(values, np.ma.MaskedArray):
-        raise TypeError(f"must hold real numbers, all of them, got {array.dtype}")
+        raise TypeError(f"entries must all be real numbers, got {array.dtype}")
     # A copy: torch reads neither negative strides nor bytes in another order.
     return torch.from_numpy(np.array(array, dtype=np.float64)).to(dtype=dtype, device=device)
 
 
 def _are_plain(values: Sequence[Any]) -> bool:
-    """Whether all are numbers of Python, or rows of such: a tensor is made of these at once."""
+    """Whether all entries are Python numbers, or rows of them: torch converts these directly."""
     kinds = {*map(type, values)}
     if kinds and kinds <= {list, tuple}:
         kinds = {*map(type, chain.from_iterable(values))}

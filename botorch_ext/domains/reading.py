@@ -1,4 +1,4 @@
-"""Domains as people give them: a box, a finite set, or the bounds of a box."""
+"""Reading domains as users give them: a box, a finite set, or the bounds of a box."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ DomainLike = Domain | BoundsLike
 
 
 def as_domain(value: DomainLike, name: str = "domain") -> Domain:
-    """A domain as it is, and bounds as the `Box` that has them.
+    """Read a domain.
 
     Args:
-        value: A `Box`, a `FiniteSet`, or bounds as `Box` reads them.
-        name: Of the argument, for the error message.
+        value: A `Box`, a `FiniteSet`, or the bounds of a `Box`.
+        name: The name of the argument, for the error message.
+
+    Returns:
+        The domain as it is, or a `Box` with these bounds.
 
     Raises:
-        ValueError: Anything else.
+        ValueError: If it is anything else.
     """
     if isinstance(value, Box | FiniteSet):
         return value
@@ -36,10 +39,17 @@ def as_domain(value: DomainLike, name: str = "domain") -> Domain:
 
 
 def as_box(value: Box | BoundsLike, name: str = "box") -> Box:
-    """A box as it is, and bounds as the `Box` that has them.
+    """Read a box.
+
+    Args:
+        value: A `Box`, or bounds of one.
+        name: The name of the argument, for the error message.
+
+    Returns:
+        The box as it is, or a `Box` with these bounds.
 
     Raises:
-        ValueError: Anything else.
+        ValueError: If it is anything else.
     """
     domain = as_domain(value, name)
     if not isinstance(domain, Box):
@@ -50,15 +60,18 @@ def as_box(value: Box | BoundsLike, name: str = "box") -> Box:
 def domain_read(
     names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call, with the one that is named ``domain``, if any, as a domain.
+    """Read the argument named ``domain`` of a call, if there is one.
 
     Args:
-        names: Of the parameters.
-        args: By position.
-        kwargs: By name.
+        names: The names of the parameters.
+        args: The arguments by position.
+        kwargs: The arguments by name.
+
+    Returns:
+        The arguments by position and by name, with ``domain`` as `as_domain` reads it.
 
     Raises:
-        ValueError: It is none.
+        ValueError: If it is not a domain.
     """
     given, named = list(args), dict(kwargs)
     if "domain" in named:

@@ -1,4 +1,5 @@
-"""Scales: what the unit interval means in each column of a box whose columns are not all plain."""
+"""Scales: how the unit interval maps to each column of a box with integer, stepped, logarithmic,
+categorical or conditional columns."""
 
 from __future__ import annotations
 
@@ -13,31 +14,32 @@ from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains.steps import TOLERANCE, Steps
 from botorch_ext.state import Immutable
 
-# How many times the precision of a number may miss a step.
+# A number may miss a step by so many times its floating-point precision.
 _ROUNDING = 4
 
 
 class Scales(Immutable):
-    """Columns of whole numbers or other steps, with a logarithmic scale, of codes without an order,
-    or that count only under a condition.
+    """The scales of columns: integer, stepped, logarithmic, categorical and conditional ones.
 
     The unit interval is divided evenly among the values of a column of steps or codes; on a
-    logarithmic scale by their logarithms. A column that does not count is inactive, and rests at
-    one value: the middle of its range, or its first code.
+    logarithmic scale it is divided by the logarithms of the values. A column that does not count is
+    inactive and has its resting value: the middle of its range, or its first code.
 
     Args:
-        bounds: ``2 x d``.
-        integer: Columns of whole numbers.
-        steps: From a column to the distance of its values, which begin at its lower bound.
-        log: Columns with a logarithmic scale.
-        categories: From a column to its codes.
-        conditions: From a column to another one, of steps or codes, and the values of that one with
-            which it counts.
+        bounds: The bounds of the columns, ``2 x d``.
+        integer: The columns of whole numbers.
+        steps: A dict from a column to the distance between its values, which begin at its lower
+            bound.
+        log: The columns with a logarithmic scale.
+        categories: A dict from a column to its codes.
+        conditions: A dict from a column to its parent, a column of steps or codes, and the values
+            of the parent for which the column counts.
 
     Raises:
-        ValueError: Columns that are none of the box, that come twice or are two things at once; a
-            logarithm of 0; a step that is not positive; no whole number or no code within the
-            bounds; a condition on itself.
+        ValueError: If a column does not exist, comes twice or is of two kinds at once; if a column
+            with a logarithmic scale has a lower bound that is not above 0; if a step is not
+            positive; if no whole number or code lies within the bounds; or if a column depends on
+            itself.
     """
 
     def __init__(
@@ -60,15 +62,19 @@ class Scales(Immutable):
         coded = _columns(categories, "categories", d)
         if not isinstance(steps, Mapping):
             raise ValueError(f"steps must map columns to numbers, as in {{2: 0.5}}, got {steps!r}")
-        #: From a column to the distance of its values, where these are not all whole numbers.
+        #: The distance between values of each column of steps other than all whole numbers.
         self.steps = {
             j: one_number(steps[j], f"step of column {j}") for j in _columns(steps, "steps", d)
         }
         for name, others in (("integer", self.integer), ("steps", self.steps), ("log", self.log)):
             if both := sorted({*coded} & {*others}):
-                raise ValueError(f"{name} must have no column of categories, got column {both[0]}")
+                raise ValueError(
+                    f"{name} must not name a column that categories name, got column {both[0]}"
+                )
         if both := sorted({*self.integer} & {*self.steps}):
-            raise ValueError(f"steps must have no column of integer, got column {both[0]}")
+            raise ValueError(
+                f"steps must not name a column that integer names, got column {both[0]}"
+            )
         self.categories = {
             j: _codes(categories[j], f"categories of column {j}", bounds[:, j]) for j in coded
         }
@@ -93,26 +99,26 @@ class Scales(Immutable):
             ends[1, j] = min(counted[j].value(counted[j].num), float(bounds[1, j]))
         for j, codes in self.categories.items():
             ends[0, j], ends[1, j] = codes[0], codes[-1]
-        #: ``2 x d``: the least and the largest value that each column can take.
+        #: The least and the largest value that each column can take, ``2 x d``.
         self.ends = ends
-        #: From each column of whole numbers or other steps to the distance of its values.
+        #: The distance between values of each column of whole numbers or other steps.
         self.distances = dict.fromkeys(self.integer, 1.0) | self.steps
-        # The unit interval begins and ends half a step beyond the steps; of codes it has the
-        # places.
+        # The unit interval of a column of steps begins and ends half a step beyond them; that of a
+        # column of codes is divided by their positions.
         cells = ends.clone()
         for j, step in self.distances.items():
             cells[0, j], cells[1, j] = ends[0, j] - step / 2, ends[1, j] + step / 2
         for j in self.categories:
             cells[:, j] = bounds[:, j]
-        #: ``2 x d``: what the columns could take were all of them continuous.
+        #: The bounds of the columns if all of them were continuous, ``2 x d``.
         self.cells = cells
-        #: The columns that take some numbers only.
+        #: The columns that take only certain numbers.
         self.stepped = tuple(sorted({*counted, *self.categories}))
         rows = (self.log, tuple(counted), self.stepped)
         self._log, self._counted, self._stepped = (
             torch.tensor(j, dtype=torch.long, device=bounds.device) for j in rows
         )
-        #: Of each column of whole numbers or other steps its steps.
+        #: The steps of each column of whole numbers or other steps.
         self.counted = counted
         self._steps = _all_of(list(counted.values()), bounds.device) if self.steps else None
         self._codes = {j: bounds.new_tensor(codes) for j, codes in self.categories.items()}
@@ -121,7 +127,8 @@ class Scales(Immutable):
             start[j], stop[j] = 0, len(codes)
         start[self._log], stop[self._log] = start[self._log].log(), stop[self._log].log()
         self._start, self._span = start, stop - start
-        #: From a column to its parent and the codes of it, parents first.
+        #: The parent of each conditional column and the parent's values for which it counts;
+        #: parents come first.
         self.conditions = _conditions(conditions, self, bounds)
         self._parents = {
             j: (parent, bounds.new_tensor(codes)) for j, (parent, codes) in self.conditions.items()
@@ -131,7 +138,14 @@ class Scales(Immutable):
         self._resting = self.spread(middle)
 
     def values(self, column: int) -> Tensor:
-        """All values of a column of steps or codes, from the least on."""
+        """All values of a column of steps or codes, in ascending order.
+
+        Args:
+            column: The column.
+
+        Returns:
+            The values, ``k``.
+        """
         if column in self.categories:
             return self._codes[column]
         steps, (low, high) = self.counted[column], self.ends[:, column]
@@ -140,18 +154,39 @@ class Scales(Immutable):
         return steps.value(places).to(self.ends).clamp(low, high)
 
     def num_values(self, column: int) -> int:
-        """How many values a column of steps or codes has."""
+        """The number of values of a column of steps or codes.
+
+        Args:
+            column: The column.
+
+        Returns:
+            The number of values, k.
+        """
         if column in self.categories:
             return len(self.categories[column])
         low, high = self.ends[:, column].tolist()
         return round((high - low) / self.distances[column]) + 1
 
     def from_unit(self, U: Tensor) -> Tensor:
-        """Points of the unit cube, ``... x d``, as points."""
+        """Map points of the unit cube to points.
+
+        Args:
+            U: Points of the unit cube, ``... x d``.
+
+        Returns:
+            Points, ``... x d``, with inactive columns at their resting value.
+        """
         return self.settled(self.spread(U))
 
     def spread(self, U: Tensor) -> Tensor:
-        """As `from_unit`, but inactive columns have any value."""
+        """Map points of the unit cube to points, inactive columns like the others.
+
+        Args:
+            U: Points of the unit cube, ``... x d``.
+
+        Returns:
+            Points, ``... x d``.
+        """
         low, high = self.ends
         X = self._start + self._span * U
         X[..., self._log] = X[..., self._log].exp()
@@ -159,12 +194,19 @@ class Scales(Immutable):
         for j, codes in self._codes.items():
             X[..., j] = codes[X[..., j].long().clamp(0, len(codes) - 1)]
         X = X.clamp(low, high)
-        # A logarithm may miss what it came from by rounding.
+        # The exponential of a logarithm may miss the bounds by rounding.
         X = torch.where(U <= 0, low, X)
         return torch.where(U >= 1, high, X)
 
     def active(self, X: Tensor) -> Tensor:
-        """Which entries of points, ``... x d``, count."""
+        """Which columns count at each point.
+
+        Args:
+            X: Points, ``... x d``.
+
+        Returns:
+            Booleans, ``... x d``.
+        """
         active = torch.ones_like(X, dtype=torch.bool)
         for j, (parent, codes) in self._parents.items():
             has_code = (X[..., parent, None] == codes).any(dim=-1)
@@ -172,12 +214,25 @@ class Scales(Immutable):
         return active
 
     def settled(self, X: Tensor) -> Tensor:
-        """Points, ``... x d``, with inactive columns at rest."""
+        """Set inactive columns to their resting value.
+
+        Args:
+            X: Points, ``... x d``.
+
+        Returns:
+            Points, ``... x d``.
+        """
         return torch.where(self.active(X), X, self._resting) if self.conditions else X
 
     def snapped(self, X: Tensor) -> Tensor:
-        """Points, ``... x d``, moved to the nearest values of their columns, inactive ones to
-        rest."""
+        """Round points to the nearest values of their columns.
+
+        Args:
+            X: Points, ``... x d``.
+
+        Returns:
+            Points, ``... x d``, with inactive columns at their resting value.
+        """
         X = X.clone()
         X[..., self._counted] = self._rounded(X[..., self._counted])
         for j, codes in self._codes.items():
@@ -185,14 +240,21 @@ class Scales(Immutable):
         return self.settled(X.clamp(self.ends[0], self.ends[1]))
 
     def _rounded(self, counted: Tensor) -> Tensor:
-        """Columns of steps alone, each at its nearest step."""
+        """The nearest steps to numbers in the columns of steps."""
         if self._steps is None:
             return counted.round() + 0.0  # -0.0 becomes 0.0
         places = self._steps.place(counted.double()).round()
         return self._steps.value(places).to(counted) + 0.0
 
     def cleaned(self, X: Tensor) -> Tensor:
-        """Points, ``... x d``, whose numbers that miss a step by rounding alone are that step."""
+        """Replace numbers that miss a step only by rounding by that step.
+
+        Args:
+            X: Points, ``... x d``.
+
+        Returns:
+            Points, ``... x d``.
+        """
         if self._steps is None:
             return X
         counted = X[..., self._counted]
@@ -204,8 +266,15 @@ class Scales(Immutable):
         return X
 
     def to_unit(self, X: Tensor) -> Tensor:
-        """Points, ``... x d``, as points of the unit cube: steps and codes as the middles of their
-        parts."""
+        """Map points to the unit cube.
+
+        Args:
+            X: Points, ``... x d``.
+
+        Returns:
+            Points of the unit cube, ``... x d``; steps and codes become the middles of their parts
+            of the unit interval.
+        """
         V = X.clone()
         V[..., self._log] = V[..., self._log].log()
         for j, codes in self._codes.items():
@@ -213,15 +282,28 @@ class Scales(Immutable):
         return (V - self._start) / self._span
 
     def stretch(self, X: Tensor) -> Tensor:
-        """How fast points, ``... x d``, move with those of the unit cube: 0 in columns that take
-        some numbers only or are inactive."""
+        """The derivative of `from_unit` in each column.
+
+        Args:
+            X: Points, ``... x d``.
+
+        Returns:
+            ``... x d``; 0 in columns that take only certain numbers or are inactive.
+        """
         speed = self._span.expand_as(X).clone()
         speed[..., self._log] *= X[..., self._log]
         speed[..., self._stepped] = 0
         return torch.where(self.active(X), speed, 0) if self.conditions else speed
 
     def admits(self, X: Tensor) -> Tensor:
-        """Which entries of ``n x d`` points within the bounds are values of their columns."""
+        """Which entries of points within the bounds are values of their columns.
+
+        Args:
+            X: Points within the bounds, ``n x d``.
+
+        Returns:
+            Booleans, ``n x d``.
+        """
         admitted = torch.ones_like(X, dtype=torch.bool)
         counted = X[:, self._counted]
         admitted[:, self._counted] = counted == self._rounded(counted)
@@ -231,21 +313,21 @@ class Scales(Immutable):
 
 
 def _columns(given: Any, name: str, d: int) -> tuple[int, ...]:
-    """Columns in order, or a ValueError that names the argument."""
+    """The columns in ascending order; or a ValueError that names the argument."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise ValueError(f"{name} must be columns, as in [2], got {given!r}")
+        raise ValueError(f"{name} must be a list of columns, as in [2], got {given!r}")
     given = list(given)
     columns = sorted(whole_number(column, f"each column of {name}") for column in given)
     if columns and not 0 <= columns[0] <= columns[-1] < d:
         raise ValueError(f"{name} must name columns from 0 to {d - 1}, got {given}")
     if len({*columns}) < len(columns):
-        raise ValueError(f"{name} must name a column once, got {given}")
+        raise ValueError(f"{name} must name each column only once, got {given}")
     return tuple(columns)
 
 
 def _steps(limits: Tensor, step: float, column: int, log: bool) -> Steps:
     """The steps of a column between its bounds; or a ValueError that names it."""
-    # The shortest decimals of a bound, also where it is a float32.
+    # The shortest decimal form of a bound, also if it is a float32.
     low, high = (float(str(end)) for end in limits.cpu().numpy())
     try:
         steps = Steps.between(low, high, step)
@@ -260,21 +342,21 @@ def _steps(limits: Tensor, step: float, column: int, log: bool) -> Steps:
 
 
 def _all_of(steps: list[Steps], device: torch.device) -> Steps:
-    """The steps of several columns as rows, in float64, where decimals are exact."""
+    """The steps of several columns as tensors of float64, which holds the decimals exactly."""
     columns = [(each.first, each.stride, each.scale) for each in steps]
     first, stride, scale = torch.tensor(columns, dtype=torch.float64, device=device).unbind(-1)
     return Steps(first, stride, scale)
 
 
 def _codes(given: Any, name: str, limits: Tensor) -> tuple[float, ...]:
-    """Codes of a column in the precision of its bounds, from the least on; or a ValueError that
-    names them."""
+    """The codes of a column in ascending order and in the precision of its bounds; or a ValueError
+    that names them."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise ValueError(f"{name} must be a list of codes, got {given!r}")
     numbers = [one_number(code, f"each of the {name}") for code in given]
     codes = sorted({*limits.new_tensor(numbers).tolist()})
     if not codes or len(codes) < len(numbers):
-        raise ValueError(f"{name} must be one code or more, each once, got {numbers}")
+        raise ValueError(f"{name} must be one or more different codes, got {numbers}")
     low, high = limits.tolist()
     if not all(math.isfinite(code) and low <= code <= high for code in codes):
         raise ValueError(f"{name} must lie within the bounds {[low, high]}, got {numbers}")
@@ -284,7 +366,8 @@ def _codes(given: Any, name: str, limits: Tensor) -> tuple[float, ...]:
 def _conditions(
     given: Any, scales: Scales, bounds: Tensor
 ) -> dict[int, tuple[int, tuple[float, ...]]]:
-    """From each column to its parent and the codes of it, parents first; or a ValueError."""
+    """The parent of each conditional column and the parent's values, parents first; or a
+    ValueError."""
     if not isinstance(given, Mapping):
         raise ValueError(
             "conditions must map columns to a parent column and its codes, as in "

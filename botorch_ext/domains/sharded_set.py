@@ -13,25 +13,35 @@ from botorch_ext.domains.shards import Shard
 
 
 class ShardedSet(FiniteSet):
-    """A `FiniteSet` for candidates whose posterior is too large, or too slow, for one GPU.
+    """A `FiniteSet` whose posterior is divided among processes, for candidates whose posterior is
+    too large, or too slow, for one GPU.
 
     Each process of a group keeps the posterior of a part of the candidates, so N candidates and n
-    observations take ``N n / P`` numbers on each of P. All processes run the same program: they
-    make the same strategy, ask, tell and read it in the same order, and all are given the same
-    trials, those that one process alone would be given.
+    observations take ``N n / P`` numbers on each of P processes. All processes run the same
+    program: they make the same strategy and call its methods (ask, tell, ...) in the same order.
+    All of them receive the same trials, which are those that a single process would receive.
 
-    For methods of `BoundsStrategy` that choose the highest bound (GP-UCB, GP-BUCB, EC-GP-UCB,
-    HE-GP-UCB, ...), without contexts and changing action sets, for random search, and for `plan`.
+    Three kinds of methods take it: methods of `BoundsStrategy` that choose the highest bound
+    (GP-UCB, GP-BUCB, EC-GP-UCB, HE-GP-UCB, ...) without contexts and without changing action sets;
+    random search; and `plan`.
+
+    Example:
+        In a script that ``torchrun --nproc-per-node 4 script.py`` starts once for each GPU::
+
+            torch.distributed.init_process_group("nccl")
+            device = f"cuda:{torch.distributed.get_rank()}"
+            candidates = bx.ShardedSet(points, device=device)
 
     Args:
-        points: ``N x d``, the whole set in every process.
+        points: The whole set, ``N x d``, the same in every process.
         dtype: float64 unless given here or by a floating-point tensor.
         device: The device of this process.
-        group: The processes, after ``torch.distributed.init_process_group``; None for all.
+        group: The process group, after ``torch.distributed.init_process_group``; None for all
+            processes.
 
     Raises:
-        ValueError: As for `FiniteSet`, fewer points than processes, or no process group that
-            holds this process.
+        ValueError: As for `FiniteSet`; or if there are fewer points than processes, or no process
+            group that holds this process.
     """
 
     group: dist.ProcessGroup | None
@@ -45,13 +55,17 @@ class ShardedSet(FiniteSet):
     ) -> None:
         super().__init__(points, dtype, device)
         if not dist.is_available() or not dist.is_initialized():
-            raise ValueError("group must be one of torch.distributed, which is not initialised")
+            raise ValueError(
+                "group must be a process group, but torch.distributed is not initialised: call "
+                "torch.distributed.init_process_group first"
+            )
         size = dist.get_world_size(group)
         if size < 0:
-            raise ValueError("group must hold this process")
+            raise ValueError("group must contain this process, got one that does not")
         if self.num_points < size:
             raise ValueError(
-                f"points must be at least one for each process, got {self.num_points} for {size}"
+                "points must have at least one point for each process, got "
+                f"{self.num_points} points for {size} processes"
             )
         object.__setattr__(self, "group", group)
         object.__setattr__(self, "shard", Shard.of(self.num_points, group))
@@ -59,5 +73,13 @@ class ShardedSet(FiniteSet):
     def to(
         self, dtype: torch.dtype | None = None, device: torch.device | str | None = None
     ) -> ShardedSet:
-        """The same points in another dtype or on another device."""
+        """The same points in another dtype or on another device.
+
+        Args:
+            dtype: The dtype of the result; None keeps it.
+            device: The device of the result; None keeps it.
+
+        Returns:
+            A new `ShardedSet` of the same group.
+        """
         return ShardedSet(self.points, dtype, device, self.group)

@@ -18,18 +18,19 @@ from botorch_ext.domains.points import Params
 from botorch_ext.domains.written_constraints import LinearConstraint, is_matrix, read, written
 from botorch_ext.exceptions import OutsideDomainError
 
-#: The name of a parent, and the values of it with which a parameter counts.
+#: The name of a parent parameter, and the values of it for which a parameter counts.
 Condition = tuple[str, Sequence[Any]]
 _KINDS = "a bx.Real, bx.Integer or bx.Choice, as in temperature=bx.Real(20, 80)"
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Space(Box):
-    """A `Box` of named parameters: every method that takes a `Box` takes it.
+    """A `Box` of named parameters: every method that takes a `Box` takes a `Space`.
 
-    It has one column for each parameter that has more than one value, in the order they are given.
-    Numbers are in their own units; a choice is the place of its value. `point` and `params` go from
-    values by name to a point and back exactly: ``space.params(space.point(params)) == params``.
+    The space has one column for each parameter that has more than one value, in the order in which
+    they are given. Numbers are in their own units; a choice is represented by the position of its
+    value. `point` and `params` convert between values by name and points exactly:
+    ``space.params(space.point(params)) == params``.
 
     Example:
         >>> import botorch_ext as bx
@@ -43,27 +44,29 @@ class Space(Box):
         {'temperature': 61.5, 'solvent': 'dmso'}
 
     Args:
-        parameters: By name, for names that are no identifiers of Python, or those of the arguments
-            here.
-        constraints: Linear ones: texts with names, as in ``"0.5 * equivalents + temperature <=
-            60"``; pairs ``({name: weight}, bound)``, where the weighted sum of values is at most
-            the bound; or ``(A, b)`` as for `Box`. Parameters in them are numbers, and count always.
-        conditions: From the name of a parameter to a parent, a choice or one with whole numbers or
-            steps, and the values of it with which the parameter counts, where the parent does so
-            itself. Parameters that do not count have no value.
+        parameters: A dict of parameters by name, for names that are not Python identifiers or that
+            are names of the arguments here.
+        constraints: Linear constraints: strings, as in ``"0.5 * equivalents + temperature <= 60"``;
+            pairs ``({name: weight}, bound)``, where the weighted sum of the values is at most the
+            bound; or ``(A, b)`` as for `Box`. Their parameters must be numeric and have no
+            condition.
+        conditions: A dict from the name of a parameter to its parent and the values of the parent
+            for which the parameter counts, as in ``{"depth": ("model", ["forest"])}``. The parent
+            is a choice or has whole numbers or steps; where the parent does not count, the
+            parameter does not count either. Parameters that do not count have no value.
         dtype: float64 unless given.
-        device: The device everything that uses this domain runs on.
-        **named: The parameters, by name: `Real`, `Integer` or `Choice`.
+        device: The device that everything on this domain runs on.
+        **named: The parameters by name: `Real`, `Integer` or `Choice`.
 
     Raises:
-        ValueError: No parameter that has two values, something that is no parameter, a constraint
-            of an unknown name or of a parameter without a scale, constraints that nothing
-            satisfies, or an impossible condition.
+        ValueError: If no parameter has two values, something is not a parameter, a constraint uses
+            an unknown name or a parameter that is not numeric, nothing satisfies the constraints,
+            or a condition is impossible.
     """
 
-    #: By name, in order, those with one value as well.
+    #: All parameters by name, in order, including those with one value.
     parameters: Mapping[str, Parameter]
-    #: The names of all parameters: in another order they are another space.
+    #: The names of all parameters; the same parameters in another order make another space.
     order: tuple[str, ...]
     #: The conditions as they were given, by name.
     named_conditions: Mapping[str, Condition]
@@ -93,7 +96,8 @@ class Space(Box):
         names = [name for name, (low, high) in ends.items() if low < high]
         if not names:
             raise ValueError(
-                f"parameters must have one with two values or more, got {list(self.parameters)}"
+                "parameters must include one that has two values or more, got "
+                f"{list(self.parameters)}"
             )
         self._set("_names", tuple(names))
         self._set("_paths", self._paths_of(self.named_conditions))
@@ -127,27 +131,40 @@ class Space(Box):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """``d``: the names of the columns, those of parameters that have more than one value."""
+        """The names of the ``d`` columns: the parameters that have more than one value."""
         return self._names
 
     @property
     def located_codes(self) -> Mapping[int, Tensor]:
-        """As for `Box`."""
+        """From the column of each choice with descriptors to the positions of its values in
+        descriptor space, ``k x p``."""
         return self._located
 
     @property
     def units(self) -> dict[str, str | None]:
-        """The unit of each parameter by name, None where it has none."""
+        """The unit of each parameter by name; None for a parameter without a unit."""
         return {name: each.unit for name, each in self.parameters.items()}
 
     def without_names(self) -> Box:
-        """The same points as a `Box` without names."""
+        """The same points as a `Box` without names.
+
+        Returns:
+            A `Box` with the same columns.
+        """
         return super().to()
 
     def to(
         self, dtype: torch.dtype | None = None, device: torch.device | str | None = None
     ) -> Space:
-        """The same space in another dtype or on another device."""
+        """The same space in another dtype or on another device.
+
+        Args:
+            dtype: The dtype of the result; None keeps it.
+            device: The device of the result; None keeps it.
+
+        Returns:
+            A new `Space`.
+        """
         return Space(
             self.parameters,
             constraints=self._given_constraints,
@@ -157,17 +174,19 @@ class Space(Box):
         )
 
     def point(self, params: Params, name: str = "params") -> Tensor:
-        """The point that has these values, ``d``; the inverse of `params`.
+        """The point that has these values; the inverse of `params`.
 
         Args:
-            params: Values by name, of all parameters that count; those that have one value may be
-                missing. What the others have is not looked at.
-            name: Of the argument, for messages.
+            params: Values by name, for all parameters that count; parameters with only one value
+                may be missing. Values of parameters that do not count are ignored.
+            name: The name of the argument, for messages.
+
+        Returns:
+            The point, ``d``.
 
         Raises:
-            ValueError: A name that is missing or unknown.
-            OutsideDomainError: A value that a parameter cannot take, or a constraint that does not
-                hold.
+            ValueError: If a name is missing or unknown.
+            OutsideDomainError: If a parameter cannot take its value, or a constraint does not hold.
         """
         require_known(params, self.parameters, name)
         numbers: dict[str, float] = {}
@@ -181,14 +200,21 @@ class Space(Box):
                 except ValueError as error:
                     raise OutsideDomainError(f"{each} {error} in {name}") from None
             elif each in self._names:
-                raise ValueError(f"{name} must have {each}, got values of {list(params)}")
+                raise ValueError(f"{name} must have {each}, got values for {list(params)} only")
             else:
                 numbers[each] = parameter.ends[0]
         x = self.bounds.new_tensor([numbers[each] for each in self._names])
         return self.require_contains(x, name)[0]
 
     def params_of(self, x: Tensor) -> dict[str, Any]:
-        """As `params`, of a tensor that is known to be a point of the space."""
+        """The values by name of a tensor that is known to be a point of the space.
+
+        Args:
+            x: A point, ``d``; it is not checked.
+
+        Returns:
+            The dict that `params` returns.
+        """
         numbers = {name: parameter.ends[0] for name, parameter in self.parameters.items()}
         numbers |= zip(self._names, x.tolist(), strict=True)
         return {
@@ -218,25 +244,27 @@ class Space(Box):
         return f"{self._texts[row]} must hold, got {self.params_of(x)} in {name}"
 
     def _counts(self, name: str, numbers: Mapping[str, float]) -> bool:
-        """Whether a parameter counts, given the numbers of those it depends on."""
+        """Whether a parameter counts, given the numbers of the parameters it depends on."""
         return all(numbers[parent] in codes for parent, codes in self._paths.get(name, ()))
 
     def _paths_of(
         self, conditions: Mapping[str, Condition]
     ) -> dict[str, list[tuple[str, list[float]]]]:
-        """The conditions that each conditional parameter depends on: the one on its parent, that on
-        the parent of its parent, and so on. Parents with one value are left out, since they have it
-        wherever they count."""
+        """The conditions that must hold for each conditional parameter: the one on its parent, the
+        one on the parent of its parent, and so on. Parents with one value are left out, since they
+        have that value wherever they count."""
         coded = {}
         for name, pair in conditions.items():
             if not isinstance(pair, tuple | list) or len(pair) != 2 or isinstance(pair[1], str):
                 raise ValueError(
-                    f"condition of {name} must be the name of a parent and its values, as in "
-                    f"('model', ['forest']), got {pair!r}"
+                    f"condition of {name} must be the name of a parent and a list of its values, "
+                    f"as in ('model', ['forest']), got {pair!r}"
                 )
             for each in (name, pair[0]):
                 if each not in self.parameters:
-                    raise ValueError(f"conditions must be of {list(self.parameters)}, got {each!r}")
+                    raise ValueError(
+                        f"conditions must only have names of {list(self.parameters)}, got {each!r}"
+                    )
             parent = self.parameters[pair[0]]
             has_steps = parent.is_whole or parent.spacing is not None
             if not (has_steps or isinstance(parent, Choice | Fixed)):
@@ -255,12 +283,14 @@ class Space(Box):
                 path.append(coded[at])
                 at = coded[at][0]
                 if len(path) > len(coded):
-                    raise ValueError(f"conditions must be trees, got {name!r}, which needs itself")
+                    raise ValueError(
+                        f"conditions must be trees, got {name!r}, which depends on itself"
+                    )
             paths[name] = [pair for pair in path if pair[0] in self._names]
         return {name: path for name, path in paths.items() if path}
 
     def _rows(self, given: Any) -> tuple[Any, Any] | None:
-        """Constraints as those of points, ``m x d`` and ``m``; None where there are none."""
+        """The constraints as a matrix, ``m x d``, and bounds, ``m``; None where there are none."""
         self._set("_given_constraints", given)
         self._set("_texts", [])
         if given is None:
@@ -277,10 +307,12 @@ class Space(Box):
                 weight = one_number(weight, f"weight of {name}")
                 if name not in self.parameters:
                     raise ValueError(
-                        f"constraints must be of {list(self.parameters)}, got {name!r}"
+                        f"constraints must only have names of {list(self.parameters)}, got {name!r}"
                     )
                 if name in self._paths:
-                    raise ValueError(f"{name} must always count to be in a constraint")
+                    raise ValueError(
+                        f"{name} must have no condition to be in a constraint, got a condition"
+                    )
                 offset, slope = self._line(name)
                 bound -= weight * offset
                 if name in self._names:
@@ -290,7 +322,9 @@ class Space(Box):
                 bounds.append(bound)
                 self._texts.append(text)
             elif not bound >= 0:
-                raise ValueError(f"constraints must leave a point, got {text}")
+                raise ValueError(
+                    f"constraints must leave a feasible point, got {text}, which never holds"
+                )
         return (rows, bounds) if rows else None
 
     def _line(self, name: str) -> tuple[float, float]:
@@ -312,15 +346,15 @@ class Space(Box):
 def _checked(
     parameters: Mapping[str, Parameter] | None, named: Mapping[str, Parameter]
 ) -> dict[str, Parameter]:
-    """All parameters by name; or a ValueError that names the one that is none."""
+    """All parameters by name; or a ValueError that names the first that is not a parameter."""
     if not isinstance(parameters, Mapping | None):
         raise ValueError(f"parameters must be a dict of {_KINDS}, got {short(parameters)}")
     given = {**(parameters or {}), **named}
     if both := {*(parameters or {})} & {*named}:
-        raise ValueError(f"parameters must have a name once, got {min(both)!r} twice")
+        raise ValueError(f"parameters must have each name only once, got {min(both)!r} twice")
     for name, each in given.items():
         if not isinstance(name, str) or not name:
-            raise ValueError(f"names of parameters must be texts that are not empty, got {name!r}")
+            raise ValueError(f"names of parameters must be non-empty strings, got {name!r}")
         if not hasattr(each, "encoded"):
             raise ValueError(f"{name} must be {_KINDS}, got {short(each)}")
     return given

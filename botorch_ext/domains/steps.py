@@ -1,4 +1,5 @@
-"""Steps: numbers at equal distances, as the nearest floating-point numbers of their decimals."""
+"""Steps: equally spaced numbers, each rounded to the nearest floating-point number of its decimal
+form."""
 
 from __future__ import annotations
 
@@ -7,11 +8,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-# Whole numbers beyond are not told apart by a float64.
+# Beyond this number a float64 cannot tell neighbouring whole numbers apart.
 LARGEST = 2**53
-# Powers of ten beyond are not exact in a float64.
+# The largest power of ten that is exact in a float64.
 _MOST_DIGITS = 22
-#: How far from a step, in steps, a number may lie that is taken for it.
+#: A number at most this far from a step, in steps, is taken for that step.
 TOLERANCE = 1e-8
 
 
@@ -19,14 +20,15 @@ TOLERANCE = 1e-8
 class Steps:
     """The numbers ``(first + k * stride) / scale`` for k = 0, 1, 2, ...
 
-    Where decimals allow it all three are whole numbers, so that the third step of 0.1 from 0 is
-    0.3 and not 0.30000000000000004.
+    If decimals allow it, the first three arguments are whole numbers, so that the third step of 0.1
+    from 0 is 0.3 and not 0.30000000000000004. Each of the three is one number, or a tensor with one
+    for each column.
 
     Args:
-        first: A number, or a tensor of one for each column, as the others.
-        stride: Positive.
-        scale: Positive.
-        num: How many steps there are beyond the first number.
+        first: The first number, times ``scale``.
+        stride: The distance of neighbouring numbers, times ``scale``; positive.
+        scale: The common denominator; positive.
+        num: The number of steps beyond the first number.
     """
 
     first: Any
@@ -36,10 +38,18 @@ class Steps:
 
     @classmethod
     def between(cls, low: float, high: float, step: float) -> Steps:
-        """Those from ``low`` on that are at most ``high``.
+        """The steps from ``low`` that are at most ``high``.
+
+        Args:
+            low: The first number.
+            high: The largest number allowed.
+            step: The distance of neighbouring numbers.
+
+        Returns:
+            The steps.
 
         Raises:
-            ValueError: A step that is not positive and finite, or too small to be counted.
+            ValueError: If the step is not positive and finite, or too small to be counted.
         """
         if not 0 < step < math.inf:
             raise ValueError(f"step must be positive and finite, got {step}")
@@ -55,9 +65,23 @@ class Steps:
         return cls(first, stride, 10.0**digits, num)
 
     def place(self, number: Any) -> Any:
-        """How many steps a number, or each of a tensor, is from the first."""
+        """The distances of numbers from the first one, in steps.
+
+        Args:
+            number: A number, or a tensor of numbers.
+
+        Returns:
+            The distances, in the shape of ``number``; they need not be whole numbers.
+        """
         return (number * self.scale - self.first) / self.stride
 
     def value(self, place: Any) -> Any:
-        """The number at a place, or those at a tensor of places."""
+        """The numbers at distances from the first one.
+
+        Args:
+            place: A distance in steps, or a tensor of distances.
+
+        Returns:
+            The numbers, in the shape of ``place``.
+        """
         return (self.first + place * self.stride) / self.scale

@@ -1,4 +1,4 @@
-"""Candidates, the models that a strategy chooses from, and the set of one."""
+"""CandidateModels: the GP models among which a strategy chooses."""
 
 from __future__ import annotations
 
@@ -39,36 +39,50 @@ from botorch_ext.models.specification import (
 
 
 class CandidateModels(ModelParts[KernelGP]):
-    """Finitely many GP models of the same data: those of one form as one batched `KernelGP`, others
-    side by side.
+    """Finitely many GP models of the same data, such as candidates for unknown hyperparameters.
 
-    Kernels of one form have the same structure of GPyTorch classes and the same settings (``nu``,
-    ``ard_num_dims``, ``active_dims``, constraints) and differ in the values of their parameters.
-    Kernels of classes unknown to this library are never batched, only put side by side.
+    Models whose kernels have the same form are computed together as one batched `KernelGP`, other
+    models one after the other. Kernels have the same form if they have the same structure of
+    GPyTorch classes and the same settings (``nu``, ``ard_num_dims``, ``active_dims``, constraints)
+    and differ only in the values of their parameters. Kernels of classes unknown to this library
+    are never batched.
+
+    ``kernels``, ``noise_variance`` and ``means`` may be a single value, which all models share, or
+    a sequence with one entry for each model.
+
+    Memory: m models of n observations take m n^2 numbers, up to 1.6 times as many with their
+    reserve for growth; on N candidates m n N more, up to 1.5 times as many with the reserve. While
+    they grow they take 2.6 m n^2 numbers for a moment, and 2.5 m n N on candidates. On a GPU a
+    search over a box copies a quarter of the models; the rest of the search takes a few GiB,
+    however many models there are. For example, 512 models of 3500 observations in float64 take
+    50 GB, 63 GB during a search, and 129 GB for a moment when they grow.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import MaternKernel
+        >>> models = bx.CandidateModels.lengthscales(
+        ...     MaternKernel(nu=2.5), [0.5, 1.0, 2.0], noise_variance=0.01
+        ... )
+        >>> models.names
+        ['lengthscale 0.5', 'lengthscale 1', 'lengthscale 2']
+        >>> models.add([[0.0], [1.0]], [0.3, 0.8])
+        >>> mean, std = models.mean_and_std(models.noise_variance.new_tensor([[0.5]]))
+        >>> mean.shape
+        torch.Size([3, 1])
 
     Args:
         kernels: GPyTorch kernels; they are copied and frozen. A kernel of batch shape ``(b,)``
             counts as b kernels.
-        noise_variance: The ridge lambda > 0 of each model.
+        noise_variance: The ridge lambda > 0 of each model, in squared units of the observations.
         means: Prior means: GPyTorch `Mean` without batch dimensions, callables ``... x n x d`` to
-            ``... x n``, or numbers; None is zero.
-        names: One for each model; made up if None.
-        dtype: float64 unless asked otherwise.
+            ``... x n``, or numbers; None for zero.
+        names: One name for each model; if None they are made from what differs between the models.
+        dtype: float64 unless given.
         device: The device of everything.
 
-    ``kernels``, ``noise_variance`` and ``means`` are one thing each or a sequence; what there is
-    only one of is shared by all models.
-
-    m models of n observations are m n^2 numbers, and up to 1.6 times as many with the room they
-    have to grow; on N candidates m n N more, up to 1.5 times as many with that room. While they
-    grow there are 2.6 m n^2 for a moment, and 2.5 m n N on candidates. On a GPU a search over a box
-    copies a quarter of the models; what it evaluates besides takes some GiB there, however many
-    models there are. So 512 models of 3500 observations in float64 take 50 GB, 63 GB in a search,
-    and 129 GB for a moment when the room is used up.
-
     Raises:
-        ValueError: No model, numbers of entries that do not match, a name that occurs twice, or a
-            noise variance that is not positive and finite.
+        ValueError: If there is no model, the numbers of entries do not match, a name occurs twice,
+            or a noise variance is not positive and finite.
     """
 
     @torch.no_grad()
@@ -85,14 +99,17 @@ class CandidateModels(ModelParts[KernelGP]):
 
     @classmethod
     def of(cls, model: KernelGP, name: str = "model") -> Self:
-        """The set of one model, which is this very `KernelGP`, with its data and transforms.
+        """Make a set of one model, with its data and transforms.
 
         Args:
-            model: Without batch dimensions; it is not copied.
-            name: What reports call it.
+            model: The model, without batch dimensions; the set holds this object, not a copy.
+            name: The name of the model in reports.
+
+        Returns:
+            The set.
 
         Raises:
-            ValueError: A batched model.
+            ValueError: If the model is batched.
         """
         if model.batch_shape:
             raise ValueError(
@@ -112,16 +129,21 @@ class CandidateModels(ModelParts[KernelGP]):
         noise_variance: float | Tensor | Sequence[float],
         **kwargs: Any,
     ) -> Self:
-        """One kernel with several lengthscales.
+        """Make one model for each lengthscale of a kernel.
 
         Args:
-            kernel: Exactly one part of it has a lengthscale.
-            values: m lengthscales in units of the inputs, or ``m x d``: one for each column.
-            noise_variance: As for `CandidateModels`, and so are ``kwargs``.
+            kernel: A kernel of which exactly one part has a lengthscale.
+            values: The lengthscales in units of the inputs: ``m``, or ``m x d`` with one for each
+                column.
+            noise_variance: The ridge lambda > 0, one for all models or one for each.
+            **kwargs: ``names``, ``means``, ``dtype`` and ``device`` of `CandidateModels`.
+
+        Returns:
+            The m models.
 
         Raises:
-            ValueError: A lengthscale that is not positive and finite or that the constraint of the
-                kernel rules out, or no or several parts with a lengthscale.
+            ValueError: If a lengthscale is not positive and finite or violates the constraint of
+                the kernel, or not exactly one part of the kernel has a lengthscale.
         """
         tensor = _values(values, "values", kwargs)
         kernels = [with_lengthscale(kernel, value) for value in tensor]
@@ -140,16 +162,20 @@ class CandidateModels(ModelParts[KernelGP]):
         noise_variance: float | Tensor | Sequence[float],
         **kwargs: Any,
     ) -> Self:
-        """One kernel with several periods.
+        """Make one model for each period of a periodic kernel.
 
         Args:
-            kernel: Exactly one part of it is a `PeriodicKernel`.
-            values: m periods in units of the inputs.
-            noise_variance: As for `CandidateModels`, and so are ``kwargs``.
+            kernel: A kernel of which exactly one part is a `PeriodicKernel`.
+            values: The periods in units of the inputs, ``m``.
+            noise_variance: The ridge lambda > 0, one for all models or one for each.
+            **kwargs: ``names``, ``means``, ``dtype`` and ``device`` of `CandidateModels`.
+
+        Returns:
+            The m models.
 
         Raises:
-            ValueError: A period that is not positive and finite or that the constraint of the
-                kernel rules out, or no or several periodic parts.
+            ValueError: If a period is not positive and finite or violates the constraint of the
+                kernel, or not exactly one part of the kernel is periodic.
         """
         tensor = _numbers(values, "values", kwargs)
         kernels = [with_period(kernel, value) for value in tensor]
@@ -160,8 +186,19 @@ class CandidateModels(ModelParts[KernelGP]):
     def noise_variances(
         cls, kernel: Kernel, values: Tensor | Sequence[float], **kwargs: Any
     ) -> Self:
-        """One kernel with several noise variances, in squared units of the observations; ``kwargs``
-        as for `CandidateModels`."""
+        """Make one model for each noise variance.
+
+        Args:
+            kernel: The kernel of all models.
+            values: The noise variances in squared units of the observations, ``m``.
+            **kwargs: ``names``, ``means``, ``dtype`` and ``device`` of `CandidateModels`.
+
+        Returns:
+            The m models.
+
+        Raises:
+            ValueError: If a noise variance is not positive and finite.
+        """
         tensor = _numbers(values, "values", kwargs)
         kwargs.setdefault("names", value_names("noise variance", tensor.tolist()))
         return cls._of(candidate_list(kernel, tensor, **kwargs))
@@ -174,12 +211,16 @@ class CandidateModels(ModelParts[KernelGP]):
         noise_variance: float | Tensor | Sequence[float],
         **kwargs: Any,
     ) -> Self:
-        """One kernel with several prior means.
+        """Make one model for each prior mean.
 
         Args:
-            kernel: Of all models.
-            means: As for `CandidateModels`; a number is a constant mean.
-            noise_variance: As for `CandidateModels`, and so are ``kwargs``.
+            kernel: The kernel of all models.
+            means: The prior means, as for `CandidateModels`; a number is a constant mean.
+            noise_variance: The ridge lambda > 0, one for all models or one for each.
+            **kwargs: ``names``, ``dtype`` and ``device`` of `CandidateModels`.
+
+        Returns:
+            The models, one for each mean.
         """
         kwargs.setdefault("names", mean_names(means))
         return cls._of(candidate_list(kernel, noise_variance, list(means), **kwargs))
@@ -195,23 +236,34 @@ class CandidateModels(ModelParts[KernelGP]):
         seed: int = 0,
         **kwargs: Any,
     ) -> Self:
-        """Sums of a kernel over groups of columns, divided by the number of groups.
+        """Make one additive model for each decomposition of the columns into groups.
+
+        The kernel of a model is the sum of a kernel over the groups, divided by their number.
 
         Args:
             kernel: A stationary kernel on all columns (see `botorch_ext.kernels.AdditiveKernel`).
-            decompositions: ``"all"`` partitions of the columns, ``"trees"``: the edges of random
-                trees on the columns, or lists of groups of columns.
-            noise_variance: As for `CandidateModels`, and so are ``kwargs``.
+            decompositions: ``"all"`` for all partitions of the columns; ``"trees"`` for random
+                trees on the columns, whose edges are the groups; or a list of decompositions, each
+                a list of groups of columns.
+            noise_variance: The ridge lambda > 0, one for all models or one for each.
             dim: d, the number of columns.
-            num: How many trees.
-            seed: Of the trees.
+            num: The number of trees; only for ``"trees"``.
+            seed: The seed of the trees.
+            **kwargs: ``names``, ``means``, ``dtype`` and ``device`` of `CandidateModels`.
+
+        Returns:
+            The models, one for each decomposition.
 
         Raises:
-            ValueError: More than 7 columns for ``"all"``, more trees than there are, ``num``
-                without trees or trees without ``num``, or groups that are not possible.
+            ValueError: If there are more than 7 columns for ``"all"``, fewer different trees than
+                ``num``, ``num`` without ``"trees"`` or the reverse, or groups that are not
+                possible.
         """
         if (num is None) == (decompositions == "trees"):
-            raise ValueError(f'num must be given for "trees" and only for them, got {num}')
+            raise ValueError(
+                f'num must be given if decompositions are "trees", and only then, got {num} with '
+                f"{decompositions!r}"
+            )
         if decompositions == "all":
             decompositions = set_partitions(dim)
         elif decompositions == "trees":
@@ -232,34 +284,37 @@ class CandidateModels(ModelParts[KernelGP]):
         seed: int = 0,
         conditioned: bool = True,
     ) -> Self:
-        """One model for each draw of the hyperparameters of a BoTorch model, without data: kernel,
-        noise variance and constant prior mean.
+        """Make one model for each hyperparameter sample of a BoTorch model.
 
-        Everything is in the units of the untransformed inputs and observations: `Normalize` and
-        `InputStandardize` stretch the lengthscales, `Standardize` the output scale, the noise and
-        the prior mean. The data of ``model`` stay behind; a strategy takes them as its initial
-        ones.
+        Each model has the kernel, noise variance and constant prior mean of its sample, in the
+        units of the untransformed inputs and observations: `Normalize` and `InputStandardize`
+        rescale the lengthscales; `Standardize` rescales the output scale, the noise and the prior
+        mean. The models have no data; pass the data of ``model`` to a strategy as its initial data.
 
         Args:
             model: A fully Bayesian model fitted by MCMC, such as `SaasFullyBayesianSingleTaskGP`,
-                or a model with priors on its hyperparameters, such as `SingleTaskGP`, which are
-                then drawn from these priors (given their constraints) and resampled by the marginal
-                likelihood of its data, whatever it was fitted to: some draws may come twice.
-            num_models: Draws to use: of MCMC draws, evenly thinned, all if None; of others 16 if
-                None.
-            seed: Of the draws from priors.
-            conditioned: False for draws from the priors alone, as a prior over models should be
-                that is told the same data again.
+                or a model with priors on its hyperparameters, such as `SingleTaskGP`. In the second
+                case samples are drawn from these priors, within their constraints, and resampled
+                by the marginal likelihood of the data of the model, whatever values it was fitted
+                to; some samples may come twice.
+            num_models: The number of samples. MCMC samples are thinned evenly, and None takes all
+                of them; None takes 16 samples from priors.
+            seed: The seed of the samples from priors.
+            conditioned: False skips the resampling. Use this if the models will be told the same
+                data again, so that the data do not count twice.
+
+        Returns:
+            The models, one for each sample.
 
         Warns:
-            PriorDrawsWarning: A model with priors and without data; or so few draws bear its data
-                that those used are worth less than a quarter of their number.
+            PriorDrawsWarning: If a model with priors has no data; or if so few samples fit its data
+                that the effective sample size is below a quarter of the number used.
 
         Raises:
-            ValueError: A model that is not fitted, without draws and priors, with several outputs,
-                a mean that is not constant, noise that differs between points, other transforms
-                (or input transforms with kernels other than RBF and Matern), or fewer draws than
-                ``num_models``.
+            ValueError: If the model is not fitted, has neither samples nor priors, has several
+                outputs, a mean that is not constant, noise that differs between points or other
+                transforms (or input transforms with kernels other than RBF and Matern), or has
+                fewer samples than ``num_models``.
         """
         draws = hyperparameter_draws(model, num_models, seed, conditioned)
         kernels, noise, constants = zip(*draws, strict=True)
@@ -285,23 +340,29 @@ class CandidateModels(ModelParts[KernelGP]):
         dtype: torch.dtype = torch.float64,
         device: torch.device | str = "cpu",
     ) -> Self:
-        """Lengthscales l_i = lengthscale_0 exp(-i / d), Matern exp(-i / (d + 2 nu)), of which
-        `grow` adds smaller and smaller ones; the set starts with i = 0.
+        """Make a set of lengthscales to which `grow` adds smaller and smaller ones.
+
+        The lengthscales are l_i = lengthscale_0 exp(-i / d), i = 0, 1, ...; for a Matern kernel
+        they are l_i = lengthscale_0 exp(-i / (d + 2 nu)). The set starts with l_0 alone.
 
         Source: length-scale balancing, arXiv 2410.10384.
 
         Args:
-            kernel: Its only part with a lengthscale is an RBF or a Matern kernel.
-            lengthscale_0: The largest, in units of the inputs.
-            noise_variance: Of all models.
-            dim: d.
-            growth: g: ``grow(t)`` adds the l_i above lengthscale_0 / g(t); t^0.9 by default.
-            mean: The prior mean of all models.
-            dtype: float64 unless asked otherwise.
+            kernel: A kernel whose only part with a lengthscale is an RBF or a Matern kernel.
+            lengthscale_0: The largest lengthscale, in units of the inputs.
+            noise_variance: The noise variance of all models, in squared units of the observations.
+            dim: d, the number of columns.
+            growth: The function g: ``grow(t)`` adds the l_i above lengthscale_0 / g(t); by default
+                g(t) = t^0.9.
+            mean: The prior mean of all models; None for zero.
+            dtype: float64 unless given.
             device: The device of everything.
 
+        Returns:
+            The set, with its first model.
+
         Raises:
-            ValueError: Another kernel, or a lengthscale that is not positive and finite.
+            ValueError: If it is another kernel, or a lengthscale is not positive and finite.
         """
         (first,) = candidate_list(kernel, noise_variance, mean, dtype=dtype, device=device)
         family = GrowingFamily(
@@ -311,31 +372,39 @@ class CandidateModels(ModelParts[KernelGP]):
 
     @torch.no_grad()
     def with_nugget(self, std: float) -> Self:
-        """These models, and of each a twin with the kernel k(x, x') + s^2 1{x = x'}: the nugget
-        belongs to f, not to the noise, so that f may be off by about s at every point.
+        """Add to each model a twin whose kernel has a nugget: k(x, x') + s^2 1{x = x'}.
 
-        Misspecification as one more candidate, for `credible_ucb`: B/4 was s in every measurement.
-        A twin's width is that of its plain model while that is there (the pending trials of
-        ``inflate`` count as its own). Elsewhere than at evaluated points the nugget adds nothing
-        but variance; on a box the best of those are looked at besides, since no ascent finds one.
-        Whether k(x, x) <= 1 is asked of the plain models alone.
+        The nugget belongs to f and not to the noise, so f may deviate from the model by about s at
+        every point. This makes misspecification one more candidate, for `credible_ucb`. All
+        measurements used s = B/4.
 
-        It is an option, not a guarantee. Perturbations that are white, on 500 points, cost 2 to 5.5
-        times the regret of GP-UCB, and where points that mislead have copies which mislead alike,
-        the play stays locked out of the best ones.
+        A twin takes the width of its plain model as long as that model is in the set (the pending
+        trials of ``inflate`` count as the twin's own). Away from evaluated points the nugget adds
+        only variance. On a box the search therefore checks the best evaluated points as well, since
+        no gradient ascent finds them. The check k(x, x) <= 1 applies only to the plain models.
+
+        The nugget is an option, not a guarantee. White perturbations, on 500 points, cost 2 to 5.5
+        times the regret of GP-UCB. If misleading points have copies that mislead in the same way,
+        the method stays locked out of the best points.
 
         Args:
             std: s > 0, in units of f.
 
+        Returns:
+            A new set with the models and their twins.
+
         Raises:
-            ValueError: A number that is not positive and finite; or models that have data or
-                transforms, or of a set that grows.
+            ValueError: If ``std`` is not positive and finite; or if the models have data or
+                transforms, or belong to a growing set.
         """
         value = one_number(std, "std")
         if not 0 < value < math.inf:
             raise ValueError(f"std must be positive and finite, got {value}")
         if self.grows or self.num_observations or self.parts[0].model.has_transforms:
-            raise ValueError("models must have no data, no transforms and not grow, to have twins")
+            raise ValueError(
+                "models must have no data, no transforms and not grow: with_nugget adds twins only "
+                "to such a set"
+            )
         twins = [
             replace(
                 entry,
@@ -369,38 +438,46 @@ class CandidateModels(ModelParts[KernelGP]):
         )
 
     def mean_and_std(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Pointwise posterior mean and standard deviation of every model.
+        """The pointwise posterior mean and standard deviation of every model.
 
         Args:
-            X: ``n x d``.
+            X: Points, ``n x d``.
 
         Returns:
-            Two ``m x n``-dim tensors, differentiable in ``X``.
+            The means and the standard deviations, ``m x n`` each, differentiable in ``X``.
         """
         moments = [map(part.each, part.model.mean_and_std(X)) for part in self.parts]
         mean, std = (self._in_order(list(values)) for values in zip(*moments, strict=True))
         return mean, std
 
     def means(self, position: int, X: Tensor) -> Tensor:
-        """The posterior means of one model alone at ``n x d`` points, O(n) each: ``(n,)``."""
+        """The posterior means of a single model, O(n) per point for n observations.
+
+        Args:
+            position: The position of the model in the set.
+            X: Points, ``n x d``.
+
+        Returns:
+            The means, ``n``.
+        """
         return self.single(position).mean_at(X)
 
     @torch.no_grad()
     def moments_without(
         self, position: int, rows: Sequence[int], x: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The posterior of one model at one point if some rows were not there.
+        """The posterior of one model at one point without some of its observations.
 
         Args:
-            position: Of the model.
-            rows: The rows to leave out.
-            x: ``d``.
+            position: The position of the model in the set.
+            rows: The rows of the observations to leave out.
+            x: The point, ``d``.
 
         Returns:
-            Mean, standard deviation and the information gain of the other rows, all 0-dim.
+            The mean, the standard deviation and the information gain of the other rows, all 0-dim.
 
         Raises:
-            ValueError: A position or a row that does not exist, or a wrong shape of ``x``.
+            ValueError: If the position or a row does not exist, or ``x`` has the wrong shape.
         """
         rows = self._checked_rows(rows)
         model = self.single(position)
@@ -409,7 +486,15 @@ class CandidateModels(ModelParts[KernelGP]):
 
     @torch.no_grad()
     def on(self, points: Tensor, shard: Shard | None = None) -> FiniteCandidates:
-        """The models with their data on N points, ``N x d``, or on those of a shard."""
+        """The models with their data, evaluated and kept up to date on finitely many points.
+
+        Args:
+            points: The points, ``N x d``.
+            shard: The part of the points that this process keeps; None for all points.
+
+        Returns:
+            The posteriors of all models on the points.
+        """
         finite = FiniteCandidates(
             list(self._entries),
             points,
@@ -424,14 +509,26 @@ class CandidateModels(ModelParts[KernelGP]):
 
     @torch.no_grad()
     def largest_variances(self, X: Tensor) -> Tensor:
-        """The largest prior variance k(x, x) of each model over ``n x d`` points, ``(m,)``; of a
-        twin that of its plain model."""
+        """The largest prior variance k(x, x) of each model over some points.
+
+        Args:
+            X: Points, ``n x d``.
+
+        Returns:
+            The largest variances, ``m``; a twin has that of its plain model.
+        """
         return self._of_plain(self._gather(lambda model: model.largest_variance(X)))
 
     @torch.no_grad()
     def require_takes(self, like: Tensor) -> None:
-        """A ValueError naming the model unless all models take points like these, ``n x d``, and
-        have finite prior means at all of them."""
+        """Check that all models take points like these and have finite prior means there.
+
+        Args:
+            like: Points, ``n x d``.
+
+        Raises:
+            ValueError: If a model does not; the message names the model.
+        """
         checked: set[int] = set()
         for part in self.parts:
             for i, position in enumerate(part.positions):
@@ -442,10 +539,20 @@ class CandidateModels(ModelParts[KernelGP]):
                 try:
                     self.single(position).require_takes(like)
                 except ValueError as error:
-                    raise ValueError(f"of model {self.names[position]!r}, {error}") from error
+                    raise ValueError(f"model {self.names[position]!r}: {error}") from error
 
     def add(self, X: Tensor, Y: Tensor | None) -> None:
-        """As for one `KernelGP`, in all models: see `ModelParts.add`."""
+        """Add observations to all models in place, O(n^2) per observation and model.
+
+        Args:
+            X: Points, ``n x d``.
+            Y: Observations, ``n x 1`` or ``n``; None for pending points, which reduce every
+                standard deviation and leave the means alone.
+
+        Raises:
+            ValueError: If a shape, dtype or device is wrong, an entry is not finite, or a model
+                does not take such points.
+        """
         if not self.dim:
             # Before any state changes: one part may take points that another does not.
             self.require_takes(as_points(X, None, self.parts[0].model.noise_variance))
@@ -455,7 +562,9 @@ class CandidateModels(ModelParts[KernelGP]):
 def _numbers(values: Any, name: str, kwargs: dict[str, Any]) -> Tensor:
     tensor = _values(values, name, kwargs)
     if tensor.ndim != 1:
-        raise ValueError(f"{name} must be one number each, got shape {tuple(tensor.shape)}")
+        raise ValueError(
+            f"{name} must be one number for each model, got shape {tuple(tensor.shape)}"
+        )
     return tensor
 
 

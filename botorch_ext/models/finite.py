@@ -1,4 +1,5 @@
-"""Finite posteriors: mean and standard deviation on finitely many points, kept up to date."""
+"""FinitePosterior: posterior mean and standard deviation on finitely many points, kept up to
+date."""
 
 from __future__ import annotations
 
@@ -31,34 +32,43 @@ from botorch_ext.models.stacked_means import selected_mean
 from botorch_ext.models.triangular import solve_triangular
 from botorch_ext.state import shallow
 
-# A million candidates with 1,000 observations in float64 are 8 GB of rows, and 17.4 GB for a moment
-# while their buffer grows from 864 rows to 1,312. Abandoning a pending trial copies the rows that
-# were there before it was asked.
+# The factor by which the buffer of rows grows. A million candidates with 1,000 observations in
+# float64 take 8 GB of rows, and 17.4 GB for a moment while the buffer grows from 864 rows to 1,312.
+# Abandoning a pending trial copies the rows that were there before the trial was asked.
 _GROWTH = 1.5
-# Of the rows that are computed, or forgotten, at once.
+# The most bytes of rows that are computed, or removed, at once.
 _MOST_BYTES = 2**27
 
 
 class FinitePosterior(GrowingPosterior):
-    """The posterior of a fixed-kernel GP on N candidates: O(N n) per added point, no N x N matrix.
+    """The posterior of a GP with a fixed kernel on N candidate points, kept up to date.
 
-    Keeps V = L^-1 K(data, candidates), one row for each observation. A new observation at a
+    Adding the (n+1)-th observation takes O(N n), and no N x N matrix is ever formed. The posterior
+    keeps V = L^-1 K(data, candidates), one row for each observation. A new observation at a
     candidate finds its row of L in a column of V, so it costs one kernel row and one matrix-vector
     product.
 
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> posterior = bx.FinitePosterior(RBFKernel(), [[0.0], [1.0], [2.0]], noise_variance=0.01)
+        >>> posterior.add_candidate(1, 0.5)
+        >>> posterior.std.argmin()
+        tensor(1)
+
     Args:
-        kernel: Any GPyTorch kernel; it is copied and frozen. Its batch shape means many kernels at
-            once.
-        candidates: ``N x d``; their dtype and device are those of the posterior.
+        kernel: Any GPyTorch kernel; it is copied and frozen. Batch dimensions of the kernel stand
+            for several models.
+        candidates: The candidate points, ``N x d``; the posterior has their dtype and device.
         noise_variance: The ridge lambda > 0: a float, or a ``*batch``-dim tensor.
         mean: The prior mean: a GPyTorch `Mean`, a callable ``N x d`` to ``*batch x N``, or a
-            number; zero if None.
-        capacity: Observations to make room for at first.
-        shard: Which of the candidates this process keeps, if not all: what is said of candidates is
-            said of them.
+            number; None for zero.
+        capacity: The number of observations for which memory is reserved at first.
+        shard: The part of the candidates that this process keeps; ``mean``, ``variance`` and
+            ``std`` then cover only this part. None for all candidates.
 
     Raises:
-        ValueError: A noise variance that is not positive and finite.
+        ValueError: If the noise variance is not positive and finite.
     """
 
     @torch.no_grad()
@@ -101,8 +111,16 @@ class FinitePosterior(GrowingPosterior):
     def from_model(
         cls, model: KernelGP, candidates: Tensor, shard: Shard | None = None
     ) -> FinitePosterior:
-        """The posterior of a `KernelGP` (without transforms) on candidates, its data and pending
-        rows included."""
+        """Make the posterior of a `KernelGP` on candidate points.
+
+        Args:
+            model: The model, without transforms; its observations and pending points are included.
+            candidates: The candidate points, ``N x d``.
+            shard: The part of the candidates that this process keeps; None for all.
+
+        Returns:
+            The posterior on the candidates.
+        """
         finite = cls(model.kernel, candidates, model.noise_variance, model.mean, shard=shard)
         if model.num_observations:
             finite._adopt(model)
@@ -137,12 +155,16 @@ class FinitePosterior(GrowingPosterior):
 
     @property
     def std(self) -> Tensor:
-        """The posterior standard deviation at the candidates: ``*batch x N``."""
+        """The posterior standard deviation at the candidates, ``*batch x N``."""
         return self.variance.clamp_min(0).sqrt()
 
     def std_of_known(self) -> Tensor:
-        """What the standard deviation at the candidates would be without the pending rows,
-        ``*batch x N``: O(N n p) for p of them."""
+        """The standard deviation at the candidates if no point were pending; O(N n p) for p pending
+        points.
+
+        Returns:
+            Standard deviations, ``*batch x N``.
+        """
         added = variance_of_pending(self.factor, self._V.combined)
         return (self.variance + added).clamp_min(0).sqrt()
 
@@ -158,15 +180,15 @@ class FinitePosterior(GrowingPosterior):
 
     @torch.no_grad()
     def add_candidate(self, index: int, y: float | None) -> None:
-        """Adds an observation at one candidate.
+        """Add an observation at one candidate.
 
         Args:
             index: The row of the candidate.
-            y: The observation; None while it is pending (it then counts in the standard deviation
-                and leaves the mean alone).
+            y: The observation; None while it is pending. A pending point reduces the standard
+                deviation and leaves the mean alone.
 
         Raises:
-            ValueError: A row that does not exist, or no number.
+            ValueError: If the row does not exist, or ``y`` is not a finite number.
         """
         index = whole_number(index, "index", least=0)
         if index >= len(self.candidates):
@@ -179,7 +201,14 @@ class FinitePosterior(GrowingPosterior):
         self._append(self.candidates[index : index + 1], target, cross)
 
     def cross_factor(self, index: int) -> Tensor:
-        """L^-1 k(data, candidate), ``*batch x n``."""
+        """The vector L^-1 k(data, candidate) of one candidate.
+
+        Args:
+            index: The row of the candidate.
+
+        Returns:
+            ``*batch x n``.
+        """
         place = index if self.shard is None else self.shard.place(index)
         rows = slice(0, self.num_observations)
         column = self._V.block(rows, slice(place, place + 1)).squeeze(-1)
@@ -187,14 +216,14 @@ class FinitePosterior(GrowingPosterior):
 
     @torch.no_grad()
     def add(self, X: PointsLike, Y: PointsLike | None) -> None:
-        """Adds observations anywhere, such as data from before the study.
+        """Add observations at any points, such as data from before the study.
 
         Args:
-            X: ``n x d``.
-            Y: ``n x 1`` or ``n``; None while they are pending.
+            X: Points, ``n x d``.
+            Y: Observations, ``n x 1`` or ``n``; None while the points are pending.
 
         Raises:
-            ValueError: Wrong shape, dtype or device, or an entry that is not finite.
+            ValueError: If a shape, dtype or device is wrong, or an entry is not finite.
         """
         X = as_points(X, self.dim, self.candidates)
         if Y is not None:
@@ -205,14 +234,14 @@ class FinitePosterior(GrowingPosterior):
 
     @torch.no_grad()
     def set_targets(self, rows: Sequence[int], Y: PointsLike) -> None:
-        """Gives rows new values: pending rows become known, known ones are replaced.
+        """Give rows new values: pending rows become known, values of known rows are replaced.
 
         Args:
-            rows: Positions in the order of addition.
-            Y: ``n x 1`` or ``n``, one for each row.
+            rows: The rows, numbered in the order of addition.
+            Y: One value for each row, ``n x 1`` or ``n``.
 
         Raises:
-            ValueError: A row that does not exist, or a value that is not finite.
+            ValueError: If a row does not exist, or a value is not finite.
         """
         rows = self._checked_rows(rows)
         Y = checked_values(Y, len(rows), self.candidates)

@@ -1,4 +1,4 @@
-"""Finite models: many models on finitely many points, kept up to date."""
+"""FiniteCandidates: the posteriors of many models on finitely many points, kept up to date."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from botorch_ext.models.specification import Candidate
 
 
 class FiniteCandidates(ModelParts[FinitePosterior]):
-    """Finitely many GP models of the same data on N candidates; made by `CandidateModels.on`.
+    """GP models of the same data on N candidate points; `CandidateModels.on` makes it.
 
     Args:
         entries: The models.
-        candidates: ``N x d``.
-        parts: Their posteriors; without data if None.
-        shard: Which of the candidates this process keeps, if not all: means and deviations are
-            theirs.
+        candidates: The candidate points, ``N x d``.
+        parts: The posteriors of the models; None for posteriors without data.
+        shard: The part of the candidates that this process keeps; means and standard deviations
+            then cover only this part. None for all candidates.
     """
 
     def __init__(
@@ -47,20 +47,32 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
 
     @property
     def mean(self) -> Tensor:
-        """The posterior means at the candidates: ``m x N``."""
+        """The posterior means at the candidates, ``m x N``."""
         return self._gather(lambda model: model.mean)
 
     @property
     def std(self) -> Tensor:
-        """The posterior standard deviations at the candidates: ``m x N``."""
+        """The posterior standard deviations at the candidates, ``m x N``."""
         return self._gather(lambda model: model.std)
 
     def at(self, values: Tensor, rows: int | Tensor) -> Tensor:
-        """Columns of ``... x N`` means or standard deviations, of one row or of ``k``."""
+        """The means or standard deviations at some candidates.
+
+        Args:
+            values: Means or standard deviations at all candidates, ``... x N``.
+            rows: The row of one candidate, or ``k`` rows.
+
+        Returns:
+            The values there, ``...`` or ``... x k``; the same in all processes.
+        """
         return values[..., rows] if self.shard is None else self.shard.columns(values, rows)
 
     def checksum(self) -> Tensor:
-        """A number that is the same where values and points are, ``(1,)``."""
+        """A checksum of the data, by which processes notice that their data differ.
+
+        Returns:
+            One number, of shape ``(1,)``: equal observations at equal points give equal checksums.
+        """
         n, factors = self.num_observations, [part.model.factor for part in self.parts]
         return sum(
             ((f.z + f.gains)[..., :n].sum().view(1) for f in factors),
@@ -68,7 +80,7 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
         )
 
     def add_candidate(self, index: int, y: float | None) -> None:
-        """Adds an observation at one candidate.
+        """Add an observation at one candidate.
 
         Args:
             index: The row of the candidate.
@@ -80,18 +92,18 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
     def moments_without(
         self, position: int, rows: Sequence[int], index: int
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The posterior of one model at one candidate if some rows were not there.
+        """The posterior of one model at one candidate without some of its observations.
 
         Args:
-            position: Of the model.
-            rows: The rows to leave out.
+            position: The position of the model in the set.
+            rows: The rows of the observations to leave out.
             index: The row of the candidate.
 
         Returns:
-            Mean, standard deviation and the information gain of the other rows, all 0-dim.
+            The mean, the standard deviation and the information gain of the other rows, all 0-dim.
 
         Raises:
-            ValueError: A row that does not exist.
+            ValueError: If a row does not exist.
         """
         rows = self._checked_rows(rows)
         part, member = self._place(position)

@@ -44,36 +44,49 @@ from botorch_ext.models.downdate import moments_without
 from botorch_ext.models.posterior import GrowingPosterior
 from botorch_ext.models.stacked_means import selected_mean
 
-# A joint posterior over more points than this keeps its covariance unevaluated.
+# A joint posterior over more points than this keeps its covariance as a lazy operator.
 _LAZY_COVARIANCE = 512
 
 
 class KernelGP(GrowingPosterior, Model, FantasizeMixin):
-    """An exact GP with a fixed kernel and a fixed noise variance that grows in O(n^2) per point.
+    """An exact GP with a fixed kernel and noise variance; adding an observation takes O(n^2).
 
-    ``mean = k' (K + lambda I)^-1 y`` and ``std^2 = k(x, x) - k' (K + lambda I)^-1 k`` (around the
-    prior mean, where there is one). Leading batch dimensions of the kernel or of the noise variance
-    mean many models of the same data at once, with one batched factorisation.
+    The posterior is ``mean = k' (K + lambda I)^-1 y`` and ``std^2 = k(x, x) - k' (K + lambda I)^-1
+    k``, around the prior mean if there is one. Leading batch dimensions of the kernel or of the
+    noise variance stand for several models of the same data, with one batched factorisation.
 
     As in BoTorch, ``posterior`` takes ``t-batch x q x d`` and broadcasts the t-batch against the
-    batch shape of the model: every model at the same points is ``t-batch x 1 x q x d``.
+    batch shape of the model. To evaluate every model at the same points, pass
+    ``t-batch x 1 x q x d``.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> model = bx.KernelGP(RBFKernel(), noise_variance=0.01)
+        >>> model.add([[0.0], [1.0]], [0.3, 0.8])
+        >>> mean, std = model.mean_and_std([[0.0], [5.0]])
+        >>> mean.round(decimals=2)
+        tensor([0.3000, 0.0000], dtype=torch.float64)
+        >>> std.round(decimals=2)
+        tensor([0.1000, 1.0000], dtype=torch.float64)
 
     Args:
-        kernel: Any GPyTorch kernel; it is copied and frozen. Or one that is frozen already, of this
-            dtype and on this device.
-        noise_variance: The ridge lambda > 0: a float, or a ``*batch``-dim tensor.
+        kernel: Any GPyTorch kernel; it is copied and frozen. Or a kernel that is already frozen,
+            with this dtype and on this device.
+        noise_variance: The ridge lambda > 0: a float, or a ``*batch``-dim tensor; in squared units
+            of the (transformed) observations.
         mean: The prior mean: a GPyTorch `Mean`, a callable ``... x n x d`` to ``... x n``, or a
-            number; zero if None.
+            number; None for zero.
         input_transform: A fitted BoTorch input transform, applied to all inputs.
         outcome_transform: A fitted BoTorch outcome transform, applied to observations and undone in
             the posterior. ``noise_variance``, ``mean`` and the kernel live in the transformed
             space.
-        dtype: float64 unless asked otherwise.
+        dtype: float64 unless given.
         device: The device of all buffers.
 
     Raises:
-        ValueError: A noise variance that is not positive and finite, or another argument that is
-            not what it should be.
+        ValueError: If the noise variance is not positive and finite, or another argument has the
+            wrong type.
     """
 
     noise_variance: Tensor
@@ -108,14 +121,14 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         if outcome_transform is not None:
             self.outcome_transform = outcome_transform
         self.factor = GrowingCholesky(self.noise_variance)
-        # In the extra state, with the factor: their number is no part of the model.
+        # The inputs are saved in the extra state, with the factor, since their number may differ.
         self.register_buffer("_inputs", noise.new_zeros(0, 0), persistent=False)
         self._shares_modules = False
         self.eval()
 
     @classmethod
     def from_botorch(cls, model: GPyTorchModel) -> Self:
-        """Freezes a fitted BoTorch GP: the same posterior, fixed hyperparameters, O(n^2) growth.
+        """Freeze a fitted BoTorch GP: the same posterior with fixed hyperparameters.
 
         Args:
             model: A single-output exact GP with homoskedastic Gaussian noise, such as
@@ -125,8 +138,8 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
             A `KernelGP` with the data of ``model``.
 
         Raises:
-            ValueError: No exact GP, several outputs or tasks, batched training data, or noise that
-                differs between points.
+            ValueError: If it is not an exact GP, or has several outputs or tasks, batched training
+                data, or noise that differs between points.
         """
         arguments, X, y = _frozen_parts(model)
         frozen = cls(**arguments)
@@ -146,11 +159,11 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
     def keep(self, index: int | list[int]) -> None:
         super().keep(index)
         mean = selected_mean(self.mean, index)
-        self._modules.pop("mean", None)  # which only a module could take the place of
+        self._modules.pop("mean", None)  # torch lets only a module replace a module
         self.mean = mean
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        # What `to`, `double`, `cuda`, ... go through. They change modules in place.
+        # `to`, `double`, `cuda`, ... all call this method, and change modules in place.
         if self._shares_modules and fn(self.noise_variance) is not self.noise_variance:
             for name, module in self._modules.items():
                 self._modules[name] = deepcopy(module)
@@ -160,11 +173,20 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         return self
 
     def get_extra_state(self) -> dict[str, Any]:
-        """The data and their factor, for `state_dict`."""
+        """The data and their factorisation, for `state_dict`.
+
+        Returns:
+            A dict with the inputs and the state of the factor.
+        """
         return {"inputs": self.train_inputs[0].clone(), "factor": self.factor.state_dict()}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Takes over the data of another model, however many there are."""
+        """Load the data and their factorisation, for `load_state_dict`.
+
+        Args:
+            state: The dict that `get_extra_state` returned; it may have another number of
+                observations.
+        """
         self._inputs = state["inputs"].to(self.noise_variance, copy=True)
         self.factor = GrowingCholesky.from_state_dict(self.noise_variance, state["factor"])
 
@@ -187,7 +209,7 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
 
     @property
     def likelihood(self) -> GaussianLikelihood:
-        """The noise as GPyTorch has it."""
+        """The Gaussian likelihood of GPyTorch with this noise variance."""
         noise = self.noise_variance
         likelihood = GaussianLikelihood(batch_shape=noise.shape, noise_constraint=Positive())
         likelihood = likelihood.to(noise).requires_grad_(False)
@@ -201,23 +223,23 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
 
     @property
     def train_inputs(self) -> tuple[Tensor]:
-        """The (transformed) inputs so far, ``n x d``."""
+        """The (transformed) inputs so far, a tuple of one tensor, ``n x d``."""
         return (self._inputs[..., : self.num_observations, :],)
 
     # --- data -----------------------------------------------------------------------------------
 
     def add(self, X: PointsLike, Y: PointsLike | None) -> None:
-        """Adds observations in place, O(n^2) each.
+        """Add observations in place, O(n^2) each.
 
         Args:
-            X: ``n x d``.
-            Y: ``n x 1`` or ``n``. None for points that were asked and not yet told: such *pending*
-                rows count in every standard deviation and in the information gain and leave the
-                mean alone.
+            X: Points, ``n x d``.
+            Y: Observations, ``n x 1`` or ``n``; None for *pending* points, which were asked and not
+                told yet. Pending points reduce every standard deviation, count in the information
+                gain, and leave the mean alone.
 
         Raises:
-            ValueError: Wrong shape, dtype or device, an entry that is not finite, or inputs that
-                the input transform or the kernel does not take.
+            ValueError: If a shape, dtype or device is wrong, an entry is not finite, or the input
+                transform or the kernel does not take such inputs.
         """
         transform = self.transform_inputs if hasattr(self, "input_transform") else None
         with torch.no_grad():
@@ -237,36 +259,39 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
             self._append(Z, Y, K, prior)
 
     def set_targets(self, rows: Sequence[int], Y: PointsLike) -> None:
-        """Gives rows new values: pending rows become known, known ones are replaced.
+        """Give rows new values: pending rows become known, values of known rows are replaced.
 
         Args:
-            rows: Positions in the order of addition.
-            Y: ``n x 1`` or ``n``, one for each row.
+            rows: The rows, numbered in the order of addition.
+            Y: One value for each row, ``n x 1`` or ``n``.
 
         Raises:
-            ValueError: A row that does not exist, or a value that is not finite.
+            ValueError: If a row does not exist, or a value is not finite.
         """
         rows = self._checked_rows(rows)
         X = self._inputs[rows]
-        # Outcome transforms that look at X look at a task, which input transforms leave alone: that
-        # these inputs are transformed makes no difference.
+        # These inputs are transformed already, which makes no difference: outcome transforms use
+        # only the task column of X, which input transforms leave alone.
         y = self._transform_values(checked_values(Y, len(rows), self.noise_variance), X)
         with torch.no_grad():
             self._set_residuals(rows, y - self._prior_mean(X))
 
     def condition_on_observations(self, X: PointsLike, Y: PointsLike, **kwargs: Any) -> Self:
-        """A new model with more observations; this one stays as it is. Differentiable.
+        """A new model with more observations; this model stays as it is.
 
         Args:
-            X: ``batch_shape x n' x d``.
-            Y: ``batch_shape' x n' x 1``; it may have more batch dimensions than ``X`` (fantasies).
-            kwargs: ``noise`` is refused: the noise variance of this model is fixed.
+            X: Points, ``batch_shape x n' x d``.
+            Y: Observations, ``batch_shape' x n' x 1``; they may have more batch dimensions than
+                ``X`` (fantasies).
+            **kwargs: For the signature of BoTorch; ``noise`` is refused, since the noise variance
+                of this model is fixed.
 
         Returns:
-            A `KernelGP` whose batch shape is the broadcast of all batch shapes.
+            A `KernelGP` whose batch shape is the broadcast of all batch shapes. Its posterior is
+            differentiable in ``X`` and ``Y``.
 
         Raises:
-            ValueError: ``noise`` is given, or ``X`` and ``Y`` do not match.
+            ValueError: If ``noise`` is given, or ``X`` and ``Y`` do not match.
         """
         if kwargs.get("noise") is not None:
             raise ValueError("noise must not be given: a KernelGP has a fixed noise variance")
@@ -342,11 +367,11 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         """The joint posterior of f over the q points of each t-batch.
 
         Args:
-            X: ``t-batch x q x d``.
-            output_indices: None or [0]: there is one output.
-            observation_noise: True adds the noise variance; a tensor that broadcasts to
-                ``t-batch x q x 1`` is added instead.
-            posterior_transform: Applied last.
+            X: Points, ``t-batch x q x d``.
+            output_indices: None or [0], since the model has one output.
+            observation_noise: Whether to add the noise variance; a tensor that broadcasts to
+                ``t-batch x q x 1`` is added in place of it.
+            posterior_transform: A transform of the posterior, applied last; None for none.
 
         Returns:
             A `GPyTorchPosterior` over ``broadcast(t-batch, batch_shape) x q x 1``, differentiable
@@ -374,7 +399,7 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         """The joint distribution of f, or of observations.
 
         Args:
-            Z: ``t-batch x q x d`` points, transformed as the data are.
+            Z: Points, ``t-batch x q x d``, transformed as the data are.
             noise: The variance of the noise, which broadcasts to ``t-batch x q``; None for f
                 itself.
 
@@ -383,8 +408,8 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         """
         q, d = Z.shape[-2:]
         batch = self.batch_shape
-        # The part of the t-batch that does not meet the batch of the model becomes more columns of
-        # one solve; broadcasting would copy the factor once for each of its entries.
+        # The leading part of the t-batch, which does not broadcast against the batch of the model,
+        # becomes more columns of one solve; broadcasting would copy the factor for each entry.
         t = (1,) * (len(batch) - Z.ndim + 2) + Z.shape[:-2]
         split = len(t) - len(batch)
         outer, inner = t[:split], t[split:]
@@ -415,10 +440,16 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         return MultivariateNormal(mean, to_linear_operator(covariance))
 
     def subset_output(self, idcs: list[int]) -> Self:
-        """The model itself; there is one output.
+        """The model itself, since it has one output.
+
+        Args:
+            idcs: The outputs; only [0] is possible.
+
+        Returns:
+            This model.
 
         Raises:
-            ValueError: ``idcs`` is not [0].
+            ValueError: If ``idcs`` is not [0].
         """
         if idcs != [0]:
             raise ValueError(f"idcs must be [0], got {idcs}")
@@ -432,10 +463,16 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
 
     @torch.no_grad()
     def largest_variance(self, X: PointsLike) -> Tensor:
-        """The largest prior variance k(x, x) at ``n x d`` points, ``*batch``.
+        """The largest prior variance k(x, x) over some points.
+
+        Args:
+            X: Points, ``n x d``.
+
+        Returns:
+            The largest variance of each model, ``*batch``.
 
         Raises:
-            ValueError: Points that the kernel has no value at.
+            ValueError: If the kernel has no finite value at a point.
         """
         X = self._checked_batches(X)
         prior = self.kernel_function.diagonal(self.transform_inputs(X))
@@ -445,8 +482,16 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
 
     @torch.no_grad()
     def require_takes(self, like: Tensor) -> None:
-        """A ValueError unless this is a single model that takes points like these, ``n x d``, and
-        has a finite prior mean at all of them."""
+        """Check that this is a single model that takes points like these and has a finite prior
+        mean at all of them.
+
+        Args:
+            like: Points, ``n x d``.
+
+        Raises:
+            ValueError: If the model is batched, has another dtype, device or dimension, or its
+                kernel or prior mean does not take the points.
+        """
         require_same_kind(self.noise_variance, like, "model")
         if self.batch_shape:
             raise ValueError(
@@ -478,7 +523,7 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
                 raise ValueError("mean must be finite on the domain, got NaN or infinite values")
 
     def _checked_batches(self, X: Any) -> Tensor:
-        """Points ``... x n x d``, or a ValueError; their entries are not looked at."""
+        """Check the shape, dtype and device of points, ``... x n x d``; not their entries."""
         X = checked_like(X, self.noise_variance, "X")
         d = X.shape[-1] if hasattr(self, "input_transform") else self.dim  # 0 before any data
         if X.ndim < 2 or (d and X.shape[-1] != d):
@@ -486,13 +531,13 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         return X
 
     def mean_and_std(self, X: PointsLike) -> tuple[Tensor, Tensor]:
-        """Pointwise posterior mean and standard deviation of every model in the batch.
+        """The pointwise posterior mean and standard deviation of every model in the batch.
 
         Args:
-            X: ``n x d``.
+            X: Points, ``n x d``.
 
         Returns:
-            Two ``*batch x n``-dim tensors, differentiable in ``X``.
+            The means and the standard deviations, ``*batch x n`` each, differentiable in ``X``.
         """
         X = self._checked_batches(X)
         if self.has_transforms:
@@ -507,14 +552,14 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
 
     @torch.no_grad()
     def moments_without(self, rows: Sequence[int], x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The posterior at one point if some rows were not there, of a model that is not batched.
+        """The posterior at one point without some of the observations; only for a single model.
 
         Args:
-            rows: The rows to leave out.
-            x: ``1 x d``.
+            rows: The rows of the observations to leave out.
+            x: The point, ``1 x d``.
 
         Returns:
-            Mean, standard deviation and the information gain of the other rows, all 0-dim.
+            The mean, the standard deviation and the information gain of the other rows, all 0-dim.
         """
         mean, variance, cross = self.moments(self.transform_inputs(x))
         mean, std, gain = moments_without(self.factor, rows, cross[:, 0], mean[0], variance[0])
@@ -527,7 +572,14 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
 
     @torch.no_grad()
     def mean_at(self, X: PointsLike) -> Tensor:
-        """Posterior means alone, O(n) each: ``n x d`` points to ``*batch x n``."""
+        """The posterior means without standard deviations, O(n) per point for n observations.
+
+        Args:
+            X: Points, ``n x d``.
+
+        Returns:
+            The means, ``*batch x n``.
+        """
         X = self._checked_batches(X)
         outcome = getattr(self, "outcome_transform", None)
         if not isinstance(outcome, Standardize | None):  # the mean depends on the variance
@@ -544,14 +596,17 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
 
     @torch.no_grad()
     def mean_std_and_gradients(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Mean and standard deviation with their input gradients in closed form (for
-        kernels that have them); of a prior mean the gradient is autograd's.
+        """The posterior mean and standard deviation with their gradients in closed form.
+
+        The kernel must have closed-form gradients (`has_closed_form_gradient`); the gradient of a
+        prior mean comes from autograd.
 
         Args:
-            X: ``n x d``, or ``*batch x n x d``: each model of the batch at its own points.
+            X: Points, ``n x d``; or ``*batch x n x d`` for own points of each model.
 
         Returns:
-            Two ``*batch x n``-dim and two ``*batch x n x d``-dim tensors.
+            The means and standard deviations, ``*batch x n`` each, and their gradients with respect
+            to ``X``, ``*batch x n x d`` each.
         """
         n = self.num_observations
         data = self.train_inputs[0] if n else X.new_zeros(0, X.shape[-1])
@@ -578,14 +633,14 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         if not values.requires_grad:
             return values, torch.zeros_like(X)
         (gradient,) = torch.autograd.grad(values.sum(), X, materialize_grads=True)
-        # At a cusp autograd may give NaN or infinity.
+        # At a cusp, autograd may return NaN or infinity.
         return values.detach(), gradient.nan_to_num(0.0, 0.0, 0.0)
 
 
 def _frozen_parts(model: GPyTorchModel) -> tuple[dict[str, Any], Tensor, Tensor]:
     """The arguments of a `KernelGP` with the kernel, noise variance, prior mean and transforms of a
-    fitted model, and its transformed data, ``n x d`` and ``n``; arguments and errors as for
-    `KernelGP.from_botorch`."""
+    fitted model, and the model's transformed data, ``n x d`` and ``n``; raises as
+    `KernelGP.from_botorch` does."""
     if not isinstance(model, ExactGP) or isinstance(model, MultiTaskGPyTorchModel):
         raise ValueError(
             f"model must be an exact GP of a single task, got a {type(model).__name__}"

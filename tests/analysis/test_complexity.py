@@ -346,7 +346,7 @@ def test_the_table_of_terms() -> None:
         (lambda: upper_complexity(LINE, PeriodicKernel(), 0.1, 3), "kernel must be RBF or Matern"),
         (lambda: upper_complexity(LINE, MATERN, 0.1, 3, shape=(3, 4)), "shape must be 1 whole"),
         (lambda: upper_complexity(LINE, MATERN, 0.1, 3, shape=7), "shape must be whole numbers"),
-        (lambda: upper_complexity(LINE, MATERN, 0.1, 3, shape=(2**25,)), "shape must hold"),
+        (lambda: upper_complexity(LINE, MATERN, 0.1, 3, shape=(2**25,)), "shape must have"),
         (lambda: regret_lower_bound(LINE, MATERN, 0, 3, 1, 0.1, 0.6), "horizon must be at"),
         (lambda: regret_lower_bound(LINE, MATERN, 9, 3, 1, 0.1, 1), "consistency must be at"),
         (lambda: regret_lower_bound(LINE, MATERN, 9, 3, 1, -1, 0.6), "noise_std must be"),

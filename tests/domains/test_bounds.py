@@ -48,7 +48,9 @@ def test_rows_that_can_be_no_pairs_are_rows(rows):
     "bounds", [[[-5, 10], [0, 15]], ([-5, 10], [0, 15]), np.array([[-5, 10], [0, 15]])]
 )
 def test_what_could_be_rows_or_pairs_is_refused(bounds):
-    with pytest.raises(ValueError, match=r"rows that could be two pairs, got .*lower=\[0, 1\]"):
+    with pytest.raises(
+        ValueError, match=r"must say whether they are two corners or two pairs .*lower=\[0, 1\]"
+    ):
         bx.Box(bounds)
 
 

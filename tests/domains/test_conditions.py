@@ -192,7 +192,7 @@ def test_corners_are_points_of_the_tree():
         ({1: ("a", [1])}, "parent of column 1 must be a whole number, got 'a'"),
         ({1: (9, [1])}, "parent of column 1 must be .* whole numbers, steps or categories, got 9"),
         ({1: (6, [3])}, "parent of column 1 must be .* whole numbers, steps or categories, got 6"),
-        ({1: (0, [])}, "conditions of column 1 must be one code or more, each once"),
+        ({1: (0, [])}, "conditions of column 1 must be one or more different codes"),
         ({1: (0, 1)}, "conditions of column 1 must be a list of codes, got 1"),
         ({1: (0, [7])}, "conditions of column 1 must lie within the bounds"),
         ({1: (3, [3.5])}, r"conditions of column 1 must be values of column 3, got \[3.5\]"),
@@ -209,5 +209,7 @@ def test_impossible_conditions_are_refused(conditions, message):
 def test_constraints_on_columns_that_may_not_count_are_refused():
     row = [0.0] * 8
     row[2] = 1.0
-    with pytest.raises(ValueError, match=r"constraints must have no column of conditions.* 2"):
+    with pytest.raises(
+        ValueError, match=r"constraints must not use a column that has a condition.* 2"
+    ):
         tree(constraints=([row], [5.0]))

@@ -192,7 +192,10 @@ def test_a_text_holds_where_python_says_so(seed):
         ("", "it cannot be parsed"),
         ("(" * 5000 + "a" + ")" * 5000 + " <= 1", "constraints must be sums"),
         ("a + " * 20000 + "a <= 1", "constraints must be sums"),
-        ("a + temp <= 1", r"constraints must be of \['a', 'b', 'temperature'\], got 'temp'"),
+        (
+            "a + temp <= 1",
+            r"constraints must only have names of \['a', 'b', 'temperature'\], got 'temp'",
+        ),
         ("temperatur <= 1", "got 'temperatur'; did you mean 'temperature'"),
         ("1e308 * 10 * a <= 1", "constraints must be finite"),
     ],
@@ -277,7 +280,10 @@ def test_a_choice_learns_from_those_with_like_descriptors():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"a": [1, 2], "b": [1]}, "descriptors of 'b' must be finite, as many as of the others"),
+        (
+            {"a": [1, 2], "b": [1]},
+            "descriptors of 'b' must be finite numbers, as many as every other value has",
+        ),
         ({"a": [1], "b": [math.nan]}, "descriptors of 'b' must be finite"),
         ({"a": ["x"], "b": [1]}, "descriptors of 'a' must be one number, got 'x'"),
         (
@@ -290,7 +296,9 @@ def test_a_choice_learns_from_those_with_like_descriptors():
 def test_impossible_descriptors_are_refused_by_the_value(values, message):
     with pytest.raises(ValueError, match=message):
         bx.Choice(values)
-    with pytest.raises(ValueError, match="descriptors must be given for each of 2 values, got 1"):
+    with pytest.raises(
+        ValueError, match="descriptors must be given for each of the 2 values, got 1"
+    ):
         bx.Choice(["a", "b"], [[1]])
 
 
@@ -329,17 +337,23 @@ def test_what_can_be_read_of_a_space():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: bx.Space(), "parameters must have one with two values or more"),
+        (lambda: bx.Space(), "parameters must include one that has two values"),
         (lambda: bx.Space(a=(0, 1)), r"a must be a bx.Real, bx.Integer or bx.Choice.*got \(0, 1\)"),
         (lambda: bx.Space([bx.Real(0, 1)]), "parameters must be a dict of"),
-        (lambda: bx.Space({"a": bx.Real(0, 1)}, a=bx.Real(0, 1)), "must have a name once, got 'a'"),
-        (lambda: bx.Space({"": bx.Real(0, 1)}), "names of parameters must be texts"),
-        (lambda: bx.Space({1: bx.Real(0, 1)}), "names of parameters must be texts"),
+        (
+            lambda: bx.Space({"a": bx.Real(0, 1)}, a=bx.Real(0, 1)),
+            "must have each name only once, got 'a'",
+        ),
+        (lambda: bx.Space({"": bx.Real(0, 1)}), "names of parameters must be non-empty strings"),
+        (lambda: bx.Space({1: bx.Real(0, 1)}), "names of parameters must be non-empty strings"),
         (lambda: bx.Real("20", 80), "low must be one number, got '20'"),
-        (lambda: bx.Real(20, 80, unit=3), "unit must be a text, got 3"),
-        (lambda: bx.Real(20, 80, digits=1, step=0.1), "digits must be from 0 to 15 and without st"),
+        (lambda: bx.Real(20, 80, unit=3), "unit must be a string, got 3"),
+        (
+            lambda: bx.Real(20, 80, digits=1, step=0.1),
+            "digits must be from 0 to 15 and given without st",
+        ),
         (lambda: bx.Real(20, 80, digits=-1), "digits must be at least 0, got -1"),
-        (lambda: bx.Real(0.01, 0.09, digits=1), "digits must leave a number from 0.01 to 0.09"),
+        (lambda: bx.Real(0.01, 0.09, digits=1), "digits must allow a number from 0.01 to 0.09"),
         (lambda: bx.Real(0.01, 9, step=0.5, log=True), "step must give steps below twice low"),
         (lambda: bx.Choice("water"), r"values must be a list, as in \['water', 'ethanol'\]"),
     ],
@@ -356,7 +370,9 @@ def test_a_box_has_the_names_of_its_columns():
     assert box.params([0.5, 1, 3.0]) == {"x0": 0.5, "x1": 1.0}
     assert box.point({"x0": 0.5, "x1": 1}).tolist() == [0.5, 1.0, 3.5]
     assert box.contains([{"x0": 0.5, "x1": 1}, {"x0": 1.5, "x1": 1}]).tolist() == [True, False]
-    with pytest.raises(ValueError, match=r"params must have x1, got values of \['x0'\]"):
+    with pytest.raises(ValueError, match=r"params must have x1, got values for \['x0'\]"):
         box.point({"x0": 0.5})
-    with pytest.raises(ValueError, match=r"params must be of \['x0', 'x1', 'x2'\], got 'y'"):
+    with pytest.raises(
+        ValueError, match=r"params must only have names of \['x0', 'x1', 'x2'\], got 'y'"
+    ):
         box.point({"y": 0.5})

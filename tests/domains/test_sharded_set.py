@@ -203,7 +203,7 @@ def test_what_cannot_be_divided_is_refused_and_different_data_are_an_error(tmp_p
 
 
 def test_without_processes_there_are_no_shards():
-    with pytest.raises(ValueError, match="group must be one of torch"):
+    with pytest.raises(ValueError, match="group must be a process group, but torch"):
         bx.ShardedSet(_points())
 
 

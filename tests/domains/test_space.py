@@ -126,7 +126,9 @@ def test_a_wrong_value_is_refused_by_name(name: str, value: object) -> None:
 
 def test_missing_and_unknown_values_are_refused_by_name() -> None:
     values = {name: some[0] for name, some in VALUES.items()}
-    with pytest.raises(ValueError, match=r"params must be of \['share'.*, got 'other'"):
+    with pytest.raises(
+        ValueError, match=r"params must only have names of \['share'.*, got 'other'"
+    ):
         SPACE.point(values | {"other": 1})
     del values["one"], values["fixed"]  # there is one value
     assert SPACE.contains(values)
@@ -163,16 +165,20 @@ def test_constraints_hold_for_values() -> None:
 @pytest.mark.parametrize(
     ("parameters", "constraints", "message"),
     [
-        ({}, [], "parameters must have one with two values or more, got"),
-        ({"a": Fixed(1)}, [], "parameters must have one with two values or more, got"),
-        ({"a": Real(0, 1)}, [({"b": 1.0}, 1.0)], r"constraints must be of \['a'\], got 'b'"),
+        ({}, [], "parameters must include one that has two values or more, got"),
+        ({"a": Fixed(1)}, [], "parameters must include one that has two values or more, got"),
+        (
+            {"a": Real(0, 1)},
+            [({"b": 1.0}, 1.0)],
+            r"constraints must only have names of \['a'\], got 'b'",
+        ),
         ({"a": Choice((1, 2))}, [({"a": 1.0}, 1.0)], "a must be a range of numbers to be in a"),
         ({"a": Ordered((1, 2))}, [({"a": 1.0}, 1.0)], "a must be a range of numbers to be in a"),
         ({"a": Real(0, 1)}, [({"a": 1.0}, -1.0)], "constraints must leave a feasible point"),
         (
             {"a": Real(0, 1), "b": Fixed(3)},
             [({"b": 1.0}, 2.0)],
-            "constraints must leave a point, got",
+            "constraints must leave a feasible point, got",
         ),
     ],
 )
@@ -195,7 +201,7 @@ def test_an_impossible_space_is_refused(parameters, constraints, message) -> Non
         (lambda: Integer(1.5, 3), r"low must be a whole number up to 2\^53, got 1.5"),
         (lambda: Integer(0, 2**54), r"high must be a whole number up to 2\^53"),
         (lambda: Integer(1, 8, log=True, step=2), "step must be below twice low on a logarithmic"),
-        (lambda: Choice(()), "values must have an entry, got none"),
+        (lambda: Choice(()), "values must have at least one entry, got none"),
         (lambda: Choice(("a", "b", "a")), "values must differ from each other, got 'a' twice"),
         (lambda: Ordered((1, 3, 2)), "values must be in ascending order"),
         (lambda: Ordered((1, "a")), "values must be one number, got 'a'"),
@@ -266,11 +272,14 @@ def test_what_counts_must_be_there_and_what_does_not_may_be_anything() -> None:
 @pytest.mark.parametrize(
     ("conditions", "message"),
     [
-        ({"deep": ("model", ["forest"])}, "conditions must be of .*got 'deep'"),
-        ({"depth": ("made", ["forest"])}, "conditions must be of .*got 'made'"),
+        ({"deep": ("model", ["forest"])}, "conditions must only have names of .*got 'deep'"),
+        ({"depth": ("made", ["forest"])}, "conditions must only have names of .*got 'made'"),
         ({"depth": ("model", ["forrest"])}, "condition of depth: model must be one of .*'forrest'"),
         ({"depth": ("share", [0.5])}, "condition of depth: share must be a choice or .*whole"),
-        ({"depth": "model"}, "condition of depth must be the name of a parent and its values"),
+        (
+            {"depth": "model"},
+            "condition of depth must be the name of a parent and a list of its values",
+        ),
         ({"depth": ("model", "forest")}, "condition of depth must be the name .*'forest'"),
         ({"model": ("booster", ["dart"]), "booster": ("model", ["linear"])}, "must be trees"),
     ],
@@ -284,5 +293,7 @@ def test_a_constraint_of_what_may_not_count_is_refused() -> None:
     always = {"rate": ("model", ["linear"]), "share": ("alone", ["here"])}
     Space(TREE, constraints=[({"depth": 1.0, "share": 1.0}, 5.0)], conditions=always)
     for name in ("depth", "tail", "share"):
-        with pytest.raises(ValueError, match=f"{name} must always count to be in a constraint"):
+        with pytest.raises(
+            ValueError, match=f"{name} must have no condition to be in a constraint"
+        ):
             Space(TREE, constraints=[({name: 1.0}, 5.0)], conditions=CONDITIONS)

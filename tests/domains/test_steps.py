@@ -134,13 +134,15 @@ def test_impossible_steps_are_refused():
         ({0: 0.0}, "steps of column 0: step must be positive and finite, got 0.0"),
         ({0: 1e-30}, "steps of column 0: step must be larger"),
         ({0: "a"}, "step of column 0 must be one number"),
-        ({2: 0.5}, "steps must have no column of integer, got column 2"),
+        ({2: 0.5}, "steps must not name a column that integer names, got column 2"),
         ({3: 0.4}, "steps of column 3 must be less than twice its lower bound on a logarithmic"),
         ([0], "steps must map columns to numbers"),
     ):
         with pytest.raises(ValueError, match=message):
             stepped(steps=steps)
-    with pytest.raises(ValueError, match="steps must have no column of categories, got column 0"):
+    with pytest.raises(
+        ValueError, match="steps must not name a column that categories name, got column 0"
+    ):
         stepped(steps={0: 0.5}, categories={0: [20, 21]})
     with pytest.raises(ValueError, match="conditions of column 1 must be values of column 0"):
         stepped(conditions={1: (0, [20.25])})

@@ -147,7 +147,7 @@ def test_parents_with_one_value():
 @pytest.mark.parametrize(
     ("conditions", "message"),
     [
-        ({"deep": ("model", ["forest"])}, "conditions must be of .*got 'deep'"),
+        ({"deep": ("model", ["forest"])}, "conditions must only have names of .*got 'deep'"),
         ({"depth": ("model", ["forrest"])}, "condition of depth: model must be one of"),
         ({"depth": ("share", [3.0])}, "condition of depth: share must be a choice"),
     ],

@@ -473,7 +473,10 @@ def test_models_without_draws_are_refused():
             lambda: CandidateModels.growing(RBFKernel(), 1.0, 0.1, 2, growth=lambda t: math.inf),
             r"growth\(1\) must be positive and finite, got inf",
         ),
-        (lambda: CandidateModels.noise_variances(RBFKernel(), [[0.1, 0.2]]), "one number each"),
+        (
+            lambda: CandidateModels.noise_variances(RBFKernel(), [[0.1, 0.2]]),
+            "one number for each model",
+        ),
         (lambda: CandidateModels(["rbf"], 0.1), "kernels must be a GPyTorch kernel"),
         (lambda: CandidateModels(RBFKernel(), "a"), "noise_variance must be .*got 'a'"),
     ],
@@ -553,5 +556,5 @@ def test_what_can_have_no_twins_says_so():
     known.add(draw(3, 0), values(1, 3))
     moved = KernelGP(RBFKernel(), 0.02, outcome_transform=Standardize(1))
     for models in (growing, known, CandidateModels.of(moved)):
-        with pytest.raises(ValueError, match="to have twins"):
+        with pytest.raises(ValueError, match="with_nugget adds twins only"):
             models.with_nugget(0.1)

@@ -623,7 +623,9 @@ def test_a_model_that_does_not_take_the_points_is_named():
     models = CandidateModels(kernels, 0.1, names=["two", "three"])
     X = draw(3, 0)
     for act in (lambda: models.require_takes(X), lambda: models.add(X, X[:, 0])):
-        with pytest.raises(ValueError, match="'three', kernel must take points of dimension 2"):
+        with pytest.raises(
+            ValueError, match="model 'three': kernel must take points of dimension 2"
+        ):
             act()
     assert [part.model.num_observations for part in models.parts] == [0, 0]
 
@@ -636,7 +638,7 @@ def test_prior_means_must_be_finite():
     X = draw(3, 0)
     models.require_takes(X)
     X[1, 0] = 2.0
-    with pytest.raises(ValueError, match="'steep', mean must be finite on the domain"):
+    with pytest.raises(ValueError, match="model 'steep': mean must be finite on the domain"):
         models.require_takes(X)
-    with pytest.raises(ValueError, match="'a', mean must take points"):
+    with pytest.raises(ValueError, match="model 'a': mean must take points"):
         CandidateModels(rbf(0.5), 0.1, [sine, LinearMean(3)], names=["b", "a"]).require_takes(X)

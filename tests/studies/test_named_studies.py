@@ -126,7 +126,10 @@ def test_a_master_and_a_context_have_names():
             r"solvent must be one of \['water', .*\], got 'Water'",
         ),
         ({"temperature": 60}, r"0\.5 \* equivalents \+ temperature <= 60 must hold, got \{'temp"),
-        ({"temperatur": 60}, "must be of .*, got 'temperatur'; did you mean 'temperature'"),
+        (
+            {"temperatur": 60},
+            "must only have names of .*, got 'temperatur'; did you mean 'temperature'",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(change, message):
@@ -137,7 +140,7 @@ def test_what_cannot_be_is_refused_by_name(change, message):
         RandomSearch(SPACE, initial=([KNOWN, KNOWN | change], [1.0, 2.0]))
     assert not strategy.events
     del (missing := dict(KNOWN))["solvent"]
-    with pytest.raises(ValueError, match="x must have solvent, got values of"):
+    with pytest.raises(ValueError, match="x must have solvent, got values for"):
         strategy.attach(missing, 1.0)
 
 

@@ -127,7 +127,7 @@ def test_inactive_parameters_need_no_value(path):
     ]
     with pytest.raises(TableError, match=r"row 0: .*depth"):
         study.attach([{"model": "forest", "rate": 0.5, "yield": 2.0}])
-    with pytest.raises(TableError, match="must lie in the space, which has conditions"):
+    with pytest.raises(TableError, match="must lie inside the space: a space with conditions"):
         study.attach([{"model": "linear", "rate": 1.5, "yield": 2.0}])
 
 
