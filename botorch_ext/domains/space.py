@@ -46,8 +46,9 @@ class Space(Box):
         parameters: By name, for names that are no identifiers of Python, or those of the arguments
             here.
         constraints: Linear ones: texts with names, as in ``"0.5 * equivalents + temperature <=
-            60"``; pairs ``({name: weight}, bound)``, where the weighted sum of values is at most
-            the bound; or ``(A, b)`` as for `Box`. Parameters in them are numbers, and count always.
+            60"``, with backticks around names that have blanks; pairs ``({name: weight}, bound)``,
+            where the weighted sum of values is at most the bound; or ``(A, b)`` as for `Box`.
+            Parameters in them are numbers, and count always.
         conditions: From the name of a parameter to a parent, a choice or one with whole numbers or
             steps, and the values of it with which the parameter counts, where the parent does so
             itself. Parameters that do not count have no value.
