@@ -159,11 +159,6 @@ class TableError(ValueError):
     """A table that cannot be read as results of a study; the message names columns and rows, and
     nothing of the table was kept."""
 
-    @classmethod
-    def of(cls, wrong: list[str]) -> "TableError":
-        """The error that says what is wrong: the first five mistakes, and how many more."""
-        return cls(named(wrong))
-
 
 class StudyError(ValueError):
     """A study cannot be used, and nothing of the call that failed was kept; the class of them

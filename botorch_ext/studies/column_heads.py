@@ -137,7 +137,7 @@ class ColumnHeads:
         wrong += [f"column {text!r} is unknown{hint}" for text, hint in misspelt.items() if hint]
         wrong += [f"column {self.head(name)} is missing" for name in needed if name not in places]
         if wrong:
-            raise TableError.of(wrong)
+            raise TableError(named(wrong))
         if unknown:
             warnings.warn(
                 f"columns that are not used: {named(list(map(repr, unknown)))}",

@@ -149,7 +149,7 @@ def attach_all(
         TableError: The strategy cannot take a row, or no row lies in the domain. The message names
             rows.
     """
-    trials, wrong = [], []
+    trials, wrong, hint = [], [], ""
     seen = {
         _key(strategy.history.trials[id], value): f"trial {id}"
         for id, value in strategy.history.values.items()
@@ -165,14 +165,12 @@ def attach_all(
             continue
         key = _key(trial, value)
         if key in seen and not repeat:
-            wrong.append(
-                f"{result.where} is the result of {seen[key]} once more; repeat=True, or "
-                "--repeat, keeps it as another measurement"
-            )
+            wrong.append(f"{result.where} is the result of {seen[key]} once more")
+            hint = "; repeat=True, or --repeat, keeps them as other measurements"
         seen.setdefault(key, result.where)
         trials.append(trial)
     if wrong:
-        raise TableError.of(wrong)
+        raise TableError(named(wrong) + hint)
     if not outside and all(is_outside_domain(trial) for trial in trials):
         units = {name: unit for name, unit in heads.params.items() if unit}
         hints = [
