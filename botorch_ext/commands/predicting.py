@@ -10,8 +10,9 @@ from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.words import number
 from botorch_ext.strategies import Trial
 from botorch_ext.studies.csv_sheets import Sheet, written
-from botorch_ext.studies.result_tables import context_values, points_of_sheet
+from botorch_ext.studies.result_tables import points_of_sheet
 from botorch_ext.studies.study import Study
+from botorch_ext.studies.trial_frames import context_values
 
 
 def predict(given: argparse.Namespace) -> str:

@@ -13,7 +13,8 @@ from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.studies.cell_values import CellValues, last_place
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.csv_sheets import Row, Sheet, written
-from botorch_ext.studies.result_tables import context_values, values_of
+from botorch_ext.studies.result_tables import values_of
+from botorch_ext.studies.trial_frames import context_values
 
 if TYPE_CHECKING:
     from botorch_ext.studies.study import Study

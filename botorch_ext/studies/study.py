@@ -43,8 +43,8 @@ from botorch_ext.studies.result_tables import (
     outside_rows,
     results_of,
     results_of_sheet,
-    trials_frame,
 )
+from botorch_ext.studies.trial_frames import trials_frame
 
 if TYPE_CHECKING:
     import pandas as pd

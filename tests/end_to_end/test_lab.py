@@ -72,7 +72,7 @@ def test_the_contract(tmp_path, monkeypatch):
     best = study.recommended()
     assert space.contains(best.params) and 0 <= best.probability <= 1
     with pytest.raises(
-        TableError, match=r"row 0 is the result of trial 0 once more; .*; and 3 more; repeat=True, or"
+        TableError, match=r"row 0 is the result of trial 0 once more; .*; and 3 more; repeat=True"
     ):
         study.attach(pandas_frame)
     assert len(study.attach(pandas_frame, repeat=True, outside=True)) == 8
