@@ -106,7 +106,7 @@ def context_of(given: argparse.Namespace, study: Study) -> Any:
     wrong += [f"{name} is no context" for name in known if name not in heads.contexts]
     if wrong:
         raise ValueError("; ".join(wrong))
-    return Result("--context", {}, known).context_of(study.strategy) if texts else None
+    return Result("--context", None, {}, known).context_of(study.strategy) if texts else None
 
 
 def _trials(ids: Sequence[int] | dict[int, float]) -> str:

@@ -18,11 +18,11 @@ from botorch_ext.studies.csv_sheets import harmless
 
 #: The column of the ids of trials.
 TRIAL = "trial"
-#: The column that says what became of a trial, in tables of all trials.
-STATE = "state"
-# Other columns of tables that this library writes; version 0.2.0 wrote ids under id.
+# The head of that column in tables that version 0.2.0 wrote.
+_ID = "id"
+# Other columns of tables that this library writes.
 _WRITTEN = re.compile(
-    r"id|state|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
+    rf"{_ID}|state|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
     r"|(observed )?[\d.]+ %"
 )
 _WITH_UNIT = re.compile(r"(?P<name>.*\S)\s*[\[(](?P<unit>[^\[\]()]*)[\])]")
@@ -102,8 +102,8 @@ class ColumnHeads:
             needed: The names that must be there.
 
         Returns:
-            From the names of columns to their places in the table: `TRIAL`, `STATE` in a table of
-            all trials of a study, parameters, contexts, and the objective.
+            From the names of columns to their places in the table: `TRIAL`, parameters, contexts
+            and the objective.
 
         Raises:
             TableError: A name is missing, misspelt or there twice, or has another unit. The message
@@ -127,11 +127,8 @@ class ColumnHeads:
                 places[name] = place
             elif text and not _WRITTEN.fullmatch(text):
                 unknown.append(text)
-        has_states = STATE in texts and STATE not in self.units
-        if TRIAL not in places and "id" in texts and (TRIAL in needed or has_states):
-            places.setdefault(TRIAL, texts.index("id"))
-        if TRIAL in places and has_states:
-            places[STATE] = texts.index(STATE)
+        if TRIAL not in places and _ID in texts and _ID not in self.units:
+            places[TRIAL] = texts.index(_ID)
         lost = [name for name in (*self.units, *needed) if name not in places]
         misspelt = {text: did_you_mean(_parts(text)[0], lost) for text in unknown}
         wrong += [f"column {text!r} is unknown{hint}" for text, hint in misspelt.items() if hint]

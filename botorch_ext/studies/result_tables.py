@@ -16,7 +16,7 @@ from botorch_ext.exceptions import TableError, named
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.events import is_outside_domain
 from botorch_ext.studies.cell_values import CellValues
-from botorch_ext.studies.column_heads import STATE, TRIAL, ColumnHeads
+from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.csv_sheets import Sheet
 
 
@@ -26,12 +26,14 @@ class Result:
 
     Args:
         where: The name of the row in messages.
+        id: The id in its column of trials; None without such a column.
         params: The values of parameters by name.
         context: The values of contexts by name.
         value: The value of the objective as it was measured; None where the row has none.
     """
 
     where: str
+    id: Any
     params: dict[str, Any]
     context: dict[str, Any]
     value: float | None = None
@@ -52,8 +54,8 @@ class Result:
 def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
     """The results of a data frame, or of a list of dicts.
 
-    In a table of all trials of a study, as `Study.to_pandas` gives it, the ids of trials are not
-    looked at, and trials without a value are left out.
+    A row that has the id of a trial and no value is left out, as in a table of all trials of a
+    study.
 
     Raises:
         TableError: The table is something else, columns are missing or misspelt, or a row has no
@@ -101,16 +103,16 @@ def values_of(
     """The values of a row of texts, and what is wrong with them.
 
     Returns:
-        From the names of columns to values, None for an empty cell; ids and states stay texts.
-        And a sentence for each text that is no value.
+        From the names of columns to values, None for an empty cell; ids stay texts. And a sentence
+        for each text that is no value.
     """
     known: dict[str, Any] = {}
     wrong = []
     for name, place in places.items():
         text = cells[place]
         try:
-            is_text = name in (TRIAL, STATE)
-            value = text if is_text or not text else read.value(text, heads.parameters.get(name))
+            parameter = heads.parameters.get(name)
+            value = text if name == TRIAL or not text else read.value(text, parameter)
             known[name] = None if value == "" else value
         except ValueError as error:
             wrong.append(f"{name} {error}")
@@ -141,6 +143,7 @@ def attach_all(
             rows.
     """
     trials, wrong, hint = [], [], ""
+    pending = set(map(str, strategy.pending))
     seen = {
         _key(strategy.history.trials[id], value): f"trial {id}"
         for id, value in strategy.history.values.items()
@@ -154,6 +157,8 @@ def attach_all(
         except ValueError as error:
             wrong.append(f"{result.where}: {error}")
             continue
+        if str(result.id) in pending:
+            wrong.append(f"{result.where}: trial {result.id} is pending: tell it, or remove its id")
         key = _key(trial, value)
         if key in seen and not repeat:
             wrong.append(f"{result.where} is the result of {seen[key]} once more")
@@ -263,7 +268,7 @@ def _results(
     name: str = "",
     needs_value: bool = True,
 ) -> list[Result]:
-    """The results of rows, without trials that have no value.
+    """The results of rows, without rows of trials that have no value.
 
     Args:
         rows: The name, the values by the names of columns and the mistakes of each row.
@@ -273,14 +278,12 @@ def _results(
     """
     results, wrong = [], []
     for where, known, failed in rows:
-        state, value = known.get(STATE), known.get(heads.objective)
-        if state is not None and value is None and not failed:
+        id, value = known.get(TRIAL), known.get(heads.objective)
+        if needs_value and id is not None and value is None and not failed:
             continue
         empty = [each for each in heads.needed if known.get(each) is None]
         empty += [heads.objective] if needs_value and value is None else []
         mistakes = failed or [f"{each} is empty" for each in empty]
-        if needs_value and known.get(TRIAL) is not None and state in (None, "pending"):
-            mistakes.append(f"it has the id of trial {known[TRIAL]}: tell it, or remove the id")
         try:
             if value is not None and not mistakes:
                 value = amount(value, heads.objective, "finite")
@@ -290,7 +293,7 @@ def _results(
             wrong.append(f"{where}: {'; '.join(mistakes)}")
         params = {each: known[each] for each in heads.params if known.get(each) is not None}
         context = {each: known.get(each) for each in heads.contexts}
-        results.append(Result(where, params, context, value))
+        results.append(Result(where, id, params, context, value))
     if not results:
         wrong.append("there is no trial with a value")
     if wrong:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from botorch_ext.domains import Box
 from botorch_ext.predictions.tables import frame
 from botorch_ext.strategies import Strategy, Trial
-from botorch_ext.studies.column_heads import STATE, TRIAL, ColumnHeads
+from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.plain_events import PlainRecord
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def trials_frame(
     contexts = [context_values(trial, strategy, heads) for trial in shown]
     columns: dict[str, Any] = {
         TRIAL: [trial.id for trial in shown],
-        STATE: [_state(trial.id, strategy) for trial in shown],
+        "state": [_state(trial.id, strategy) for trial in shown],
     }
     columns |= {name: [each.get(name) for each in params] for name in heads.params}
     columns |= {name: [each.get(name) for each in contexts] for name in heads.contexts}

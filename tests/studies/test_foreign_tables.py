@@ -199,7 +199,7 @@ def test_the_table_of_all_trials_is_an_answer_sheet(capsys, folder):
     )
     answers = answers_of(study, Sheet.read("all.csv"))
     assert answers.values == {6: 12.5} and answers.known == [0, 1, 2, 3, 4]
-    with pytest.raises(TableError, match="it has the id of trial 6: tell it, or remove the id"):
+    with pytest.raises(TableError, match="trial 6 is pending: tell it, or remove its id"):
         study.attach_sheet(Sheet.read("all.csv"), repeat=True)
 
 
@@ -211,7 +211,37 @@ def test_a_table_of_all_trials_without_values_has_nothing_to_attach(capsys, fold
 
 
 def test_ids_of_others_are_not_those_of_trials():
-    assert len(begun().attach([row | {"id": f"NB-{i}"} for i, row in enumerate(ROWS)])) == 2
+    rows = [row | {"id": f"NB-{i}"} for i, row in enumerate(ROWS)]
+    assert len(begun().attach(rows)) == 2
+    named = begun("named.db", bx.Space(id=bx.Real(0, 9), state=bx.Real(0, 1)))
+    (trial,) = named.attach([{"id": 4, "state": 0.5, "yield": 1.0}])
+    assert trial.params == {"id": 4.0, "state": 0.5}
+
+
+def test_the_frame_of_a_run_is_attached():
+    pytest.importorskip("pandas")
+    result = bx.run(RandomSearch(SPACE, seed=1), lambda params: 1.0, 3, progress=False)
+    study = bx.Study("lab.db", RandomSearch(SPACE, seed=2))
+    assert [trial.params for trial in study.attach(result.to_pandas())] == list(result.params)
+
+
+@pytest.mark.parametrize("head", ["trial", "id"])
+def test_the_result_of_a_pending_trial_is_told_and_not_attached(head):
+    study = begun()
+    trial = study.ask()
+    rows = [{head: trial.id, **trial.params, "yield": 2.0}]
+    with pytest.raises(TableError, match="row 0: trial 0 is pending: tell it, or remove its id"):
+        study.attach(rows)
+    study.abandon(trial)
+    assert [each.id for each in study.attach(rows)] == [1]
+
+
+def test_a_sheet_may_have_ids_of_its_owner_beside_those_of_trials(folder):
+    study = begun()
+    study.ask()
+    head, row = answer_sheet(study, study.strategy.history.trials).splitlines()
+    (folder / "sheet.csv").write_text(f"id,{head}\nNB-7,{row}5\n", encoding="utf-8")
+    assert answers_of(study, Sheet.read("sheet.csv")).values == {0: 5.0}
 
 
 def test_the_round_trip_with_conditions_contexts_and_numbered_columns(capsys, folder):

@@ -214,7 +214,7 @@ def test_a_row_of_a_sheet_is_attached_without_its_id(path, tmp_path):
     study = begun(path)
     (trial,) = study.ask(1)
     sheet = filled(tmp_path, study, [trial], [5])
-    with pytest.raises(TableError, match="line 2: it has the id of trial 0: tell it"):
+    with pytest.raises(TableError, match="line 2: trial 0 is pending: tell it, or remove its id"):
         study.attach_sheet(sheet)
     sheet.rows[0].cells[0] = ""
     assert study.attach_sheet(sheet)[0].params == trial.params
