@@ -1,8 +1,8 @@
-"""The command line: a study that lasts from its beginning to its report, without Python.
+"""The command line: a study from its beginning to its report, without Python code.
 
 ``status`` and ``trials`` read events alone. The other commands make the strategy again from the
-description of the study, a report where that can be done; they change the study whole or not at
-all.
+description of the study; ``report`` does so where it can. A command changes a study as a whole or
+not at all.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command.
 
     Args:
-        arguments: Those after the name of the program; None: those of this process.
+        arguments: The arguments after the name of the program; None for those of this process.
 
     Returns:
-        The exit status: 0, or 2 where something is wrong, which is said on one line.
+        The exit status: 0, or 2 after an error, which is printed on one line.
     """
     given = _parser().parse_args(arguments)
     try:
@@ -65,13 +65,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # argparse takes -1e-2 and -7,1 for options.
+        self._negative_number_matcher = re.compile(r"-[.,]?\d")
+
     def error(self, message: str) -> NoReturn:
-        # Of what was typed a password may hold anything.
+        # A password may hold any characters.
         super().error(printable(re.sub(r"://.*@", "://***@", message, flags=re.DOTALL)))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="botorch-ext", description="Runs a study that lasts, and looks at it.")
+    parser = _Parser(prog="botorch-ext", description="Runs a study and shows it.")
     parser.add_argument("--version", action=_Version, help="show the version and end")
     commands = parser.add_subparsers(title="commands", required=True, metavar="command")
     _command(commands, "status", _status, "what runs, what is pending, the best so far")
@@ -91,23 +96,29 @@ def _parser() -> argparse.ArgumentParser:
 def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
     new = _command(commands, "new", _later("telling", "new"), "begins a study")
     new.add_argument("space", help="a TOML or JSON file that names the parameters")
-    new.add_argument("--objective", help="what the values are called")
-    new.add_argument("--unit", help="what the values are in")
+    new.add_argument("--objective", help="the name of the values")
+    new.add_argument("--unit", help="the unit of the values")
     new.add_argument("--minimize", action="store_true", help="small values are good")
-    ask = _command(commands, "ask", _later("telling", "ask"), "asks trials, as a sheet to fill in")
+    ask = _command(
+        commands, "ask", _later("telling", "ask"), "asks for trials, as a sheet to fill in"
+    )
     ask.add_argument("-n", "--number", type=int, default=1, help="how many trials; 1 unless given")
-    ask.add_argument("--pending", action="store_true", help="those that pend, and no new ones")
+    ask.add_argument("--pending", action="store_true", help="the pending trials, and no new ones")
     _add_csv(ask)
     _add_context(ask)
-    tell = _command(commands, "tell", _later("telling", "tell"), "tells what was filled in")
+    tell = _command(
+        commands, "tell", _later("telling", "tell"), "tells the results that were filled in"
+    )
     tell.add_argument("sheet", help="the CSV file of ask, with results")
-    attach = _command(commands, "attach", _later("telling", "attach"), "adds results of before")
+    attach = _command(commands, "attach", _later("telling", "attach"), "adds earlier results")
     attach.add_argument("sheet", help="a CSV file: parameters and the objective by name")
-    attach.add_argument("--repeat", action="store_true", help="a row may be a result that is there")
+    attach.add_argument("--repeat", action="store_true", help="rows may be results that are there")
+    does = "all rows may lie outside the space, without a warning"
+    attach.add_argument("--outside", action="store_true", help=does)
     correct = _command(commands, "correct", _later("telling", "correct"), "replaces a wrong value")
     correct.add_argument("trial", type=int, help="its id")
-    correct.add_argument("value", type=float, help="the right one")
-    abandon = _command(commands, "abandon", _later("telling", "abandon"), "gives up on a trial")
+    correct.add_argument("value", help="the right one")
+    abandon = _command(commands, "abandon", _later("telling", "abandon"), "abandons a trial")
     abandon.add_argument("trial", type=int, help="its id")
     abandon.add_argument("--failed", action="store_true", help="its evaluation failed")
 
@@ -116,26 +127,26 @@ def _add_asking_model(commands: argparse._SubParsersAction[_Parser]) -> None:
     predict = _command(commands, "predict", _later("predicting", "predict"), "predicts at points")
     predict.add_argument("points", help="a CSV file: the parameters by name")
     _add_csv(predict)
-    does = "the point to settle for, with its prediction"
+    does = "the recommended point, with its prediction"
     recommended = _command(commands, "recommended", _later("predicting", "recommended"), does)
     _add_context(recommended)
 
 
 def _add_csv(command: argparse.ArgumentParser) -> None:
-    """Where a sheet is written, a file that is not there yet."""
+    """Adds the options of commands that write a sheet, to a file that does not exist yet."""
     command.add_argument("--csv", metavar="FILE", dest="new_file", help="where to write the sheet")
     does = "write decimal commas, between semicolons"
     command.add_argument("--decimal-comma", action="store_true", help=does)
 
 
 def _add_context(command: argparse.ArgumentParser) -> None:
-    """The context of a trial, for strategies that take contexts."""
-    does = "what is seen and not chosen, for each column of contexts"
+    """Adds the option for the context of a trial."""
+    does = "the context, for each of its columns"
     command.add_argument("--context", metavar="NAME=VALUE", action="append", default=[], help=does)
 
 
 def _later(module: str, name: str) -> Callable[[argparse.Namespace], tuple[str, str]]:
-    """A command of a module that is imported when it runs: others are without its seconds."""
+    """A command of a module that is imported when the command runs, since that takes seconds."""
 
     def run(given: argparse.Namespace) -> tuple[str, str]:
         command = getattr(import_module(f"botorch_ext.commands.{module}"), name)
@@ -145,7 +156,7 @@ def _later(module: str, name: str) -> Callable[[argparse.Namespace], tuple[str, 
 
 
 class _Version(argparse.Action):
-    """Shows the version, which takes time to find out."""
+    """Shows the version, which takes time to look up."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, nargs=0)
@@ -200,8 +211,8 @@ def _report(given: argparse.Namespace) -> tuple[str, str]:
 
 
 def _require_free(given: argparse.Namespace) -> None:
-    """Raises where a sheet would take the place of a file, which may be filled in: before anything
-    is asked."""
+    """Raises an error, before anything is asked, where a sheet would replace a file, which may be
+    filled in."""
     if given.new_file is None:
         return
     target = Path(given.new_file)
@@ -212,7 +223,7 @@ def _require_free(given: argparse.Namespace) -> None:
 
 
 def _write(text: str, output: str | None, place: str) -> None:
-    """Writes to a file, which is never one of a study, or to where output goes."""
+    """Writes to a file, never to one of a study, or to the standard output."""
     if output is None:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace", newline="")
@@ -244,7 +255,7 @@ def _require_no_study(target: Path, place: str) -> None:
 
 
 def _replace(target: Path, text: str) -> None:
-    """Puts a whole file in the place of the one before, which stays where that fails."""
+    """Replaces a file as a whole. The file before stays where that fails."""
     new = target.with_name(f".botorch-ext-{os.getpid()}")
     new.unlink(missing_ok=True)  # of a process that was killed
     try:

@@ -6,8 +6,14 @@ it was and what is allowed, and is raised before any state changes.
 
 import warnings
 
-# What a message says of a table that has more wrong.
-_MOST_WRONG = 5
+# How many rows or columns of a table a message names.
+_MOST_NAMED = 5
+
+
+def named(sentences: list[str]) -> str:
+    """The first five sentences of a message, and how many more there are."""
+    more = len(sentences) - _MOST_NAMED
+    return "; ".join(sentences[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
 
 
 class BotorchExtWarning(UserWarning):
@@ -80,6 +86,10 @@ class NetworkFileSystemWarning(BotorchExtWarning):
     """The file of a study lies on a network file system: only one machine may use it at a time."""
 
 
+class TableWarning(BotorchExtWarning):
+    """A table has columns that are not used, or rows that lie outside the space."""
+
+
 class HostWarning(BotorchExtWarning):
     """Another tool keeps something else of a trial than its strategy needs, or cannot keep others
     from asking at the same time."""
@@ -148,12 +158,6 @@ class HorizonReached(ValueError):
 class TableError(ValueError):
     """A table that cannot be read as results of a study; the message names columns and rows, and
     nothing of the table was kept."""
-
-    @classmethod
-    def of(cls, wrong: list[str]) -> "TableError":
-        """The error that says what is wrong, the first of many."""
-        more = len(wrong) - _MOST_WRONG
-        return cls("; ".join(wrong[:_MOST_WRONG]) + (f"; and {more} more" if more > 0 else ""))
 
 
 class StudyError(ValueError):

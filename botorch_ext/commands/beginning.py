@@ -13,10 +13,14 @@ from botorch_ext.checks import did_you_mean, short
 from botorch_ext.domains import Choice, Integer, Real, Space
 from botorch_ext.domains.choices import Ordered
 from botorch_ext.exceptions import StudyError
+from botorch_ext.hyperparameters.fitted import Fitted
+from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.strategies import Strategy
 
 _TYPES = {"real": Real, "integer": Integer, "choice": Choice, "ordered": Ordered}
-_ENTRIES = ("parameters", "constraints", "method", "arguments")
+# Arguments of methods that a file gives by their names.
+_MODELS = {kind.__name__: kind for kind in (Fitted, Particles)}
+_ENTRIES = ("parameters", "constraints", "conditions", "method", "arguments")
 EXAMPLE = """\
 [parameters.temperature]
 type = "real"
@@ -32,14 +36,20 @@ values = ["water", "ethanol"]
 
 
 def strategy_of(path: Path) -> Strategy:
-    """The strategy of a TOML or JSON file: ``parameters`` by name, each with its ``type`` (real,
-    integer, choice or ordered) and the arguments of `Real`, `Integer` or `Choice`; ``constraints``,
-    a list of texts; the ``method`` of `algorithms`, integrated_ei unless given, and its
-    ``arguments``.
+    """Makes the strategy that a TOML or JSON file describes.
+
+    Its entries are ``parameters`` by name, each with its ``type`` (real, integer, choice or
+    ordered) and the arguments of `Real`, `Integer` or `Choice`; ``constraints``, a list of texts;
+    ``conditions``, from the name of a parameter to the name of its parent and a list of values;
+    the ``method`` of `algorithms`, integrated_ei unless given, and its ``arguments``: plain values,
+    ``"Fitted"`` for `Fitted()` and ``"Particles"`` for `Particles()`.
+
+    Args:
+        path: The path of the file.
 
     Raises:
         OSError: The file cannot be read.
-        StudyError: What cannot be a space or a method; the message names it.
+        StudyError: An entry is wrong. The message names it.
     """
     found = _read(path)
     _require_known(found, _ENTRIES, f"{path}")
@@ -52,8 +62,16 @@ def strategy_of(path: Path) -> Strategy:
         hint = did_you_mean(method, algorithms.__all__)
         raise StudyError(f"{path}: method must be one of the library, got {method!r}{hint}")
     try:
-        space = Space(parameters, constraints=found.get("constraints", ()))
-        return getattr(algorithms, method)(space, **found.get("arguments", {}))
+        space = Space(
+            parameters,
+            constraints=found.get("constraints", ()),
+            conditions=found.get("conditions"),
+        )
+        arguments = {
+            name: _MODELS[value]() if isinstance(value, str) and value in _MODELS else value
+            for name, value in found.get("arguments", {}).items()
+        }
+        return getattr(algorithms, method)(space, **arguments)
     except (TypeError, ValueError) as error:
         raise StudyError(f"{path}: {error}") from error
 

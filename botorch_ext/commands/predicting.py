@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 
 from botorch_ext.commands.telling import context_of
-from botorch_ext.exceptions import TableError
-from botorch_ext.predictions.predictions import Predictions
+from botorch_ext.exceptions import TableError, named
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.words import number
+from botorch_ext.strategies import Trial
 from botorch_ext.studies.csv_sheets import Sheet, written
-from botorch_ext.studies.result_tables import results_of_sheet
+from botorch_ext.studies.result_tables import points_of_sheet
 from botorch_ext.studies.study import Study
+from botorch_ext.studies.trial_frames import context_values
 
 
 def predict(given: argparse.Namespace) -> str:
@@ -19,45 +20,45 @@ def predict(given: argparse.Namespace) -> str:
     the standard deviation of f, and quantiles of f and of an observation."""
     study, sheet = _looked_at(given), Sheet.read(given.points)
     heads, strategy = study.heads, study.strategy
-    results = results_of_sheet(sheet, heads, needs_value=False)
-    rows, predicted, wrong = [], [], []
-    for result in results:
+    points, wrong = [], []
+    for row in points_of_sheet(sheet, heads):
         try:
-            found = study.predict(result.point(strategy), context=result.context_of(strategy))
-            predicted.append(_numbers(found))
-            known = {**strategy.domain.params_of(found.x[0]), **result.context}
-            rows.append([known.get(name) for name in (*heads.params, *heads.contexts)])
+            x = strategy.domain.require_contains(row.point(strategy), "the point")[0]
+            context = strategy.checked_context(row.context_of(strategy))
+            points.append(Trial(len(points), x, context, domain=strategy.domain))
         except ValueError as error:
-            wrong.append(f"{result.where}: {error}")
+            wrong.append(f"{row.where}: {error}")
     if wrong:
-        raise TableError.of([f"{sheet.name} {wrong[0]}", *wrong[1:]])
-    names = [heads.head(name) for name in (*heads.params, *heads.contexts)]
-    filled = [[*row, *numbers.values()] for row, numbers in zip(rows, predicted, strict=True)]
-    return written([*names, *predicted[0]], filled, given.decimal_comma)
+        raise TableError(f"{sheet.name} {named(wrong)}")
+    found = study.predict(points).numbers
+    names = (*heads.params, *heads.contexts)
+    rows = [{**point.params, **context_values(point, strategy, heads)} for point in points]
+    numbers = zip(*(values.tolist() for values in found.values()), strict=True)
+    return written(
+        [*map(heads.head, names), *found],
+        [[*map(row.get, names), *each] for row, each in zip(rows, numbers, strict=True)],
+        given.decimal_comma,
+    )
 
 
 def recommended(given: argparse.Namespace) -> str:
-    """The point to settle for, what is predicted there, and how sure it is."""
+    """The recommended point, its prediction, and by how much another point may be better."""
     study = _looked_at(given)
     heads, found = study.heads, study.recommended(context_of(given, study))
     lines = [
         f"{heads.head(name)}: {number(value) if isinstance(value, float) else value}"
         for name, value in found.params.items()
     ]
-    numbers = {name: number(value) for name, value in _numbers(found.prediction).items()}
-    lines += [
-        f"{heads.head(heads.objective)}, predicted {name}: {each}" for name, each in numbers.items()
-    ]
+    objective = heads.head(heads.objective)
+    numbers = found.prediction.numbers.items()
+    lines += [f"{objective}, predicted {name}: {number(float(each))}" for name, each in numbers]
     lines.append(f"was evaluated: {'yes' if found.is_evaluated else 'no'}")
     lines.append(f"as good as every evaluated point with probability: {number(found.probability)}")
+    shortfall = number(found.shortfall)
+    lines.append(f"{objective}, expected shortfall from the best evaluated point: {shortfall}")
     return "".join(f"{line}\n" for line in lines)
 
 
 def _looked_at(given: argparse.Namespace) -> Study:
-    """The study of a command, which does not write it."""
+    """The study of a command that does not change it."""
     return Study.only_read(given.place, read_overview(given.place, given.name).name)
-
-
-def _numbers(found: Predictions) -> dict[str, float]:
-    """What is predicted at one point, by name."""
-    return {name: float(values[0]) for name, values in found.numbers.items()}

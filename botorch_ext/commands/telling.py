@@ -1,4 +1,4 @@
-"""Commands that ask and tell: what a study is asked, told, corrected and given of before."""
+"""Commands that change a study: new, ask, tell, attach, correct and abandon."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from botorch_ext.exceptions import StudyError
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.words import counted
 from botorch_ext.studies.answer_sheets import answer_sheet, answers_of
-from botorch_ext.studies.cell_values import CellValues
+from botorch_ext.studies.cell_values import TYPED
 from botorch_ext.studies.csv_sheets import Sheet
 from botorch_ext.studies.result_tables import Result, values_of
 from botorch_ext.studies.study import Study
@@ -44,7 +44,7 @@ def new(given: argparse.Namespace) -> str:
 
 
 def ask(given: argparse.Namespace) -> str:
-    """Asks trials, or shows those that pend, as a sheet to fill in."""
+    """Asks for trials, or shows the pending ones, as a sheet to fill in."""
     study = opened(given)
     if given.pending:
         strategy = study.strategy
@@ -57,7 +57,7 @@ def ask(given: argparse.Namespace) -> str:
 
 
 def tell(given: argparse.Namespace) -> str:
-    """Tells what was filled in."""
+    """Tells the results that were filled in."""
     study = opened(given)
     answers = answers_of(study, Sheet.read(given.sheet))
     study.tell_all(answers.values)
@@ -70,43 +70,43 @@ def tell(given: argparse.Namespace) -> str:
 
 
 def attach(given: argparse.Namespace) -> str:
-    """Adds results of before."""
-    study = opened(given)
-    trials = study.attach_sheet(Sheet.read(given.sheet), repeat=given.repeat)
-    lines = [f"attached {_trials([trial.id for trial in trials])}"]
-    outside = [trial.id for trial in trials if trial.info.get("outside")]
-    if outside:
-        lines.append(f"outside the space, data that is never asked: {_trials(outside)}")
-    return "".join(f"{line}\n" for line in lines)
+    """Adds earlier results."""
+    study, sheet = opened(given), Sheet.read(given.sheet)
+    trials = study.attach_sheet(sheet, repeat=given.repeat, outside=given.outside)
+    return f"attached {_trials([trial.id for trial in trials])}\n"
 
 
 def correct(given: argparse.Namespace) -> str:
     """Replaces a value that was wrong."""
-    opened(given).correct(given.trial, given.value)
-    return f"corrected trial {given.trial} to {given.value:g}\n"
+    try:
+        value = TYPED.number(given.value)
+    except ValueError as error:
+        raise ValueError(f"value {error}") from None
+    opened(given).correct(given.trial, value)
+    return f"corrected trial {given.trial} to {value}\n"
 
 
 def abandon(given: argparse.Namespace) -> str:
-    """Gives up on a trial."""
+    """Abandons a trial."""
     opened(given).abandon(given.trial, given.failed)
     return f"abandoned trial {given.trial}{', which failed' if given.failed else ''}\n"
 
 
 def context_of(given: argparse.Namespace, study: Study) -> Any:
-    """The context of a command, as ``NAME=VALUE`` for each of its columns; None without one.
+    """The context that a command is given as ``NAME=VALUE`` for each column of contexts; None
+    where it is given none.
 
     Raises:
-        ValueError: A name that is missing or unknown, or no value.
+        ValueError: A name is missing or unknown, or a text is no value.
     """
     heads = study.heads
     texts = dict(text.partition("=")[::2] for text in given.context)
-    places = heads.read([*texts], heads.contexts if texts else (), ())
-    read = CellValues(takes_commas=True, has_commas=False, has_points=False)
-    known, wrong = values_of([*texts.values()], places, heads, read)
+    places = heads.read([*texts], heads.contexts if texts else ())
+    known, wrong = values_of([*texts.values()], places, heads, TYPED)
     wrong += [f"{name} is no context" for name in known if name not in heads.contexts]
     if wrong:
         raise ValueError("; ".join(wrong))
-    return Result("--context", {}, known).context_of(study.strategy) if texts else None
+    return Result("--context", None, {}, known).context_of(study.strategy) if texts else None
 
 
 def _trials(ids: Sequence[int] | dict[int, float]) -> str:

@@ -1,10 +1,12 @@
-"""Linear constraints as people write them: ``"0.5 * equivalents + temperature <= 60"``."""
+"""Linear constraints written as texts, such as ``"0.5 * equivalents + temperature <= 60"``."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
+from keyword import iskeyword
 from typing import Any
 
 from botorch_ext.checks import short
@@ -12,17 +14,18 @@ from botorch_ext.domains.box import require_known
 
 #: Weights of parameters, and what the weighted sum of their values may be at most.
 LinearConstraint = tuple[Mapping[str, float], float]
-# A weighted sum; the weight of the empty name is what is added.
+# The weights of a sum by the names of parameters; the constant term has the empty name.
 _Sum = dict[str, float]
 
 _FORM = (
-    'must be sums of parameters times numbers with <= or >=, as in "0.5 * amount + temperature '
-    '<= 60"'
+    "must be sums of parameters times numbers with <= or >=, and backticks around names that have "
+    'blanks, as in "0.5 * amount + `reaction time` <= 60"'
 )
+_QUOTED = re.compile("`([^`]*)`")
 
 
 def is_matrix(constraints: Any) -> bool:
-    """Whether constraints are ``(A, b)``, of columns and not of names."""
+    """Whether constraints are matrices ``(A, b)`` of columns, without names."""
     if not isinstance(constraints, tuple | list) or len(constraints) != 2:
         return False
     return not any(isinstance(each, str) or _is_weighted(each) for each in constraints)
@@ -31,14 +34,14 @@ def is_matrix(constraints: Any) -> bool:
 def read(
     constraints: Any, names: Collection[str]
 ) -> Iterator[tuple[str, Mapping[str, float], float]]:
-    """Each of some constraints as a text, weights and a bound.
+    """Reads constraints: the text, the weights and the bound of each.
 
     Args:
         constraints: Texts, and pairs of weights by name and a bound; or one text.
-        names: Those there are.
+        names: The names of the parameters.
 
     Raises:
-        ValueError: Anything else.
+        ValueError: A constraint is something else.
     """
     listed = constraints if isinstance(constraints, list | tuple) else [constraints]
     for each in listed:
@@ -58,20 +61,27 @@ def _is_weighted(given: Any) -> bool:
 
 
 def of_text(text: str, names: Collection[str]) -> Iterator[LinearConstraint]:
-    """The constraints of a text; ``0 <= a + b <= 1`` has two.
+    """Reads the constraints of a text; ``0 <= a + b <= 1`` has two.
 
     Args:
-        text: Sums of names times numbers, compared by ``<=`` or ``>=``. It is parsed, and never
-            evaluated.
-        names: Those there are.
+        text: Sums of parameters times numbers, compared by ``<=`` or ``>=``. Names that are no
+            identifiers of Python stand between backticks: ``2 * `reaction time` <= 60``. The text
+            is parsed, and never evaluated.
+        names: The names of the parameters.
 
     Raises:
-        ValueError: Anything else, an equality, or an unknown name.
+        ValueError: The text is something else, is an equality, or has an unknown name.
     """
+    quoted = {f"quoted_{i}_": name for i, name in enumerate(_QUOTED.findall(text))}
+    identifiers = iter(quoted)
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        plain = _QUOTED.sub(lambda _: next(identifiers), text.strip())
+        tree = ast.parse(plain, mode="eval").body
         if not isinstance(tree, ast.Compare):
             raise ValueError("there is no comparison")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name):
+                node.id = quoted.get(node.id, node.id)
         sides = [_sum(side) for side in (tree.left, *tree.comparators)]
     except (SyntaxError, ValueError, RecursionError, MemoryError, ZeroDivisionError) as error:
         reason = "it cannot be parsed" if isinstance(error, SyntaxError) else error
@@ -93,7 +103,7 @@ def of_text(text: str, names: Collection[str]) -> Iterator[LinearConstraint]:
 
 
 def _sum(node: ast.expr) -> _Sum:
-    """The weighted sum that an expression is, or a ValueError."""
+    """The weighted sum of an expression; a ValueError if it is something else."""
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return {"": float(number)}
@@ -120,6 +130,9 @@ def _plus(one: _Sum, other: _Sum, factor: float) -> _Sum:
 
 
 def written(weights: Mapping[str, float], bound: float) -> str:
-    """A constraint as a text."""
-    terms = [name if weight == 1 else f"{weight:g} * {name}" for name, weight in weights.items()]
+    """The text of a constraint."""
+    terms = []
+    for name, weight in weights.items():
+        shown = name if name.isidentifier() and not iskeyword(name) else f"`{name}`"
+        terms.append(shown if weight == 1 else f"{weight:g} * {shown}")
     return f"{' + '.join(terms)} <= {bound:g}"

@@ -66,7 +66,7 @@ def _known(overview: Overview) -> list[Column]:
 
 
 def _names(overview: Overview, heads: Sequence[str]) -> list[str]:
-    return ["id", "state", *heads]
+    return ["trial", "state", *heads]
 
 
 def _cells(story: TrialStory, columns: Columns) -> list[Any]:

@@ -8,28 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 from botorch_ext.domains.choices import Choice, Fixed
 from botorch_ext.domains.parameters import Parameter
-from botorch_ext.exceptions import TableError
+from botorch_ext.exceptions import TableError, named
 from botorch_ext.strategies import Strategy, Trial
-from botorch_ext.studies.cell_values import CellValues
+from botorch_ext.studies.cell_values import CellValues, last_place
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.csv_sheets import Row, Sheet, written
-from botorch_ext.studies.result_tables import context_values, values_of
+from botorch_ext.studies.result_tables import values_of
+from botorch_ext.studies.trial_frames import context_values
 
 if TYPE_CHECKING:
     from botorch_ext.studies.study import Study
 
-# Spreadsheets save what they show, which may have fewer digits than what was asked.
-_TOLERANCE = 1e-4
-
 
 @dataclass(frozen=True)
 class Answers:
-    """What was filled in.
+    """The answers in a sheet that was filled in.
 
     Args:
-        values: From the ids of pending trials to their values.
-        empty: Ids of trials without a value in the sheet that still pend.
-        known: Ids of trials whose value in the sheet has been told before.
+        values: The new values by the ids of their pending trials.
+        empty: The ids of pending trials that have no value in the sheet.
+        known: The ids of trials whose value in the sheet was told before.
     """
 
     values: dict[int, float]
@@ -38,12 +36,12 @@ class Answers:
 
 
 def answer_sheet(study: Study, trials: Sequence[Trial], decimal_comma: bool = False) -> str:
-    """Trials as CSV: their ids, parameters and contexts by name with units, and an empty column for
-    the results.
+    """Trials as a CSV sheet to fill in: their ids, their parameters and contexts by name with
+    units, and an empty column for the results.
 
     Args:
-        study: Of the trials.
-        trials: What is to be evaluated.
+        study: The study of the trials.
+        trials: The trials to evaluate.
         decimal_comma: As for `written`.
     """
     heads, strategy = study.heads, study.strategy
@@ -57,16 +55,23 @@ def answer_sheet(study: Study, trials: Sequence[Trial], decimal_comma: bool = Fa
 
 
 def answers_of(study: Study, sheet: Sheet) -> Answers:
-    """The values of a sheet that was filled in, rows in any order. Nothing is told yet.
+    """Reads a sheet that was filled in; its rows may have any order. Nothing is told yet. A table
+    of all trials, such as ``botorch-ext trials --csv`` writes, may be filled in as well.
+
+    A number of the sheet may be rounded: see the page on tables.
+
+    Args:
+        study: The study of the trials.
+        sheet: The sheet.
 
     Raises:
-        TableError: A sheet of another study or with other parameters than were asked, texts that
-            are no numbers, a trial twice, one that was abandoned or that has another value, or
-            nothing that is new; the message names all of it.
+        TableError: The sheet is one of another study, has other parameters than were asked, texts
+            that are no numbers, the same trial twice, a value for an abandoned trial, another value
+            for a told trial, or no new value. The message names all mistakes.
     """
     heads, strategy, sign = study.heads, study.strategy, -1.0 if study.minimize else 1.0
-    places = heads.read(sheet.heads, [TRIAL, *heads.needed, heads.objective], ())
-    read = CellValues.of(sheet)
+    places = heads.read(sheet.heads, [TRIAL, *heads.needed, heads.objective])
+    read = CellValues.of(sheet, places, heads.parameters)
     values: dict[int, float] = {}
     empty: list[int] = []
     known: list[int] = []
@@ -91,7 +96,7 @@ def answers_of(study: Study, sheet: Sheet) -> Answers:
         what = "every result in it has been told already" if known else "no result is filled in"
         wrong.append(f"has nothing to tell: {what}")
     if wrong:
-        raise TableError.of([f"{sheet.name} {wrong[0]}", *wrong[1:]])
+        raise TableError(f"{sheet.name} {named(wrong)}")
     return Answers(values, empty, known)
 
 
@@ -119,45 +124,64 @@ def _value(
     trial: Trial,
     strategy: Strategy,
 ) -> float | None:
-    """What is filled in for a trial, whose parameters must be those that were asked."""
+    """The value that is filled in for a trial. The parameters must be those that were asked."""
     given, wrong = values_of(row.cells, places, heads, read)
     asked = {**trial.params, **context_values(trial, strategy, heads)}
     others = [
         f"{name} is {'empty' if given[name] is None else given[name]}, asked was {asked.get(name)}"
         for name in (*heads.params, *heads.contexts)
-        if name in given and not _is_asked(given[name], asked.get(name), heads.parameters.get(name))
+        if name in given
+        and not _is_asked(
+            row.cells[places[name]], given[name], asked.get(name), heads.parameters.get(name)
+        )
     ]
     if others:
         wrong.append(
-            f"{', '.join(others)}: trial {trial.id} was asked elsewhere. If it was set like this, "
-            "abandon the trial and attach the row without its id; else this is the sheet of "
-            "another study"
+            f"{', '.join(others)}: trial {trial.id} has other parameters. If they were set like "
+            "this, abandon the trial and attach the row without its id; otherwise this is the "
+            "sheet of another study"
         )
     if wrong:
         raise ValueError("; ".join(wrong))
     return given[heads.objective]
 
 
-def _is_asked(given: Any, asked: Any, parameter: Parameter | None) -> bool:
-    """Whether a value is the one that was asked, but for what a spreadsheet does not show."""
-    if given is None or asked is None or isinstance(parameter, Choice | Fixed):
-        return asked is None if given is None else _is_choice(given, asked, parameter)
-    if parameter is not None and (parameter.is_whole or parameter.spacing is not None):
-        return abs(given - asked) <= 1e-6 * max(abs(parameter.spacing or 1.0), abs(asked) * 1e-6)
-    return abs(given - asked) <= _TOLERANCE * abs(asked)
+def _is_asked(text: str, given: Any, asked: Any, parameter: Parameter | None) -> bool:
+    """Whether a cell may show the value that was asked.
 
+    Spreadsheets save the digits that they show. The id already tells which trial a row is, so a
+    number is accepted if the asked one rounds to it. A number with two decimals may then be far
+    away on the scale of its parameter, as 0.00 is from 0.0032. A number with fewer decimals may
+    have been typed, so it must also lie within 1 % of the range. A number with as many digits as
+    the parameter has is another setting.
 
-def _is_choice(given: Any, asked: Any, parameter: Parameter | None) -> bool:
-    if asked is None or parameter is None:
-        return False
-    try:
-        return parameter.encoded(given) == parameter.encoded(asked)
-    except ValueError:
-        return False
+    Args:
+        text: The text of the cell.
+        given: The value of the text; None for an empty cell.
+        asked: The value that was asked; None for a parameter that does not count.
+        parameter: The parameter; None for a column without one.
+    """
+    if given is None or asked is None:
+        return given is None and asked is None
+    if isinstance(parameter, Choice | Fixed):
+        try:
+            return parameter.encoded(given) == parameter.encoded(asked)
+        except ValueError:
+            return False
+    place = last_place(text)
+    allowed = place / 2
+    if place > 0.01:
+        low, high = parameter.ends if parameter is not None else (0.0, abs(asked))
+        allowed = min(allowed, (high - low) / 100)
+    return abs(given - asked) <= allowed + 1e-12 * abs(asked)
 
 
 def _is_known(id: int, value: float, strategy: Strategy, sign: float) -> bool:
-    """Whether a trial has this value already; or a ValueError where it cannot have it."""
+    """Whether a trial has this value already.
+
+    Raises:
+        ValueError: The trial has another value, or was abandoned.
+    """
     history = strategy.history
     if id in history.values:
         told = sign * history.values[id]

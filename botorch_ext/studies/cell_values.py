@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,18 +15,24 @@ from botorch_ext.studies.csv_sheets import Sheet, harmless
 _SIGN, _POWER = r"[+-]?", r"(?:[eE][+-]?\d+)?"
 _WITH_POINT = re.compile(rf"{_SIGN}(?:\d+\.?\d*|\.\d+){_POWER}")
 _WITH_COMMA = re.compile(rf"{_SIGN}(?:\d+,\d*|,\d+){_POWER}")
-# What may be a thousand or three decimals.
-_THOUSANDS = re.compile(rf"{_SIGN}[1-9]\d{{0,2}}[.,]\d{{3}}")
+# The sign in such a number separates thousands or decimals.
+_AMBIGUOUS = re.compile(rf"{_SIGN}[1-9]\d{{0,2}}[.,]\d{{3}}")
+_SWAPPED = str.maketrans(".,", ",.")
 
 
 @dataclass(frozen=True)
 class CellValues:
     """How the numbers of a sheet are written.
 
+    A number such as ``1.234`` is 1.234 or 1234. Where commas separate cells, its point is a decimal
+    point. Elsewhere decimal commas are expected: ``1,234`` is then 1.234, and ``1.234`` is refused.
+    A number that can be read in one way alone, such as ``61.5``, shows that a sheet has decimal
+    points: ``1.234`` is then 1.234, and ``1,234`` is refused.
+
     Args:
-        takes_commas: Whether a number may have a decimal comma: cells are not separated by commas.
-        has_commas: Whether a number has one.
-        has_points: Whether a number has a decimal point.
+        takes_commas: Whether numbers may have decimal commas, because commas do not separate cells.
+        has_commas: Whether a number certainly has a decimal comma.
+        has_points: Whether a number certainly has a decimal point.
     """
 
     takes_commas: bool
@@ -34,9 +40,22 @@ class CellValues:
     has_points: bool
 
     @classmethod
-    def of(cls, sheet: Sheet) -> CellValues:
-        """As the numbers of a sheet are written."""
-        texts = [cell for row in sheet.rows for cell in row.cells]
+    def of(
+        cls, sheet: Sheet, places: Mapping[str, int], parameters: Mapping[str, Parameter]
+    ) -> CellValues:
+        """Finds out how the numbers of a sheet are written.
+
+        Args:
+            sheet: The sheet.
+            places: From the names of columns to their places in the sheet.
+            parameters: The parameters by name. Columns of choices are not looked at.
+        """
+        numeric = [
+            place
+            for name, place in places.items()
+            if not isinstance(parameters.get(name), Choice | Fixed)
+        ]
+        texts = [row.cells[place] for row in sheet.rows for place in numeric]
         return cls(
             sheet.delimiter != ",",
             _some(_WITH_COMMA, texts),
@@ -47,52 +66,64 @@ class CellValues:
         """The number of a text.
 
         Raises:
-            ValueError: No number, or one that can be read in two ways; the message follows the name
-                of what it is.
+            ValueError: The text is no number, or can be read as two numbers. The message continues
+                a sentence that begins with the name of the column.
         """
         plain = text.replace("\u2212", "-")
-        if _WITH_COMMA.fullmatch(plain) and not self.takes_commas:
+        has_comma = _WITH_COMMA.fullmatch(plain) is not None
+        if has_comma and not self.takes_commas:
             raise ValueError(
                 f"must have a decimal point where commas separate cells, got {text}: write a "
                 "point, or save the file with semicolons"
             )
-        others = self.has_points if "," in plain else self.has_commas
-        if others and _THOUSANDS.fullmatch(plain):
+        expects_points = (self.has_points and not self.has_commas) or not self.takes_commas
+        is_expected = not self.has_points if has_comma else expects_points
+        if not is_expected and _AMBIGUOUS.fullmatch(plain):
+            digits = plain.replace(".", "").replace(",", "")
             raise ValueError(
-                f"must be written without a sign for thousands, got {text}, where other numbers "
-                f"have decimal {'points' if ',' in plain else 'commas'}"
+                f"must not be ambiguous, got {text}, which is either {plain.replace(',', '.')} or "
+                f"{digits}: write {digits} or {plain.translate(_SWAPPED)}"
             )
-        if _WITH_COMMA.fullmatch(plain):
+        if has_comma:
             plain = plain.replace(",", ".")
         if not _WITH_POINT.fullmatch(plain):
             raise ValueError(f"must be a number, got {short(text)}")
         return float(plain)
 
     def value(self, text: str, parameter: Parameter | None) -> Any:
-        """The value of a parameter, None of a number without one.
+        """The value of a parameter: one of the values of a choice, or a number. A text that is no
+        value of its choice is returned as it is.
 
         Raises:
-            ValueError: As `number`, or no value that there is.
+            ValueError: As `number`.
         """
-        if isinstance(parameter, Choice | Fixed):
-            values = parameter.values if isinstance(parameter, Choice) else [parameter.value]
-            for value in values:
-                if self._is_meant(text, value):
-                    return value
-            return text  # which is refused where it is no value
-        return self.number(text)
+        if not isinstance(parameter, Choice | Fixed):
+            return self.number(text)
+        values = parameter.values if isinstance(parameter, Choice) else [parameter.value]
+        same = [value for value in values if text in (str(value), harmless(str(value)))]
+        return next(iter(same or [each for each in values if self._is_meant(text, each)]), text)
 
     def _is_meant(self, text: str, value: Any) -> bool:
-        if text in (str(value), harmless(str(value))):
-            return True
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return False
+        if isinstance(value, bool):  # spreadsheets write TRUE and FALSE
+            return text.casefold() == str(value).casefold()
         try:
-            return self.number(text) == value
+            return isinstance(value, int | float) and self.number(text) == value
         except ValueError:
             return False
 
 
+#: How one number is written that somebody types: with a decimal point or a decimal comma.
+TYPED = CellValues(takes_commas=True, has_commas=False, has_points=True)
+
+
+def last_place(text: str) -> float:
+    """The size of the last place that a number shows: 0.01 for ``3.25``, 0.001 for ``2.5e-2``, and
+    1 for ``40``."""
+    mantissa, _, power = text.lower().partition("e")
+    decimals = len(mantissa.replace(",", ".").partition(".")[2])
+    return 10.0 ** (int(power or 0) - decimals)
+
+
 def _some(pattern: re.Pattern[str], texts: Iterable[str]) -> bool:
-    """Whether one of some texts is a number that is surely written like that."""
-    return any(pattern.fullmatch(text) and not _THOUSANDS.fullmatch(text) for text in texts)
+    """Whether one of some texts is a number that certainly is written like that."""
+    return any(pattern.fullmatch(text) and not _AMBIGUOUS.fullmatch(text) for text in texts)

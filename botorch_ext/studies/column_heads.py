@@ -1,22 +1,30 @@
-"""Column heads: what the columns of a study's tables are called, with units."""
+"""Column heads: the names of the columns in a study's tables, with their units."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from botorch_ext.checks import did_you_mean, short
+from botorch_ext.checks import did_you_mean
 from botorch_ext.domains import Box, Space
 from botorch_ext.domains.choices import Fixed
 from botorch_ext.domains.parameters import Parameter
-from botorch_ext.exceptions import TableError
+from botorch_ext.exceptions import TableError, TableWarning, named
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.csv_sheets import harmless
 
 #: The column of the ids of trials.
 TRIAL = "trial"
+# The head of that column in tables that version 0.2.0 wrote.
+_ID = "id"
+# Other columns of tables that this library writes.
+_WRITTEN = re.compile(
+    rf"{_ID}|state|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
+    r"|(observed )?[\d.]+ %"
+)
 _WITH_UNIT = re.compile(r"(?P<name>.*\S)\s*[\[(](?P<unit>[^\[\]()]*)[\])]")
 
 
@@ -25,13 +33,13 @@ class ColumnHeads:
     """The columns of a study.
 
     Args:
-        params: From the names of parameters to their units, None where they have none.
-        contexts: Likewise, of contexts.
-        objective: What the values are called.
-        unit: What they are in, if that is said.
-        optional: The names of parameters that may have no value: those with one value, and those
-            that do not always count.
-        parameters: Those that the columns have by name, where they have.
+        params: The unit of each parameter by its name, None for a parameter without a unit.
+        contexts: The unit of each context by its name, likewise.
+        objective: The name of the objective.
+        unit: The unit of the objective, None where it has none.
+        optional: The names of parameters whose cells may be empty: parameters with only one value,
+            and parameters that do not always count.
+        parameters: The parameters and contexts of a `Space` by name.
     """
 
     params: Mapping[str, str | None]
@@ -43,10 +51,15 @@ class ColumnHeads:
 
     @classmethod
     def of(cls, strategy: Strategy, objective: str, unit: str | None) -> ColumnHeads:
-        """Those of a study of a strategy.
+        """The columns of a study.
+
+        Args:
+            strategy: The strategy of the study.
+            objective: The name of the objective.
+            unit: The unit of the objective.
 
         Raises:
-            ValueError: Two columns of one name.
+            ValueError: Two columns have the same name.
         """
         domain, space = strategy.domain, strategy.context_space
         params, known, optional = _columns(domain)
@@ -66,7 +79,7 @@ class ColumnHeads:
         return cls(params, contexts, objective, unit, optional, known)
 
     def head(self, name: str) -> str:
-        """What stands over a column: its name, with its unit in brackets."""
+        """The head of a column: its name, with its unit in brackets."""
         unit = self.units.get(name)
         return f"{name} [{unit}]" if unit else name
 
@@ -77,66 +90,91 @@ class ColumnHeads:
 
     @property
     def needed(self) -> list[str]:
-        """The columns of parameters and contexts that no table may lack."""
+        """The names of parameters and contexts that every table must have."""
         return [name for name in (*self.params, *self.contexts) if name not in self.optional]
 
-    def read(
-        self, heads: Sequence[object], needed: Collection[str], others: Collection[str]
-    ) -> dict[str, int]:
-        """Where columns stand in a table.
+    def read(self, heads: Sequence[object], needed: Collection[str]) -> dict[str, int]:
+        """Finds the columns of a table. Names match without regard to case where only one name is
+        meant. The ids of trials may stand under ``id``. Other columns are not used.
 
         Args:
-            heads: Those of the table: names, or names with their units.
+            heads: The heads of the table: names, or names with their units.
             needed: The names that must be there.
-            others: Names that may be there, beside those of parameters and contexts.
 
         Returns:
-            From names to places.
+            From the names of columns to their places in the table: `TRIAL`, parameters, contexts
+            and the objective.
 
         Raises:
-            TableError: A name that is missing, unknown or there twice, or another unit; the message
-                names all that is wrong.
+            TableError: A name is missing, misspelt or there twice, or has another unit. The message
+                names all mistakes.
+
+        Warns:
+            TableWarning: Columns are not used that this library does not write. They are named.
         """
-        allowed = dict.fromkeys([*others, *self.params, *self.contexts, *needed])
+        texts = [str(head).strip() for head in heads]
         places: dict[str, int] = {}
-        wrong = []
-        for place, given in enumerate(heads):
+        unknown, wrong = [], []
+        for place, text in enumerate(texts):
             try:
-                name = self._name(given, allowed)
-                if name in places:
-                    raise ValueError(f"column {name} is there twice")
-                places[name] = place
+                name = self._name(text)
             except ValueError as error:
                 wrong.append(str(error))
+                continue
+            if name in places:
+                wrong.append(f"column {name} is there twice, as {text!r}")
+            elif name is not None:
+                places[name] = place
+            elif text and not _WRITTEN.fullmatch(text):
+                unknown.append(text)
+        if TRIAL not in places and _ID in texts and _ID not in self.units:
+            places[TRIAL] = texts.index(_ID)
+        lost = [name for name in (*self.units, *needed) if name not in places]
+        misspelt = {text: did_you_mean(_parts(text)[0], lost) for text in unknown}
+        wrong += [f"column {text!r} is unknown{hint}" for text, hint in misspelt.items() if hint]
         wrong += [f"column {self.head(name)} is missing" for name in needed if name not in places]
         if wrong:
-            raise TableError.of(wrong)
+            raise TableError(named(wrong))
+        if unknown:
+            warnings.warn(
+                f"columns that are not used: {named(list(map(repr, unknown)))}",
+                TableWarning,
+                stacklevel=4,
+            )
         return places
 
-    def _name(self, given: object, allowed: Collection[str]) -> str:
-        """The column that a head means, or a ValueError."""
-        if not isinstance(given, str):
-            raise ValueError(f"columns must have names, got {short(given)}")
-        text = given.strip()
-        for name in allowed:
+    def _name(self, text: str) -> str | None:
+        """The name of the column that a head means; None where it means none.
+
+        Raises:
+            ValueError: The head has another unit than the column.
+        """
+        names = (TRIAL, *self.units)
+        for name in names:
             whole = (name, self.head(name))
             if text in [each.strip() for each in (*whole, *map(harmless, whole))]:
                 return name
-        found = _WITH_UNIT.fullmatch(text)
-        if found is not None and found["name"] in allowed:
-            name, unit = found["name"], self.units.get(found["name"])
-            if unit is None:
-                raise ValueError(f"column {name} must have no unit, got {found['unit']!r}")
-            if _same_unit(unit, found["unit"]):
-                return name
-            raise ValueError(f"column {name} must be in {unit}, got {found['unit']!r}")
-        stem = found["name"] if found is not None else text
-        hint = did_you_mean(stem, allowed)
-        raise ValueError(f"column {short(text)} is unknown, of {list(allowed)}{hint}")
+        stem, unit = _parts(text)
+        same = [name for name in names if name.casefold() == stem.casefold()]
+        name = stem if stem in same else same[0] if len(same) == 1 else None
+        if name is None or unit is None:
+            return name
+        wanted = self.units.get(name)
+        if wanted is None:
+            raise ValueError(f"column {name} must have no unit, got {unit!r}")
+        if not _same_unit(wanted, unit):
+            raise ValueError(f"column {name} must be in {wanted}, got {unit!r}")
+        return name
+
+
+def _parts(text: str) -> tuple[str, str | None]:
+    """The name and the unit of a head; None where it has no unit."""
+    found = _WITH_UNIT.fullmatch(text)
+    return (found["name"], found["unit"]) if found is not None else (text, None)
 
 
 def _context_dim(strategy: Strategy) -> int:
-    """d_z, 0 before anything says it."""
+    """d_z, or 0 where neither the domain of contexts nor a trial says it."""
     space, trials = strategy.context_space, strategy.history.trials
     if space is not None and space.dim is not None:
         return space.dim
@@ -146,7 +184,7 @@ def _context_dim(strategy: Strategy) -> int:
 def _columns(
     domain: object,
 ) -> tuple[dict[str, str | None], dict[str, Parameter], set[str]]:
-    """Names with units, the parameters by name, and the names that may have no value."""
+    """The units by name, the parameters by name, and the names whose cells may be empty."""
     if isinstance(domain, Space):
         optional = {n for n, each in domain.parameters.items() if isinstance(each, Fixed)}
         optional |= {*domain.parameters} - {*domain.names} | {*domain.named_conditions}
@@ -157,7 +195,7 @@ def _columns(
 
 
 def _same_unit(one: str, other: str) -> bool:
-    """Whether two units are the same text; a sign of one character is as its parts."""
+    """Whether two units are the same text in compatible characters, such as ℃ and °C."""
     return unicodedata.normalize("NFKC", one.strip()) == unicodedata.normalize(
         "NFKC", other.strip()
     )

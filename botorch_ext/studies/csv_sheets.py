@@ -1,4 +1,4 @@
-"""CSV sheets: tables as spreadsheets read and write them."""
+"""CSV sheets: tables that spreadsheets read and write."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 
 from botorch_ext.exceptions import TableError
 
-# What workbooks begin with: zip archives (xlsx, ods, numbers) and old Excel files.
+# The first bytes of workbooks: zip archives (xlsx, ods, numbers) and old Excel files.
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _DELIMITERS = (";", "\t", ",")
 _TITLE = re.compile(r"sep=(.)", re.IGNORECASE)
-# What makes a cell a formula in a spreadsheet, full-width signs included.
+# The signs that begin a formula in a spreadsheet, also as full-width characters.
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
@@ -26,8 +26,8 @@ class Row:
     """A row of a sheet.
 
     Args:
-        line: Where it is in the file, the first line is 1.
-        cells: Its texts, as many as there are heads.
+        line: The number of its last line in the file, from 1 on.
+        cells: Its texts, one for each head.
     """
 
     line: int
@@ -39,10 +39,10 @@ class Sheet:
     """A table of texts.
 
     Args:
-        name: Of its file.
-        heads: What stands in its first row.
-        rows: Those that are not empty.
-        delimiter: What separates its cells.
+        name: The name of the file.
+        heads: The texts of the first row. A head may be empty.
+        rows: The rows below that are not empty.
+        delimiter: The sign between cells.
     """
 
     name: str
@@ -52,12 +52,16 @@ class Sheet:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Sheet:
-        """The table of a CSV file: cells between commas, semicolons or tabs, in UTF-8, UTF-16 with
-        a mark, or Windows' cp1252. Empty rows and columns at the end are left out.
+        """Reads a CSV file. Commas, semicolons or tabs may separate cells. The encoding may be
+        UTF-8, UTF-16 with a byte order mark, or cp1252. Empty rows and empty columns at the end are
+        left out.
+
+        Args:
+            path: The path of the file.
 
         Raises:
             OSError: The file cannot be read.
-            TableError: It is empty, no text, or no table.
+            TableError: The file is empty, no text, or no table.
         """
         name = os.fspath(path)
         text = _decoded(Path(path).read_bytes(), name)
@@ -66,7 +70,7 @@ class Sheet:
         if not first:
             raise TableError(f"{name} is empty: its first line must have the names of the columns")
         title = _TITLE.fullmatch(first.strip())
-        if title is not None:  # as Excel writes and reads it
+        if title is not None:  # Excel names the separator like this
             delimiter, skipped = title[1], skipped + 1
         else:
             delimiter = max(_DELIMITERS, key=lambda each: len(_cells(first, each)))
@@ -85,9 +89,9 @@ class Sheet:
 
     @classmethod
     def _checked(cls, name: str, heads: list[str], rows: list[Row], delimiter: str) -> Sheet:
-        used = max((j + 1 for row in rows for j, cell in enumerate(row.cells) if cell), default=0)
-        while heads and not heads[-1] and len(heads) > used:
+        while not heads[-1]:
             heads = heads[:-1]
+        padded = []
         for row in rows:
             num = max(j + 1 for j, cell in enumerate(row.cells) if cell)
             if num > len(heads):
@@ -95,24 +99,23 @@ class Sheet:
                 raise TableError(
                     f"{name} line {row.line} has {num} cells, and the first line {len(heads)}{hint}"
                 )
-        if "" in heads:
-            raise TableError(f"{name} must have a name over each column, got {heads}")
-        padded = [
-            Row(row.line, [*row.cells[: len(heads)], *[""] * (len(heads) - len(row.cells))])
-            for row in rows
-        ]
+            cells = [*row.cells, *[""] * (len(heads) - len(row.cells))]
+            padded.append(Row(row.line, cells[: len(heads)]))
         return cls(name, heads, padded, delimiter)
 
 
 def written(
     heads: Sequence[str], rows: Iterable[Sequence[Any]], decimal_comma: bool = False
 ) -> str:
-    """A table as CSV that spreadsheets read, in which no text is a formula.
+    """Writes a table as CSV. No text in it is a formula.
 
     Args:
-        heads: The first row.
-        rows: Those below: numbers, texts, and None for cells that are empty.
-        decimal_comma: Whether numbers have decimal commas, and semicolons separate cells.
+        heads: The texts of the first row.
+        rows: The rows below: numbers, texts, and None for empty cells.
+        decimal_comma: Whether numbers have decimal commas and semicolons separate cells.
+
+    Returns:
+        The text of the file.
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, delimiter=";" if decimal_comma else ",")

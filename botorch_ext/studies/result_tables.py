@@ -1,30 +1,23 @@
-"""Result tables: results of before read from rows by name, and all trials as a data frame."""
+"""Result tables: earlier results as rows by name."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor
 
-from botorch_ext.checks import one_number, short
+from botorch_ext.checks import amount, one_number, short
 from botorch_ext.domains import Box
-from botorch_ext.exceptions import TableError
-from botorch_ext.predictions.tables import frame
+from botorch_ext.domains.parameters import Parameter
+from botorch_ext.exceptions import TableError, named
 from botorch_ext.strategies import Strategy, Trial
+from botorch_ext.strategies.events import is_outside_domain
 from botorch_ext.studies.cell_values import CellValues
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.csv_sheets import Sheet
-from botorch_ext.studies.plain_events import PlainRecord
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from botorch_ext.studies.journal import Entry
 
 
 @dataclass(frozen=True)
@@ -32,23 +25,25 @@ class Result:
     """A row of a table of results.
 
     Args:
-        where: Which row it is, for messages.
-        params: Values of parameters by name.
-        context: Values of contexts by name.
-        value: As it was measured; None where that is not known.
+        where: The name of the row in messages.
+        id: The id in its column of trials; None without such a column.
+        params: The values of parameters by name.
+        context: The values of contexts by name.
+        value: The value of the objective as it was measured; None where the row has none.
     """
 
     where: str
+    id: Any
     params: dict[str, Any]
     context: dict[str, Any]
     value: float | None = None
 
     def point(self, strategy: Strategy) -> Any:
-        """What `Strategy.attach` takes as a point."""
+        """The point as `Strategy.attach` takes it."""
         return self.params if isinstance(strategy.domain, Box) else [*self.params.values()]
 
     def context_of(self, strategy: Strategy) -> Any:
-        """What `Strategy.attach` takes as a context; None where there are none."""
+        """The context as `Strategy.attach` takes it; None where there are no contexts."""
         space = strategy.context_space
         if space is None:
             return None
@@ -59,81 +54,96 @@ class Result:
 def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
     """The results of a data frame, or of a list of dicts.
 
+    A row that has the id of a trial and no value is left out, as in a table of all trials of a
+    study.
+
     Raises:
-        TableError: Something else, columns that are missing or unknown, a row without a value.
+        TableError: The table is something else, columns are missing or misspelt, or a row has no
+            value.
     """
     names, rows = _listed(table)
-    places = heads.read(names, [*heads.needed, heads.objective], ())
-    results, wrong = [], []
-    for where, cells in rows:
-        known = {name: _plain(cells[place]) for name, place in places.items()}
-        try:
-            results.append(_result(where, known, heads))
-        except ValueError as error:
-            wrong.append(f"{where}: {error}")
-    if wrong:
-        raise TableError.of(wrong)
-    return results
+    places = heads.read(names, [*heads.needed, heads.objective])
+    return _results(
+        [
+            (each, {name: _plain(cells[j]) for name, j in places.items()}, [])
+            for each, cells in rows
+        ],
+        heads,
+    )
 
 
-def results_of_sheet(sheet: Sheet, heads: ColumnHeads, needs_value: bool = True) -> list[Result]:
-    """The results of a sheet, as `results_of`; or its points alone, whose values may be missing.
+def results_of_sheet(sheet: Sheet, heads: ColumnHeads) -> list[Result]:
+    """The results of a sheet, as `results_of`.
 
     Raises:
-        TableError: As `results_of`, and for texts that are no values.
+        TableError: As `results_of`; or a text is no value of its column.
     """
-    needed = [*heads.needed, *([heads.objective] if needs_value else [])]
-    places = heads.read(sheet.heads, needed, (TRIAL, heads.objective))
-    read, results, wrong = CellValues.of(sheet), [], []
-    for row in sheet.rows:
-        where = f"line {row.line}"
-        known, failed = values_of(row.cells, places, heads, read)
-        try:
-            if needs_value and known.get(TRIAL) is not None:
-                failed.append(f"it has the id of trial {known[TRIAL]:g}: tell it, or remove the id")
-            if failed:
-                raise ValueError("; ".join(failed))
-            results.append(_result(where, known, heads, needs_value))
-        except ValueError as error:
-            wrong.append(f"{where}: {error}")
-    if not sheet.rows:
-        wrong.append("there is no row below the names of the columns")
-    if wrong:
-        raise TableError.of([f"{sheet.name} {wrong[0]}", *wrong[1:]])
-    return results
+    places = heads.read(sheet.heads, [*heads.needed, heads.objective])
+    return _results(_rows_of(sheet, places, heads), heads, sheet.name)
+
+
+def points_of_sheet(sheet: Sheet, heads: ColumnHeads) -> list[Result]:
+    """The points of a sheet, as results without values.
+
+    Raises:
+        TableError: As `results_of_sheet`.
+    """
+    places = heads.read(sheet.heads, heads.needed)
+    places = {
+        name: place
+        for name, place in places.items()
+        if name in heads.params or name in heads.contexts
+    }
+    return _results(_rows_of(sheet, places, heads), heads, sheet.name, needs_value=False)
 
 
 def values_of(
     cells: Sequence[str], places: Mapping[str, int], heads: ColumnHeads, read: CellValues
 ) -> tuple[dict[str, Any], list[str]]:
-    """The values of a row of texts by the names of columns, None of those that are empty, and what
-    is wrong with others."""
+    """The values of a row of texts, and what is wrong with them.
+
+    Returns:
+        From the names of columns to values, None for an empty cell; ids stay texts. And a sentence
+        for each text that is no value.
+    """
     known: dict[str, Any] = {}
     wrong = []
     for name, place in places.items():
         text = cells[place]
         try:
-            known[name] = read.value(text, heads.parameters.get(name)) if text else None
+            parameter = heads.parameters.get(name)
+            value = text if name == TRIAL or not text else read.value(text, parameter)
+            known[name] = None if value == "" else value
         except ValueError as error:
             wrong.append(f"{name} {error}")
     return known, wrong
 
 
 def attach_all(
-    strategy: Strategy, results: Sequence[Result], repeat: bool, sign: float
+    strategy: Strategy,
+    results: Sequence[Result],
+    heads: ColumnHeads,
+    sign: float,
+    repeat: bool,
+    outside: bool,
 ) -> list[Trial]:
-    """Attaches all results to a strategy, or raises and leaves it as it may be.
+    """Attaches all results to a strategy. Where it raises, the strategy may have some of them.
 
     Args:
-        strategy: Which nobody else has.
-        results: Those that lie outside of its domain are kept as data, if it takes such.
-        repeat: Whether a result may be one that there is.
-        sign: Of the values.
+        strategy: A copy that nobody else uses.
+        results: The results. Those that lie outside the domain are kept as data if the strategy
+            takes such data.
+        heads: The columns of the study.
+        sign: What values are multiplied by for the strategy.
+        repeat: Whether a result may be in the study, or in the table, already.
+        outside: Whether all results may lie outside the domain.
 
     Raises:
-        TableError: Rows that it cannot take, by name.
+        TableError: The strategy cannot take a row, or no row lies in the domain. The message names
+            rows.
     """
-    trials, wrong = [], []
+    trials, wrong, hint = [], [], ""
+    pending = set(map(str, strategy.pending))
     seen = {
         _key(strategy.history.trials[id], value): f"trial {id}"
         for id, value in strategy.history.values.items()
@@ -147,96 +157,75 @@ def attach_all(
         except ValueError as error:
             wrong.append(f"{result.where}: {error}")
             continue
+        if str(result.id) in pending:
+            wrong.append(f"{result.where}: trial {result.id} is pending: tell it, or remove its id")
         key = _key(trial, value)
         if key in seen and not repeat:
-            wrong.append(
-                f"{result.where} is the result of {seen[key]} once more; repeat=True, or "
-                "--repeat, keeps it as another measurement"
-            )
+            wrong.append(f"{result.where} is the result of {seen[key]} once more")
+            hint = "; repeat=True, or --repeat, keeps them as other measurements"
         seen.setdefault(key, result.where)
         trials.append(trial)
     if wrong:
-        raise TableError.of(wrong)
+        raise TableError(named(wrong) + hint)
+    if not outside and all(is_outside_domain(trial) for trial in trials):
+        units = {name: unit for name, unit in heads.params.items() if unit}
+        hints = [
+            f"; is {name} in {unit}?"
+            for name, unit in units.items()
+            if all(_is_beyond(trial.params[name], heads.parameters[name]) for trial in trials)
+        ]
+        raise TableError(
+            "every row lies outside the space, and nothing was attached; outside=True, or "
+            f"--outside, keeps such rows as data: {outside_rows(trials, results, heads)}"
+            + "".join(hints)
+        )
     return trials
 
 
-def trials_frame(
-    strategy: Strategy,
-    entries: Iterable[Entry],
-    heads: ColumnHeads,
-    shown: Sequence[Trial],
-    sign: float,
-) -> pd.DataFrame:
-    """All trials of a study as `Study.to_pandas` says.
+def outside_rows(trials: Sequence[Trial], results: Sequence[Result], heads: ColumnHeads) -> str:
+    """The rows of a table that lie outside the space, with columns and bounds; empty where there
+    are none.
 
     Args:
-        strategy: Up to date with the events.
-        entries: The events, with their times.
-        heads: What columns are called.
-        shown: The trials, means in the sign of the values.
-        sign: Of the values.
-
-    Raises:
-        ImportError: pandas is not installed.
+        trials: The trial of each row.
+        results: The rows.
+        heads: The columns of the study.
     """
-    asked: dict[int, float] = {}
-    ended: dict[int, float] = {}
-    for entry in entries:
-        record = PlainRecord.read(entry.body)
-        if record.kind == "asked":
-            asked[record.id] = entry.at
-        elif record.kind != "corrected":
-            ended[record.id] = entry.at
-    history = strategy.history
-    params = [trial.params for trial in shown]
-    contexts = [context_values(trial, strategy, heads) for trial in shown]
-    columns: dict[str, Any] = {
-        TRIAL: [trial.id for trial in shown],
-        "state": [_state(trial.id, strategy) for trial in shown],
-    }
-    columns |= {name: [each.get(name) for each in params] for name in heads.params}
-    columns |= {name: [each.get(name) for each in contexts] for name in heads.contexts}
-    values = (history.values.get(trial.id) for trial in shown)
-    columns[heads.objective] = [math.nan if value is None else sign * value for value in values]
-    columns["asked_at"] = [_moment(asked.get(trial.id)) for trial in shown]
-    columns["ended_at"] = [_moment(ended.get(trial.id)) for trial in shown]
-    for key in ("mean", "std"):
-        found = [trial.info.get(key) for trial in shown]
-        if any(isinstance(value, float) for value in found):
-            columns[f"predicted {key}"] = [
-                value if isinstance(value, float) else math.nan for value in found
-            ]
-    return frame(columns)
+    return named(
+        [
+            f"{result.where}: {_broken_rules(trial, heads)}"
+            for trial, result in zip(trials, results, strict=True)
+            if is_outside_domain(trial)
+        ]
+    )
 
 
-def context_values(trial: Trial, strategy: Strategy, heads: ColumnHeads) -> dict[str, Any]:
-    """The context of a trial by the names of its columns."""
-    space = strategy.context_space
-    if space is None or trial.context is None:
-        return {}
-    if isinstance(space.domain, Box) and (*heads.contexts,) == space.domain.names:
-        with suppress(ValueError):  # contexts may lie outside
-            return space.domain.params(trial.context)
-    return dict(zip(heads.contexts, trial.context.tolist(), strict=False))
+def _broken_rules(trial: Trial, heads: ColumnHeads) -> str:
+    """The rules of columns that do not hold for a trial outside the space; where all of them hold,
+    the rule of the space."""
+    broken = []
+    for name, value in trial.params.items():
+        try:
+            if name in heads.parameters:
+                heads.parameters[name].encoded(value)
+        except ValueError as error:
+            broken.append(f"{heads.head(name)} {error}")
+    if not broken and trial.domain is not None:
+        try:
+            trial.domain.require_contains(trial.x, "the point")
+        except ValueError as error:
+            broken.append(str(error))
+    return ", ".join(broken)
 
 
-def _state(id: int, strategy: Strategy) -> str:
-    history = strategy.history
-    if history.is_attached(id):
-        return "attached"
-    if id in history.values:
-        return "told"
-    if id in history.failed:
-        return "failed"
-    return "abandoned" if id in history.abandoned else "pending"
-
-
-def _moment(at: float | None) -> datetime | None:
-    return None if at is None else datetime.fromtimestamp(at, UTC)
+def _is_beyond(value: float, parameter: Parameter) -> bool:
+    """Whether a value lies beyond the ends of its parameter."""
+    low, high = parameter.ends
+    return not low <= value <= high
 
 
 def _listed(table: Any) -> tuple[list[Any], list[tuple[str, list[Any]]]]:
-    """The heads of a table, and its rows with what they are called."""
+    """The heads of a table, and its rows with the name of each in messages."""
     if hasattr(table, "columns") and hasattr(table, "itertuples"):
         cells = table.itertuples(index=False, name=None)
         rows = [(f"row {short(at)}", list(row)) for at, row in zip(table.index, cells, strict=True)]
@@ -255,31 +244,61 @@ def _listed(table: Any) -> tuple[list[Any], list[tuple[str, list[Any]]]]:
 
 
 def _plain(cell: Any) -> Any:
-    """A cell as a value of Python, None where it has none."""
+    """The value of a cell as a Python value; None for an empty cell."""
     if hasattr(cell, "item") and not isinstance(cell, Tensor):
         cell = cell.item()
-    # Of pandas, NA is no value that can be compared.
+    # pandas.NA cannot be compared.
     is_missing = cell is None or type(cell).__name__ in ("NAType", "NaTType")
     return None if is_missing or (isinstance(cell, float) and math.isnan(cell)) else cell
 
 
-def _result(
-    where: str, known: Mapping[str, Any], heads: ColumnHeads, needs_value: bool = True
-) -> Result:
-    """The result of a row by the names of columns."""
-    for name in heads.needed:
-        if known[name] is None:
-            raise ValueError(f"{name} is empty")
-    value = known.get(heads.objective)
-    if needs_value:
-        if value is None:
-            raise ValueError(f"{heads.objective} is empty")
-        value = one_number(value, heads.objective)
-        if not math.isfinite(value):
-            raise ValueError(f"{heads.objective} must be finite, got {value}")
-    params = {name: known[name] for name in heads.params if known.get(name) is not None}
-    context = {name: known[name] for name in heads.contexts}
-    return Result(where, params, context, value)
+def _rows_of(
+    sheet: Sheet, places: Mapping[str, int], heads: ColumnHeads
+) -> list[tuple[str, dict[str, Any], list[str]]]:
+    """The rows of a sheet as `_results` takes them."""
+    if not sheet.rows:
+        raise TableError(f"{sheet.name} has no row below the names of the columns")
+    read = CellValues.of(sheet, places, heads.parameters)
+    return [(f"line {row.line}", *values_of(row.cells, places, heads, read)) for row in sheet.rows]
+
+
+def _results(
+    rows: Sequence[tuple[str, dict[str, Any], list[str]]],
+    heads: ColumnHeads,
+    name: str = "",
+    needs_value: bool = True,
+) -> list[Result]:
+    """The results of rows, without rows of trials that have no value.
+
+    Args:
+        rows: The name, the values by the names of columns and the mistakes of each row.
+        heads: The columns of the study.
+        name: The name of the table in messages.
+        needs_value: Whether each result has a value.
+    """
+    results, wrong = [], []
+    for where, known, failed in rows:
+        id, value = known.get(TRIAL), known.get(heads.objective)
+        if needs_value and id is not None and value is None and not failed:
+            continue
+        empty = [each for each in heads.needed if known.get(each) is None]
+        empty += [heads.objective] if needs_value and value is None else []
+        mistakes = failed or [f"{each} is empty" for each in empty]
+        try:
+            if value is not None and not mistakes:
+                value = amount(value, heads.objective, "finite")
+        except ValueError as error:
+            mistakes.append(str(error))
+        if mistakes:
+            wrong.append(f"{where}: {'; '.join(mistakes)}")
+        params = {each: known[each] for each in heads.params if known.get(each) is not None}
+        context = {each: known.get(each) for each in heads.contexts}
+        results.append(Result(where, id, params, context, value))
+    if not results:
+        wrong.append("there is no trial with a value")
+    if wrong:
+        raise TableError(f"{name} {named(wrong)}".strip())
+    return results
 
 
 def _key(trial: Trial, value: float) -> tuple[float, ...]:

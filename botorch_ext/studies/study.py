@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, overload
@@ -15,6 +16,7 @@ from botorch_ext.exceptions import (
     AnotherStrategyError,
     NoStudyError,
     StudyError,
+    TableWarning,
 )
 from botorch_ext.predictions.expected_gain import ExpectedGain
 from botorch_ext.predictions.importance import Importance
@@ -38,10 +40,11 @@ from botorch_ext.studies.plain_events import in_sign
 from botorch_ext.studies.result_tables import (
     Result,
     attach_all,
+    outside_rows,
     results_of,
     results_of_sheet,
-    trials_frame,
 )
+from botorch_ext.studies.trial_frames import trials_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -264,7 +267,7 @@ class Study:
     ) -> Trial: ...
 
     @overload
-    def attach(self, x: Any, *, repeat: bool = False) -> list[Trial]: ...
+    def attach(self, x: Any, *, repeat: bool = False, outside: bool = False) -> list[Trial]: ...
 
     def attach(
         self,
@@ -279,7 +282,9 @@ class Study:
         results: all of its rows or none.
 
         Rows of a table that lie outside the space are kept as data where the method
-        ``takes_outside``: its model learns from them, and they are never asked.
+        ``takes_outside``: its model learns from them, and they are never asked. They are named in
+        a warning. A table whose rows all lie outside is refused, since it may be in other units.
+        An attached result cannot be taken back; `correct` changes its value.
 
         Args:
             x: A point, or without a value a table: a pandas data frame, or a list of dicts, with
@@ -287,7 +292,8 @@ class Study:
                 those of contexts, and the objective.
             value: The observation, as it was measured.
             context: As for `Strategy.attach`.
-            outside: As for `Strategy.attach`.
+            outside: As for `Strategy.attach`. For a table: whether all of its rows may lie outside
+                the space, without a warning.
             repeat: Whether a row of the table may be a result that there is already, in the study
                 or in the table: it is then another measurement.
 
@@ -297,11 +303,14 @@ class Study:
         Raises:
             TableError: Columns or rows that are wrong; the message names them.
             ValueError: What `Strategy.attach` raises.
+
+        Warns:
+            TableWarning: Columns of the table are not used, or rows lie outside the space.
         """
         if value is None:
-            if context is not None or outside:
+            if context is not None:
                 raise ValueError("value must be given for a point, got None")
-            return self._attached(results_of(x, self.heads), repeat)
+            return self._attached(results_of(x, self.heads), repeat, outside)
         if flag(repeat, "repeat"):
             raise ValueError(
                 "repeat must be False for a point with its value, which may be another"
@@ -311,17 +320,28 @@ class Study:
             lambda strategy: strategy.attach(x, seen, context, outside=outside)
         )
 
-    def attach_sheet(self, sheet: Sheet, *, repeat: bool = False) -> list[Trial]:
-        """Adds the results of a CSV sheet, as `attach` those of a table.
+    def attach_sheet(
+        self, sheet: Sheet, *, repeat: bool = False, outside: bool = False
+    ) -> list[Trial]:
+        """Adds the results of a CSV sheet, as `attach` adds those of a table.
 
         Raises:
             TableError: As `attach`, and for texts that are no values.
-        """
-        return self._attached(results_of_sheet(sheet, self.heads), repeat)
 
-    def _attached(self, results: Sequence[Result], repeat: bool) -> list[Trial]:
-        flag(repeat, "repeat")
-        return self._kept.change(lambda strategy: attach_all(strategy, results, repeat, self._sign))
+        Warns:
+            TableWarning: As `attach`.
+        """
+        return self._attached(results_of_sheet(sheet, self.heads), repeat, outside)
+
+    def _attached(self, results: Sequence[Result], repeat: bool, outside: bool) -> list[Trial]:
+        options = flag(repeat, "repeat"), flag(outside, "outside")
+        trials = self._kept.change(
+            lambda strategy: attach_all(strategy, results, self.heads, self._sign, *options)
+        )
+        if not outside and (rows := outside_rows(trials, results, self.heads)):
+            message = f"rows that lie outside the space are kept as data and never asked: {rows}"
+            warnings.warn(message, TableWarning, stacklevel=3)
+        return trials
 
     def correct(self, id: int | Trial, value: float) -> None:
         """Replaces a value that was wrong, as `Strategy.correct` does; ``value`` as it was

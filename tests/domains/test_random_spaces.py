@@ -4,6 +4,7 @@ import copy
 import math
 import pickle
 import random
+import re
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import torch
 
 import botorch_ext as bx
 from botorch_ext.domains.choices import Fixed, Ordered
-from botorch_ext.domains.written_constraints import of_text
+from botorch_ext.domains.written_constraints import of_text, written
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.hyperparameters.inputs import Inputs
 
@@ -170,6 +171,19 @@ def test_a_text_holds_where_python_says_so(seed):
         gaps = [sum(w * values[n] for n, w in weights.items()) - bound for weights, bound in pairs]
         if all(abs(gap) > 1e-9 for gap in gaps):
             assert all(gap <= 0 for gap in gaps) == eval(text, {}, values)
+    names = {name: f"{name} [{name}/s]" for name in "abc"}
+    quoted = re.sub("[abc]", lambda found: f"`{names[found[0]]}`", text)
+    assert list(of_text(quoted, names.values())) == [
+        ({names[name]: weight for name, weight in weights.items()}, bound)
+        for weights, bound in pairs
+    ]
+
+
+def test_a_constraint_of_names_that_need_backticks_is_written_as_it_is_read():
+    pair = {"reaction time": 0.5, "lambda": 1.0, "temperature": -2.0}, 60.0
+    text = written(*pair)
+    assert text == "0.5 * `reaction time` + `lambda` + -2 * temperature <= 60"
+    assert list(of_text(text, pair[0])) == [pair]
 
 
 @pytest.mark.parametrize(
@@ -188,6 +202,9 @@ def test_a_text_holds_where_python_says_so(seed):
         ("'a' <= 1", "is no such sum"),
         ("a + b", "there is no comparison"),
         ("a = 1", "it cannot be parsed"),
+        ("a b <= 1", "backticks around names that have blanks, .* got 'a b <= 1': it cannot be"),
+        ("`a <= 1", "it cannot be parsed"),
+        ("`a b` <= 1", "constraints must be of .*, got 'a b'"),
         ("a <= 1; b <= 2", "it cannot be parsed"),
         ("", "it cannot be parsed"),
         ("(" * 5000 + "a" + ")" * 5000 + " <= 1", "constraints must be sums"),

@@ -50,7 +50,7 @@ def test_all_studies_and_those_without_trials_are_shown(path, clock, capsys):
     assert both.index("study 'first'") < both.index("study 'second'")
     alone = shown(capsys, "status", path, "--name", "second")
     assert "first" not in alone and "none yet" in alone
-    assert shown(capsys, "trials", path, "--name", "second").split()[:2] == ["id", "state"]
+    assert shown(capsys, "trials", path, "--name", "second").split()[:2] == ["trial", "state"]
     assert rows_of(shown(capsys, "trials", path, "--name", "second", "--csv")) == []
 
 
@@ -64,7 +64,7 @@ def test_many_pending_trials_are_counted(path, capsys):
 def test_the_table_of_trials_has_all_of_them(path, clock, capsys):
     week(path, clock)
     head, *lines = shown(capsys, "trials", path).splitlines()
-    assert head.split()[:5] == ["id", "state", "x0", "x1", "value"]
+    assert head.split()[:5] == ["trial", "state", "x0", "x1", "value"]
     told = ["told", "told", "failed", "abandoned", "pending", "attached"]
     assert [line.split()[:2] for line in lines] == [[str(i), state] for i, state in enumerate(told)]
     assert lines[1].endswith("2026-11-18 11:06:40  2026-11-18 11:06:40   71")
@@ -77,7 +77,7 @@ def test_csv_has_every_bit_of_every_number(path, clock, capsys):
     rows = rows_of(shown(capsys, "trials", path, "--csv"))
     history = study.strategy.history
     for row, trial in zip(rows, history.trials, strict=True):
-        assert int(row["id"]) == trial.id
+        assert int(row["trial"]) == trial.id
         assert [float(row["x0"]), float(row["x1"])] == trial.x.tolist()
         value = history.values.get(trial.id)
         assert row["value"] == ("" if value is None else repr(value))

@@ -1,5 +1,6 @@
 """CSV sheets as spreadsheets write them, and what their numbers mean."""
 
+import re
 from random import Random
 
 import pytest
@@ -40,12 +41,12 @@ def test_quoted_cells_have_separators_and_lines_in_them(tmp_path):
     assert sheet.heads == ["a, b", "c"] and sheet.rows[0].cells == ["1\n2", 'say "hi"']
 
 
-def test_a_column_without_a_name_must_be_empty(tmp_path):
+def test_a_last_column_without_a_name_must_be_empty(tmp_path):
     assert read(tmp_path, b"a,b,,\n1,2,,\n").heads == ["a", "b"]
-    with pytest.raises(TableError, match="must have a name over each column"):
-        read(tmp_path, b"a,,b\n1,2,3\n")
-    with pytest.raises(TableError, match="line 2 has 4 cells, and the first line 2"):
-        read(tmp_path, b"a,b,,\n1,2,,x\n".replace(b"b,,", b"b"))
+    assert read(tmp_path, b",a,b\n0,1,2\n").heads == ["", "a", "b"]  # as pandas writes its index
+    for head in (b"a,b,,", b"a,b"):
+        with pytest.raises(TableError, match="line 2 has 4 cells, and the first line 2: is there"):
+            read(tmp_path, head + b"\n1,2,,x\n")
 
 
 @pytest.mark.parametrize("decimal_comma", [False, True])
@@ -64,7 +65,8 @@ def test_what_is_written_is_read_back(tmp_path, decimal_comma):
     text = written(["a", "b", "c"], rows, decimal_comma)
     path.write_text(text, encoding="utf-8-sig", newline="")
     sheet = Sheet.read(path)
-    how = CellValues.of(sheet)
+    choices = {"c": bx.Choice([text for _, _, text in rows])}
+    how = CellValues.of(sheet, {"a": 0, "b": 1, "c": 2}, choices)
     for row, (real, whole, text) in zip(sheet.rows, rows, strict=True):
         assert how.number(row.cells[0]) == real and how.number(row.cells[1]) == whole
         assert how.value(row.cells[2], bx.Choice([text, "another"])) == text
@@ -91,16 +93,33 @@ def test_texts_that_are_no_numbers(text):
         COMMAS.number(text)
 
 
-def test_what_may_be_a_thousand_is_refused_where_others_say_so():
-    assert COMMAS.number("1,234") == 1.234 and COMMAS.number("1.234") == 1.234
-    for text, how in (
-        ("1.234", CellValues(True, has_commas=True, has_points=False)),
-        ("1,234", CellValues(True, has_commas=False, has_points=True)),
-    ):
-        with pytest.raises(ValueError, match="without a sign for thousands"):
-            how.number(text)
-    with pytest.raises(ValueError, match="must have a decimal point"):
-        POINTS.number("1,234")
+@pytest.mark.parametrize(
+    ("content", "number"),
+    [
+        (b"a,b\n1.234,7\n", 1.234),
+        (b'a,b\n"1,234",7\n', "a decimal point where commas separate cells"),
+        (b"a;b\n1,234;7\n", 1.234),
+        (b"a;b\n1,234;7,5\n", 1.234),
+        (b"a;b\n1,234;7.5\n", "got 1,234, which is either 1.234 or 1234: write 1234 or 1.234"),
+        (b"a;b\n1.234;7\n", "got 1.234, which is either 1.234 or 1234: write 1234 or 1,234"),
+        (b"a;b\n1.234;2.345\n", "must not be ambiguous, got 1.234"),
+        (b"a;b\n1.234;7,5\n", "must not be ambiguous, got 1.234"),
+        (b"a;b\n1.234;7.5\n", 1.234),
+        (b"a;b\n1.234;0.125\n", 1.234),
+        (b"a;b\n1.234;7.5;7,5\n".replace(b"a;b", b"a;b;c"), "must not be ambiguous, got 1.234"),
+        (b"a;b\n1.2340;7\n", 1.234),
+        (b"a;b;kind\n1,234;7;2.5\n", 1.234),
+    ],
+)
+def test_what_may_be_a_thousand_is_refused_unless_the_sheet_decides(tmp_path, content, number):
+    sheet = read(tmp_path, content)
+    places = {name: place for place, name in enumerate(sheet.heads)}
+    how = CellValues.of(sheet, places, {"kind": bx.Choice(["2.5", "3.5"])})
+    if isinstance(number, float):
+        assert how.number(sheet.rows[0].cells[0]) == number
+    else:
+        with pytest.raises(ValueError, match=re.escape(number)):
+            how.number(sheet.rows[0].cells[0])
 
 
 def test_choices_are_texts_numbers_and_truth_values():
@@ -111,3 +130,9 @@ def test_choices_are_texts_numbers_and_truth_values():
     assert COMMAS.value("'-x", mixed) == COMMAS.value("-x", mixed) == "-x"
     assert COMMAS.value("oil", mixed) == "oil"
     assert COMMAS.value("3", Fixed(3)) == 3
+    switch = bx.Choice([True, False])
+    for text, value in (("TRUE", True), ("FALSE", False), ("true", True), ("False", False)):
+        assert POINTS.value(text, switch) is value
+    assert POINTS.value("1", switch) == "1" and POINTS.value("TRUE", bx.Choice(["TRUE", True])) == (
+        "TRUE"
+    )

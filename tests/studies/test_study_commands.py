@@ -1,5 +1,7 @@
 """Commands that begin a study, ask with contexts, and open strategies that cannot be made again."""
 
+import csv
+import io
 import json
 
 import pytest
@@ -94,6 +96,105 @@ def test_contexts_on_the_line(capsys):
         (["--context", "humidity=0", "--context", "x0=1"], "x0 is no context"),
     ):
         assert message in refused(capsys, "ask", "lab.db", *given)
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [
+        ("7.1", 7.1),
+        ("7,1", 7.1),
+        ("-1e-2", -0.01),
+        ("-1,5E3", -1500.0),
+        ("-,5", -0.5),
+        ("-7", -7.0),
+    ],
+)
+def test_values_on_the_line_are_written_as_people_write_them(capsys, typed, value):
+    study = bx.Study("lab.db", RandomSearch(bx.Box([(0, 1)])))
+    study.tell(study.ask(), 1.0)
+    assert shown(capsys, "correct", "lab.db", "0", typed) == f"corrected trial 0 to {value}\n"
+    assert study.strategy.history.values == {0: value}
+
+
+@pytest.mark.parametrize(
+    ("text", "models"),
+    [
+        ('method = "gp_bucb"\narguments = { kernel = "Fitted", width = 2.0 }\n', bx.Fitted()),
+        ('method = "credible_ucb"\narguments = { models = "Particles" }\n', bx.Particles()),
+    ],
+)
+def test_a_study_of_a_method_with_models(folder, capsys, text, models):
+    (folder / "space.toml").write_text(text + TIME, encoding="utf-8")
+    shown(capsys, "new", "lab.db", "space.toml")
+    assert shown(capsys, "ask", "lab.db").startswith("trial,time [s],value")
+    assert models in bx.Study("lab.db").strategy.arguments.given.values()
+
+
+def test_conditions_stand_in_the_file(folder, capsys):
+    text = """\
+constraints = ["`reaction time` + 2 * temperature <= 100"]
+
+[conditions]
+depth = ["model", ["forest", "tree"]]
+
+[parameters]
+"reaction time" = { type = "real", low = 1, high = 90 }
+temperature = { type = "real", low = 20, high = 40 }
+model = { type = "choice", values = ["linear", "forest", "tree"] }
+depth = { type = "integer", low = 1, high = 9 }
+"""
+    (folder / "space.toml").write_text(text, encoding="utf-8")
+    shown(capsys, "new", "lab.db", "space.toml")
+    sheet = shown(capsys, "ask", "lab.db", "-n", "12")
+    rows = list(csv.DictReader(io.StringIO(sheet)))
+    assert {row["model"] for row in rows} == {"linear", "forest", "tree"}
+    assert all((row["depth"] == "") == (row["model"] == "linear") for row in rows)
+    assert all(float(r["reaction time"]) + 2 * float(r["temperature"]) <= 100.001 for r in rows)
+    wrong = text.replace('["forest", "tree"]]', '["forst"]]')
+    (folder / "space.toml").write_text(wrong, encoding="utf-8")
+    said = refused(capsys, "new", "other.db", "space.toml")
+    assert "condition of depth: model must be one of" in said and "'forest'" in said
+
+
+def test_all_points_of_a_sheet_are_one_question(folder, capsys, monkeypatch):
+    space, hour = bx.Space(time=bx.Real(1, 9, unit="h")), bx.Space(hour=bx.Real(0, 24))
+    strategy = bx.algorithms.gp_bucb(space, bx.Fitted(), width=2.0, context_domain=hour)
+    study = bx.Study("lab.db", strategy)
+    for time in range(1, 9):
+        study.attach({"time": time}, float(time), context={"hour": 3.0 * time})
+    asked = []
+    predict = bx.Study.predict
+
+    def counted(self, points, **options):
+        asked.append(len(points))
+        return predict(self, points, **options)
+
+    (folder / "points.csv").write_text("hour,time,value\n3,1.5,n/a\n21,7,\n3,7,\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(bx.Study, "predict", counted)
+        lines = shown(capsys, "predict", "lab.db", "points.csv").splitlines()
+    assert asked == [3] and lines[0].startswith("time [h],hour,mean,std,5 %")
+    for line, (hour, time) in zip(lines[1:], ((3, 1.5), (21, 7), (3, 7)), strict=True):
+        found = study.predict({"time": time}, context={"hour": hour})
+        numbers = [float(values[0]) for values in found.numbers.values()]
+        assert [float(cell) for cell in line.split(",")] == pytest.approx([time, hour, *numbers])
+    (folder / "points.csv").write_text("hour,time\n3,1.5\n3,99\n25,2\n")
+    said = refused(capsys, "predict", "lab.db", "points.csv")
+    assert "line 3: time must be a number from 1 to 9" in said and "line 4: hour must be" in said
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_what_is_recommended_may_fall_short(capsys, minimize):
+    strategy = bx.algorithms.integrated_ei(bx.Space(time=bx.Real(1, 9)), seed=1)
+    study = bx.Study("lab.db", strategy, minimize=minimize, objective="cost", unit="EUR")
+    for time in range(1, 9):
+        study.attach({"time": time}, (time - 4.5) ** 2 + 3 * (-1) ** time)
+    shortfall = study.recommended().shortfall
+    assert shortfall > 0
+    last = shown(capsys, "recommended", "lab.db").splitlines()[-1]
+    said, _, number = last.rpartition(": ")
+    assert said == "cost [EUR], expected shortfall from the best evaluated point"
+    assert float(number) == pytest.approx(shortfall, rel=1e-4)
 
 
 class Own(RandomSearch):

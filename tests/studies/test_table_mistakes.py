@@ -73,7 +73,7 @@ TOLD = {
     ),
     "the sheet of another study": (
         lambda s: sheet(line(s, 2, 5, temperature=44.4, catalyst=0.05, solvent="water")),
-        "else this is the sheet of another study",
+        "otherwise this is the sheet of another study",
     ),
     "text in a number": (
         lambda s: sheet(line(s, 2, "ca. 5")),
@@ -93,7 +93,7 @@ TOLD = {
         lambda s: (
             sheet(line(s, 2, "1.234"), line(s, 3, "5,5")).replace(",", ";").replace("5;5", "5,5")
         ),
-        "yield must be written without a sign for thousands, got 1.234",
+        "yield must not be ambiguous, got 1.234, which is either 1.234 or 1234",
     ),
     "not a number": (lambda s: sheet(line(s, 2, "nan")), "yield must be a number, got 'nan'"),
     "too large a number": (lambda s: sheet(line(s, 2, "1e999")), "value must be finite"),
@@ -104,15 +104,15 @@ TOLD = {
     "no ids at all": (lambda s: OLD + ROW, "column trial is missing"),
     "a column is unknown": (
         lambda s: sheet(line(s, 2, 5), head=HEAD.replace("solvent", "solvents")),
-        "column 'solvents' is unknown, of ",
+        "column 'solvents' is unknown; did you mean 'solvent'?; column solvent is missing",
     ),
     "a column twice": (
         lambda s: sheet(line(s, 2, 5), head=HEAD.replace("solvent", "equivalents")),
-        "column equivalents is there twice",
+        "column equivalents is there twice, as 'equivalents'",
     ),
     "a column without a name": (
         lambda s: sheet(line(s, 2, 5), head=HEAD.replace("solvent", "")),
-        "must have a name over each column",
+        "column solvent is missing",
     ),
     "the wrong unit": (
         lambda s: sheet(line(s, 2, 5), head=HEAD.replace("°C", "K")),
@@ -142,7 +142,7 @@ ATTACHED = {
     "nothing on a logarithmic scale": ("61.5,0,2,dmso,7\n", "catalyst must be above 0"),
     "text in a setting": ("warm,0.01,2,dmso,7\n", "temperature must be a number, got 'warm'"),
     "a row twice": (ROW + ROW, "line 3 is the result of line 2 once more"),
-    "no rows": ("", "there is no row below the names"),
+    "no rows": ("", "old.csv has no row below the names"),
     "several mistakes": (
         "warm,0.01,2,oil,7\n61.5,0.01,2,dmso,7\n61.5,0.01,2,,7\n",
         "line 4: solvent is empty",
@@ -189,7 +189,9 @@ def test_places_that_are_no_sheet(study, capsys, tmp_path):
 def test_ids_and_values_on_the_line(study, capsys):
     assert "got 2: pending" in unchanged(study, capsys, "correct", "yield.db", "2", "7")
     assert "got 9: unknown" in unchanged(study, capsys, "abandon", "yield.db", "9")
-    assert "value must be finite" in unchanged(study, capsys, "correct", "yield.db", "0", "nan")
+    assert "value must be a number" in unchanged(study, capsys, "correct", "yield.db", "0", "nan")
+    said = unchanged(study, capsys, "correct", "yield.db", "0", "1,234")
+    assert "value must not be ambiguous, got 1,234" in said
     said = unchanged(study, capsys, "ask", "yield.db", "-n", "0")
     assert "num_trials must be at least 1, got 0" in said
     said = unchanged(study, capsys, "ask", "yield.db", "--csv", "no/to_do.csv")
@@ -212,8 +214,11 @@ def test_a_frame_with_mistakes(study):
         ([good | {"yield": None}], "row 0: yield is empty"),
         ([good | {"yield": "7 %"}], "row 0: yield must be one number, got '7 %'"),
         ([good | {"temperature": "61,5"}], "row 0: temperature must be one number, got '61,5'"),
-        ([good | {"temperatur": 1}], "column 'temperatur' is unknown.*did you mean 'temperature'"),
-        ([good | {"Yield": 1}], "column 'Yield' is unknown.*did you mean 'yield'"),
+        ([good | {"Yield": 1}], "column yield is there twice, as 'Yield'"),
+        (
+            [{"temperatur" if name == "temperature" else name: good[name] for name in good}],
+            "column 'temperatur' is unknown.*did you mean 'temperature'",
+        ),
         ([{"yield": 7.0}], r"column temperature \[°C\] is missing; .* solvent is missing"),
         ([good | {"yield": float("inf")}], "row 0: yield must be finite"),
         ([], "a table must have rows, got none"),
@@ -222,6 +227,8 @@ def test_a_frame_with_mistakes(study):
     ):
         with pytest.raises(TableError, match=message):
             study.attach(rows)
-    with pytest.raises(ValueError, match="value must be given for a point, got None"):
+    with pytest.raises(ValueError, match="or give a point with its value"):
         study.attach([1.0, 2.0], outside=True)
+    with pytest.raises(ValueError, match="value must be given for a point, got None"):
+        study.attach(good, context=[0.5])
     assert len(study.events) == before

@@ -111,7 +111,7 @@ def test_methods_that_learn_from_their_domain_alone_refuse_the_whole_table(path)
     with pytest.raises(TableError, match=r"row 1: .* learns from points of its domain"):
         study.attach([ROW, ROW | {"temperature": 90.0}])
     assert not study.events
-    (trial,) = begun(path, name="other").attach([ROW | {"temperature": 90.0}])
+    (trial,) = begun(path, name="other").attach([ROW | {"temperature": 90.0}], outside=True)
     assert trial.params["temperature"] == 90.0 and trial.info["outside"]
 
 
@@ -197,7 +197,7 @@ def test_a_sheet_may_show_fewer_digits_than_were_asked(path, tmp_path):
     study = begun(path, bx.Space(a=bx.Real(0.001, 10, log=True), b=bx.Integer(1, 9)))
     (trial,) = study.ask(1)
     a, b = trial.params.values()
-    for shown, is_taken in ((f"{a:.15g}", True), (f"{a:.5g}", True), (f"{1.01 * a:.5g}", False)):
+    for shown, is_taken in ((f"{a:.15g}", True), (f"{a:.2f}", True), (f"{1.01 * a:.5g}", False)):
         sheet = filled(tmp_path, study, [trial], [5])
         sheet.rows[0].cells[1] = shown
         if is_taken:
@@ -214,7 +214,7 @@ def test_a_row_of_a_sheet_is_attached_without_its_id(path, tmp_path):
     study = begun(path)
     (trial,) = study.ask(1)
     sheet = filled(tmp_path, study, [trial], [5])
-    with pytest.raises(TableError, match="line 2: it has the id of trial 0: tell it"):
+    with pytest.raises(TableError, match="line 2: trial 0 is pending: tell it, or remove its id"):
         study.attach_sheet(sheet)
     sheet.rows[0].cells[0] = ""
     assert study.attach_sheet(sheet)[0].params == trial.params
@@ -256,7 +256,7 @@ def test_frames_need_pandas(path, monkeypatch):
 
 def test_points_outside_are_shown_as_they_were_measured(path):
     study = begun(path)
-    trials = study.attach([ROW | {"temperature": 85.25, "equivalents": 7}])
+    trials = study.attach([ROW | {"temperature": 85.25, "equivalents": 7}], outside=True)
     assert trials[0].params == {
         "temperature": 85.25,
         "equivalents": 7.0,
