@@ -29,6 +29,7 @@ from botorch_ext.strategies import (
 )
 from botorch_ext.strategies.action_sets import Actions
 from botorch_ext.strategies.event_checks import id_of
+from botorch_ext.strategies.events import counts_of_trials
 from botorch_ext.strategies.named_points import Points
 from botorch_ext.studies.column_heads import ColumnHeads
 from botorch_ext.studies.described_strategies import described_strategy
@@ -163,15 +164,11 @@ class Study:
         """What this process knew of the study after its last call, in a few lines; the file is not
         read."""
         history = self._kept.history
-        told = {id: self._sign * value for id, value in history.values.items()}
-        others = {"failed": len(history.failed), "pending": len(history.pending)}
-        counts = {"told": len(told)} | {kind: number for kind, number in others.items() if number}
-        trials = ", ".join(f"{number} {kind}" for kind, number in counts.items())
+        trials = counts_of_trials(len(history.values), len(history.failed), len(history.pending))
         lines = [f"Study {self.name!r} in {self._journal.database.name!r}", f"trials: {trials}"]
-        if inside := [id for id in told if id not in history.outside]:
-            top = max(inside, key=history.values.__getitem__)
-            trial = history.trials[top]
-            lines.append(f"best value told: {told[top]:.6g} at {trial.place}")
+        if (top := history.best()) is not None:
+            value = self._sign * history.values[top]
+            lines.append(f"best value told: {value:.6g} at {history.trials[top].place}")
         return "\n  ".join(lines)
 
     def __reduce__(self) -> NoReturn:
