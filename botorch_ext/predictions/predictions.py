@@ -92,7 +92,7 @@ class Predictions(Immutable):
         return replace(
             self,
             mean=-self.mean,
-            levels=tuple(round(1 - level, 12) for level in reversed(self.levels)),
+            levels=mirrored(self.levels),
             quantiles=quantiles,
             observation_quantiles=noisy,
         )
@@ -116,6 +116,11 @@ class Predictions(Immutable):
             for level, own in zip(self.levels, values.mT, strict=True):
                 found[f"{prefix}{100 * level:.6g} %"] = own
         return found
+
+
+def mirrored(levels: Sequence[float]) -> tuple[float, ...]:
+    """The levels of the quantiles of -f that are the quantiles of f at these levels."""
+    return tuple(round(1 - level, 15) for level in reversed(levels))
 
 
 def checked_levels(levels: Any) -> tuple[float, ...]:

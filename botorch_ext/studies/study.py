@@ -18,7 +18,7 @@ from botorch_ext.exceptions import (
 )
 from botorch_ext.predictions.expected_gain import ExpectedGain
 from botorch_ext.predictions.importance import Importance
-from botorch_ext.predictions.predictions import LEVELS, Predictions, checked_levels
+from botorch_ext.predictions.predictions import LEVELS, Predictions, checked_levels, mirrored
 from botorch_ext.predictions.recommendation import Recommendation
 from botorch_ext.strategies import (
     Abandoned,
@@ -399,18 +399,11 @@ class Study:
         levels: Sequence[float] = LEVELS,
     ) -> Predictions:
         """What `Strategy.predict` gives, in the sign of the values."""
-        levels = checked_levels(levels)
-        if not self.minimize:
-            return self._kept.read(
-                lambda strategy: strategy.predict(points, context=context, levels=levels)
-            )
-        mirrored = [1 - level for level in reversed(levels)]
-        return replace(
-            self._kept.read(
-                lambda strategy: strategy.predict(points, context=context, levels=mirrored)
-            ).negated(),
-            levels=levels,
+        seen = mirrored(checked_levels(levels)) if self.minimize else levels
+        found = self._kept.read(
+            lambda strategy: strategy.predict(points, context=context, levels=seen)
         )
+        return found.negated() if self.minimize else found
 
     def recommended(self, context: ContextLike | None = None) -> Recommendation:
         """What `Strategy.recommended` gives, in the sign of the values."""
