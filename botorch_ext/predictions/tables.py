@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from botorch_ext.domains import Domain, Space
+from botorch_ext.domains.outside import params_outside
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +35,10 @@ def columns_of(x: Tensor, contexts: Tensor | None, domain: Domain) -> dict[str, 
     """The columns of ``n x d`` points of a domain and of ``n x d_z`` contexts, or None, by name: in
     a `Space` values of parameters, None where one does not count."""
     if isinstance(domain, Space):
-        rows = [domain.params_of(row) for row in x]
+        rows = [
+            domain.params_of(row) if is_inside else params_outside(domain, row)
+            for row, is_inside in zip(x, domain.contains(x).tolist(), strict=True)
+        ]
         columns: dict[str, Any] = {
             name: [row.get(name) for row in rows] for name in domain.parameters
         }

@@ -25,6 +25,7 @@ from botorch_ext.exceptions import (
     NoModelError,
     NoObservationsError,
     OutsideDomainError,
+    OutsideDomainWarning,
 )
 from botorch_ext.predictions.expected_gain import ExpectedGain, gain_of
 from botorch_ext.predictions.importance import Importance, sobol_indices
@@ -452,9 +453,12 @@ class Strategy(State):
         `integrated_ei` that of its hyperparameter samples, a set of candidate models that of those
         which are not eliminated, by their marginal likelihoods. Pending trials count for nothing.
 
+        Points outside a `Box` are predicted where the method `takes_outside`, with a warning: the
+        model extrapolates there.
+
         Args:
-            points: Trials, ``n x d`` points of the domain, or one of either; points by name, as a
-                dict, a list of dicts or a pandas data frame.
+            points: Trials, ``n x d`` points, or one of either; points by name, as a dict, a list of
+                dicts or a pandas data frame.
             context: ``d_z``, where the strategy takes contexts. None: trials are in their own.
             levels: The probabilities of the quantiles.
 
@@ -464,11 +468,26 @@ class Strategy(State):
         Raises:
             NoModelError: The method has no model.
             NoObservationsError: The model has no scale before it knows an observation.
-            ValueError: Points outside the domain, a context that `ask` would refuse, or levels that
-                are not between 0 and 1.
+            OutsideDomainError: A point lies outside the domain, and the method does not
+                `takes_outside`, or no model can say anything there: the point has an unknown
+                choice, or a space has conditions.
+            ValueError: A context is one that `ask` would refuse, or levels are not between 0 and 1.
+
+        Warns:
+            OutsideDomainWarning: Points lie outside the domain; the message has their rows.
         """
-        rows, checked = joint_rows(points, self.domain, context, self.checked_context)
-        return Predictions.of(self._mixture(checked), rows, self.domain, levels)
+        rows, checked, outside = joint_rows(
+            points, self.domain, context, self.checked_context, self.takes_outside
+        )
+        found = Predictions.of(self._mixture(checked), rows, self.domain, levels)
+        if outside:
+            warnings.warn(
+                f"{len(outside)} of {len(rows)} points lie outside the domain, where the model "
+                f"extrapolates: rows {short(outside)}, counted from 0",
+                OutsideDomainWarning,
+                stacklevel=_level_of_the_caller(),
+            )
+        return found
 
     def recommended(self, context: ContextLike | None = None) -> Recommendation:
         """The point to settle for now: that of ``recommend`` where the method has one, which need
