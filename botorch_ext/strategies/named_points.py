@@ -49,7 +49,7 @@ def joint_rows(
     if hasattr(points, "columns") and hasattr(points, "to_dict"):  # a data frame
         points = cast(Any, points).to_dict("records")
     trials: Any = [points] if isinstance(points, Trial) else points
-    are_trials = isinstance(trials, list | tuple) and any(isinstance(t, Trial) for t in trials)
+    are_trials = isinstance(trials, Sequence) and any(isinstance(t, Trial) for t in trials)
     if are_trials:
         if not all(isinstance(trial, Trial) for trial in trials):
             raise ValueError("points must be trials or points, got both")

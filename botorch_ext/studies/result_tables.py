@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from botorch_ext.studies.journal import Entry
+
+#: The columns of all trials as a data frame, beside ids, parameters, contexts and values.
+RECORDED = ("state", "asked_at", "ended_at", "predicted mean", "predicted std")
 
 
 @dataclass(frozen=True)
@@ -56,19 +59,29 @@ class Result:
         return self.context if has_names else [*self.context.values()]
 
 
-def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
-    """The results of a data frame, or of a list of dicts.
+def results_of(
+    table: Any, heads: ColumnHeads, needs_value: bool = True, others: Collection[str] = ()
+) -> list[Result]:
+    """The results of a data frame, or of a list of dicts; or its points alone, whose values may be
+    missing.
+
+    Args:
+        table: The data frame, or the list.
+        heads: The columns of the study.
+        needs_value: Whether each row must have a value.
+        others: The names of further columns that may be there.
 
     Raises:
         TableError: Something else, columns that are missing or unknown, a row without a value.
     """
     names, rows = _listed(table)
-    places = heads.read(names, [*heads.needed, heads.objective], ())
+    needed = [*heads.needed, *([heads.objective] if needs_value else [])]
+    places = heads.read(names, needed, others)
     results, wrong = [], []
     for where, cells in rows:
         known = {name: _plain(cells[place]) for name, place in places.items()}
         try:
-            results.append(_result(where, known, heads))
+            results.append(_result(where, known, heads, needs_value))
         except ValueError as error:
             wrong.append(f"{where}: {error}")
     if wrong:

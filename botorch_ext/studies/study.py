@@ -36,6 +36,7 @@ from botorch_ext.studies.described_strategies import described_strategy
 from botorch_ext.studies.description import describe, require_same
 from botorch_ext.studies.kept_strategy import KeptStrategy, require_no_values
 from botorch_ext.studies.plain_events import in_sign
+from botorch_ext.studies.predicted_tables import is_table, trials_of_table
 from botorch_ext.studies.result_tables import (
     Result,
     attach_all,
@@ -398,11 +399,39 @@ class Study:
         context: ContextLike | None = None,
         levels: Sequence[float] = LEVELS,
     ) -> Predictions:
-        """What `Strategy.predict` gives, in the sign of the values."""
+        """Predicts the objective at points, as `Strategy.predict` does, in the sign of the values.
+
+        Args:
+            points: Trials, ``n x d`` points, or one of either. Or a table: a pandas data frame, a
+                list of dicts or a dict, with the columns that `attach` takes. What `to_pandas`
+                gives is such a table; its values are not read.
+            context: ``d_z``, where the strategy takes contexts. None: trials and rows of a table
+                are in their own.
+            levels: The probabilities of the quantiles.
+
+        Returns:
+            `Predictions`, in the sign and units of the values.
+
+        Raises:
+            TableError: Columns or rows of a table are wrong; the message names them.
+            NoModelError: The method has no model.
+            NoObservationsError: The model has no scale before it knows an observation.
+            OutsideDomainError: A point lies outside the domain, and no prediction can be made
+                there.
+            ValueError: A context is one that `ask` would refuse, or levels are not between 0 and 1.
+
+        Warns:
+            OutsideDomainWarning: Points lie outside the domain; the message has their rows.
+        """
         seen = mirrored(checked_levels(levels)) if self.minimize else levels
-        found = self._kept.read(
-            lambda strategy: strategy.predict(points, context=context, levels=seen)
-        )
+
+        def predicted(strategy: Strategy) -> Predictions:
+            if not is_table(points):
+                return strategy.predict(points, context=context, levels=seen)
+            trials = trials_of_table(points, self.heads, strategy, context)
+            return strategy.predict(trials, levels=seen)
+
+        found = self._kept.read(predicted)
         return found.negated() if self.minimize else found
 
     def recommended(self, context: ContextLike | None = None) -> Recommendation:
