@@ -1,7 +1,8 @@
-"""Tables of points as pandas data frames, which are optional."""
+"""Tables of points: as texts, and as pandas data frames, which are optional."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
@@ -11,6 +12,9 @@ from botorch_ext.domains.outside import params_outside
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# How many rows of a table are printed.
+_MOST_ROWS = 10
 
 
 def frame(columns: dict[str, Any]) -> pd.DataFrame:
@@ -29,6 +33,38 @@ def frame(columns: dict[str, Any]) -> pd.DataFrame:
             for name, values in columns.items()
         }
     )
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table whose columns have one width each."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def lines_of(columns: Mapping[str, Any], domain: Domain | None = None) -> list[str]:
+    """The lines of a table that people read: numbers of six digits, at most ten rows.
+
+    Args:
+        columns: From names to tensors or lists.
+        domain: A `Space` whose units stand beside the names of its parameters, or None.
+    """
+    units = domain.units if isinstance(domain, Space) else {}
+    heads = [f"{name} [{units[name]}]" if units.get(name) else name for name in columns]
+    rows = zip(*(v.tolist() if isinstance(v, Tensor) else v for v in columns.values()), strict=True)
+    cells = [[_shown(cell) for cell in row] for row in rows]
+    lines = aligned([heads, *cells[:_MOST_ROWS]])
+    more = len(cells) - _MOST_ROWS
+    return [*lines, f"... and {more} more"] if more > 0 else lines
+
+
+def _shown(cell: Any) -> str:
+    if cell is None:
+        return ""
+    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
 def columns_of(x: Tensor, contexts: Tensor | None, domain: Domain) -> dict[str, Any]:

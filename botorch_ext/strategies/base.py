@@ -176,6 +176,10 @@ class Strategy(State):
             domain, self.seed, num_initial, self.least_initial, num_given
         )
 
+    def __repr__(self) -> str:
+        """What is known after the last event, in a few lines."""
+        return "\n  ".join([type(self).__name__, *self.history.lines])
+
     # --- asking and telling -----------------------------------------------------------------------
 
     @overload
@@ -549,7 +553,7 @@ class Strategy(State):
             mixture,
             with_context(torch.cat([evaluated, *(x[None] for x in pending)]), checked),
             with_context(batch, checked),
-            self.domain.dim,
+            self.domain,
             self._seed_of(len(self.history.trials)),
         )
 

@@ -226,6 +226,17 @@ class History:
         """Ids of trials that pend or whose evaluation failed, in the order of asking."""
         return sorted((*self._pending, *self.failed)) if self.failed else self.pending
 
+    @property
+    def lines(self) -> list[str]:
+        """The counts of trials and the best value that was told, as people read them."""
+        lines = [
+            "trials: " + counts_of_trials(len(self.values), len(self.failed), len(self._pending))
+        ]
+        if (top := self.best()) is not None:
+            value = self.sign * self.values[top]
+            lines.append(f"best value told: {value:.6g} at {self.trials[top].place}")
+        return lines
+
     def best(self, besides: Collection[int] = ()) -> int | None:
         """The id of the trial with the largest value, told or attached, the first of several.
 

@@ -29,7 +29,6 @@ from botorch_ext.strategies import (
 )
 from botorch_ext.strategies.action_sets import Actions
 from botorch_ext.strategies.event_checks import id_of
-from botorch_ext.strategies.events import counts_of_trials
 from botorch_ext.strategies.named_points import Points
 from botorch_ext.studies.column_heads import ColumnHeads
 from botorch_ext.studies.described_strategies import described_strategy
@@ -164,13 +163,8 @@ class Study:
     def __repr__(self) -> str:
         """What this process knew of the study after its last call, in a few lines; the file is not
         read."""
-        history = self._kept.history
-        trials = counts_of_trials(len(history.values), len(history.failed), len(history.pending))
-        lines = [f"Study {self.name!r} in {self._journal.database.name!r}", f"trials: {trials}"]
-        if (top := history.best()) is not None:
-            value = self._sign * history.values[top]
-            lines.append(f"best value told: {value:.6g} at {history.trials[top].place}")
-        return "\n  ".join(lines)
+        head = f"Study {self.name!r} in {self._journal.database.name!r}"
+        return "\n  ".join([head, *self._kept.history.lines])
 
     def __reduce__(self) -> NoReturn:
         """Refuses to be copied and pickled: two would share one state without its lock."""
