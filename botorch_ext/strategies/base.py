@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +32,7 @@ from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.predictions.predictions import LEVELS, Predictions
 from botorch_ext.predictions.recommendation import Recommendation, recommendation
 from botorch_ext.ranks import highest_first
-from botorch_ext.state import Immutable, Log, State, shallow
+from botorch_ext.state import Immutable, Log, shallow
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.constructor_arguments import Arguments, recorded
 from botorch_ext.strategies.event_checks import (
@@ -60,6 +59,7 @@ from botorch_ext.strategies.events import (
 from botorch_ext.strategies.first_points import FirstPoints
 from botorch_ext.strategies.initial_checks import checked_data
 from botorch_ext.strategies.named_points import Points, joint_rows
+from botorch_ext.strategies.noted_warnings import NotedWarnings, level_of_the_caller
 
 # Trials of one ask: more would take hours.
 _MOST_TRIALS = 100_000
@@ -67,7 +67,7 @@ _MOST_TRIALS = 100_000
 _NUM_INCUMBENTS = 8
 
 
-class Strategy(State):
+class Strategy(NotedWarnings):
     """Decides what to evaluate next.
 
     The state follows from the events alone, and is replaced rather than changed: `_decide` and
@@ -141,10 +141,7 @@ class Strategy(State):
         num_initial: int | None = 0,
         context_domain: Domain | int | ContextSpace | None = None,
     ) -> None:
-        self.warnings: list[str] = []
-        # Warnings that are yet to be raised.
-        self._unraised: list[tuple[str, type[Warning]]] = []
-        self._noted: set[type[Warning]] = set()
+        super().__init__()
         self.history = History()
         # What `_decide` has worked out that `_absorb` needs for the same trial.
         self._ahead: Any = None
@@ -489,7 +486,7 @@ class Strategy(State):
                 f"{len(outside)} of {len(rows)} points lie outside the domain, where the model "
                 f"extrapolates: rows {short(outside)}, counted from 0",
                 OutsideDomainWarning,
-                stacklevel=_level_of_the_caller(),
+                stacklevel=level_of_the_caller(),
             )
         return found
 
@@ -918,44 +915,6 @@ class Strategy(State):
         if self._unraised:
             self._raise_warnings()
 
-    # --- warnings ---------------------------------------------------------------------------------
-
-    def take_warnings(self) -> list[tuple[str, type[Warning]]]:
-        """The messages and categories of the warnings that are yet to be raised, once."""
-        taken, self._unraised = self._unraised, []
-        return taken
-
-    def expect(self, category: type[Warning]) -> None:
-        """Warnings of this category are not raised, nor reported: whoever made the strategy knows
-        of them."""
-        self._noted.add(category)
-
-    def _note(self, message: str, category: type[Warning]) -> None:
-        """A warning: it goes into the report at once, and is raised after the event."""
-        self.warnings.append(message)
-        self._unraised.append((message, category))
-
-    def _note_once(self, message: str, category: type[Warning]) -> None:
-        """As `_note`, the first of a category alone."""
-        if category not in self._noted:
-            self._noted.add(category)
-            self._note(message, category)
-
-    def _raise_warnings(self) -> None:
-        """Raises all of them; the first that a filter makes an error comes last, and tells of the
-        other errors."""
-        first = None
-        for message, category in self.take_warnings():
-            try:
-                warnings.warn(message, category, stacklevel=_level_of_the_caller())
-            except Warning as error:
-                if first is None:
-                    first = error
-                else:
-                    first.add_note(message)
-        if first is not None:
-            raise first
-
 
 class _First(Immutable):
     """The state of a strategy before its first event."""
@@ -969,12 +928,3 @@ def _num_until_corrected(events: Sequence[Event]) -> int:
     """How many events there are up to the last correction."""
     places = range(len(events), 0, -1)
     return next((place for place in places if isinstance(events[place - 1], Corrected)), 0)
-
-
-def _level_of_the_caller() -> int:
-    """The ``stacklevel`` of the line that called this package."""
-    level, frame = 1, sys._getframe(1)
-    # Code that `exec` was given has no name.
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith("botorch_ext."):
-        level, frame = level + 1, frame.f_back
-    return level
