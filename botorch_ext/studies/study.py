@@ -11,11 +11,7 @@ from torch import Tensor
 
 from botorch_ext.checks import flag, one_number
 from botorch_ext.domains.contexts import ContextLike
-from botorch_ext.exceptions import (
-    AnotherStrategyError,
-    NoStudyError,
-    StudyError,
-)
+from botorch_ext.exceptions import NoStudyError, StudyError
 from botorch_ext.predictions.expected_gain import ExpectedGain
 from botorch_ext.predictions.importance import Importance
 from botorch_ext.predictions.predictions import LEVELS, Predictions, checked_levels, mirrored
@@ -32,8 +28,8 @@ from botorch_ext.strategies.event_checks import id_of
 from botorch_ext.strategies.named_points import Points
 from botorch_ext.studies.column_heads import ColumnHeads
 from botorch_ext.studies.described_strategies import described_strategy
-from botorch_ext.studies.description import describe, require_same
-from botorch_ext.studies.kept_strategy import KeptStrategy, require_no_values
+from botorch_ext.studies.kept_strategy import KeptStrategy
+from botorch_ext.studies.opening import is_text, opened
 from botorch_ext.studies.plain_events import in_sign
 from botorch_ext.studies.predicted_tables import is_table, trials_of_table
 from botorch_ext.studies.result_tables import (
@@ -107,15 +103,15 @@ class Study:
                 "strategy must have no trials, which come from the file of a study, got one with "
                 f"{len(strategy.history.trials)}"
             )
-        if not isinstance(name, str) or not name or not _is_text(name):
+        if not isinstance(name, str) or not name or not is_text(name):
             raise ValueError(f"name must be a text that is not empty, got {name!r}")
         if minimize is not None and not isinstance(minimize, bool):
             raise ValueError(f"minimize must be True, False or None, got {minimize!r}")
         texts = {"objective": objective, "unit": unit}
         for key, text in texts.items():
-            if text is not None and not (isinstance(text, str) and text.strip() and _is_text(text)):
+            if text is not None and not (isinstance(text, str) and text.strip() and is_text(text)):
                 raise ValueError(f"{key} must be a text that is not empty, got {text!r}")
-        self._look_at(*_opened(place, name, minimize, strategy, texts), texts)
+        self._look_at(*opened(place, name, minimize, strategy, texts), texts)
 
     @classmethod
     def only_read(cls, place: str | os.PathLike[str], name: str = "study") -> Study:
@@ -474,59 +470,3 @@ class Study:
         if isinstance(event, Asked):
             return Asked(self._as_shown(event.trial))
         return replace(event, value=self._sign * event.value)
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:  # half of a pair of surrogates
-        return False
-    return True
-
-
-def _opened(
-    place: str | os.PathLike[str],
-    name: str,
-    minimize: bool | None,
-    strategy: Strategy | None,
-    texts: dict[str, str | None],
-) -> tuple[Journal, Strategy]:
-    """The journal of a study of this strategy, begun where there is none; and the strategy, that of
-    the study where none is given."""
-    from botorch_ext.studies.databases import Database
-    from botorch_ext.studies.journal import Journal
-
-    database = Database(place)
-    whose = f"study {name!r} in {database.name}"
-    if strategy is None:
-        there = database.alone(lambda: Journal.open(database, name))
-        if there is None:
-            raise NoStudyError(f"{database.name} holds no study {name!r}: give its strategy")
-        strategy = described_strategy(there.description, whose)
-    description = describe(strategy)
-    described = description | {key: text for key, text in texts.items() if text is not None}
-
-    def found() -> Journal:
-        journal = Journal.open(database, name)
-        if journal is None:
-            if minimize:
-                require_no_values(strategy)
-            ColumnHeads.of(strategy, texts["objective"] or "value", texts["unit"])
-            journal = Journal.begin(database, name, bool(minimize), described)
-        return journal
-
-    journal = database.alone(found)
-    require_same(journal.description, description, whose)
-    for key, text in texts.items():
-        kept = journal.description.get(key)
-        if kept is not None and text not in (None, kept):
-            raise AnotherStrategyError(
-                f"{whose} was begun with other arguments: {key} is {kept!r} in the study, got "
-                f"{text!r}"
-            )
-    if minimize is not None and minimize != journal.minimize:
-        raise AnotherStrategyError(
-            f"study {name!r} in {database.name} was begun with other arguments: minimize is "
-            f"{journal.minimize} in the study, got {minimize}"
-        )
-    return journal, strategy
