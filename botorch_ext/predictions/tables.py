@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from botorch_ext.aligned import aligned
 from botorch_ext.domains import Domain, Space
 from botorch_ext.domains.outside import params_outside
 
@@ -33,16 +34,6 @@ def frame(columns: dict[str, Any]) -> pd.DataFrame:
             for name, values in columns.items()
         }
     )
-
-
-def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table whose columns have one width each."""
-    rows = list(rows)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
 
 
 def lines_of(columns: Mapping[str, Any], domain: Domain | None = None) -> list[str]:

@@ -7,7 +7,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from botorch_ext.predictions.tables import aligned
+from botorch_ext.aligned import aligned
 from botorch_ext.reports.overview import Overview, TrialStory
 from botorch_ext.reports.parameters import Column, Columns
 from botorch_ext.reports.words import iso, moment, number, printable

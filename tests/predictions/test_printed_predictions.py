@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import botorch_ext as bx
+from botorch_ext.aligned import aligned
 from botorch_ext.predictions import ExpectedGain, Importance, Predictions, Recommendation
-from botorch_ext.predictions.tables import aligned
 
 SPACE = bx.Space(
     temperature=bx.Real(20, 80, unit="°C", digits=1), solvent=bx.Choice(["water", "dmso"])
