@@ -99,6 +99,10 @@ class OutsideDomainError(ValueError):
     """A point lies outside the domain."""
 
 
+class OutsideDomainWarning(BotorchExtWarning):
+    """Predictions were asked for points outside the domain, where the model extrapolates."""
+
+
 class UnknownTrialError(ValueError):
     """No pending trial has this id: it was never asked, or it is already told or abandoned."""
 

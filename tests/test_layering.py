@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 ROOMS = (
     "exceptions",
     "checks",
+    "aligned",
     "state",
     "palette",
     "chunks",

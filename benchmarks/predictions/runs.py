@@ -170,8 +170,8 @@ def _recommended(strategy: Strategy, f: Callable[[Tensor], Tensor], optimum: flo
 def _gain(strategy: Strategy, batch: Tensor, f: Callable[[Tensor], Tensor]) -> Row:
     """What the batch that was just asked was expected to gain, as `Strategy.expected_gain` says
     before it is asked, and what it gained. Calling that would choose the batch twice."""
-    told, dim = strategy.evaluated()[0], strategy.domain.dim
-    gain = gain_of(strategy._mixture(None), told, batch, dim, strategy.seed)
+    told = strategy.evaluated()[0]
+    gain = gain_of(strategy._mixture(None), told, batch, strategy.domain, strategy.seed)
     gained = max(float(f(batch).max()) - float(f(told).max()), 0.0)
     return {"gain": gain.gain, "noise_std": gain.noise_std, "gained": gained}
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 
 from botorch_ext.commands.telling import context_of
-from botorch_ext.exceptions import TableError, named
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.words import number
-from botorch_ext.strategies import Trial
 from botorch_ext.studies.csv_sheets import Sheet, written
+from botorch_ext.studies.predicted_tables import trials_of_points
 from botorch_ext.studies.result_tables import points_of_sheet
 from botorch_ext.studies.study import Study
 from botorch_ext.studies.trial_frames import context_values
@@ -20,16 +19,7 @@ def predict(given: argparse.Namespace) -> str:
     the standard deviation of f, and quantiles of f and of an observation."""
     study, sheet = _looked_at(given), Sheet.read(given.points)
     heads, strategy = study.heads, study.strategy
-    points, wrong = [], []
-    for row in points_of_sheet(sheet, heads):
-        try:
-            x = strategy.domain.require_contains(row.point(strategy), "the point")[0]
-            context = strategy.checked_context(row.context_of(strategy))
-            points.append(Trial(len(points), x, context, domain=strategy.domain))
-        except ValueError as error:
-            wrong.append(f"{row.where}: {error}")
-    if wrong:
-        raise TableError(f"{sheet.name} {named(wrong)}")
+    points = trials_of_points(points_of_sheet(sheet, heads), strategy, name=sheet.name)
     found = study.predict(points).numbers
     names = (*heads.params, *heads.contexts)
     rows = [{**point.params, **context_values(point, strategy, heads)} for point in points]

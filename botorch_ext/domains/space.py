@@ -47,9 +47,9 @@ class Space(Box):
         parameters: A dict of parameters by name, for names that are not Python identifiers or that
             are names of the arguments here.
         constraints: Linear constraints: strings, as in ``"0.5 * equivalents + temperature <= 60"``,
-            with backticks around names that have blanks; pairs ``({name: weight}, bound)``, where the weighted sum of the values is at most the
-            bound; or ``(A, b)`` as for `Box`. Their parameters must be numeric and have no
-            condition.
+            with backticks around names that have blanks; pairs ``({name: weight}, bound)``, where
+            the weighted sum of the values is at most the bound; or ``(A, b)`` as for `Box`. Their
+            parameters must be numeric and have no condition.
         conditions: A dict from the name of a parameter to its parent and the values of the parent
             for which the parameter counts, as in ``{"depth": ("model", ["forest"])}``. The parent
             is a choice or has whole numbers or steps; where the parent does not count, the

@@ -35,8 +35,12 @@ def plot_regret(
     Args:
         curves: From the name of a method to its regret per step, ``seeds x T`` (or ``T``), in units
             of the objective; NumPy arrays, tensors or nested lists. Or a `Trace`, a `RunResult`, a
-            study or a strategy, alone or under names. Only a trace knows the maximum: the regret of
-            the others is how much worse each told value is than the best of them.
+            study or a strategy, alone or under names. A trace knows the maximum. A result, a study
+            and a strategy do not: their regret is how much worse the value of each trial that they
+            asked is than the best value known inside the space, in the order of telling. The best
+            value may be one that was attached or given as initial data, so that a start that nobody
+            improves on shows as regret that stays positive. Attached results are no evaluations of
+            the curve, and values from outside the space count for nothing.
         ax: Where to draw; a new figure unless given.
         cumulative: Whether to add up the steps.
         center: "mean" (band: plus and minus one standard error) or "median" (band: quartiles); the
@@ -46,12 +50,13 @@ def plot_regret(
         The axes.
 
     Raises:
-        ValueError: No curve, one of the wrong shape, or an unknown center.
+        ValueError: No curve, one of the wrong shape, a study without a trial that was asked and
+            told, or an unknown center.
     """
     if isinstance(curves, Trace | RunResult | Study | Strategy):
         curves = {_name_of(curves): curves}
     if isinstance(curves, Mapping):
-        curves = {name: _regret_of(own) for name, own in curves.items()}
+        curves = {name: _regret_of(name, own) for name, own in curves.items()}
     arrays = _as_arrays(curves)
     if cumulative:
         arrays = {name: values.cumsum(axis=1) for name, values in arrays.items()}
@@ -93,7 +98,7 @@ def _name_of(played: Trace | RunResult | Study | Strategy) -> str:
     return type(played if isinstance(played, Strategy) else played.strategy).__name__
 
 
-def _regret_of(played: Any) -> Any:
+def _regret_of(name: str, played: Any) -> Any:
     """The regret per step of what was played; other things as they are."""
     if isinstance(played, Trace):
         return played.regret
@@ -101,8 +106,14 @@ def _regret_of(played: Any) -> Any:
         played = played.strategy
     if not isinstance(played, Strategy):
         return played
-    values = np.array(list(played.history.values.values()), dtype=float)
-    return values.max() - values if len(values) else values
+    history = played.history
+    own = [value for id, value in history.values.items() if not history.is_attached(id)]
+    if not own:
+        raise ValueError(f"curves[{name!r}] must have a trial that was asked and told, got none")
+    known = [value for id, value in history.values.items() if id not in history.outside]
+    if played.initial is not None:
+        known.append(float(played.initial[1].max()))
+    return max(known) - np.array(own)
 
 
 def _plot_curves(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from botorch_ext.domains import Domain
 from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.predictions.recommendation import are_among, most_promising
+from botorch_ext.predictions.tables import columns_of, lines_of
 from botorch_ext.state import Immutable
 
 
@@ -28,15 +31,38 @@ class ExpectedGain(Immutable):
             gain that is much less cannot be seen in one observation.
         probability: The posterior probability that the batch has a point better than all before.
         x: ``q x d``, the points of the batch.
+        contexts: ``q x d_z``, the contexts of the batch, or None.
+        domain: Where the points lie; it names their columns.
     """
 
     gain: float
     noise_std: float
     probability: float
     x: Tensor
+    contexts: Tensor | None
+    domain: Domain
+
+    def __repr__(self) -> str:
+        """The gain beside the noise, and the points of the batch, in a few lines."""
+        num = len(self.x)
+        lines = [
+            f"ExpectedGain of {num} point{'' if num == 1 else 's'}",
+            f"gain of the best value: {self.gain:.3g}",
+            f"probability of a better point: {self.probability:.3g}",
+            f"standard deviation of the noise: {self.noise_std:.3g}",
+            *lines_of(columns_of(self.x, self.contexts, self.domain), self.domain),
+        ]
+        return "\n  ".join(lines)
+
+    @property
+    def params(self) -> list[dict[str, Any]]:
+        """The points of the batch by name, as ``params`` of trials."""
+        return [self.domain.params_of(x) for x in self.x]
 
 
-def gain_of(mixture: GPMixture, before: Tensor, batch: Tensor, dim: int, seed: int) -> ExpectedGain:
+def gain_of(
+    mixture: GPMixture, before: Tensor, batch: Tensor, domain: Domain, seed: int
+) -> ExpectedGain:
     """What a batch is expected to gain, by joint draws.
 
     Args:
@@ -44,7 +70,7 @@ def gain_of(mixture: GPMixture, before: Tensor, batch: Tensor, dim: int, seed: i
         before: ``n x (d + d_z)``: the points so far; the 512 with the highest mean plus two
             standard deviations count.
         batch: ``q x (d + d_z)``; nothing is gained at points that are among those so far.
-        dim: d.
+        domain: Where the points lie.
         seed: Of the draws.
     """
     new = batch[~are_among(batch, before)]
@@ -56,7 +82,9 @@ def gain_of(mixture: GPMixture, before: Tensor, batch: Tensor, dim: int, seed: i
         mixture.average(gains),
         noise_std(mixture, before),
         mixture.average((gains > 0).to(gains)),
-        batch[:, :dim].clone(),
+        batch[:, : domain.dim].clone(),
+        batch[:, domain.dim :].clone() if batch.shape[-1] > domain.dim else None,
+        domain,
     )
 
 

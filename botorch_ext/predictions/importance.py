@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from botorch_ext.predictions.tables import frame
+from botorch_ext.predictions.tables import frame, lines_of
 from botorch_ext.state import Immutable
 
 if TYPE_CHECKING:
@@ -47,6 +47,12 @@ class Importance(Immutable):
     total: Tensor
     std: float
 
+    def __repr__(self) -> str:
+        """The table of `to_pandas`, in numbers of six digits."""
+        head = f"Importance of {len(self.names)} parameters"
+        std = f"standard deviation of the posterior mean over the space: {self.std:.3g}"
+        return "\n  ".join([head, *lines_of(self._columns), std])
+
     def to_pandas(self) -> pd.DataFrame:
         """A data frame with a row for each parameter, the most important first: ``parameter``,
         ``first_order`` and ``total``.
@@ -54,14 +60,16 @@ class Importance(Immutable):
         Raises:
             ImportError: pandas is not installed.
         """
+        return frame(self._columns)
+
+    @property
+    def _columns(self) -> dict[str, Any]:
         order = self.total.argsort(descending=True)
-        return frame(
-            {
-                "parameter": [self.names[j] for j in order.tolist()],
-                "first_order": self.first_order[order],
-                "total": self.total[order],
-            }
-        )
+        return {
+            "parameter": [self.names[j] for j in order.tolist()],
+            "first_order": self.first_order[order],
+            "total": self.total[order],
+        }
 
 
 def sobol_indices(

@@ -12,7 +12,7 @@ from torch import Tensor
 from botorch_ext.checks import one_number, short
 from botorch_ext.domains import Domain
 from botorch_ext.predictions.mixture import GPMixture
-from botorch_ext.predictions.tables import columns_of, frame
+from botorch_ext.predictions.tables import columns_of, frame, lines_of
 from botorch_ext.state import Immutable
 
 if TYPE_CHECKING:
@@ -78,6 +78,11 @@ class Predictions(Immutable):
             domain,
         )
 
+    def __repr__(self) -> str:
+        """The table of `to_pandas`, in numbers of six digits."""
+        head = f"Predictions at {len(self)} point{'' if len(self) == 1 else 's'}"
+        return "\n  ".join([head, *lines_of(self._columns, self.domain)])
+
     @property
     def names(self) -> tuple[str, ...]:
         """``d``: what the columns of ``x`` are called."""
@@ -92,7 +97,7 @@ class Predictions(Immutable):
         return replace(
             self,
             mean=-self.mean,
-            levels=tuple(round(1 - level, 12) for level in reversed(self.levels)),
+            levels=mirrored(self.levels),
             quantiles=quantiles,
             observation_quantiles=noisy,
         )
@@ -105,8 +110,11 @@ class Predictions(Immutable):
         Raises:
             ImportError: pandas is not installed.
         """
-        columns: dict[str, Any] = columns_of(self.x, self.contexts, self.domain)
-        return frame(columns | self.numbers)
+        return frame(self._columns)
+
+    @property
+    def _columns(self) -> dict[str, Any]:
+        return columns_of(self.x, self.contexts, self.domain) | self.numbers
 
     @property
     def numbers(self) -> dict[str, Tensor]:
@@ -116,6 +124,11 @@ class Predictions(Immutable):
             for level, own in zip(self.levels, values.mT, strict=True):
                 found[f"{prefix}{100 * level:.6g} %"] = own
         return found
+
+
+def mirrored(levels: Sequence[float]) -> tuple[float, ...]:
+    """The levels of the quantiles of -f that are the quantiles of f at these levels."""
+    return tuple(round(1 - level, 15) for level in reversed(levels))
 
 
 def checked_levels(levels: Any) -> tuple[float, ...]:

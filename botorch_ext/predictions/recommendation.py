@@ -41,6 +41,18 @@ class Recommendation(Immutable):
     shortfall: float
     is_evaluated: bool
 
+    def __repr__(self) -> str:
+        """The point with its prediction, and how sure it is, in a few lines."""
+        known = "evaluated" if self.is_evaluated else "not evaluated"
+        prediction = repr(self.prediction).split("\n  ")[1:]
+        lines = [
+            f"Recommendation of a point that was {known}",
+            *prediction,
+            f"probability that no evaluated point is better: {self.probability:.3g}",
+            f"expected shortfall from the best evaluated point: {self.shortfall:.3g}",
+        ]
+        return "\n  ".join(lines)
+
     @property
     def params(self) -> dict[str, Any]:
         """The point by name, as ``params`` of a trial."""

@@ -1,15 +1,21 @@
-"""Tables of points as pandas data frames, which are optional."""
+"""Tables of points: as texts, and as pandas data frames, which are optional."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from botorch_ext.aligned import aligned
 from botorch_ext.domains import Domain, Space
+from botorch_ext.domains.outside import params_outside
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# How many rows of a table are printed.
+_MOST_ROWS = 10
 
 
 def frame(columns: dict[str, Any]) -> pd.DataFrame:
@@ -30,11 +36,36 @@ def frame(columns: dict[str, Any]) -> pd.DataFrame:
     )
 
 
+def lines_of(columns: Mapping[str, Any], domain: Domain | None = None) -> list[str]:
+    """The lines of a table that people read: numbers of six digits, at most ten rows.
+
+    Args:
+        columns: From names to tensors or lists.
+        domain: A `Space` whose units stand beside the names of its parameters, or None.
+    """
+    units = domain.units if isinstance(domain, Space) else {}
+    heads = [f"{name} [{units[name]}]" if units.get(name) else name for name in columns]
+    rows = zip(*(v.tolist() if isinstance(v, Tensor) else v for v in columns.values()), strict=True)
+    cells = [[_shown(cell) for cell in row] for row in rows]
+    lines = aligned([heads, *cells[:_MOST_ROWS]])
+    more = len(cells) - _MOST_ROWS
+    return [*lines, f"... and {more} more"] if more > 0 else lines
+
+
+def _shown(cell: Any) -> str:
+    if cell is None:
+        return ""
+    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+
+
 def columns_of(x: Tensor, contexts: Tensor | None, domain: Domain) -> dict[str, Any]:
     """The columns of ``n x d`` points of a domain and of ``n x d_z`` contexts, or None, by name: in
     a `Space` values of parameters, None where one does not count."""
     if isinstance(domain, Space):
-        rows = [domain.params_of(row) for row in x]
+        rows = [
+            domain.params_of(row) if is_inside else params_outside(domain, row)
+            for row, is_inside in zip(x, domain.contains(x).tolist(), strict=True)
+        ]
         columns: dict[str, Any] = {
             name: [row.get(name) for row in rows] for name in domain.parameters
         }

@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+from botorch_ext.aligned import aligned
 from botorch_ext.reports.overview import Overview, TrialStory
 from botorch_ext.reports.parameters import Column, Columns
 from botorch_ext.reports.words import iso, moment, number, printable
@@ -52,12 +53,7 @@ def as_text(overview: Overview) -> str:
         rows.append(["" if cell is None else str(cell) for cell in row])
     if not overview.corrected:
         rows = [row[:-1] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-    return "".join(f"{printable(line)}\n" for line in lines)
+    return "".join(f"{printable(line)}\n" for line in aligned(rows))
 
 
 def _known(overview: Overview) -> list[Column]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from botorch_ext.exceptions import (
     NoModelError,
     NoObservationsError,
     OutsideDomainError,
+    OutsideDomainWarning,
 )
 from botorch_ext.predictions.expected_gain import ExpectedGain, gain_of
 from botorch_ext.predictions.importance import Importance, sobol_indices
@@ -32,7 +32,7 @@ from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.predictions.predictions import LEVELS, Predictions
 from botorch_ext.predictions.recommendation import Recommendation, recommendation
 from botorch_ext.ranks import highest_first
-from botorch_ext.state import Immutable, Log, State, shallow
+from botorch_ext.state import Immutable, Log, shallow
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.constructor_arguments import Arguments, recorded
 from botorch_ext.strategies.event_checks import (
@@ -59,6 +59,7 @@ from botorch_ext.strategies.events import (
 from botorch_ext.strategies.first_points import FirstPoints
 from botorch_ext.strategies.initial_checks import checked_data
 from botorch_ext.strategies.named_points import Points, joint_rows
+from botorch_ext.strategies.noted_warnings import NotedWarnings, level_of_the_caller
 
 # The largest number of trials of one ask; more would take hours.
 _MOST_TRIALS = 100_000
@@ -66,7 +67,7 @@ _MOST_TRIALS = 100_000
 _NUM_INCUMBENTS = 8
 
 
-class Strategy(State):
+class Strategy(NotedWarnings):
     """The base class of all strategies: decides which point to evaluate next, by ask and tell.
 
     A strategy's state follows entirely from its event log: a new strategy with the same arguments
@@ -150,10 +151,7 @@ class Strategy(State):
         num_initial: int | None = 0,
         context_domain: Domain | int | ContextSpace | None = None,
     ) -> None:
-        self.warnings: list[str] = []
-        # Messages and categories of warnings that have not been raised yet.
-        self._unraised: list[tuple[str, type[Warning]]] = []
-        self._noted: set[type[Warning]] = set()
+        super().__init__()
         self.history = History()
         # The results of `_decide` that `_absorb` needs for the same trial.
         self._ahead: Any = None
@@ -184,6 +182,10 @@ class Strategy(State):
         self._first_points = FirstPoints(
             domain, self.seed, num_initial, self.least_initial, num_given
         )
+
+    def __repr__(self) -> str:
+        """What is known after the last event, in a few lines."""
+        return "\n  ".join([type(self).__name__, *self.history.lines])
 
     # --- asking and telling -----------------------------------------------------------------------
 
@@ -479,9 +481,12 @@ class Strategy(State):
         models that of the models that are not eliminated, weighted by their marginal likelihoods.
         Pending trials do not count.
 
+        Points outside a `Box` are predicted where the method `takes_outside`, with a warning: the
+        model extrapolates there.
+
         Args:
-            points: A trial or a list of trials; one ``d``-dim point or ``n x d`` points of the
-                domain; or points by name: a dict, a list of dicts or a pandas data frame.
+            points: A trial or a list of trials; one ``d``-dim point or ``n x d`` points;
+                or points by name: a dict, a list of dicts or a pandas data frame.
             context: The ``d_z`` numbers of the context, if the strategy takes contexts. None:
                 trials are predicted in their own contexts.
             levels: The probabilities of the quantiles, in (0, 1).
@@ -492,11 +497,26 @@ class Strategy(State):
         Raises:
             NoModelError: If the method has no model.
             NoObservationsError: If the model needs an observation to know its scale, and has none.
-            ValueError: If a point lies outside the domain, if `ask` would refuse the context, or if
-                a level is not between 0 and 1.
+            OutsideDomainError: If a point lies outside the domain, and the method does not
+                `takes_outside`, or no model can say anything there: the point has an unknown
+                choice, or the space has conditions.
+            ValueError: If `ask` would refuse the context, or if a level is not between 0 and 1.
+
+        Warns:
+            OutsideDomainWarning: Points lie outside the domain. The message has their rows.
         """
-        rows, checked = joint_rows(points, self.domain, context, self.checked_context)
-        return Predictions.of(self._mixture(checked), rows, self.domain, levels)
+        rows, checked, outside = joint_rows(
+            points, self.domain, context, self.checked_context, self.takes_outside
+        )
+        found = Predictions.of(self._mixture(checked), rows, self.domain, levels)
+        if outside:
+            warnings.warn(
+                f"{len(outside)} of {len(rows)} points lie outside the domain, where the model "
+                f"extrapolates: rows {short(outside)}, counted from 0",
+                OutsideDomainWarning,
+                stacklevel=level_of_the_caller(),
+            )
+        return found
 
     def recommended(self, context: ContextLike | None = None) -> Recommendation:
         """The point to use if the study ends now, with its prediction.
@@ -564,7 +584,7 @@ class Strategy(State):
             mixture,
             with_context(torch.cat([evaluated, *(x[None] for x in pending)]), checked),
             with_context(batch, checked),
-            self.domain.dim,
+            self.domain,
             self._seed_of(len(self.history.trials)),
         )
 
@@ -951,43 +971,6 @@ class Strategy(State):
         if self._unraised:
             self._raise_warnings()
 
-    # --- warnings ---------------------------------------------------------------------------------
-
-    def take_warnings(self) -> list[tuple[str, type[Warning]]]:
-        """The messages and categories of the warnings not raised yet, which are then forgotten."""
-        taken, self._unraised = self._unraised, []
-        return taken
-
-    def expect(self, category: type[Warning]) -> None:
-        """Suppresses warnings of a category, which are then neither raised nor reported."""
-        self._noted.add(category)
-
-    def _note(self, message: str, category: type[Warning]) -> None:
-        """Adds a warning to the report at once; it is raised after the event."""
-        self.warnings.append(message)
-        self._unraised.append((message, category))
-
-    def _note_once(self, message: str, category: type[Warning]) -> None:
-        """As `_note`, but only for the first warning of a category."""
-        if category not in self._noted:
-            self._noted.add(category)
-            self._note(message, category)
-
-    def _raise_warnings(self) -> None:
-        """Raises all warnings. If filters make some of them errors, the first error is raised last,
-        with the others as notes."""
-        first = None
-        for message, category in self.take_warnings():
-            try:
-                warnings.warn(message, category, stacklevel=_level_of_the_caller())
-            except Warning as error:
-                if first is None:
-                    first = error
-                else:
-                    first.add_note(message)
-        if first is not None:
-            raise first
-
 
 class _First(Immutable):
     """The state of a strategy before its first event."""
@@ -1001,12 +984,3 @@ def _num_until_corrected(events: Sequence[Event]) -> int:
     """The number of events up to and including the last correction."""
     counts = range(len(events), 0, -1)
     return next((count for count in counts if isinstance(events[count - 1], Corrected)), 0)
-
-
-def _level_of_the_caller() -> int:
-    """The ``stacklevel`` of the line outside this package that called it."""
-    level, frame = 1, sys._getframe(1)
-    # Code that `exec` was given has no name.
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith("botorch_ext."):
-        level, frame = level + 1, frame.f_back
-    return level

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -110,6 +110,13 @@ def _in_digits(x: Any) -> str:
     numbers = [f"{number:.6g}" for number in x[:_MOST_SHOWN].tolist()]
     more = [f"... of {len(x)}"] if len(x) > _MOST_SHOWN else []
     return f"[{', '.join(numbers + more)}]"
+
+
+def counts_of_trials(told: int, failed: int, pending: int) -> str:
+    """How many trials were told, failed and are pending, as people read it; a zero is left out,
+    except for the told trials."""
+    counts = ((told, "told"), (failed, "failed"), (pending, "pending"))
+    return ", ".join(f"{number} {kind}" for number, kind in counts if number or kind == "told")
 
 
 def is_outside_domain(trial: Any) -> bool:
@@ -258,6 +265,30 @@ class History:
     def unanswered(self) -> list[int]:
         """The ids of trials that are pending or failed, in the order of asking."""
         return sorted((*self._pending, *self.failed)) if self.failed else self.pending
+
+    @property
+    def lines(self) -> list[str]:
+        """The counts of trials and the best value that was told, as people read them."""
+        lines = [
+            "trials: " + counts_of_trials(len(self.values), len(self.failed), len(self._pending))
+        ]
+        if (top := self.best()) is not None:
+            value = self.sign * self.values[top]
+            lines.append(f"best value told: {value:.6g} at {self.trials[top].place}")
+        return lines
+
+    def best(self, besides: Collection[int] = ()) -> int | None:
+        """The id of the trial with the largest value, told or attached, the first of several.
+
+        Args:
+            besides: Ids of trials that are left out, beside those whose points lie outside the
+                domain.
+
+        Returns:
+            The id; None where no trial is left.
+        """
+        left = [id for id in self.values if id not in self.outside and id not in besides]
+        return max(left, key=self.values.__getitem__, default=None)
 
     def is_attached(self, id: int) -> bool:
         """Whether a trial, which may be the next one, was attached."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor
@@ -63,13 +63,7 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
     """
     names, rows = _listed(table)
     places = heads.read(names, [*heads.needed, heads.objective])
-    return _results(
-        [
-            (each, {name: _plain(cells[j]) for name, j in places.items()}, [])
-            for each, cells in rows
-        ],
-        heads,
-    )
+    return _results(_rows_of_list(rows, places), heads)
 
 
 def results_of_sheet(sheet: Sheet, heads: ColumnHeads) -> list[Result]:
@@ -82,18 +76,30 @@ def results_of_sheet(sheet: Sheet, heads: ColumnHeads) -> list[Result]:
     return _results(_rows_of(sheet, places, heads), heads, sheet.name)
 
 
+def points_of(table: Any, heads: ColumnHeads, with_contexts: bool = True) -> list[Result]:
+    """The points of a data frame, or of a list of dicts, as results without values.
+
+    Args:
+        table: The data frame, or the list.
+        heads: The columns of the study.
+        with_contexts: Whether contexts are read.
+
+    Raises:
+        TableError: As `results_of`.
+    """
+    own = heads if with_contexts else replace(heads, contexts={})
+    names, rows = _listed(table)
+    places = _point_places(heads.read(names, own.needed), own)
+    return _results(_rows_of_list(rows, places), own, needs_value=False)
+
+
 def points_of_sheet(sheet: Sheet, heads: ColumnHeads) -> list[Result]:
     """The points of a sheet, as results without values.
 
     Raises:
         TableError: As `results_of_sheet`.
     """
-    places = heads.read(sheet.heads, heads.needed)
-    places = {
-        name: place
-        for name, place in places.items()
-        if name in heads.params or name in heads.contexts
-    }
+    places = _point_places(heads.read(sheet.heads, heads.needed), heads)
     return _results(_rows_of(sheet, places, heads), heads, sheet.name, needs_value=False)
 
 
@@ -250,6 +256,22 @@ def _plain(cell: Any) -> Any:
     # pandas.NA cannot be compared.
     is_missing = cell is None or type(cell).__name__ in ("NAType", "NaTType")
     return None if is_missing or (isinstance(cell, float) and math.isnan(cell)) else cell
+
+
+def _point_places(places: Mapping[str, int], heads: ColumnHeads) -> dict[str, int]:
+    """The places of parameters and contexts alone."""
+    wanted = {*heads.params, *heads.contexts}
+    return {name: place for name, place in places.items() if name in wanted}
+
+
+def _rows_of_list(
+    rows: Sequence[tuple[str, list[Any]]], places: Mapping[str, int]
+) -> list[tuple[str, dict[str, Any], list[str]]]:
+    """The rows of `_listed` as `_results` takes them."""
+    return [
+        (where, {name: _plain(cells[place]) for name, place in places.items()}, [])
+        for where, cells in rows
+    ]
 
 
 def _rows_of(

@@ -15,7 +15,7 @@ from botorch_ext.checks import amount, flag, short, whole_number
 from botorch_ext.exceptions import ObjectiveError
 from botorch_ext.predictions.tables import frame
 from botorch_ext.strategies import Strategy
-from botorch_ext.strategies.events import place_of
+from botorch_ext.strategies.events import counts_of_trials, place_of
 from botorch_ext.studies.failures import Failure, Failures, require_taken
 from botorch_ext.studies.kept_strategy import require_no_values
 from botorch_ext.studies.questions import Questions
@@ -67,10 +67,8 @@ class RunResult:
 
     def __repr__(self) -> str:
         """What was found, in a few lines."""
-        told = {"told": len(self.ids)}
-        others = {"failed": len(self.failures), "pending": len(self.strategy.pending)}
-        counts = told | {kind: number for kind, number in others.items() if number}
-        trials = ", ".join(f"{number} {kind}" for kind, number in counts.items())
+        pending = len(self.strategy.pending)
+        trials = counts_of_trials(len(self.ids), len(self.failures), pending)
         lines = [f"{type(self).__name__}", f"trials: {trials}", f"seconds: {self.seconds:.3g}"]
         if self.best_x is not None:
             place = place_of(self.best_x, self.best_context, self.strategy.domain)

@@ -93,14 +93,12 @@ class RunningStudy:
         self.executor = make_executor(self.given)
 
     def best(self, strategy: Strategy) -> tuple[Tensor, float] | None:
-        """The point, joined with its context, and the value that is best, as the strategy sees it:
-        of those that an objective returned, that were attached or that were given at first."""
-        values, found = dict(strategy.history.values), None
-        for id in (*(failure.id for failure in self.failed.given_up), *strategy.history.outside):
-            values.pop(id, None)
-        if values:
-            top = max(values, key=values.__getitem__)
-            found = strategy.history.trials[top].point, values[top]
+        """The point, joined with its context, and the best value, in the sign of the strategy,
+        among the values that the objective returned, attached values and initial data."""
+        history, found = strategy.history, None
+        top = history.best(besides={failure.id for failure in self.failed.given_up})
+        if top is not None:
+            found = history.trials[top].point, history.values[top]
         if strategy.initial is not None:
             X, Y = strategy.initial
             row = int(Y.argmax())

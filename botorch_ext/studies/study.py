@@ -12,15 +12,10 @@ from torch import Tensor
 
 from botorch_ext.checks import flag, one_number
 from botorch_ext.domains.contexts import ContextLike
-from botorch_ext.exceptions import (
-    AnotherStrategyError,
-    NoStudyError,
-    StudyError,
-    TableWarning,
-)
+from botorch_ext.exceptions import NoStudyError, StudyError, TableWarning
 from botorch_ext.predictions.expected_gain import ExpectedGain
 from botorch_ext.predictions.importance import Importance
-from botorch_ext.predictions.predictions import LEVELS, Predictions, checked_levels
+from botorch_ext.predictions.predictions import LEVELS, Predictions, checked_levels, mirrored
 from botorch_ext.predictions.recommendation import Recommendation
 from botorch_ext.strategies import (
     Abandoned,
@@ -34,9 +29,10 @@ from botorch_ext.strategies.event_checks import id_of
 from botorch_ext.strategies.named_points import Points
 from botorch_ext.studies.column_heads import ColumnHeads
 from botorch_ext.studies.described_strategies import described_strategy
-from botorch_ext.studies.description import describe, require_same
-from botorch_ext.studies.kept_strategy import KeptStrategy, require_no_values
+from botorch_ext.studies.kept_strategy import KeptStrategy
+from botorch_ext.studies.opening import is_text, opened
 from botorch_ext.studies.plain_events import in_sign
+from botorch_ext.studies.predicted_tables import is_table, trials_of_table
 from botorch_ext.studies.result_tables import (
     Result,
     attach_all,
@@ -109,15 +105,15 @@ class Study:
                 "strategy must have no trials, which come from the file of a study, got one with "
                 f"{len(strategy.history.trials)}"
             )
-        if not isinstance(name, str) or not name or not _is_text(name):
+        if not isinstance(name, str) or not name or not is_text(name):
             raise ValueError(f"name must be a text that is not empty, got {name!r}")
         if minimize is not None and not isinstance(minimize, bool):
             raise ValueError(f"minimize must be True, False or None, got {minimize!r}")
         texts = {"objective": objective, "unit": unit}
         for key, text in texts.items():
-            if text is not None and not (isinstance(text, str) and text.strip() and _is_text(text)):
+            if text is not None and not (isinstance(text, str) and text.strip() and is_text(text)):
                 raise ValueError(f"{key} must be a text that is not empty, got {text!r}")
-        self._look_at(*_opened(place, name, minimize, strategy, texts), texts)
+        self._look_at(*opened(place, name, minimize, strategy, texts), texts)
 
     @classmethod
     def only_read(cls, place: str | os.PathLike[str], name: str = "study") -> Study:
@@ -165,17 +161,8 @@ class Study:
     def __repr__(self) -> str:
         """What this process knew of the study after its last call, in a few lines; the file is not
         read."""
-        history = self._kept.history
-        told = {id: self._sign * value for id, value in history.values.items()}
-        others = {"failed": len(history.failed), "pending": len(history.pending)}
-        counts = {"told": len(told)} | {kind: number for kind, number in others.items() if number}
-        trials = ", ".join(f"{number} {kind}" for kind, number in counts.items())
-        lines = [f"Study {self.name!r} in {self._journal.database.name!r}", f"trials: {trials}"]
-        if inside := [id for id in told if id not in history.outside]:
-            top = max(inside, key=history.values.__getitem__)
-            trial = history.trials[top]
-            lines.append(f"best value told: {told[top]:.6g} at {trial.place}")
-        return "\n  ".join(lines)
+        head = f"Study {self.name!r} in {self._journal.database.name!r}"
+        return "\n  ".join([head, *self._kept.history.lines])
 
     def __reduce__(self) -> NoReturn:
         """Refuses to be copied and pickled: two would share one state without its lock."""
@@ -421,19 +408,40 @@ class Study:
         context: ContextLike | None = None,
         levels: Sequence[float] = LEVELS,
     ) -> Predictions:
-        """What `Strategy.predict` gives, in the sign of the values."""
-        levels = checked_levels(levels)
-        if not self.minimize:
-            return self._kept.read(
-                lambda strategy: strategy.predict(points, context=context, levels=levels)
-            )
-        mirrored = [1 - level for level in reversed(levels)]
-        return replace(
-            self._kept.read(
-                lambda strategy: strategy.predict(points, context=context, levels=mirrored)
-            ).negated(),
-            levels=levels,
-        )
+        """Predicts the objective at points, as `Strategy.predict` does, in the sign of the values.
+
+        Args:
+            points: Trials, ``n x d`` points, or one of either. Or a table: a pandas data frame, a
+                list of dicts or a dict, with the columns that `attach` takes. What `to_pandas`
+                gives is such a table; its values are not read.
+            context: ``d_z``, where the strategy takes contexts. None: trials and rows of a table
+                are in their own.
+            levels: The probabilities of the quantiles.
+
+        Returns:
+            `Predictions`, in the sign and units of the values.
+
+        Raises:
+            TableError: Columns or rows of a table are wrong; the message names them.
+            NoModelError: The method has no model.
+            NoObservationsError: The model has no scale before it knows an observation.
+            OutsideDomainError: A point lies outside the domain, and no prediction can be made
+                there.
+            ValueError: A context is one that `ask` would refuse, or levels are not between 0 and 1.
+
+        Warns:
+            OutsideDomainWarning: Points lie outside the domain; the message has their rows.
+        """
+        seen = mirrored(checked_levels(levels)) if self.minimize else levels
+
+        def predicted(strategy: Strategy) -> Predictions:
+            if not is_table(points):
+                return strategy.predict(points, context=context, levels=seen)
+            trials = trials_of_table(points, self.heads, strategy, context)
+            return strategy.predict(trials, levels=seen)
+
+        found = self._kept.read(predicted)
+        return found.negated() if self.minimize else found
 
     def recommended(self, context: ContextLike | None = None) -> Recommendation:
         """What `Strategy.recommended` gives, in the sign of the values."""
@@ -481,59 +489,3 @@ class Study:
         if isinstance(event, Asked):
             return Asked(self._as_shown(event.trial))
         return replace(event, value=self._sign * event.value)
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:  # half of a pair of surrogates
-        return False
-    return True
-
-
-def _opened(
-    place: str | os.PathLike[str],
-    name: str,
-    minimize: bool | None,
-    strategy: Strategy | None,
-    texts: dict[str, str | None],
-) -> tuple[Journal, Strategy]:
-    """The journal of a study of this strategy, begun where there is none; and the strategy, that of
-    the study where none is given."""
-    from botorch_ext.studies.databases import Database
-    from botorch_ext.studies.journal import Journal
-
-    database = Database(place)
-    whose = f"study {name!r} in {database.name}"
-    if strategy is None:
-        there = database.alone(lambda: Journal.open(database, name))
-        if there is None:
-            raise NoStudyError(f"{database.name} holds no study {name!r}: give its strategy")
-        strategy = described_strategy(there.description, whose)
-    description = describe(strategy)
-    described = description | {key: text for key, text in texts.items() if text is not None}
-
-    def found() -> Journal:
-        journal = Journal.open(database, name)
-        if journal is None:
-            if minimize:
-                require_no_values(strategy)
-            ColumnHeads.of(strategy, texts["objective"] or "value", texts["unit"])
-            journal = Journal.begin(database, name, bool(minimize), described)
-        return journal
-
-    journal = database.alone(found)
-    require_same(journal.description, description, whose)
-    for key, text in texts.items():
-        kept = journal.description.get(key)
-        if kept is not None and text not in (None, kept):
-            raise AnotherStrategyError(
-                f"{whose} was begun with other arguments: {key} is {kept!r} in the study, got "
-                f"{text!r}"
-            )
-    if minimize is not None and minimize != journal.minimize:
-        raise AnotherStrategyError(
-            f"study {name!r} in {database.name} was begun with other arguments: minimize is "
-            f"{journal.minimize} in the study, got {minimize}"
-        )
-    return journal, strategy

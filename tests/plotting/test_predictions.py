@@ -103,10 +103,21 @@ def test_importance_is_drawn_with_the_most_important_on_top(study):
     assert plot_importance(study).get_xlabel().startswith("share of the variance")
 
 
-def test_regret_of_a_study_is_what_its_values_lack_of_the_best(study):
+def test_regret_of_a_study_is_what_its_own_trials_lack_of_the_best_value_inside(study):
+    with pytest.raises(
+        ValueError, match="curves\\['lab'\\] must have a trial that was asked and told"
+    ):
+        plot_regret(study)
+    sign = -1.0 if study.minimize else 1.0
+    study.attach([9.0, 1.0, 2.0, 3.0], sign * 1e6, outside=True)
+    trials = study.ask(3)
+    for trial in trials[::-1]:
+        study.tell(trial, _cost(trial.x))
+    values = np.array([_cost(trial.x) for trial in trials[::-1]])
+    for start in (values[0], sign * 100.0):
+        study.attach(BOX.sample(1, seed=8)[0], start)
     (line,) = plot_regret(study, cumulative=False).lines
-    values = np.array([event.value for event in study.events])
-    lack = values - values.min() if study.minimize else values.max() - values
+    lack = 100.0 - sign * values
     assert line.get_label() == "lab"
     assert line.get_ydata().tolist() == pytest.approx(lack.tolist())
     named = plot_regret({"a": study, "b": lack}, cumulative=False).lines

@@ -11,7 +11,12 @@ from scipy.optimize import brentq
 from torch.testing import assert_close
 
 import botorch_ext as bx
-from botorch_ext.exceptions import NoModelError, NoObservationsError, OutsideDomainError
+from botorch_ext.exceptions import (
+    NoModelError,
+    NoObservationsError,
+    OutsideDomainError,
+    OutsideDomainWarning,
+)
 from botorch_ext.strategies import LengthscaleBalancing, RandomSearch
 from botorch_ext.testing.states import state
 from tests.helpers import tolerance
@@ -80,6 +85,31 @@ def test_the_mean_of_the_default_is_that_of_best():
     outcomes = strategy.posterior.outcomes
     std = variance.sqrt() * outcomes.slope(means.mean())
     assert_close(strategy.predict(x).std[0], std, rtol=1e-6, atol=1e-8)
+
+
+def test_points_outside_are_predicted_with_a_warning_that_names_their_rows():
+    """Against dense algebra, for one GP and for the mixture of the default; a point alone, and the
+    trial of a result from outside."""
+    points = torch.cat([X[:2], BOX.upper[None] + 0.5, BOX.lower[None] - 0.25])
+    for strategy in (played(ucb()), played(bx.algorithms.integrated_ei(BOX, seed=1))):
+        with pytest.warns(OutsideDomainWarning, match=r"2 of 4 points .* rows \[2, 3\]"):
+            found = strategy.predict(points)
+        if isinstance(strategy, bx.OptimisticStrategy):
+            told, y = strategy.evaluated()
+            mean = dense_posterior(rbf(), told, y, points, 0.04)[0]
+        else:
+            means = torch.stack([mean for mean, _, _ in dense_parts(strategy, points)])
+            mean, _ = strategy.posterior.outcomes.restored(means.mean(dim=0))
+        assert_close(found.mean, mean, rtol=1e-6, atol=1e-6)
+        trial = strategy.attach(points[2], float(mean[2]), outside=True)
+        for given in (points[2], points[2].tolist(), trial, {"x0": 5.5, "x1": -0.5}):
+            with pytest.warns(OutsideDomainWarning, match="1 of 1"):
+                assert_close(strategy.predict(given).x, points[2:3])
+    among_points = ucb(bx.FiniteSet(BOX.sample(40, seed=1)))
+    by_draws = bx.algorithms.thompson_sampling(BOX, rbf(), noise_variance=0.04)
+    for strategy in (played(among_points, 3), played(by_draws, 3)):
+        with pytest.raises(OutsideDomainError):
+            strategy.predict(points)
 
 
 # --- one GP and sets of them ----------------------------------------------------------------------
@@ -228,8 +258,6 @@ def test_what_is_refused():
     with pytest.raises(NoModelError, match="RandomSearch has no model"):
         RandomSearch(BOX).predict(X)
     strategy = played(ucb(), 3)
-    with pytest.raises(OutsideDomainError, match="points must lie in the box"):
-        strategy.predict([[0.0, 0.0]])
     with pytest.raises(ValueError, match="points must be at least one"):
         strategy.predict(X[:0])
     with pytest.raises(ValueError, match="trials or points, got both"):

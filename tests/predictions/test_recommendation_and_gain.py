@@ -52,7 +52,7 @@ def test_of_two_points_both_have_a_formula():
     a, b = BOX.sample(2, seed=8)
     means, cov = (values[0] for values in mixture.joint(torch.stack([a, b])))
     m, s = float(means[1] - means[0]), float((cov[0, 0] + cov[1, 1] - 2 * cov[0, 1]).sqrt())
-    gain = gain_of(mixture, a[None], b[None], 2, seed=0)
+    gain = gain_of(mixture, a[None], b[None], BOX, seed=0)
     expected = s * (_phi(m / s) + m / s * _Phi(m / s))
     assert abs(gain.gain - expected) < 0.02 * s
     assert abs(gain.probability - _Phi(m / s)) < 0.03
@@ -142,10 +142,10 @@ def test_of_many_points_the_most_promising_are_compared(monkeypatch):
 def test_nothing_is_gained_where_was_evaluated():
     X = BOX.sample(5, seed=1)
     mixture = _gp(X, height(X) / 10)
-    again = gain_of(mixture, X, X[:3], 2, seed=0)
+    again = gain_of(mixture, X, X[:3], BOX, seed=0)
     assert again.gain == again.probability == 0 and again.x.shape == (3, 2)
     new = BOX.sample(1, seed=9)
-    alone, both = (gain_of(mixture, X, B, 2, seed=0) for B in (new, torch.cat([X[:3], new])))
+    alone, both = (gain_of(mixture, X, B, BOX, seed=0) for B in (new, torch.cat([X[:3], new])))
     assert alone.gain == both.gain > 0
 
 

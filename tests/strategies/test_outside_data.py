@@ -78,6 +78,11 @@ def test_the_model_learns_from_it(method):
         float(played(method, outside).predict(near).mean) for outside in (False, True)
     )
     assert with_it > without + 1
+    table = played(method).predict([*OUTSIDE.values()]).to_pandas()
+    assert table[[*SPACE.names]].to_dict("records") == [*OUTSIDE.values()]
+    for wrong in ({"solvent": "ether"}, {"catalyst": 0.0}):
+        with pytest.raises(OutsideDomainError):
+            played(method).predict(OUTSIDE["too hot"] | wrong)
     recommended = played(method).recommended()
     assert bool(SPACE.contains(recommended.x).all())
 

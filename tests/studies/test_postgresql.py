@@ -41,7 +41,8 @@ def server():
 
 
 def test_a_study_goes_on_bit_for_bit(server):
-    study, alone = bx.Study(server.url(), gp_bucb(), name="one", minimize=True), gp_bucb()
+    named = {"name": "one", "objective": "coût", "unit": "€/kg"}
+    study, alone = bx.Study(server.url(), gp_bucb(), minimize=True, **named), gp_bucb()
     for step in range(4):
         trial, expected = study.ask(), alone.ask()
         assert torch.equal(trial.x, expected.x)
@@ -50,11 +51,17 @@ def test_a_study_goes_on_bit_for_bit(server):
     study.attach([0.5, 2.5], 1 / 3)
     again = bx.Study(server.url(driver="postgresql+psycopg"), gp_bucb(), name="one")
     assert again.minimize and lines(again) == lines(study)
+    assert (again.objective, again.unit) == ("coût", "€/kg")
+    with pytest.raises(AnotherStrategyError, match="unit is '€/kg' in the study, got 'g'"):
+        bx.Study(server.url(), gp_bucb(), name="one", unit="g")
+    (attached,) = again.attach([{"x0": 0.25, "x1": 2.25, "coût [€/kg]": 0.5}])
+    assert again.to_pandas()["coût"][attached.id] == 0.5
     alone.attach([0.5, 2.5], -1 / 3)
+    alone.attach(attached.x, -0.5)
     asked, expected = again.ask(), alone.ask()
     assert torch.equal(asked.x, expected.x)
     assert asked.info == expected.info | {"mean": -expected.info["mean"]}
-    assert study.pending == [5]
+    assert study.pending == [6]
     with pytest.raises(AnotherStrategyError, match="seed is 0 in the study, got 3"):
         bx.Study(server.url(), gp_bucb(seed=3), name="one")
 

@@ -73,6 +73,18 @@ def test_an_optimisation():
     ]
 
 
+def test_a_strategy_is_printed_in_the_sign_of_the_objective():
+    strategy = make(finite())
+    assert str(strategy).splitlines() == [type(strategy).__name__, "  trials: 0 told"]
+    result = bx.run(strategy, cost, 3, minimize=True, progress=False)
+    strategy.ask()
+    assert str(strategy).splitlines() == [
+        type(strategy).__name__,
+        "  trials: 3 told, 1 pending",
+        lines_of_best(result.best_value, result.best_x, "best value told"),
+    ]
+
+
 def test_a_study_as_this_process_knows_it(tmp_path):
     study = bx.Study(tmp_path / "lab.db", make(finite()), minimize=True)
     head = f"Study 'study' in '{tmp_path / 'lab.db'}'"

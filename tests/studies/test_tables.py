@@ -4,9 +4,15 @@ import math
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 import botorch_ext as bx
-from botorch_ext.exceptions import AnotherStrategyError, NoStudyError, TableError
+from botorch_ext.exceptions import (
+    AnotherStrategyError,
+    NoStudyError,
+    OutsideDomainWarning,
+    TableError,
+)
 from botorch_ext.strategies import RandomSearch
 from botorch_ext.studies.answer_sheets import answer_sheet, answers_of
 from botorch_ext.studies.csv_sheets import Sheet
@@ -181,6 +187,62 @@ def test_costs_have_the_sign_of_the_user_in_tables(path, tmp_path):
     assert study.to_pandas()["cost"][8] == 12.5 and study.strategy.history.values[8] == -12.5
     with pytest.raises(TableError, match=r"told already, 12.5; correct changes a value, got 13.0"):
         answers_of(study, filled(tmp_path, study, [trial], [13]))
+
+
+def test_tables_of_a_study_are_predicted_as_they_are(path):
+    """What `to_pandas` gives, rows of results, and heads with units, give the predictions of the
+    points."""
+    pandas = pytest.importorskip("pandas")
+    study = bx.Study(
+        path, bx.algorithms.integrated_ei(SPACE, seed=1), objective="yield", unit="%", minimize=True
+    )
+    rows = [ROW | {"temperature": 20.0 + 5 * i, "yield": 10.0 + i % 3} for i in range(9)]
+    study.attach(rows)
+    study.attach([ROW | {"temperature": 90.0}], outside=True)
+    pending = study.ask()
+    trials = study.strategy.history.trials
+    expected = study.predict(trials[:9])
+    frame = study.to_pandas()
+    assert "predicted mean" in frame.columns
+    with pytest.warns(OutsideDomainWarning, match=r"1 of 11 points .* rows \[9\]"):
+        found = study.predict(frame)
+    assert_close(found.mean[:9], expected.mean)
+    assert_close(found.quantiles[10:], study.predict(pending).quantiles)
+    names = {"temperature": "temperature [°C]", "yield": "yield (%)"}
+    headed = pandas.DataFrame(rows).rename(columns=names)[
+        ["solvent", "equivalents", *names.values()]
+    ]
+    for table in (headed, rows, headed.to_dict("records")):
+        assert_close(study.predict(table).mean, expected.mean)
+    assert_close(study.predict(rows[4]).mean, expected.mean[4:5])
+    for column, message in (
+        ({"temperature [K]": 300.0}, "column temperature must be in °C, got 'K'"),
+        ({"temprature": 30.0}, "column 'temprature' is unknown.*temperature"),
+    ):
+        row = {"equivalents": 2, "solvent": "dmso"} | column
+        with pytest.raises(TableError, match=message):
+            study.predict([row])
+    for wrong, message in (("ether", "solvent must be one of"), (None, "solvent is empty")):
+        with pytest.raises(TableError, match=f"row 1: {message}"):
+            study.predict([rows[0], ROW | {"solvent": wrong}])
+
+
+def test_a_table_is_predicted_in_the_contexts_of_its_rows_or_in_one(path):
+    pytest.importorskip("pandas")
+    strategy = bx.algorithms.integrated_ei(SPACE, context_domain=bx.Space(humidity=bx.Real(0, 1)))
+    study = bx.Study(path, strategy, objective="yield")
+    for i in range(9):
+        row = {"temperature": 20.0 + 5 * i, "yield": float(i % 4), "humidity": i / 8}
+        study.attach([ROW | row])
+    trials, frame = study.strategy.history.trials, study.to_pandas()
+    own, dry = study.predict(frame), study.predict(frame, context=[0.25])
+    assert_close(own.mean, study.predict(trials).mean)
+    assert_close(dry.mean, study.predict(trials, context=[0.25]).mean)
+    assert not torch.allclose(own.mean, dry.mean)
+    without = frame.drop(columns="humidity")
+    assert_close(study.predict(without, context=[0.25]).mean, dry.mean)
+    with pytest.raises(TableError, match="column humidity is missing"):
+        study.predict(without)
 
 
 def test_all_answers_are_told_or_none(path):

@@ -1,0 +1,71 @@
+"""Predicted tables: points of a table at which a study predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from botorch_ext.domains.contexts import ContextLike
+from botorch_ext.exceptions import TableError, named
+from botorch_ext.strategies import Strategy, Trial
+from botorch_ext.strategies.named_points import located
+from botorch_ext.studies.column_heads import ColumnHeads
+from botorch_ext.studies.result_tables import Result, points_of
+
+
+def is_table(points: Any) -> bool:
+    """Whether points have names: a data frame, a dict, or a list of dicts."""
+    if isinstance(points, list | tuple):
+        return bool(points) and isinstance(points[0], Mapping)
+    return isinstance(points, Mapping) or hasattr(points, "itertuples")
+
+
+def trials_of_table(
+    table: Any, heads: ColumnHeads, strategy: Strategy, context: ContextLike | None
+) -> list[Trial]:
+    """Reads the points of a table as trials.
+
+    Args:
+        table: A data frame, a dict, or a list of dicts. Its columns are those that `Study.attach`
+            takes; ids, the objective and what `Study.to_pandas` writes may be there and are not
+            read.
+        heads: The columns of the study.
+        strategy: The strategy of the study.
+        context: The context of all points. None: each row has its own.
+
+    Returns:
+        A trial for each row, with the number of the row as its id.
+
+    Raises:
+        TableError: Columns or rows are wrong; the message names them.
+    """
+    rows = [table] if isinstance(table, Mapping) else table
+    return trials_of_points(points_of(rows, heads, context is None), strategy, context)
+
+
+def trials_of_points(
+    points: Sequence[Result], strategy: Strategy, context: ContextLike | None = None, name: str = ""
+) -> list[Trial]:
+    """The points of a table as trials.
+
+    Args:
+        points: The rows of the table.
+        strategy: The strategy of the study.
+        context: The context of all points. None: each row has its own.
+        name: The name of the table in messages.
+
+    Raises:
+        TableError: The strategy cannot predict at a row.
+    """
+    trials, wrong = [], []
+    domain = strategy.domain
+    for number, point in enumerate(points):
+        try:
+            (x,), _ = located(point.point(strategy), domain, strategy.takes_outside)
+            seen = context if context is not None else point.context_of(strategy)
+            trials.append(Trial(number, x, strategy.checked_context(seen), domain=domain))
+        except ValueError as error:
+            wrong.append(f"{point.where}: {error}")
+    if wrong:
+        raise TableError(f"{name} {named(wrong)}".strip())
+    return trials
