@@ -1,7 +1,7 @@
 """Bounds that theory promises of the insured methods, on their cumulative regret.
 
-They hold under the conditions of `botorch_ext.analysis.regret_bounds`, on finite sets. The proofs
-are on the theory page.
+They hold under the conditions of `botorch_ext.analysis.regret_bounds`, on finite sets. The page
+"Proofs for the insured methods" has the proofs.
 """
 
 from __future__ import annotations
