@@ -1,7 +1,7 @@
 """Upper bounds from theory on the cumulative regret of the insured methods.
 
-They hold under the conditions of `botorch_ext.analysis.regret_bounds`, on finite sets. The theory
-page has the proofs.
+They hold under the conditions of `botorch_ext.analysis.regret_bounds`, on finite sets. The page
+"Proofs for the insured methods" has the proofs.
 """
 
 from __future__ import annotations

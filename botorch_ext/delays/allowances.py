@@ -1,4 +1,4 @@
-"""Delay allowances: how many points a round asks beyond its design, so that feedback can arrive.
+"""Delay allowances: how many points a round asks beyond its design, so that results can arrive.
 
 An allowance is u_T(delta) of Vakili et al. 2023, section 4: a number of steps that no delay of the
 whole horizon exceeds, with probability 1 - delta/2. It is called when a round opens.
@@ -21,16 +21,17 @@ from botorch_ext.delays.distributions import Delay, as_delay, is_frozen_scipy, r
 
 @dataclass(frozen=True, eq=False)
 class SeenDelays:
-    """What is known of the delays when a round opens, in steps.
+    """The delays seen when a round opens, in steps.
 
     Args:
-        delays: The delay of each trial that was told: a - s - 1 for trial s (from 0), told when a
-            trials had been asked.
-        ages: The age a - s - 1 of each trial that is pending now, with a trials asked: its delay is
-            at least that.
+        delays: The delay of each trial that was told. Trial s (from 0), told when a trials had been
+            asked, has the delay a - s - 1.
+        ages: The age of each trial that is pending now. With a trials asked, trial s has the age
+            a - s - 1, and its delay is at least its age.
 
     Raises:
-        ValueError: A negative entry, one that is no whole number, or the wrong shape.
+        ValueError: If an entry is negative or not a whole number, or an array is not
+            one-dimensional.
     """
 
     delays: np.ndarray | Sequence[int] = ()
@@ -50,7 +51,7 @@ class SeenDelays:
 
 
 class Allowance(ABC):
-    """A delay allowance."""
+    """A delay allowance: the number of steps by which a round is longer than its design."""
 
     # Whether it depends on the delays seen; if not, the whole schedule is known beforehand.
     learns: ClassVar[bool] = False
@@ -60,10 +61,13 @@ class Allowance(ABC):
         """The allowance of a round, in steps.
 
         Args:
-            length: q_r, the length of the round without allowance.
-            horizon: T.
-            delta: Failure probability.
-            seen: The delays told and the ages of what is pending.
+            length: q_r, the length of the round without its allowance.
+            horizon: T, the number of trials.
+            delta: The failure probability, in (0, 1).
+            seen: The delays told and the ages of pending trials.
+
+        Returns:
+            A number of steps, at least 0.
         """
 
 
@@ -72,10 +76,10 @@ class FixedAllowance(Allowance):
     """The same allowance in every round.
 
     Args:
-        steps: At least 0.
+        steps: The allowance in steps, at least 0.
 
     Raises:
-        ValueError: Negative or not finite.
+        ValueError: If ``steps`` is negative or not finite.
     """
 
     steps: float
@@ -89,21 +93,23 @@ class FixedAllowance(Allowance):
 
 @dataclass(frozen=True)
 class SubExponential(Allowance):
-    """E[tau] + psi_T(delta/2), psi_T(delta) = max(sqrt(2 xi^2 l), 2 b l), l = ln(3T/(2 delta)).
+    """The allowance E[tau] + psi_T(delta/2) for sub-exponential delays.
 
-    Valid if E[exp(eta (tau - E[tau]))] <= exp(eta^2 xi^2 / 2) for all |eta| <= 1/b. Source: Vakili
-    et al. 2023, section 4, whose eq. 5 prints min for max: the tail bound is exp(-min(s^2 / (2
-    xi^2), s / (2 b))), so the quantile is the larger of the two.
+    psi_T(delta) = max(sqrt(2 xi^2 l), 2 b l) with l = ln(3T/(2 delta)). It holds if E[exp(eta (tau
+    - E[tau]))] <= exp(eta^2 xi^2 / 2) for all |eta| <= 1/b. Source: Vakili et al. 2023, section 4,
+    whose eq. 5 prints min for max: the tail bound is exp(-min(s^2 / (2 xi^2), s / (2 b))), so the
+    quantile is the larger of the two.
 
     Args:
-        mean: E[tau] in steps, at least 0.
-        xi: Positive, in steps.
-        b: Positive, in steps.
-        printed: The smaller of the two, as printed, to reproduce the paper. Too short: of 1000
-            Poisson(50) delays some exceed it in 31 of 100 runs (xi = 9, b = 1, delta = 0.01).
+        mean: E[tau], the mean delay in steps, at least 0.
+        xi: The scale of the tail near the mean, in steps, a positive number.
+        b: The scale of the far tail, in steps, a positive number.
+        printed: Whether to take the smaller of the two terms, as printed, to reproduce the paper.
+            That allowance is too short: of 1000 Poisson(50) delays some exceed it in 31 of 100 runs
+            (xi = 9, b = 1, delta = 0.01).
 
     Raises:
-        ValueError: A parameter out of its range.
+        ValueError: If a parameter is out of its range.
     """
 
     mean: float
@@ -128,11 +134,12 @@ class Quantile(Allowance):
     """The quantile of a known distribution at level 1 - delta/(2T), in whole steps.
 
     Args:
-        distribution: Of this package, or any frozen scipy distribution whose delays are rounded up
-            to whole steps; see `as_delay`.
+        distribution: A distribution of this package, or any frozen scipy distribution, whose delays
+            are rounded up to whole steps; see `as_delay`.
 
     Raises:
-        ValueError: No distribution of delays: one that may be negative, or with an infinite mean.
+        ValueError: If ``distribution`` is no distribution of delays: it may be negative, or its
+            mean is infinite.
     """
 
     distribution: Any
@@ -151,10 +158,10 @@ class Quantile(Allowance):
 
 @dataclass(frozen=True)
 class Observed(Allowance):
-    """A quantile learnt from the delays seen, for users who know nothing about their delays.
+    """A quantile estimated from the delays seen, for users who know nothing about their delays.
 
-    The quantile of the Kaplan-Meier estimate from the delays told and the ages of what is pending
-    (Kaplan and Meier 1958), in which the delay to come counts as one more trial that never arrives.
+    It is the quantile of the Kaplan-Meier estimate from the delays told and the ages of pending
+    trials (Kaplan and Meier 1958). The delay to come counts as one more trial that never arrives.
     So without pending trials the next delay exceeds the allowance with probability at most 1 -
     level, whatever the distribution, as for a prediction interval.
 
@@ -167,16 +174,17 @@ class Observed(Allowance):
     or age seen. A tail heavier than exponential is underrated: with log-normal delays of sigma
     1.5, many of them pending, the level 0.99 is missed with probability up to 0.04.
 
-    With fewer than 20 delays told it is the length of the round, or twice the largest delay or age
-    seen if that is more. A trial that is pending for ever keeps its growing age; abandon it.
+    With fewer than 20 delays told, the allowance is the length of the round, or twice the largest
+    delay or age seen if that is more. A trial that is pending for ever has a growing age; abandon
+    it.
 
     Args:
-        level: In (0, 1). None means 1 - delta/(2T), so that the allowance holds for the whole
-            horizon; with heavy tails that is longer than most horizons, and 0.9 or 0.99, which
-            give up the slowest feedback, serve better.
+        level: The level of the quantile, in (0, 1). None means 1 - delta/(2T), so that the
+            allowance holds for the whole horizon; with heavy tails that is longer than most
+            horizons, and 0.9 or 0.99, which give up the slowest feedback, serve better.
 
     Raises:
-        ValueError: The level is not in (0, 1).
+        ValueError: If ``level`` is not in (0, 1).
     """
 
     level: float | None = None
@@ -206,7 +214,7 @@ _NUM_TAIL = 10
 
 
 def _tail(seen: SeenDelays, times: np.ndarray, survival: np.ndarray, chance: float) -> float:
-    """The extrapolation in the docstring of `Observed`."""
+    """The extrapolation beyond the estimate, as the docstring of `Observed` describes it."""
     delays, ages = np.asarray(seen.delays), np.asarray(seen.ages)
     threshold = np.sort(delays)[-_NUM_TAIL] - 1
     beyond = delays[delays > threshold] - threshold
@@ -219,16 +227,16 @@ def _tail(seen: SeenDelays, times: np.ndarray, survival: np.ndarray, chance: flo
 
 
 def kaplan_meier(seen: SeenDelays) -> tuple[np.ndarray, np.ndarray]:
-    """The chance that a delay exceeds t, from told delays and right-censored ages.
+    """The Kaplan-Meier estimate of the chance that a delay exceeds t.
 
     A pending trial counts as at risk up to and including its age. Source: Kaplan and Meier 1958.
 
     Args:
-        seen: At least one told delay.
+        seen: The told delays, at least one, and the right-censored ages of pending trials.
 
     Returns:
         The different told delays in increasing order and, for each, the estimated chance of a
-        larger one.
+        larger delay.
     """
     from scipy.stats import CensoredData, ecdf
 
@@ -239,14 +247,14 @@ def kaplan_meier(seen: SeenDelays) -> tuple[np.ndarray, np.ndarray]:
 
 
 def as_allowance(delay: Any) -> Allowance:
-    """The allowance a user means.
+    """Turn what a user passes as ``delay`` into an allowance.
 
     Args:
         delay: An `Allowance`, None (no allowance), a number of steps, a distribution of this
             package or a frozen scipy distribution, which becomes a `Quantile`.
 
     Raises:
-        ValueError: Anything else, or a negative number.
+        ValueError: If ``delay`` is anything else, or a negative number.
     """
     if isinstance(delay, Allowance):
         return delay

@@ -1,4 +1,4 @@
-"""Distributions of delays, in steps: how late observations arrive."""
+"""Distributions of delays: how many steps late observations arrive."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Poisson:
     """Poisson delays.
 
     Args:
-        mean: Mean delay in steps, at least 0; 0 means no delay.
+        mean: The mean delay in steps, at least 0; 0 means no delay.
 
     Raises:
-        ValueError: The mean is negative or not finite.
+        ValueError: If the mean is negative or not finite.
     """
 
     mean: float
@@ -36,13 +36,21 @@ class Poisson:
 
     @cached_property
     def distribution(self) -> rv_frozen:
-        """The frozen scipy distribution."""
+        """The frozen scipy distribution of the delay."""
         from scipy.stats import poisson
 
         return poisson(self.mean)
 
     def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
-        """Draws ``num_delays`` delays, in whole steps."""
+        """Draw delays.
+
+        Args:
+            num_delays: How many delays to draw.
+            rng: The random generator of numpy.
+
+        Returns:
+            ``num_delays`` whole numbers of steps.
+        """
         return _draw(self.distribution, num_delays, rng)
 
 
@@ -51,10 +59,10 @@ class Geometric:
     """Geometric delays 0, 1, 2, ...: at every step an observation arrives with the same chance.
 
     Args:
-        mean: Mean delay in steps, at least 0; the chance of arriving is 1 / (1 + mean).
+        mean: The mean delay in steps, at least 0. The chance of arriving is 1 / (1 + mean).
 
     Raises:
-        ValueError: The mean is negative or not finite.
+        ValueError: If the mean is negative or not finite.
     """
 
     mean: float
@@ -64,27 +72,35 @@ class Geometric:
 
     @cached_property
     def distribution(self) -> rv_frozen:
-        """The frozen scipy distribution."""
+        """The frozen scipy distribution of the delay."""
         from scipy.stats import geom
 
         return geom(1 / (1 + self.mean), loc=-1)
 
     def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
-        """Draws ``num_delays`` delays, in whole steps."""
+        """Draw delays.
+
+        Args:
+            num_delays: How many delays to draw.
+            rng: The random generator of numpy.
+
+        Returns:
+            ``num_delays`` whole numbers of steps.
+        """
         return _draw(self.distribution, num_delays, rng)
 
 
 @dataclass(frozen=True)
 class LogNormal:
-    """Log-normal delays, heavy-tailed: exp of a normal variable, rounded up to whole steps.
+    """Log-normal delays with a heavy tail: exp of a normal variable, rounded up to whole steps.
 
     Args:
-        median: Median delay in steps before rounding, positive.
-        sigma: Standard deviation of the logarithm, positive: one delay in six exceeds
+        median: The median delay in steps before rounding, a positive number.
+        sigma: The standard deviation of the logarithm, a positive number. One delay in six exceeds
             median * exp(sigma). The mean is median * exp(sigma^2 / 2).
 
     Raises:
-        ValueError: The median or sigma is not positive and finite.
+        ValueError: If the median or sigma is not positive and finite.
     """
 
     median: float
@@ -96,25 +112,33 @@ class LogNormal:
 
     @cached_property
     def distribution(self) -> rv_frozen:
-        """The frozen scipy distribution, before rounding up."""
+        """The frozen scipy distribution of the delay before rounding up."""
         from scipy.stats import lognorm
 
         return lognorm(s=self.sigma, scale=self.median)
 
     def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
-        """Draws ``num_delays`` delays, in whole steps."""
+        """Draw delays.
+
+        Args:
+            num_delays: How many delays to draw.
+            rng: The random generator of numpy.
+
+        Returns:
+            ``num_delays`` whole numbers of steps.
+        """
         return _draw(self.distribution, num_delays, rng)
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """Every observation arrives the same number of steps late.
+    """The same delay for every observation.
 
     Args:
-        steps: A whole number, at least 0.
+        steps: The delay in steps, a whole number of at least 0.
 
     Raises:
-        ValueError: Negative steps.
+        ValueError: If ``steps`` is negative or not a whole number.
     """
 
     steps: int
@@ -125,13 +149,21 @@ class Fixed:
 
     @cached_property
     def distribution(self) -> rv_frozen:
-        """The frozen scipy distribution."""
+        """The frozen scipy distribution of the delay."""
         from scipy.stats import randint
 
         return randint(self.steps, self.steps + 1)
 
     def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
-        """``num_delays`` times the same number of steps."""
+        """Repeat the delay.
+
+        Args:
+            num_delays: How many delays to return.
+            rng: Not used.
+
+        Returns:
+            ``num_delays`` whole numbers of steps.
+        """
         return np.full(num_delays, self.steps, dtype=np.int64)
 
 
@@ -140,10 +172,11 @@ class FromScipy:
     """Delays from any frozen scipy distribution, rounded up to whole steps.
 
     Args:
-        distribution: Frozen, with a support not below 0 and a finite mean.
+        distribution: A frozen scipy distribution with a support not below 0 and a finite mean.
 
     Raises:
-        ValueError: The distribution is none of these.
+        ValueError: If ``distribution`` is not frozen, is an array of distributions, may be
+            negative, or has an infinite mean.
     """
 
     distribution: rv_frozen
@@ -170,7 +203,15 @@ class FromScipy:
             raise ValueError(f"delay must have a finite mean, got {description} with mean {mean}")
 
     def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
-        """Draws ``num_delays`` delays, in whole steps."""
+        """Draw delays.
+
+        Args:
+            num_delays: How many delays to draw.
+            rng: The random generator of numpy.
+
+        Returns:
+            ``num_delays`` whole numbers of steps.
+        """
         return _draw(self.distribution, num_delays, rng)
 
     def __repr__(self) -> str:
@@ -181,7 +222,7 @@ Delay = Poisson | Geometric | LogNormal | Fixed | FromScipy
 
 
 def as_delay(delay: Any) -> Delay:
-    """The delay a user means.
+    """Turn what a user passes as a delay into a distribution of this module.
 
     Args:
         delay: None (no delay), a whole number of steps, one of this module's distributions, or a
@@ -191,7 +232,7 @@ def as_delay(delay: Any) -> Delay:
         An object whose ``sample(n, rng)`` draws n delays as an integer array.
 
     Raises:
-        ValueError: Anything else, a delay that may be negative, or one whose mean is infinite.
+        ValueError: If ``delay`` is anything else, may be negative, or has an infinite mean.
     """
     if delay is None:
         return Fixed(0)
@@ -213,7 +254,7 @@ def as_delay(delay: Any) -> Delay:
 
 
 def is_frozen_scipy(delay: Any) -> bool:
-    """Whether this is a scipy distribution with its parameters."""
+    """Whether an object is a scipy distribution with its parameters."""
     from scipy.stats.distributions import rv_frozen
 
     return isinstance(delay, rv_frozen)
@@ -226,7 +267,7 @@ def _draw(distribution: rv_frozen, num_delays: int, rng: np.random.Generator) ->
 
 
 def require(name: str, value: float, allowed: Literal["at least 0", "positive"]) -> None:
-    """A ValueError unless the parameter is one finite number that is ``allowed``."""
+    """Raise a ValueError unless the parameter is one finite number that is ``allowed``."""
     number = one_number(value, name)
     least = math.ulp(0.0) if allowed == "positive" else 0.0
     if not least <= number < math.inf:

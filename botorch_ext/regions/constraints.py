@@ -21,16 +21,16 @@ _CHUNK = 512
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
-    """mean + width std + offset >= threshold.
+    """The constraint mean + width std + offset >= threshold on an upper confidence bound.
 
     Args:
-        model: The posterior of one round, without batch dimensions.
+        model: The model of one round, without batch dimensions.
         width: The multiplier of the standard deviation, at least 0.
-        offset: What the upper bound adds besides.
-        threshold: What the upper bound must reach: the largest lower bound of the round.
+        offset: The number that the upper bound adds besides.
+        threshold: The number that the upper bound must reach: the largest lower bound of the round.
 
     Raises:
-        ValueError: A number that is not finite, a negative width, or a batch of models.
+        ValueError: If a number is not finite, the width is negative, or the model is a batch.
     """
 
     model: KernelGP
@@ -51,13 +51,27 @@ class Constraint:
             )
 
     def slack(self, X: Tensor, level: Tensor | float = -math.inf) -> Tensor:
-        """How far the upper bound is above the threshold: ``m x d`` to ``m``, differentiable; any
-        smaller number than the level where it is below that."""
+        """How far the upper bound is above the threshold.
+
+        Args:
+            X: ``m x d`` points.
+            level: If the slack of a point is below this number, any number below it may be
+                returned.
+
+        Returns:
+            ``m`` numbers, differentiable in ``X``.
+        """
         return torch.cat([self._slack(chunk, level) for chunk in self._chunks(X)])
 
     def slack_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """The slack and its gradient, without autograd where the model can: ``m x d`` to ``m`` and
-        ``m x d``."""
+        """The slack and its gradient, in closed form if the model has it.
+
+        Args:
+            X: ``m x d`` points.
+
+        Returns:
+            ``m`` slacks and their ``m x d`` gradients.
+        """
         model, n = self.model, self.model.num_observations
         if self._has_no_shortcut or model.mean is not None or not model.has_closed_form_gradient:
             value, gradient = ConfidenceBound(model, self.width).value_and_gradient(X)
@@ -72,16 +86,22 @@ class Constraint:
         return slack, pullback(weights.unsqueeze(-1) - share)
 
     def is_met(self, X: Tensor) -> Tensor:
-        """Where the slack is at least 0: ``m x d`` to ``m`` booleans.
+        """Which points have a slack of at least 0.
 
-        Most points are decided by bounds on their standard deviation. On a GPU none are, and
-        nothing waits for the host.
+        On the CPU bounds on the standard deviation decide most points. On a GPU none are decided
+        that way, and nothing waits for the host.
+
+        Args:
+            X: ``m x d`` points.
+
+        Returns:
+            ``m`` booleans.
         """
         return torch.cat([self._is_met(chunk) for chunk in self._chunks(X)])
 
     @cached_property
     def rounding(self) -> float:
-        """About the most that rounding moves a slack; ten times what it does in practice."""
+        """About the most that rounding can change a slack: ten times what it does in practice."""
         model, n = self.model, self.model.num_observations
         if not n:
             return 0.0
@@ -154,7 +174,10 @@ class Constraint:
 
 
 def inverse_factor(model: KernelGP) -> Tensor:
-    """L^-1, ``n x n``: on a GPU its products are faster than triangular solves."""
+    """The inverse of the Cholesky factor, ``n x n``.
+
+    On a GPU its products are faster than triangular solves.
+    """
     n = model.num_observations
     eye = torch.eye(n, dtype=model.dtype, device=model.noise_variance.device)
     return torch.linalg.solve_triangular(model.factor.L[:n, :n], eye, upper=False)

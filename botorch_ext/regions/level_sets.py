@@ -1,7 +1,7 @@
-"""Uniform points of a set {margin >= 0} in the unit cube, however small it is, and its volume.
+"""Uniform points of a set {margin >= 0} in the unit cube, and an estimate of its volume.
 
-Many chains run at once as one batch. Sets too small to be hit by chance are reached through a
-sequence of nested larger ones.
+Many chains run as one batch. Sets that are too small to be hit by chance are reached through a
+sequence of nested larger sets.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _NUM_DRAWS = sum(_EVALUATED_TOGETHER)
 
 @dataclass(frozen=True, eq=False)
 class LevelSetSample:
-    """What `sample_level_set` found.
+    """The points and the volume that `sample_level_set` found.
 
     Args:
-        points: ``m x d``, uniform in the set; none where the set was not reached.
-        volume: The estimated volume; 0 where the set was not reached.
-        standard_error: Of the volume; where the set was not reached, the volume of the smallest
-            set that was.
+        points: ``m x d`` points, uniform in the set; none if the set was not reached.
+        volume: The estimated volume; 0 if the set was not reached.
+        standard_error: The standard error of the volume. If the set was not reached, it is the
+            volume of the smallest nested set that was.
     """
 
     points: Tensor
@@ -46,27 +46,29 @@ class LevelSetSample:
 def sample_level_set(
     margin: Margin, U: Tensor, num_points: int, num_sweeps: int, generator: torch.Generator
 ) -> LevelSetSample:
-    """Multilevel splitting: the best fifth of the points is copied and moved on by hit-and-run
-    among those at least as good, until a fifth lies in the set.
+    """Draw uniform points of a set by multilevel splitting.
 
-    The volume is the product of the shares that survive, where the point that sets a level is
-    counted out: that makes the product unbiased for independent points. Its standard error is a
-    jackknife of its logarithm over groups of chains that are never mixed, so it counts what the
-    points of a group have in common. It leaves out a part of the set so small or so far from the
-    rest that no point ever saw it.
+    At each level the best fifth of the points is copied, and the copies move by hit-and-run among
+    points that are at least as good, until a fifth lies in the set.
+
+    The volume is the product of the shares that survive. The point that sets a level is not
+    counted, which makes the product unbiased for independent points. The standard error is a
+    jackknife of the logarithm over groups of chains that are never mixed, so it includes what the
+    points of a group have in common. It does not include a part of the set that is so small, or so
+    far from the rest, that no point ever reached it.
 
     Source: Au and Beck 2001 (subset simulation); Guyader, Hengartner and Matzner-Lober 2011 (its
     bias).
 
     Args:
-        margin: Defines the set {margin >= 0}.
-        U: ``m x d``, uniform in the unit cube; m a multiple of `NUM_GROUPS`.
-        num_points: Points to return, at most m.
-        num_sweeps: Sweeps of hit-and-run within the set itself.
-        generator: On the CPU.
+        margin: The function that defines the set {margin >= 0}.
+        U: ``m x d`` points, uniform in the unit cube; m is a multiple of `NUM_GROUPS`.
+        num_points: How many points to return, at most m.
+        num_sweeps: How many sweeps of hit-and-run are made within the set itself.
+        generator: A random generator on the CPU.
 
     Returns:
-        The points and the volume.
+        The points, the volume and its standard error.
     """
     values = margin(U, -torch.inf)
     # Within the larger sets points need not forget where they came from: what the chains have in
@@ -149,13 +151,13 @@ def hit_and_run(
     uniform: a move is as likely as the move back, draw for draw.
 
     Args:
-        margin: Defines the set.
-        U: ``m x d``, in the set and in the unit cube.
-        values: ``m`` margins of ``U``.
-        level: See above.
-        num_sweeps: Moves of each point.
+        margin: The function that defines the set.
+        U: ``m x d`` points of the set in the unit cube.
+        values: The ``m`` margins of ``U``.
+        level: The least margin of the set.
+        num_sweeps: How many moves each point makes.
         pool: ``p x d`` points spread like the set.
-        generator: On the CPU.
+        generator: A random generator on the CPU.
 
     Returns:
         ``m x d`` points of the set and their ``m`` margins.

@@ -1,4 +1,4 @@
-"""Batches of largest posterior standard deviation: each point given those chosen before it.
+"""Batches of largest posterior standard deviation, in which each point counts those before it.
 
 The standard deviation does not depend on observations, so a whole batch can be planned, and handed
 out, before any of it is observed. Its information gain is at least 1 - 1/e of the largest possible
@@ -45,12 +45,12 @@ class Plan:
     """A batch of points in the order they were chosen.
 
     Args:
-        X: ``q x d``.
-        std: ``q``: the posterior standard deviation of each point when it was chosen, given the
-            data of the model and the points before it; like ``noise_variance`` in the units of the
-            transformed observations, where the model has an outcome transform.
-        noise_variance: lambda of the model.
-        indices: ``q`` rows of the `FiniteSet`; None elsewhere.
+        X: The ``q x d`` points.
+        std: ``q`` posterior standard deviations, each given the data of the model and the earlier
+            points of the batch. If the model has an outcome transform, ``std`` and
+            ``noise_variance`` are in the units of the transformed observations.
+        noise_variance: lambda, the noise variance of the model.
+        indices: ``q`` rows of the `FiniteSet`; None on a box or a region.
     """
 
     X: Tensor
@@ -60,7 +60,7 @@ class Plan:
 
     @property
     def gains(self) -> Tensor:
-        """``q``: what each point adds to the information gain, given the data of the model."""
+        """The ``q`` shares of the points in the information gain, given the data of the model."""
         return 0.5 * (self.std.square() / self.noise_variance).log1p()
 
     @property
@@ -79,32 +79,33 @@ def plan(
     population: PointsLike | None = None,
     seed: int | None = 0,
 ) -> Plan:
-    """Plans a batch: each point is the argmax of the posterior standard deviation given the data of
-    the model and the points chosen before it. Batch active learning, and the rounds of phased
-    elimination.
+    """Plan a batch of points with the largest posterior standard deviation.
 
-    On a finite set every point is an exact maximiser, ties broken at random. On a box or a region
-    it is the best of a few that climb from the best of many screened points, along faces and
-    constraints where they come to them, and never leave the region.
+    Each point maximises the posterior standard deviation given the data of the model and the points
+    chosen before it. Use it for batch active learning; the rounds of phased elimination use it too.
+
+    On a finite set every point is an exact maximiser, and ties are broken at random. On a box or a
+    region a few of the best screened points climb, along faces and constraints if they reach them,
+    and never leave the region; the best one is chosen.
 
     Args:
-        domain: Where to choose; bounds are those of a `Box`.
+        domain: The set of points to choose from: a `FiniteSet`, a `Region`, a `Box` or its bounds.
         model: A `KernelGP`, or a fitted BoTorch GP that `KernelGP.from_botorch` accepts.
         q: The size of the batch.
-        X_pending: ``n x d`` points that are asked and not yet told; they count as chosen.
+        X_pending: ``n x d`` pending points, which count as chosen.
         population: ``m x d`` points of the box or region to screen; None draws them. A finite set
-            is screened as a whole.
-        seed: Of the ties, and of the screening points. None, on a finite set: of equal points the
-            first.
+            is always screened as a whole.
+        seed: The seed of the ties and of the screening points. On a finite set None takes the first
+            of equal points.
 
     Returns:
-        A `Plan`.
+        A `Plan` with the points, their standard deviations and their information gain.
 
     Raises:
-        ValueError: ``q`` less than 1, a model with batch dimensions, or a model whose inputs have
-            another dimension, dtype or device than the domain; a population that is empty, or of a
+        ValueError: If ``q`` is less than 1, the model has batch dimensions, its inputs have another
+            dimension, dtype or device than the domain, or the population is empty or given for a
             finite set.
-        OutsideDomainError: A point of the population outside the box or region.
+        OutsideDomainError: If a point of the population lies outside the box or region.
     """
     q = whole_number(q, "q", least=1)
     if not isinstance(domain, Region):
@@ -135,15 +136,15 @@ def plan(
 
 @torch.no_grad()
 def plan_on_set(domain: FiniteSet, model: KernelGP, q: int, seed: int | None) -> Plan:
-    """`plan` on a finite set; nothing is checked.
+    """Plan a batch on a finite set, as `plan` does, without any checks.
 
     Nothing is copied to the host: on a GPU the whole batch is planned without waiting for it.
 
     Args:
-        domain: Where to choose.
-        model: Without batch dimensions; its data count as chosen.
+        domain: The set of points to choose from.
+        model: A model without batch dimensions, whose data count as chosen.
         q: The size of the batch.
-        seed: Of the ties; None takes the first of equal points.
+        seed: The seed of the ties; None takes the first of equal points.
 
     Returns:
         A `Plan`.
@@ -197,13 +198,13 @@ def _screened(model: KernelGP, Z: Tensor, q: int) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def plan_in_region(region: Region, model: KernelGP, q: int, population: Tensor) -> Plan:
-    """`plan` for a population that is known to lie in the region; nothing is checked.
+    """Plan a batch in a region, as `plan` does, without any checks.
 
     Args:
-        region: Where to choose.
-        model: Without batch dimensions; its data count as chosen.
+        region: The region to choose from.
+        model: A model without batch dimensions, whose data count as chosen.
         q: The size of the batch.
-        population: ``m x d``.
+        population: ``m x d`` points of the region to screen.
 
     Returns:
         A `Plan`.

@@ -1,4 +1,4 @@
-"""Population: points that stand for a part of a box, and an estimate of its volume."""
+"""Population: points that represent a part of a box, and an estimate of its volume."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ _NUM_HALVINGS = 6
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Points of a region, and what drawing them told about its volume.
+    """Points of a region, and the estimate of its volume that drawing them gives.
 
     Args:
-        points: ``m x d``; the first ``num_uniform`` are uniform in the region, the others some of
-            its members and points on its boundary.
-        num_uniform: See above.
+        points: ``m x d`` points. The first ``num_uniform`` are uniform in the region; the others
+            are some of its members and points on its boundary.
+        num_uniform: How many of the points are uniform in the region.
         volume: The estimated share of the box that the region fills.
-        volume_error: Its standard error. By rejection it is that of independent points, which is
-            somewhat too large for Sobol points; by hit-and-run see `sample_level_set`.
+        volume_error: The standard error of the volume. By rejection it is that of independent
+            points, which is somewhat too large for Sobol points; by hit-and-run see
+            `sample_level_set`.
         hit_and_run: Whether the uniform points come from hit-and-run instead of rejection. Then
             they may miss a part of the region that is tiny and far from the rest.
     """
@@ -60,30 +61,37 @@ class _Draw:
 
 
 class PartOfBox(Protocol):
-    """What a population is drawn of; a `botorch_ext.regions.Region` is one."""
+    """A part of a box from which a population is drawn, such as `botorch_ext.regions.Region`."""
 
     @property
     def box(self) -> Box:
-        """Where it lies."""
+        """The box."""
         ...
 
     @property
     def members(self) -> Tensor:
-        """``m x d`` points known to lie in it."""
+        """``m x d`` points known to lie in the part."""
         ...
 
     @property
     def constraints(self) -> Sequence[object]:
-        """What its points meet; none where it is the whole box."""
+        """The constraints of the part; none if it is the whole box."""
         ...
 
     def meets(self, X: Tensor) -> Tensor:
-        """Which of ``m x d`` points of the box lie in it."""
+        """Which of ``m x d`` points of the box lie in the part."""
         ...
 
     def unit_margin(self, U: Tensor, level: Tensor | float) -> Tensor:
-        """How far inside ``m x d`` points of the unit cube lie, exact where that is at least the
-        level."""
+        """How far inside the part points of the unit cube lie.
+
+        Args:
+            U: ``m x d`` points of the unit cube.
+            level: Below this number any number below it may be returned.
+
+        Returns:
+            ``m`` numbers, negative outside the part.
+        """
         ...
 
 

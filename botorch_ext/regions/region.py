@@ -1,4 +1,4 @@
-"""Region: the part of a box that survived elimination, known through constraints, never a grid."""
+"""Region: the part of a box that is left after elimination, as a list of constraints."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ class Region:
     """The points of a box that meet all constraints.
 
     Args:
-        box: The box.
-        constraints: Those of the rounds so far, oldest first.
-        members: ``m x d``: points known to lie in the region. At least one is needed where it may
-            be too small to be found.
+        box: The box, or its bounds.
+        constraints: The constraints of the rounds so far, oldest first.
+        members: ``m x d`` points known to lie in the region. At least one is needed if the region
+            may be too small to be found by search.
 
     Raises:
-        ValueError: A model of another dtype, device or dimension than the box, or a member outside.
+        ValueError: If a model has another dtype, device or dimension than the box.
+        OutsideDomainError: If a member lies outside the region.
     """
 
     box: Box
@@ -66,11 +67,12 @@ class Region:
 
     @property
     def dim(self) -> int:
+        """The dimension d of the box."""
         return self.box.dim
 
     @property
     def like(self) -> Tensor:
-        """A tensor whose dtype and device everything in this region shares."""
+        """A tensor with the dtype and the device of this region."""
         return self.box.like
 
     @property
@@ -93,25 +95,28 @@ class Region:
         X: PointsLike,
         level: Tensor | float = -math.inf,
     ) -> Tensor:
-        """The smallest slack of the constraints; the box plays no part.
+        """The smallest slack of the constraints. The bounds of the box do not enter.
 
         Args:
-            X: ``m x d``, or one point.
-            level: Where the margin is below this, any number below it may be returned. With the
-                level 0 a test of ``>= 0`` costs less: each constraint is evaluated where those
-                before it are met.
+            X: ``m x d`` points, or one point.
+            level: If the margin of a point is below this number, any number below it may be
+                returned. With the level 0 a test of ``>= 0`` costs less: each constraint is
+                evaluated only where the earlier constraints are met.
 
         Returns:
-            ``m`` numbers, differentiable in ``X``; infinite where there are no constraints.
+            ``m`` numbers, differentiable in ``X``. They are infinite without constraints.
         """
         return self._margin(as_points(X, self.dim, self.like), level)
 
     def unit_margin(self, U: Tensor, level: Tensor | float) -> Tensor:
-        """`margin` at points of the unit cube, without any checks: for loops.
+        """The margin at points of the unit cube, without any checks, for use in loops.
 
         Args:
-            U: ``m x d``, of the unit cube.
+            U: ``m x d`` points of the unit cube.
             level: As for `margin`.
+
+        Returns:
+            ``m`` numbers, as from `margin`.
         """
         return self._margin(self.box.from_unit(U), level)
 
@@ -119,7 +124,7 @@ class Region:
         """Which points lie in the box and have a margin of at least minus `tolerance`.
 
         Args:
-            X: ``m x d``, or one point.
+            X: ``m x d`` points, or one point.
 
         Returns:
             ``m`` booleans.
@@ -131,7 +136,18 @@ class Region:
         return inside
 
     def require_contains(self, X: PointsLike, name: str = "X") -> Tensor:
-        """``X`` as ``m x d`` points, or an `OutsideDomainError` naming the first one outside."""
+        """Read points and check that all of them lie in the region.
+
+        Args:
+            X: ``m x d`` points, or one point.
+            name: The name of the argument in the error message.
+
+        Returns:
+            ``X`` as ``m x d`` points.
+
+        Raises:
+            OutsideDomainError: If a point lies outside; the message names the first such point.
+        """
         X = self.box.require_contains(X, name)
         outside = (~self.contains(X)).nonzero()
         if len(outside):
@@ -150,24 +166,25 @@ class Region:
         threshold: float,
         points: PointsLike,
     ) -> Region:
-        """The region with one constraint more; this one stays as it is.
+        """Make a region with one constraint more. This region stays as it is.
 
         Args:
-            model: See `Constraint`, as for the next three. The region keeps it: it must not grow.
-            width: The multiplier of the standard deviation.
-            offset: What the upper bound adds besides.
+            model: The model of the constraint. The new region keeps it, so it must not grow.
+            width: The multiplier of the standard deviation in the upper bound.
+            offset: The number that the upper bound adds besides.
             threshold: The largest lower bound over this region.
-            points: ``m x d``, or one point: first where the lower bound is largest, then any others
-                worth keeping. The members of the new region are the first, which the tolerance is
-                for, and those of the others and of the members of this region whose margin is at
-                least 0.
+            points: ``m x d`` points, or one point: first the one with the largest lower bound, then
+                any others worth keeping. The members of the new region are the first point, for
+                which the tolerance applies, and every other point and every member of this region
+                whose margin is at least 0.
 
         Returns:
             A new region.
 
         Raises:
-            ValueError: What `Constraint` refuses, a point outside the box, or points that all lie
-                outside the new region.
+            ValueError: If `Constraint` refuses an argument, or all points lie outside the new
+                region.
+            OutsideDomainError: If a point lies outside the box.
         """
         constraint = Constraint(model, width, offset, threshold)
         points = self.box.require_contains(points, "points")
@@ -176,8 +193,8 @@ class Region:
         inside[:1] |= new.contains(points[:1])
         if not bool(inside.any()):
             raise ValueError(
-                f"points must have one in the new region, got {points[0].tolist()}, with a margin "
-                f"of {float(new.margin(points[0])):.3g}, and {len(points) - 1} others outside it"
+                f"points must contain a point of the new region, got {points[0].tolist()} with a "
+                f"margin of {float(new.margin(points[0])):.3g} and {len(points) - 1} others outside"
             )
         survivors = self.members[new.meets(self.members)]
         # Tested above, all together; tested again the last digits could differ.
@@ -185,13 +202,13 @@ class Region:
         return new
 
     def meets(self, X: Tensor) -> Tensor:
-        """Which points of the box have a margin of at least 0, without any checks: for loops.
+        """Which points have a margin of at least 0, without any checks, for use in loops.
 
         Args:
-            X: ``m x d``, in the box.
+            X: ``m x d`` points of the box.
 
         Returns:
-            ``m`` booleans; on a GPU without waiting for it.
+            ``m`` booleans. On a GPU the call does not wait for them.
         """
         met = torch.ones(len(X), dtype=torch.bool, device=X.device)
         for constraint in self.constraints:
@@ -205,48 +222,63 @@ class Region:
         return met
 
     def population(self, num_points: int, seed: int) -> Population:
-        """Points that represent the region: a quarter of them uniform; the first member and others
-        at random, and points on faces of the box, up to half; the others, at least a quarter, moved
-        from those towards faces of the box, as far as the region goes.
+        """Draw points that represent the region.
 
-        The largest posterior standard deviations are on the boundary.
+        A quarter of the points is uniform in the region. Up to half are the first member, other
+        members at random, and points on faces of the box. The rest, at least a quarter, moves from
+        these points towards faces of the box, as far as the region goes: the largest posterior
+        standard deviations are on the boundary.
 
         Args:
-            num_points: How many, at least 4.
-            seed: The same seed gives the same points.
+            num_points: How many points to draw, at least 4.
+            seed: The seed. The same seed gives the same points.
 
         Returns:
             The points, all in the region, and the volume of the region.
 
         Raises:
-            ValueError: Too few points, or no member and no other point of the region was found.
+            ValueError: If ``num_points`` is below 4, or the region has no members and no other
+                point of it was found.
         """
         return drawn_population(self, num_points, seed)
 
     def extent(self, population: Tensor) -> Tensor:
-        """``d`` lengths by which a population ``m x d`` extends, none next to nothing."""
+        """The extent of a population in each coordinate.
+
+        Args:
+            population: ``m x d`` points.
+
+        Returns:
+            ``d`` lengths, each at least a thousandth of the side of the box.
+        """
         extent = population.amax(dim=0) - population.amin(dim=0)
         return extent.maximum(1e-3 * (self.box.upper - self.box.lower))
 
     def maximize(
         self, objective: Objective, points: Tensor, num_starts: int = 6, tolerance: float = 1e-9
     ) -> tuple[Tensor, Tensor]:
-        """Screens points and polishes the best: by L-BFGS-B in the box where that ends in the
-        region, by feasible ascent where it does not.
+        """Maximise an objective over the region.
+
+        The best of the screened points are improved by L-BFGS-B in the box, or by feasible ascent
+        if L-BFGS-B leaves the region.
 
         Args:
-            objective: What to maximise.
-            points: ``m x d``, in the region, such as a population; the members are screened too.
-            num_starts: How many are polished.
-            tolerance: How far below its maximum a polish may end, relative to the spread of the
+            objective: The objective to maximise.
+            points: ``m x d`` points of the region to screen, such as a population. The members are
+                screened too.
+            num_starts: How many of the best points are improved.
+            tolerance: How far below its maximum a climb may end, relative to the spread of the
                 screened values.
 
         Returns:
-            The ``d``-dim maximiser found, in the region, and its value.
+            The ``d``-dim maximiser found, which lies in the region, and its value.
+
+        Raises:
+            ValueError: If there are no points and no members.
         """
         X = torch.cat([self.members, as_points(points.detach(), self.dim, self.like, "points")])
         if not len(X):
-            raise ValueError("points must not be empty where the region has no members")
+            raise ValueError("points must not be empty if the region has no members")
         values = evaluate(objective, X)
         first = values.argmax(dim=0, keepdim=True)
         best, best_value = X[first], values[first]

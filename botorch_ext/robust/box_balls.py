@@ -27,13 +27,13 @@ _ON_BOUND = 1e-9
 
 
 class _Starts(NamedTuple):
-    """Where the searches around ``k x *batch x d`` points start.
+    """The starts of the searches around ``k x *batch x d`` points.
 
     Args:
-        offsets: ``s x k x *batch x d``.
-        spread: Of the values seen, ``k x *batch``.
-        promising: Which of them have no better neighbour, ``s x k x *batch``.
-        ball: Of each point.
+        offsets: ``s x k x *batch x d`` offsets.
+        spread: The ``k x *batch`` spreads of the values seen.
+        promising: ``s x k x *batch`` booleans: which offsets have no better neighbour.
+        ball: The allowed offsets of each point.
     """
 
     offsets: Tensor
@@ -55,12 +55,13 @@ class BoxBalls(Immutable):
 
     Args:
         box: The box.
-        radii: One for each coordinate, at least 0.
-        norm: "l2" or "linf".
-        num_screened: Offsets that are looked at first; None for 64 (d + 1).
-        num_starts: How many of them are polished, those without a better neighbour first.
-        max_iterations: Steps of each polish.
-        seed: Seeds the offsets.
+        radii: The radius of each coordinate, at least 0.
+        norm: The norm of the balls: "l2" or "linf".
+        num_screened: How many offsets are evaluated first; None for 64 (d + 1).
+        num_starts: How many of these offsets are improved by descent. Offsets without a better
+            neighbour come first.
+        max_iterations: The largest number of steps of each descent.
+        seed: The seed of the offsets.
     """
 
     # Offsets are divided by the radii throughout: the ball is the unit ball.
@@ -105,7 +106,7 @@ class BoxBalls(Immutable):
         return (U.unsqueeze(1) - V).abs().amax(dim=-1)
 
     def searched(self, max_iterations: int, num_screened: int = 0) -> Self:
-        """The same balls with another number of steps, and with so many offsets if that is more."""
+        """The same balls with another number of steps, and with at least so many offsets."""
         new = self._copy()
         new.max_iterations = max_iterations
         if num_screened > len(self.offsets):
@@ -113,12 +114,16 @@ class BoxBalls(Immutable):
         return new
 
     def knowing(self, Z: Tensor, values: Tensor) -> Self:
-        """The same balls for one function whose values at some points are known: the search around
-        a centre also starts at the lowest of them within reach.
+        """The same balls for one function with known values at some points.
+
+        The search around a centre then also starts at the lowest known point within reach.
 
         Args:
-            Z: ``l x d``, points of the box.
-            values: ``l``, of the function there.
+            Z: ``l x d`` points of the box.
+            values: The ``l`` values of the function at these points.
+
+        Returns:
+            New balls.
         """
         new = self._copy()
         new._known = Z, values
@@ -130,7 +135,7 @@ class BoxBalls(Immutable):
         return new
 
     def lowest_known(self, X: Tensor, Z: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """The least known value within reach of each centre, and where it is known.
+        """The least known value within reach of each centre, and the point that has it.
 
         Args:
             X: ``... x d`` centres.
@@ -138,7 +143,7 @@ class BoxBalls(Immutable):
             values: As for `knowing`.
 
         Returns:
-            ``...`` values, infinity where no point is within reach, and the ``...`` rows of the
+            ``...`` values, infinite if no point is within reach, and the ``...`` rows of the
             points.
         """
         centers = X.reshape(-1, X.shape[-1])
@@ -149,12 +154,14 @@ class BoxBalls(Immutable):
         return least.view(X.shape[:-1]), rows.view(X.shape[:-1])
 
     def worst_case(self, objective: Objective, X: Tensor) -> tuple[Tensor, Tensor]:
-        """The least value within reach of each point, found by screening offsets and by projected
-        gradient descent from the best of them.
+        """The least value within reach of each point.
+
+        It is found by screening offsets and by projected gradient descent from the best of them.
 
         Args:
-            objective: ``k x *batch x d`` to ``k x *batch`` values, each of its own point alone.
-            X: ``k x *batch x d``, points of the box.
+            objective: The function, from ``k x *batch x d`` points to ``k x *batch`` values, each
+                of its own point alone.
+            X: ``k x *batch x d`` points of the box.
 
         Returns:
             ``k x *batch`` least values and the ``k x *batch x d`` points where they are attained.
@@ -164,11 +171,11 @@ class BoxBalls(Immutable):
         return least, Z.gather(0, which[None, ..., None].expand(1, *X.shape)).squeeze(0)
 
     def local_worst_cases(self, objective: Objective, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Where the descents around each point end, the local minima among them.
+        """The ends of the descents around each point, among them the local minima.
 
         Args:
             objective: As for `worst_case`.
-            X: ``k x *batch x d``.
+            X: ``k x *batch x d`` points of the box.
 
         Returns:
             ``s x k x *batch`` values and the ``s x k x *batch x d`` points where they are attained.
@@ -188,8 +195,11 @@ class BoxBalls(Immutable):
         return values.view(shape), self.points(X, U.view(*shape, -1))
 
     def quick_worst_case(self, objective: Objective, X: Tensor) -> tuple[Tensor, Tensor]:
-        """What `worst_case` finds, by Newton steps from those starts that can still be the best:
-        fewer evaluations of a few points each."""
+        """The least value within reach of each point, as `worst_case` finds it, by Newton steps.
+
+        Only starts that can still be the best take steps, so there are fewer evaluations, of a few
+        points each.
+        """
         X = X.detach()
         if not self.moves:
             return self.worst_case(objective, X)
@@ -218,17 +228,17 @@ class BoxBalls(Immutable):
     def follow(self, X: Tensor, Z: Tensor) -> Tensor:
         """The worst points as functions of the centres, to first order.
 
-        A worst point on the sphere moves with its centre, one in the interior or on a face of the
-        box stays; where the box holds some coordinates of an l2 offset, the others make up for
-        their changes. So a function evaluated at the result has the gradient of its worst case,
-        wherever the worst point is unique (envelope theorem).
+        A worst point on the sphere moves with its centre. A worst point in the interior, or on a
+        face of the box, stays. If the box holds some coordinates of an l2 offset, the others make
+        up for their changes. So a function evaluated at the result has the gradient of its worst
+        case, wherever the worst point is unique (envelope theorem).
 
         Args:
             X: ``... x d`` centres, which may require gradients.
-            Z: ``... x d``, their worst points.
+            Z: The ``... x d`` worst points of the centres.
 
         Returns:
-            ``Z``, attached to ``X``.
+            ``Z`` as a differentiable function of ``X``.
         """
         center, Z = X.detach(), Z.detach()
         goes, gain, loss = self._ties(center, Z)
@@ -236,8 +246,10 @@ class BoxBalls(Immutable):
         return Z + torch.where(goes, step + gain * (loss * step).sum(dim=-1, keepdim=True), 0)
 
     def pulled_back(self, X: Tensor, Z: Tensor, gradients: Tensor) -> Tensor:
-        """Gradients by the centres of functions whose gradients at the worst points are known: what
-        autograd makes of `follow`. All are ``... x d``."""
+        """The gradients by the centres of functions with known gradients at the worst points.
+
+        They are the gradients that autograd would compute through `follow`. All are ``... x d``.
+        """
         goes, gain, loss = self._ties(X, Z)
         gradients = torch.where(goes, gradients, 0)
         return gradients + loss * (gain * gradients).sum(dim=-1, keepdim=True)
@@ -268,7 +280,7 @@ class BoxBalls(Immutable):
         return 1 + 8 * eps * largest / _ON_BOUND
 
     def points(self, X: Tensor, U: Tensor) -> Tensor:
-        """The perturbed points, ``... x d``, of offsets in units of the radii."""
+        """The ``... x d`` perturbed points for offsets in units of the radii."""
         Z = X + self.radii * U
         return torch.minimum(torch.maximum(Z, self.box.lower), self.box.upper)
 

@@ -1,4 +1,4 @@
-"""Descents: the least values of a function in balls that the faces of a box cut off."""
+"""Descents to the least values of a function in balls that the faces of a box cut off."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ _STEPS_TOGETHER = 4
 
 
 class CutBall(NamedTuple):
-    """The offsets from each of n points, in units of the radii: the part of the unit ball between
-    limits.
+    """The allowed offsets from each of n points: the part of the unit ball between limits.
+
+    Offsets are in units of the radii.
 
     Args:
-        low: ``n x *batch x d``, in [-1, 0].
-        high: ``n x *batch x d``, in [0, 1].
-        norm: "l2" or "linf".
+        low: ``n x *batch x d`` lower limits, in [-1, 0].
+        high: ``n x *batch x d`` upper limits, in [0, 1].
+        norm: The norm of the ball: "l2" or "linf".
     """
 
     low: Tensor
@@ -34,12 +35,18 @@ class CutBall(NamedTuple):
     norm: Norm
 
     def clamp(self, U: Tensor) -> Tensor:
-        """Offsets brought between the limits."""
+        """Clip offsets to the limits."""
         return torch.minimum(torch.maximum(U, self.low), self.high)
 
     def nearest(self, U: Tensor) -> Tensor:
-        """The nearest offsets of the ball that lie between the limits, of ``... x n x *batch x d``
-        ones."""
+        """Project offsets onto the ball between the limits.
+
+        Args:
+            U: ``... x n x *batch x d`` offsets.
+
+        Returns:
+            The nearest allowed offsets, of the same shape.
+        """
         if self.norm == "linf" or U.shape[-1] == 1:
             return self.clamp(U)
         # clamp(s U) with the largest s <= 1 that brings it into the ball. While the coordinates
@@ -56,25 +63,27 @@ class CutBall(NamedTuple):
 
 
 class _Descents(NamedTuple):
-    """Those of n starts, ``n x *batch`` or ``n x *batch x d`` each, with 1 or d in place of d.
+    """The state of the descents from n starts.
+
+    Each tensor is ``n x *batch`` or ``n x *batch x d``, with 1 or d in place of d.
 
     Args:
-        rows: ``n``: which of all starts they are.
-        centers: Around which they go.
-        low: Limits of the offsets.
-        high: Limits of the offsets.
+        rows: ``n`` rows of these starts among all starts.
+        centers: The centres of the balls.
+        low: The lower limits of the offsets.
+        high: The upper limits of the offsets.
         unit: The step whose length tells whether there is anything to gain.
         least: The shortest spectral step.
-        most: The longest one.
-        slack: What rounding makes of a value.
-        offsets: Where they are.
-        values: There.
-        gradients: There.
+        most: The longest spectral step.
+        slack: The size of rounding errors of a value.
+        offsets: The current offsets.
+        values: The values at the current offsets.
+        gradients: The gradients at the current offsets.
         step: The spectral step.
-        share: Of the step that is tried.
-        idle: Steps without a gain above rounding.
-        moving: Which go on.
-        moves: From the offsets to where the whole step leads.
+        share: The share of the step that is tried.
+        idle: The number of steps without a gain above rounding.
+        moving: Which descents go on.
+        moves: The moves from the offsets by the whole step.
     """
 
     rows: Tensor
@@ -95,7 +104,7 @@ class _Descents(NamedTuple):
     moves: Tensor
 
     def aimed(self, norm: Norm) -> Self:
-        """Where they go next, but for those that are at a minimum."""
+        """The state with the next moves; descents at a minimum stop."""
         ball = CutBall(self.low, self.high, norm)
         steps = torch.stack([self.unit, self.step]) * self.gradients
         plain, moves = ball.nearest(self.offsets - steps) - self.offsets
@@ -103,7 +112,7 @@ class _Descents(NamedTuple):
         return self._replace(moves=moves, moving=self.moving & some & (self.idle < _MAX_IDLE))
 
     def moved(self, trial: Tensor, new_f: Tensor, new_g: Tensor) -> Self:
-        """After a step, where it is good, or with a shorter one ahead."""
+        """The state after a step if it is good, or with a shorter step ahead."""
         f, g, slack = self.values, self.gradients, self.slack
         predicted = self.share * (g * self.moves).sum(dim=-1)
         # Near the end rounding decides: what is above by no more than that is no worse.
@@ -128,7 +137,7 @@ class _Descents(NamedTuple):
         )
 
     def those(self, rows: Tensor) -> Self:
-        """Some of them."""
+        """The state of some of the descents."""
         return type(self)(*(part.index_select(0, rows) for part in self))
 
 
@@ -141,18 +150,20 @@ def descend(
     moving: Tensor,
     max_iterations: int,
 ) -> tuple[Tensor, Tensor]:
-    """Spectral projected gradient descent (Birgin, Martinez and Raydan 2000) of many starts at
-    once, each from its own offset around its own centre.
+    """Minimise by spectral projected gradient descent from many starts at once.
+
+    Each descent has its own offset around its own centre. Source: Birgin, Martinez and Raydan 2000.
 
     Args:
-        value_and_gradient: What is minimised: of ``k x *batch x d`` centres and as many offsets
-            ``k x *batch`` values and ``k x *batch x d`` gradients by the offsets.
-        centers: ``n x *batch x d``.
+        value_and_gradient: The function to minimise, from ``k x *batch x d`` centres and as many
+            offsets to ``k x *batch`` values and ``k x *batch x d`` gradients by the offsets.
+        centers: ``n x *batch x d`` centres.
         starts: ``n x *batch x d`` offsets in the ball.
-        ball: Of each centre.
-        spread: ``n x *batch``: how much the function varies in each ball.
-        moving: ``n x *batch``: which of them descend; the others stay.
-        max_iterations: Steps of each descent; one that is halved counts again.
+        ball: The allowed offsets of each centre.
+        spread: ``n x *batch`` numbers: how much the function varies in each ball.
+        moving: ``n x *batch`` booleans: which starts descend. The others stay.
+        max_iterations: The largest number of steps of each descent. A step that is halved counts
+            again.
 
     Returns:
         ``n x *batch x d`` offsets and their ``n x *batch`` values, none above its start.
@@ -197,7 +208,7 @@ def descend(
 
 
 def _written(ends: tuple[Tensor, Tensor], going: _Descents) -> tuple[Tensor, Tensor]:
-    """The ends of all starts, where some of them are now."""
+    """The ends of all starts, with those of some of them updated."""
     now = going.offsets, going.values
     if len(going.rows) == len(ends[0]):
         return now

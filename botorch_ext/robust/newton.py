@@ -22,19 +22,19 @@ _ON_SPHERE = 1e-9
 
 
 class _Searches(NamedTuple):
-    """n searches, ``n x *batch`` or ``n x *batch x d`` each.
+    """The state of n Newton searches; each tensor is ``n x *batch`` or ``n x *batch x d``.
 
     Args:
-        rows: ``n``: which of all starts they are.
-        centers: Around which they go.
-        low: Limits of the offsets.
-        high: Limits of the offsets.
-        offsets: Where they are.
-        values: There.
-        gradients: There.
-        curvatures: There, ``n x *batch x d x d``.
-        damping: What is added to the curvatures.
-        moving: Which go on.
+        rows: ``n`` rows of these searches among all starts.
+        centers: The centres of the balls.
+        low: The lower limits of the offsets.
+        high: The upper limits of the offsets.
+        offsets: The current offsets.
+        values: The values at the current offsets.
+        gradients: The gradients at the current offsets.
+        curvatures: The ``n x *batch x d x d`` curvatures at the current offsets.
+        damping: The number that is added to the curvatures.
+        moving: Which searches go on.
     """
 
     rows: Tensor
@@ -49,7 +49,7 @@ class _Searches(NamedTuple):
     moving: Tensor
 
     def those(self, kept: Tensor) -> Self:
-        """Some of them."""
+        """The state of some of the searches."""
         return type(self)(*(part[kept] for part in self))
 
 
@@ -62,22 +62,24 @@ def polish(
     max_iterations: int,
     num_centers: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Damped Newton steps of many starts at once, each from its own offset around its own centre.
+    """Minimise by damped Newton steps from many starts at once.
+
+    Each search has its own offset around its own centre.
 
     Curvatures are differences of gradients. Coordinates at their limits that push outwards are
     held, and offsets on the sphere that push outwards move along it (with the curvature of the
     Lagrangian). Source: Absil, Mahony and Sepulchre 2008, chapter 6.
 
     Args:
-        value_and_gradient: What is minimised, as for `descend`.
-        centers: ``n x *batch x d``.
+        value_and_gradient: The function to minimise, as for `descend`.
+        centers: ``n x *batch x d`` centres.
         starts: ``n x *batch x d`` offsets in the ball.
-        ball: Of each centre.
-        moving: ``n x *batch``: which of them search; the others stay.
-        max_iterations: Steps of each, those that are taken back included.
-        num_centers: k, where only the least of the starts ``i, i + k, i + 2 k, ...`` counts for
-            each i: after a few steps those end that are far behind for what their next step is
-            predicted to gain.
+        ball: The allowed offsets of each centre.
+        moving: ``n x *batch`` booleans: which starts search. The others stay.
+        max_iterations: The largest number of steps of each search; steps that are taken back count.
+        num_centers: k, if only the least of the starts ``i, i + k, i + 2 k, ...`` counts for each
+            i. After a few steps a search ends if the predicted gain of its next step is too small
+            to catch up with the best one.
 
     Returns:
         ``n x *batch x d`` offsets and their ``n x *batch`` values, none above its start.
@@ -166,8 +168,8 @@ def _with_curvature(
 
 
 def _next(U: Tensor, g: Tensor, H: Tensor, damping: Tensor, ball: CutBall) -> tuple[Tensor, Tensor]:
-    """Where the steps from ``n x *batch x d`` offsets lead, and the largest curvatures, ``n x
-    *batch``."""
+    """The ``n x *batch x d`` ends of the steps from the offsets, and the ``n x *batch`` largest
+    curvatures."""
     faces = ball
     if ball.norm == "l2":  # the ends of the ball itself are on the sphere and on no face
         faces = ball._replace(
@@ -205,8 +207,11 @@ def _stepped(
     held: Tensor,
     ball: CutBall,
 ) -> tuple[Tensor, Tensor]:
-    """Where the steps lead if held coordinates go to their place and the others have no limits but
-    the ball; where there is a multiplier they stay on the sphere. And the largest curvatures."""
+    """The ends of the steps, and the largest curvatures.
+
+    Held coordinates go to their place, and the ball alone limits the others. Where there is a
+    multiplier, the ends stay on the sphere.
+    """
     free = ~held
     slope = torch.where(free, g + _turned(H, torch.where(held, place - U, 0)), 0)
     both = free.unsqueeze(-1) & free.unsqueeze(-2)
@@ -242,7 +247,7 @@ def _turned(Q: Tensor, v: Tensor) -> Tensor:
 
 
 def _written(ends: tuple[Tensor, Tensor], now: _Searches) -> tuple[Tensor, Tensor]:
-    """The ends of all starts, where some of them are now."""
+    """The ends of all starts, with those of some of them updated."""
     U, f = (
         end.index_copy(0, now.rows, new)
         for end, new in zip(ends, (now.offsets, now.values), strict=True)

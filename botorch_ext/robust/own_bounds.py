@@ -1,4 +1,4 @@
-"""Own bounds: those of several models, each at points of its own."""
+"""Confidence bounds of several models, each evaluated at points of its own."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from botorch_ext.search.models import UpperBounds
 
 
 class OwnBounds:
-    """Confidence bounds of m models, each at points of its own: an `Objective` on ``n x m x d``.
+    """Confidence bounds of m models at points of their own, as an `Objective` on ``n x m x d``.
 
     Args:
-        parts: Models that are one, a batch or a single one, and where each of them comes among the
+        parts: Single models or batches of models, each with the positions of its models among the
             m.
-        widths: ``m``, the multipliers of the standard deviations.
-        offsets: ``m``, to be added.
+        widths: The ``m`` multipliers of the standard deviations.
+        offsets: The ``m`` numbers that are added.
         mean_weight: The multiplier of the means.
     """
 
@@ -44,13 +44,20 @@ class OwnBounds:
 
     @classmethod
     def of(cls, bounds: UpperBounds) -> Self:
-        """Those of m models; with negative widths and offsets they are lower bounds."""
+        """Make the bounds from those of m models; negative widths and offsets give lower bounds.
+
+        Args:
+            bounds: The confidence bounds of m models at common points.
+
+        Returns:
+            The same bounds for points of their own.
+        """
         parts = [(part.model, part.positions) for part in bounds.models.parts]
         return cls(parts, bounds.widths, bounds.offsets)
 
     @property
     def num_models(self) -> int:
-        """m."""
+        """The number m of models."""
         return len(self._places)
 
     def value(self, X: Tensor) -> Tensor:
@@ -71,7 +78,7 @@ class OwnBounds:
         ]
 
     def _together(self, parts: Sequence[Tensor]) -> Tensor:
-        """What the parts say, with a row for each point, in the order of the models."""
+        """Join the values of the parts, with a row for each point, in the order of the models."""
         shaped = [
             own if bound.model.batch_shape else own.unsqueeze(0)
             for (bound, _), own in zip(self._parts, parts, strict=True)

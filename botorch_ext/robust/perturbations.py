@@ -1,4 +1,4 @@
-"""Balls of perturbations, and the worst a function can become inside them."""
+"""Balls of perturbations around points, and the least value of a function inside them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _BLOCK = 2**18
 
 @dataclass(frozen=True)
 class Perturbations(Immutable):
-    """The ball Delta(x) = {x' - x : x' in the domain, |x' - x| <= radius} around every point.
+    """The perturbations of a point: Delta(x) = {x' - x : x' in the domain, |x' - x| <= radius}.
 
     Source: Bogunovic et al. 2018, section 2; Ziomek et al. 2024, section 6.
 
     Args:
-        radius: At least 0, in the units of the coordinates; or one radius for each coordinate,
-            which makes the ball an ellipsoid or a box.
-        norm: "l2" or "linf".
+        radius: The radius of the ball, at least 0, in the units of the coordinates; or one radius
+            for each coordinate, which makes the ball an ellipsoid or a box.
+        norm: The norm of the ball: "l2" or "linf".
 
     Raises:
-        ValueError: A negative or infinite radius, or another norm.
+        ValueError: If a radius is negative or infinite, or the norm is another one.
     """
 
     radius: float | Sequence[float] | Tensor
@@ -49,10 +49,16 @@ class Perturbations(Immutable):
             raise ValueError(f'norm must be "l2" or "linf", got {self.norm!r}')
 
     def radii(self, like: Tensor) -> Tensor:
-        """One radius for each column of ``like``, in its dtype and on its device.
+        """The radius of each coordinate.
+
+        Args:
+            like: ``... x d``, a tensor whose dtype and device the radii take.
+
+        Returns:
+            ``d`` radii.
 
         Raises:
-            ValueError: There are radii for another number of coordinates.
+            ValueError: If there are radii for another number of coordinates.
         """
         dim, radius = like.shape[-1], self.radius
         if isinstance(radius, tuple) and len(radius) != dim:
@@ -62,8 +68,15 @@ class Perturbations(Immutable):
         return like.new_tensor(radius).expand(dim).clone()
 
     def reach(self, X: Tensor, Z: Tensor) -> Tensor:
-        """Which of ``k x d`` points are within reach, up to rounding, of each of ``n x d`` ones:
-        ``n x k``."""
+        """Which points are within reach of each of some other points, up to rounding.
+
+        Args:
+            X: ``n x d`` points.
+            Z: ``k x d`` points.
+
+        Returns:
+            ``n x k`` booleans: whether point k of ``Z`` is within reach of point n of ``X``.
+        """
         return _within(X, Z, self.radii(X), self.norm, _rounding(torch.cat([X, Z])))
 
     @overload
@@ -75,8 +88,15 @@ class Perturbations(Immutable):
     def on(self, domain: Domain) -> FiniteBalls | BoxBalls:
         """The balls around the points of a domain.
 
+        Args:
+            domain: A `FiniteSet`, or a `Box` with nothing but bounds.
+
+        Returns:
+            `FiniteBalls` for a finite set, `BoxBalls` for a box.
+
         Raises:
-            ValueError: Radii for another number of coordinates, or a box with more than bounds.
+            ValueError: If there are radii for another number of coordinates, or the box has
+                more than bounds.
         """
         if isinstance(domain, FiniteSet):
             return FiniteBalls(domain, self)
@@ -85,14 +105,14 @@ class Perturbations(Immutable):
 
 
 class FiniteBalls(Immutable):
-    """The members of a finite set within reach of each of them, as lists.
+    """The neighbours of each point of a finite set: the points within reach of it.
 
     Distances are compared up to rounding: on a regular grid of spacing h, a radius of 2 h reaches
     the second neighbour.
 
     Args:
-        domain: The set.
-        perturbations: Radius and norm.
+        domain: The finite set.
+        perturbations: The radius and the norm.
     """
 
     def __init__(self, domain: FiniteSet, perturbations: Perturbations) -> None:
@@ -103,7 +123,14 @@ class FiniteBalls(Immutable):
         self._groups = self._grouped()
 
     def neighbours(self, index: int) -> Tensor:
-        """The rows of the set within reach of one row, itself among them, in ascending order."""
+        """The rows of the set within reach of one row, in ascending order, with that row itself.
+
+        Args:
+            index: A row of the set.
+
+        Returns:
+            The rows, a tensor of whole numbers.
+        """
         start = int(self._starts[index])
         return self._neighbours[start : start + int(self.sizes[index])]
 
@@ -111,11 +138,11 @@ class FiniteBalls(Immutable):
         """The least value within reach of every point.
 
         Args:
-            values: ``*batch x N``: functions on the set.
+            values: ``*batch x N`` values of functions on the set.
 
         Returns:
-            ``*batch x N`` least values and the rows where they are attained (of equal ones the
-            first).
+            ``*batch x N`` least values, and the rows where they are attained (the first of equal
+            ones).
         """
         worst, where = torch.empty_like(values), values.new_empty(values.shape, dtype=torch.long)
         for rows, lists in self._groups:

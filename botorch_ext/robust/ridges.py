@@ -23,19 +23,18 @@ def along_ridges(
     tolerance: float,
     num_steps: int,
 ) -> tuple[ndarray, ndarray]:
-    """Climbs from all starts at once by linear programmes in trust regions, which follow ridges as
-    gradients cannot.
+    """Climb from all starts at once by linear programmes in trust regions.
 
-    A climb ends early where another one is higher and within a step. Each step reads from the
-    device and writes to it once.
+    Linear programmes can follow ridges, and gradients cannot. A climb ends early if another climb
+    is higher and within a step. Each step reads from the device and writes to it once.
 
     Args:
-        cuts: ``r x d`` centres to ``s x r`` values, of which the least counts, and their
-            ``s x r x d`` gradients.
-        box: Where.
-        starts: ``r x d``.
-        tolerance: A climb ends when no more than this is to be gained.
-        num_steps: Of each climb.
+        cuts: A function from ``r x d`` centres to ``s x r`` values, of which the least counts, and
+            their ``s x r x d`` gradients.
+        box: The box that no climb leaves.
+        starts: ``r x d`` centres.
+        tolerance: A climb ends when it can gain no more than this.
+        num_steps: The largest number of steps of each climb.
 
     Returns:
         ``r`` values and the ``r x d`` centres where they are attained, none below its start.
@@ -83,13 +82,12 @@ def along_ridges(
 def _steepest(
     heights: ndarray, slopes: ndarray, room: ndarray, step: float
 ) -> tuple[ndarray, float]:
-    """The move within the step that raises the least of several linear functions most, and by how
-    much.
+    """The move that raises the least of several linear functions most, and the gain.
 
     Args:
-        heights: ``s``.
-        slopes: ``s x d``.
-        room: ``2 x d``: how far it may go down and up.
+        heights: The ``s`` values of the functions.
+        slopes: Their ``s x d`` gradients.
+        room: ``2 x d`` limits: how far the move may go down and up.
         step: The longest move along a coordinate.
     """
     d = slopes.shape[1]

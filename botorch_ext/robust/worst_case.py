@@ -1,5 +1,7 @@
-"""The max-min of upper confidence bounds on a box: the centre and the model whose worst case over a
-ball is best."""
+"""The max-min of upper confidence bounds on a box.
+
+It finds the centre and the model whose worst case over a ball of perturbations is best.
+"""
 
 from __future__ import annotations
 
@@ -50,11 +52,11 @@ _MANY_OFFSETS = 256
 
 
 class WorstCase:
-    """The least bound of one model within reach of a point: an `Objective`.
+    """The least confidence bound of one model within reach of a point, as an `Objective`.
 
     Args:
-        bounds: Of one model.
-        balls: What is within reach.
+        bounds: The confidence bounds of one model.
+        balls: The balls of perturbations.
     """
 
     def __init__(self, bounds: UpperBounds, balls: BoxBalls) -> None:
@@ -69,8 +71,15 @@ class WorstCase:
         return values.squeeze(1), self._gradients(X, Z.squeeze(1))
 
     def cuts(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Bounds at several perturbed points of each of ``r x d`` centres, ``s x r``, and how they
-        change as it moves, ``s x r x d``. The least of them is the worst case."""
+        """The bounds at several perturbed points of each centre.
+
+        Args:
+            X: ``r x d`` centres.
+
+        Returns:
+            ``s x r`` bounds, the least of which is the worst case, and their ``s x r x d``
+            gradients by the centres.
+        """
         values, Z = self.balls.local_worst_cases(self.own, X.unsqueeze(1))
         Z = Z.squeeze(2)
         gradients = self._gradients(X.expand_as(Z).flatten(0, 1), Z.flatten(0, 1))
@@ -82,7 +91,7 @@ class WorstCase:
 
 
 class _Top(NamedTuple):
-    """A centre on the host, its worst case and the position of the model that counts."""
+    """A centre on the host, its worst case and the position of the model with this worst case."""
 
     value: float
     x: ndarray
@@ -92,22 +101,23 @@ class _Top(NamedTuple):
 def maximize_worst_case(
     bounds: UpperBounds, balls: BoxBalls, seed: int, extra: Tensor | None = None
 ) -> tuple[Tensor, int]:
-    """The centre and the model with the highest worst case: argmax over x and u of min over delta
-    of U_u(x + delta).
+    """Find the centre and the model with the highest worst case.
+
+    That is the argmax over x and u of the minimum over delta of U_u(x + delta).
 
     All models are screened at the same perturbed points. The best centres of the best models climb
-    along gradients; at the top two perturbations are often equally bad, on a ridge that gradients
-    cannot follow, so the last steps solve a linear programme over all of them. They see more
-    perturbations than the screening did. Around the two best ends centres are screened again, since
-    an end may lie on a plateau.
+    along gradients. At the top two perturbations are often equally bad, and gradients cannot follow
+    such a ridge, so the last steps solve a linear programme over all perturbations, with more of
+    them than in the screening. Around the two best ends centres are screened again, since an end
+    may lie on a plateau.
 
     The perturbations of one centre miss narrow dips of the bounds, but those of many centres do
     not: the lowest point around each screened centre counts for all centres within reach of it.
 
     Args:
-        bounds: Of m models.
-        balls: What is within reach of each point.
-        seed: Seeds the screening centres.
+        bounds: The upper confidence bounds of m models.
+        balls: The balls of perturbations.
+        seed: The seed of the screening centres.
         extra: ``n x d`` more centres to screen, such as the best so far.
 
     Returns:
@@ -183,12 +193,12 @@ def maximize_worst_case(
 
 
 def lowest_bound(bounds: UpperBounds, balls: BoxBalls, x: Tensor) -> tuple[Tensor, int]:
-    """The point within reach and the model with the lowest bound: argmin over delta and u.
+    """Find the point within reach and the model with the lowest bound: argmin over delta and u.
 
     Args:
-        bounds: Of m models.
-        balls: What is within reach.
-        x: ``d``, the centre.
+        bounds: The confidence bounds of m models.
+        balls: The balls of perturbations.
+        x: The ``d``-dim centre.
 
     Returns:
         The ``d``-dim point and the position of its model.
@@ -211,12 +221,12 @@ def _from_the_best(tops: Sequence[_Top]) -> list[_Top]:
 
 
 def _screened(bounds: UpperBounds, balls: BoxBalls, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Upper limits of the worst cases of n centres under each of m models.
+    """Screen the worst cases of n centres under each of m models.
 
     Returns:
-        ``m x n``, the lowest bound seen within reach of each centre, be it at an offset from
-        another one; ``m x n x d``, the lowest point among the offsets from each centre; and
-        ``m x n``, the bounds there.
+        ``m x n`` upper limits of the worst cases: the lowest bound seen within reach of each
+        centre, also at offsets from other centres. ``m x n x d`` points: the lowest point among the
+        offsets from each centre. ``m x n`` bounds at these points.
     """
     Z = balls.points(X, balls.offsets.unsqueeze(1))
     values = bounds.values(Z.flatten(0, 1)).view(-1, *Z.shape[:-1])
@@ -227,6 +237,6 @@ def _screened(bounds: UpperBounds, balls: BoxBalls, X: Tensor) -> tuple[Tensor, 
 
 
 def _with_more_offsets(balls: BoxBalls, num_observations: int, max_iterations: int) -> BoxBalls:
-    """The same balls with more offsets, as far as n observations leave them affordable."""
+    """The same balls with as many more offsets as are affordable with n observations."""
     most = min(_MANY_OFFSETS * (balls.box.dim + 1), _WORK_AROUND // (num_observations + 1) ** 2)
     return balls.searched(max_iterations, most)

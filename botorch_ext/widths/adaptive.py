@@ -1,4 +1,4 @@
-"""Widths for functions of the RKHS whose points were chosen adaptively."""
+"""Confidence widths for functions of the RKHS and points that were chosen adaptively."""
 
 from __future__ import annotations
 
@@ -33,16 +33,20 @@ def _require_function(max_information_gain: InformationGainBound | None) -> None
 
 @dataclass(frozen=True)
 class SelfNormalized(Width):
-    """sigma sqrt(2 (ln(1/delta) + I_{t-1}) / lambda) + B.
+    """The width B + sigma sqrt(2 (ln(1/delta) + I_{t-1}) / lambda).
 
-    Valid for f in the RKHS with norm at most B, points chosen adaptively, any lambda > 0.
+    It holds for f in the RKHS with norm at most B, for points chosen adaptively and for every
+    lambda > 0.
     Source: Bogunovic and Krause 2021, lemma 1 (whose eq. 13 misprints s for s^2); Abbasi-Yadkori
     2013.
 
     Args:
-        rkhs_bound: B, at least the RKHS norm of f.
-        noise_std: sigma, the sub-Gaussian constant of the noise.
-        delta: Failure probability, over all steps and points together.
+        rkhs_bound: B, an upper bound on the RKHS norm of f, in units of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        delta: The failure probability, in (0, 1), over all steps and points together.
+
+    Raises:
+        ValueError: If an argument is out of its range.
     """
 
     rkhs_bound: float
@@ -64,19 +68,24 @@ class SelfNormalized(Width):
 
 @dataclass(frozen=True)
 class ChowdhuryGopalan(Width):
-    """B + R/sqrt(lambda) sqrt(2 (gamma_{t-1} + 1 + ln(1/delta))).
+    """The width B + R/sqrt(lambda) sqrt(2 (gamma_{t-1} + 1 + ln(1/delta))).
 
-    Source: Chowdhury and Gopalan 2017, theorem 2; Ziomek et al. 2024, theorem 3.1, who print R
-    without the division by sqrt(lambda), which holds for lambda >= 1 only: ``printed=True`` is that
-    form.
+    Source: Chowdhury and Gopalan 2017, theorem 2; Ziomek et al. 2024, theorem 3.1. The latter print
+    R without the division by sqrt(lambda), which holds for lambda >= 1 only; ``printed=True`` is
+    this printed form.
 
     Args:
-        rkhs_bound: B, at least the RKHS norm of f.
-        noise_std: R, the sub-Gaussian constant of the noise.
-        delta: Failure probability.
-        printed: The formula as printed.
+        rkhs_bound: B, an upper bound on the RKHS norm of f, in units of f.
+        noise_std: R, the sub-Gaussian constant of the noise, in units of f.
+        delta: The failure probability, in (0, 1).
+        printed: Whether to use the formula as Ziomek et al. print it.
         max_information_gain: gamma_t as a function of t. None uses the realised I_{t-1}, which is
-            valid; a greedy value is not, only its upper end (see `max_information_gain`).
+            valid. A greedy value of gamma_t is not valid, only its upper end (see
+            `max_information_gain`).
+
+    Raises:
+        ValueError: If an argument is out of its range, or ``max_information_gain`` is not a
+            function.
     """
 
     rkhs_bound: float
@@ -107,17 +116,21 @@ class ChowdhuryGopalan(Width):
 
 @dataclass(frozen=True)
 class SrinivasRKHS(Width):
-    """sqrt(2 B^2 + 300 gamma_t ln^3(t / delta)).
+    """The width sqrt(2 B^2 + 300 gamma_t ln^3(t / delta)).
 
-    Valid for f in the RKHS and noise bounded by sqrt(lambda). Source: Krause and Ong 2011, theorem
-    1 (3).
+    It holds for f in the RKHS and noise bounded by sqrt(lambda). Source: Krause and Ong 2011,
+    theorem 1 (3).
 
     Args:
-        rkhs_bound: B, at least the RKHS norm of f.
-        delta: Failure probability.
+        rkhs_bound: B, an upper bound on the RKHS norm of f, in units of f.
+        delta: The failure probability, in (0, 1).
         max_information_gain: gamma_t as a function of t. None uses the realised gain plus the most
-            that one more point can add, 1/2 ln(1 + 1/lambda): at most gamma_t plus that, and a
-            heuristic where it is less than gamma_t.
+            that one more point can add, 1/2 ln(1 + 1/lambda). This sum is at most gamma_t plus
+            that term, and it is a heuristic if it is less than gamma_t.
+
+    Raises:
+        ValueError: If an argument is out of its range, or ``max_information_gain`` is not a
+            function.
     """
 
     rkhs_bound: float

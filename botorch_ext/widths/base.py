@@ -1,4 +1,4 @@
-"""Base of widths: what one is, and what all share."""
+"""The base class of confidence widths, and the checks that all widths share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from botorch_ext.state import Immutable
 
 
 class ConfidenceModel(Protocol):
-    """What a width asks of a model."""
+    """The properties of a model that a width reads."""
 
     @property
     def noise_variance(self) -> Tensor: ...
@@ -30,18 +30,35 @@ class ConfidenceModel(Protocol):
 
 
 class Width(Immutable, ABC):
-    """A confidence width."""
+    """A confidence width: the number w in the bounds mean + w std and mean - w std."""
 
     @abstractmethod
     def __call__(self, t: int, model: ConfidenceModel) -> float | Tensor:
-        """The width before choosing the t-th point, t = 1, 2, ..."""
+        """The width before the t-th point is chosen.
+
+        Args:
+            t: The number of the point, 1, 2, ...
+            model: The model whose standard deviation the width multiplies.
+
+        Returns:
+            A non-negative number, or a tensor with one number for each model of a batch.
+        """
 
     def offset(self, t: int, model: ConfidenceModel) -> float | Tensor:
-        """What is added to the upper and taken from the lower bound besides ``width * std``."""
+        """The number that is added to the upper bound and subtracted from the lower bound, besides
+        ``width * std``.
+
+        Args:
+            t: The number of the point, 1, 2, ...
+            model: The model of the bounds.
+
+        Returns:
+            The offset in units of f. It is 0 unless a subclass says otherwise.
+        """
         return 0.0
 
     def _keep(self, **numbers: Any) -> None:
-        """Keeps numbers as they were checked, in place of what was given."""
+        """Replaces attributes by their checked values."""
         for name, number in numbers.items():
             object.__setattr__(self, name, number)
 
@@ -51,7 +68,10 @@ class Constant(Width):
     """The same width at every step.
 
     Args:
-        value: Non-negative.
+        value: The width, a non-negative number.
+
+    Raises:
+        ValueError: If ``value`` is negative or not finite.
     """
 
     value: float
@@ -71,45 +91,53 @@ SEVERAL_TIMES = 3.0
 
 
 def as_width(width: Width | float) -> Width:
-    """A float becomes a `Constant`; a ValueError for what is neither."""
+    """Turn a number into a `Constant`, and return a width as it is.
+
+    Raises:
+        ValueError: If ``width`` is neither a width nor a non-negative finite number.
+    """
     if isinstance(width, Width):
         return width
     return Constant(amount(width, "width", "non-negative and finite"))
 
 
 def as_widths(width: WidthLike | Sequence[WidthLike]) -> Width | list[Width]:
-    """One width, or those of a list or an array; a ValueError for what is neither."""
+    """Read one width, or a list or an array of widths, as `as_width` does.
+
+    Raises:
+        ValueError: If an entry is neither a width nor a non-negative finite number.
+    """
     if isinstance(width, list | tuple) or (getattr(width, "ndim", 0) and len(width) > 1):  # pyright: ignore
         return [as_width(own) for own in width]  # pyright: ignore
     return as_width(width)  # pyright: ignore
 
 
 def as_tensor_like(value: float | Tensor, like: Tensor) -> Tensor:
-    """A number or tensor in the dtype and on the device of ``like``, a number without rounding."""
+    """Return a number or a tensor in the dtype and on the device of ``like``."""
     return torch.as_tensor(value, dtype=like.dtype, device=like.device)
 
 
 def require(condition: bool, name: str, value: float, allowed: str) -> None:
-    """A ValueError unless the condition holds."""
+    """Raise a ValueError unless the condition holds."""
     if not condition:
         raise ValueError(f"{name} must be {allowed}, got {value}")
 
 
 def check_rkhs_bound(value: float) -> float:
-    """``rkhs_bound`` as a float, or a ValueError unless it is possible."""
+    """Return ``rkhs_bound`` as a float, or raise a ValueError if it is negative or infinite."""
     return amount(value, "rkhs_bound", "non-negative and finite")
 
 
 def check_noise_std(value: float) -> float:
-    """``noise_std`` as a float, or a ValueError unless it is possible."""
+    """Return ``noise_std`` as a float, or raise a ValueError if it is not positive and finite."""
     return amount(value, "noise_std", "positive and finite")
 
 
 def check_delta(value: float) -> float:
-    """``delta`` as a float, or a ValueError unless it is possible."""
+    """Return ``delta`` as a float, or raise a ValueError if it is not in (0, 1)."""
     return amount(value, "delta", "in (0, 1)")
 
 
 def check_misspecification(value: float) -> float:
-    """``misspecification`` as a float, or a ValueError unless it is possible."""
+    """Return ``misspecification`` as a float, or raise a ValueError if negative or infinite."""
     return amount(value, "misspecification", "non-negative and finite")

@@ -1,4 +1,4 @@
-"""Widths for functions drawn from the Gaussian process."""
+"""Confidence widths for functions drawn from the Gaussian process."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from botorch_ext.widths.base import ConfidenceModel, Width, check_delta, require
 
 @dataclass(frozen=True)
 class BayesFinite(Width):
-    """sqrt(2 ln(N pi^2 t^2 / (6 delta))).
+    """The width sqrt(2 ln(N pi^2 t^2 / (6 delta))).
 
-    Valid for f drawn from the GP on a finite set. Source: Srinivas et al. 2010, theorem 1; Krause
-    and Ong 2011, theorem 1 (1).
+    It holds for f drawn from the GP on a finite set. Source: Srinivas et al. 2010, theorem 1;
+    Krause and Ong 2011, theorem 1 (1).
 
     Args:
         num_points: N, the size of the set.
-        delta: Failure probability.
+        delta: The failure probability, in (0, 1).
+
+    Raises:
+        ValueError: If an argument is out of its range.
     """
 
     num_points: int
@@ -36,19 +39,22 @@ class BayesFinite(Width):
 
 @dataclass(frozen=True)
 class BayesContinuous(Width):
-    """sqrt(2 ln(2 pi^2 t^2 / (3 delta)) + 2 d ln(t^2 d b r sqrt(ln(4 d a / delta)))).
+    """The width sqrt(2 ln(2 pi^2 t^2 / (3 delta)) + 2 d ln(t^2 d b r sqrt(ln(4 d a / delta)))).
 
-    Valid for f drawn from the GP on [0, r]^d, if sup |df/dx_j| > L has probability at most a
-    exp(-(L/b)^2). Holds at the nearest point of a grid with t^2 d b r sqrt(ln(4 d a / delta))
-    points per axis, plus 1/t^2. Source: Srinivas et al. 2010, theorem 2; Krause and Ong 2011,
-    theorem 1 (2).
+    It is for f drawn from the GP on [0, r]^d, if sup |df/dx_j| > L has probability at most a
+    exp(-(L/b)^2). The bound of f(x) has the mean and the standard deviation at the nearest point
+    of a grid with t^2 d b r sqrt(ln(4 d a / delta)) points per axis, and adds 1/t^2. Source:
+    Srinivas et al. 2010, theorem 2; Krause and Ong 2011, theorem 1 (2).
 
     Args:
-        dim: d.
-        a: Tail constant of the derivatives.
-        b: Tail scale of the derivatives, in units of f per unit of x.
-        r: Side of the cube.
-        delta: Failure probability.
+        dim: d, the dimension of the cube.
+        a: The tail constant of the derivatives.
+        b: The tail scale of the derivatives, in units of f per unit of x.
+        r: The side of the cube.
+        delta: The failure probability, in (0, 1).
+
+    Raises:
+        ValueError: If an argument is out of its range, or ``a`` is at most delta / (4 dim).
     """
 
     dim: int

@@ -1,4 +1,4 @@
-"""Widths made of other widths."""
+"""Confidence widths made of other widths."""
 
 from __future__ import annotations
 
@@ -19,11 +19,16 @@ from botorch_ext.widths.base import (
 
 @dataclass(frozen=True)
 class Scaled(Width):
-    """``factor`` times another width: the theory is conservative. Its offset is scaled as well.
+    """A multiple of another width and of its offset, because theoretical widths are conservative.
+
+    No guarantee is left if the factor is below 1.
 
     Args:
-        width: The width to scale; a float is a `Constant`.
-        factor: Positive.
+        width: The width to scale; a number becomes a `Constant`.
+        factor: The multiplier, a positive number.
+
+    Raises:
+        ValueError: If an argument is out of its range.
     """
 
     width: Width | float
@@ -44,14 +49,18 @@ class Scaled(Width):
 
 @dataclass(frozen=True)
 class Enlarged(Width):
-    """w + eps sqrt(t)/sqrt(lambda): keeps a width valid when f is only within eps of the RKHS ball.
+    """The width w + eps sqrt(t)/sqrt(lambda), which stays valid if f is only within eps of the RKHS
+    ball.
 
     The bounds then hold for the RKHS part of f; for f itself add eps on each side.
     Source: Bogunovic and Krause 2021, eq. 15 and lemma 2.
 
     Args:
-        width: A width that is valid for functions of the RKHS; a float is a `Constant`.
-        misspecification: eps, the max-norm distance of f to the RKHS ball, in the units of f.
+        width: A width that is valid for functions of the RKHS; a number becomes a `Constant`.
+        misspecification: eps, the max-norm distance of f to the RKHS ball, in units of f.
+
+    Raises:
+        ValueError: If an argument is out of its range.
     """
 
     width: Width | float
@@ -73,7 +82,11 @@ class Enlarged(Width):
 
 
 def with_delta(width: Width, delta: float) -> Width:
-    """A width with another failure probability, wherever in it that is; one without stays."""
+    """Return a copy of a width with another failure probability.
+
+    The failure probability may be that of a width inside `Scaled` or `Enlarged`. A width without a
+    failure probability is returned as it is.
+    """
     if isinstance(width, Scaled | Enlarged):
         return replace(width, width=with_delta(as_width(width.width), delta))
     known: Any = width
@@ -82,10 +95,11 @@ def with_delta(width: Width, delta: float) -> Width:
 
 
 def enlarged(width: Width, misspecification: float) -> Width:
-    """A width that is `Enlarged` by a misspecification, once; as it is where that is 0.
+    """Enlarge a width by a misspecification, unless it already is or the misspecification is 0.
 
     Raises:
-        ValueError: A width that is enlarged by another one, or an impossible number.
+        ValueError: If the width is enlarged by another misspecification, or the number is negative
+            or not finite.
     """
     misspecification = check_misspecification(misspecification)
     if not misspecification:
@@ -104,12 +118,15 @@ def enlarged(width: Width, misspecification: float) -> Width:
 
 
 def share_of_enlargement(width: Width, t: int, noise_variance: float) -> float:
-    """What of a width is there for misspecification, wherever in it it is `Enlarged`.
+    """The part of a width that is there for misspecification, at any depth of nesting.
 
     Args:
         width: Any width.
-        t: As in `Width`.
-        noise_variance: The ridge lambda of the model.
+        t: The number of the point, as in `Width`.
+        noise_variance: lambda, the ridge of the model.
+
+    Returns:
+        The part of `Enlarged`, in the units of the width; 0 if the width is not enlarged.
     """
     if isinstance(width, Scaled):
         return width.factor * share_of_enlargement(as_width(width.width), t, noise_variance)
@@ -120,5 +137,5 @@ def share_of_enlargement(width: Width, t: int, noise_variance: float) -> float:
 
 
 def enlargement(misspecification: float, t: int, noise_variance: Tensor) -> Tensor:
-    """eps sqrt(t)/sqrt(lambda): Bogunovic and Krause 2021, eq. 15."""
+    """The enlargement eps sqrt(t)/sqrt(lambda) of Bogunovic and Krause 2021, eq. 15."""
     return misspecification * math.sqrt(t) / noise_variance.sqrt()

@@ -1,4 +1,6 @@
-"""Widths for functions of the RKHS whose points were chosen without looking at observations."""
+"""Confidence widths for functions of the RKHS and points that were chosen without looking at the
+observations.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +27,21 @@ from botorch_ext.widths.base import (
 
 @dataclass(frozen=True)
 class FixedDesign(Width):
-    """B + sigma/sqrt(lambda) sqrt(2 ln(1/delta')) with delta' = delta / (4 R N).
+    """The width B + sigma/sqrt(lambda) sqrt(2 ln(1/delta')) with delta' = delta / (4 R N).
 
-    Valid for f in the RKHS and points chosen without looking at the observations; the union is over
-    N points, R rounds and two sides. Source: Vakili et al. 2023, lemma 4.1 and theorem 6.1 (who
-    write lambda for our sqrt(lambda)).
+    It holds for f in the RKHS and points chosen without looking at the observations. The union
+    bound is over N points, R rounds and two sides. Source: Vakili et al. 2023, lemma 4.1 and
+    theorem 6.1 (who write lambda for our sqrt(lambda)).
 
     Args:
-        rkhs_bound: B, at least the RKHS norm of f.
-        noise_std: sigma, the sub-Gaussian constant of the noise.
-        delta: Failure probability.
-        num_points: N, the points the bound must hold at.
-        num_rounds: R, the rounds of the whole horizon.
+        rkhs_bound: B, an upper bound on the RKHS norm of f, in units of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        delta: The failure probability, in (0, 1).
+        num_points: N, the number of points at which the bound must hold.
+        num_rounds: R, the number of rounds in the whole horizon.
+
+    Raises:
+        ValueError: If an argument is out of its range.
     """
 
     rkhs_bound: float
@@ -63,16 +68,21 @@ class FixedDesign(Width):
 
 @dataclass(frozen=True)
 class AnytimeFixedDesign(Width):
-    """B + sigma/sqrt(lambda) sqrt(2 ln(1/delta')) with delta' = delta / (N pi^2 t^2 / 3).
+    """The width B + sigma/sqrt(lambda) sqrt(2 ln(1/delta')) with delta' = delta / (N pi^2 t^2 / 3).
 
-    `FixedDesign` for a bound that is used at every step t = 1, 2, ..., at the N candidates that the
-    model has then; the union is over steps, candidates and two sides. Source: Shekhar and Javidi
-    2022, algorithm 1 with lemma 3 (eq. 35 divides by t, and takes n^3 for what the union needs).
+    It is `FixedDesign` for a bound that is used at every step t = 1, 2, ..., at the N candidates
+    that the model has at that step. The union bound is over steps, candidates and two sides.
+    Source: Shekhar and Javidi 2022, algorithm 1 with lemma 3 (eq. 35 divides by t, and takes n^3
+    for the union bound).
 
     Args:
-        rkhs_bound: B, at least the RKHS norm of f.
-        noise_std: sigma, the sub-Gaussian constant of the noise.
-        delta: Failure probability.
+        rkhs_bound: B, an upper bound on the RKHS norm of f, in units of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        delta: The failure probability, in (0, 1).
+
+    Raises:
+        ValueError: If an argument is out of its range; when called, if the model has no finite set
+            of candidates.
     """
 
     rkhs_bound: float
@@ -99,21 +109,24 @@ class AnytimeFixedDesign(Width):
 
 @dataclass(frozen=True)
 class FixedDesignContinuous(Width):
-    """U = mean + 2/q + w' (s + 2/sqrt(q)), L = mean - 2/q - w' (s + 2/sqrt(q)).
+    """The width w' of bounds that are mean + 2/q + w' (s + 2/sqrt(q)), and likewise below.
 
     w' = B + sigma/sqrt(lambda) sqrt(2 ln(2 Gamma / delta')), Gamma = c C~^d q^d, C~ = B +
     max(sigma, k_max) sqrt(q)/sqrt(lambda) sqrt(2 ln(4 q / delta')), delta' = delta / (4 R), and q
-    the number of observations of the round that arrived; the parts without s are the `offset`.
-    Rigorous on a box, and so wide that nothing is eliminated at practical horizons.
+    is the number of observations of the round that arrived. The parts without s are the `offset`.
+    The bound is rigorous on a box, and so wide that nothing is eliminated at practical horizons.
     Source: Vakili et al. 2023, theorem 6.2 and eq. 26 (eq. 9 prints U twice and u_r for q_r).
 
     Args:
-        rkhs_bound: B, at least the RKHS norm of f.
-        noise_std: sigma, the sub-Gaussian constant of the noise.
-        delta: Failure probability.
-        num_rounds: R, the rounds of the whole horizon.
-        c: Discretisation constant.
+        rkhs_bound: B, an upper bound on the RKHS norm of f, in units of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        delta: The failure probability, in (0, 1).
+        num_rounds: R, the number of rounds in the whole horizon.
+        c: The discretisation constant.
         max_kernel: k_max, the largest k(x, x).
+
+    Raises:
+        ValueError: If an argument is out of its range.
     """
 
     rkhs_bound: float
@@ -150,24 +163,27 @@ class FixedDesignContinuous(Width):
 
 @dataclass(frozen=True)
 class FixedDesignNet(Width):
-    """B + sigma/sqrt(lambda) sqrt(2 ln(4 R N / delta)) and offset 1/sqrt(q): for boxes.
+    """The width B + sigma/sqrt(lambda) sqrt(2 ln(4 R N / delta)) with offset 1/sqrt(q), for boxes.
 
-    `FixedDesign` on a net of N points on which f moves by at most 1/sqrt(q) from any point of the
-    box to the nearest of the net: N = prod_j ceil(side_j sqrt(d) / (2 rho)), rho = (B C_k
+    It is `FixedDesign` on a net of N points. From any point of the box to the nearest point of the
+    net f moves by at most 1/sqrt(q): N = prod_j ceil(side_j sqrt(d) / (2 rho)), rho = (B C_k
     sqrt(q))^(-1/xi), and q the number of observations of the round that arrived. Off the net it is
-    a heuristic: the offset covers what f moves, but nothing covers how far the mean and the
-    standard deviation move. `FixedDesignContinuous` is rigorous and too wide to eliminate anything
-    at practical horizons.
+    a heuristic: the offset covers how far f moves, but nothing covers how far the mean and the
+    standard deviation move. `FixedDesignContinuous` is rigorous, and too wide to eliminate
+    anything at practical horizons.
 
     Args:
-        rkhs_bound: B, at least the RKHS norm of f.
-        noise_std: sigma, the sub-Gaussian constant of the noise.
-        delta: Failure probability.
-        num_rounds: R, the rounds of the whole horizon.
+        rkhs_bound: B, an upper bound on the RKHS norm of f, in units of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        delta: The failure probability, in (0, 1).
+        num_rounds: R, the number of rounds in the whole horizon.
         sides: The sides of the box, each in lengthscales of its column.
-        constant: C_k, the least with sqrt(2 (k(0) - k(r))) <= C_k r^xi, r in lengthscales; see
-            `botorch_ext.kernel_functions.smoothness.holder_constants`.
-        exponent: xi.
+        constant: C_k, the least number with sqrt(2 (k(0) - k(r))) <= C_k r^xi, where r is in
+            lengthscales; see `botorch_ext.kernel_functions.smoothness.holder_constants`.
+        exponent: xi, in (0, 1].
+
+    Raises:
+        ValueError: If an argument is out of its range.
     """
 
     rkhs_bound: float
@@ -205,10 +221,22 @@ class FixedDesignNet(Width):
         box: Box,
         kernel: Kernel,
     ) -> FixedDesignNet:
-        """The width on a box for an RBF or Matern kernel, or sums and products of such kernels.
+        """Make the width for a box and a kernel: RBF, Matern, or sums and products of such kernels.
+
+        Args:
+            rkhs_bound: B, an upper bound on the RKHS norm of f, in units of f.
+            noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+            delta: The failure probability, in (0, 1).
+            num_rounds: R, the number of rounds in the whole horizon.
+            box: The box, or its bounds.
+            kernel: The kernel, with its lengthscales.
+
+        Returns:
+            The width, with the sides of the box in lengthscales.
 
         Raises:
-            ValueError: A kernel whose smoothness is not known, or a parameter out of its range.
+            ValueError: If the smoothness of the kernel is not known, or a parameter is out of its
+                range.
         """
         box = as_box(box)
         holder = holder_constants(kernel, box.dim)

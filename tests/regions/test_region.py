@@ -282,7 +282,7 @@ def test_bad_points():
         Region(BOX, region.constraints, members=[[4.0, -2.5]])
     with pytest.raises(OutsideDomainError, match="points must lie in the box"):
         region.restricted(known(ball(0.1)).model, 0.0, 0.0, 0.0, [0.0, 0.0])
-    with pytest.raises(ValueError, match="points must have one in the new region"):
+    with pytest.raises(ValueError, match="points must contain a point of the new region"):
         region.restricted(known(ball(0.1)).model, 0.0, 0.0, 0.0, [3.2, -2.5])
     with pytest.raises(ValueError, match="num_points must be at least 4, got 3"):
         region.population(3, seed=0)
