@@ -21,6 +21,8 @@ from botorch_ext.problems import RKHSFunction
 
 _DIM, _FEW, _MANY, _BASE = 6, 40, 500, 50
 _COUNTS, _DIMS = (100, 200, 400), (2, 12, 20)
+# Observations and dimensions beyond those: of an ask and its answer, and of the first ask.
+_LARGE, _GIVEN = ((2000, 6), (2000, 20), (2000, 100)), 1000
 # What a question at most costs with many observations, in seconds.
 _MOST = 2.0
 
@@ -41,7 +43,9 @@ class _Loop:
         value: Callable[[Tensor], float],
     ) -> None:
         self._ask, self._tell, self._value = ask, tell, value
-        self._asked = ask()  # not counted: models and searches start here
+        started = time.process_time()
+        self._asked = ask()  # models and searches start here
+        self.first = time.process_time() - started
 
     def step(self) -> float:
         """Seconds of one core for an answer and the next question."""
@@ -82,6 +86,18 @@ def growth(options: Options) -> list[Row]:
     seconds = _seconds(many, _DIM, options)
     what = f"integrated_ei, d={_DIM}, n={many}: seconds"
     return [*rows, fact_row(what, "", seconds, f"< {_MOST:g} s", seconds < _MOST)]
+
+
+def large(options: Options) -> list[Row]:
+    """What an ask costs with thousands of observations, and the first one after many results."""
+    sizes, given = (((70, 2),), 70) if options.smoke else (_LARGE, _GIVEN)
+    rows = [
+        fact_row(f"integrated_ei, d={dim}, n={n}: seconds", "", _seconds(n, dim, options), "", "")
+        for n, dim in sizes
+    ]
+    first = _integrated(*_data(given, _DIM, options.seed), options.seed).first
+    what = f"integrated_ei, d={_DIM}: seconds of the first ask after {given} given results"
+    return [*rows, fact_row(what, "", first, "", "")]
 
 
 def _seconds(n: int, dim: int, options: Options) -> float:

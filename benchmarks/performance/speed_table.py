@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -56,7 +57,7 @@ def ratio_row(
     }
 
 
-def fact_row(what: str, against: str, ours: float, required: str, holds: bool) -> Row:
+def fact_row(what: str, against: str, ours: float, required: str, holds: bool | str) -> Row:
     """A measurement that stands alone."""
     row = {"what": what, "against": against, "ours": ours, "reference": "", "unit": "", "ratio": ""}
     return row | {"required": required, "holds": holds}
@@ -98,6 +99,7 @@ def measure(
     options = parse_options("performance", f"{title}.", argv, device=device)
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", category=InputDataWarning)
+    load = os.getloadavg()[0]
     rows: list[Row] = []
     for part in tqdm(parts, unit="part"):
         rows += part(options)
@@ -106,8 +108,9 @@ def measure(
     text = (
         f"# {title}\n\n"
         f"`python -m benchmarks.performance.{name}`{' (smoke)' if options.smoke else ''} on "
-        f"{describe_machine(options.device)}; float64. Each reference is measured in the same run; "
-        "times are medians. The ratio is ours/reference unless the requirement says otherwise.\n\n"
+        f"{describe_machine(options.device)}; float64; {load:.1f} processes were running or "
+        "waiting for a core when it began. Each reference is measured in the same run; times are "
+        "medians. The ratio is ours/reference unless the requirement says otherwise.\n\n"
         + markdown_table([_readable(row) for row in rows])
     )
     print(text)
