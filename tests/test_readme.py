@@ -5,6 +5,7 @@ import re
 import socket
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 import torch
 import torch.distributed as dist
@@ -60,6 +61,7 @@ def test_example_runs(code, output, capsys, as_torchrun_starts_it, tmp_path, mon
     monkeypatch.chdir(tmp_path)  # for the files of studies
     torch.manual_seed(0)  # what an example draws itself
     exec(compile(code, "example", "exec"), {})
+    plt.close("all")
     printed = capsys.readouterr().out
     same = doctest.OutputChecker().check_output(output, printed, doctest.ELLIPSIS)
     assert same or not output, printed
