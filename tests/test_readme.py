@@ -10,10 +10,12 @@ import pytest
 import torch
 import torch.distributed as dist
 
+import botorch_ext as bx
 from tests.run_examples import examples, examples_with_output
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MAP = ROOT / "docs" / "map_of_methods.md"
 STORY = ROOT / "docs" / "a_study_that_lasts.md"
 # Pages whose examples run in another tool.
 IN_HOSTS = ("in_ax", "in_optuna")
@@ -79,6 +81,11 @@ def test_the_story_is_followed_in_one_folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("page", "most"), [("README.md", 7000), ("docs/getting_started.md", 6000)])
 def test_first_pages_are_short(page, most):
     assert 4000 < len((ROOT / page).read_text()) < most
+
+
+def test_the_map_has_every_algorithm():
+    linked = re.findall(r"\(#botorch_ext\.algorithms\.(\w+)\)", MAP.read_text())
+    assert sorted(set(linked)) == sorted(bx.algorithms.__all__)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
