@@ -8,10 +8,21 @@ import re
 import sys
 from pathlib import Path
 
+# A Python code block, and what it prints: the block of text below it, where there is one.
+_BLOCK = re.compile(
+    r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", flags=re.DOTALL | re.MULTILINE
+)
+
+
+def examples_with_output(page: Path) -> list[tuple[str, str]]:
+    """The Python code blocks of a Markdown page, each with what the page says that it prints; an
+    empty text where the page does not say it."""
+    return _BLOCK.findall(page.read_text())
+
 
 def examples(page: Path) -> list[str]:
     """The Python code blocks of a Markdown page."""
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return [code for code, _ in examples_with_output(page)]
 
 
 def main(page: Path) -> None:

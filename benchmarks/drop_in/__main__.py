@@ -5,8 +5,10 @@
 Each decision fits a SingleTaskGP and chooses four points, which are evaluated together. Methods:
 
 - *EnlargedUpperConfidenceBound*: points already chosen count as pending.
-- *UpperConfidenceBound*: BoTorch's, which takes no pending points: four maximisations in a row.
+- *qLogExpectedImprovement* and *qLogNoisyExpectedImprovement*: BoTorch's Monte Carlo improvements
+  of a batch, the usual choice in a BoTorch loop.
 - *qUpperConfidenceBound*: BoTorch's Monte Carlo bound of a batch.
+- *UpperConfidenceBound*: BoTorch's, which takes no pending points: four maximisations in a row.
 - *Sobol*: quasi-random points.
 
 Every bound has width 2 (beta = 4). Writes report.md and runs.csv.

@@ -8,7 +8,8 @@ import warnings
 from dataclasses import dataclass
 
 import torch
-from botorch.acquisition import UpperConfidenceBound, qUpperConfidenceBound
+from botorch.acquisition import AcquisitionFunction, UpperConfidenceBound, qUpperConfidenceBound
+from botorch.acquisition.logei import qLogExpectedImprovement, qLogNoisyExpectedImprovement
 from botorch.exceptions import BotorchWarning
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
@@ -27,8 +28,10 @@ from botorch_ext.acquisition import EnlargedUpperConfidenceBound
 OURS = "EnlargedUpperConfidenceBound"
 PLAIN = "UpperConfidenceBound"
 MONTE_CARLO = "qUpperConfidenceBound"
+IMPROVEMENT = "qLogExpectedImprovement"
+NOISY_IMPROVEMENT = "qLogNoisyExpectedImprovement"
 RANDOM = "Sobol"
-METHODS = (OURS, PLAIN, MONTE_CARLO, RANDOM)
+METHODS = (OURS, IMPROVEMENT, NOISY_IMPROVEMENT, MONTE_CARLO, PLAIN, RANDOM)
 WIDTH = 2.0
 WORKERS = 4
 
@@ -95,15 +98,9 @@ def _choose(case: Case, X: Tensor, Y: Tensor, bounds: Tensor) -> Tensor:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BotorchWarning)
         fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-        if case.method == OURS:
-            acquisition = EnlargedUpperConfidenceBound(model, width=WIDTH)
-        elif case.method == MONTE_CARLO:
-            sampler = SobolQMCNormalSampler(torch.Size([128]), seed=case.seed)
-            acquisition = qUpperConfidenceBound(model, beta=WIDTH**2, sampler=sampler)
-        else:
-            acquisition = UpperConfidenceBound(model, beta=WIDTH**2)
-        takes_pending = case.method in (OURS, MONTE_CARLO)
-        repeats = WORKERS if case.method == PLAIN else 1
+        acquisition = _acquisition(case, model, X, Y)
+        takes_pending = case.method != PLAIN
+        repeats = 1 if takes_pending else WORKERS
         return torch.cat(
             [
                 optimize_acqf(
@@ -117,6 +114,20 @@ def _choose(case: Case, X: Tensor, Y: Tensor, bounds: Tensor) -> Tensor:
                 for _ in range(repeats)
             ]
         )
+
+
+def _acquisition(case: Case, model: SingleTaskGP, X: Tensor, Y: Tensor) -> AcquisitionFunction:
+    """What the method maximises."""
+    sampler = SobolQMCNormalSampler(torch.Size([128]), seed=case.seed)
+    if case.method == OURS:
+        return EnlargedUpperConfidenceBound(model, width=WIDTH)
+    if case.method == PLAIN:
+        return UpperConfidenceBound(model, beta=WIDTH**2)
+    if case.method == MONTE_CARLO:
+        return qUpperConfidenceBound(model, beta=WIDTH**2, sampler=sampler)
+    if case.method == IMPROVEMENT:
+        return qLogExpectedImprovement(model, best_f=Y.max(), sampler=sampler)
+    return qLogNoisyExpectedImprovement(model, X_baseline=X, sampler=sampler, prune_baseline=True)
 
 
 def _closest(X: Tensor, bounds: Tensor) -> float:
