@@ -90,7 +90,7 @@ def certified_bucb(
             the one that its block promised. Use 1 for delays with light tails, sqrt(2) for heavy
             tails.
         buy: When a round buys a block. "useful": if the block may halve the certificate. "always":
-            in every round, as the regret bound assumes.
+            in every round. The regret bound holds for both.
         free: The rule of the free steps: "gp_bucb", or a function of a `KernelGP` with the told
             data, the region (a `Region`; on a finite set a `FiniteSet` of the survivors), the ``p x
             d`` pending points and a seed, which returns a point of the region.

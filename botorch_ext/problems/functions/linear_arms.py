@@ -77,7 +77,7 @@ def random_linear(
 
     A few of them lock GP-UCB out (with the defaults about one of fourteen): arms that it plays
     happen to be perturbed so that the linear fit to them excludes the best. In more dimensions with
-    more arms it is about every second, and the exclusion is slower to find out. The others show
+    more arms it is about one of three, and the exclusion is slower to find out. The others show
     what a safeguard costs where a model is wrong and it does not matter. Ours.
 
     Args:
