@@ -2,13 +2,14 @@
 
     python -m benchmarks.in_ax [--smoke]
 
-CPU seconds for a trial, asked four at a time on Hartmann6, without the first points; and how long
-the imports take in a new process. Writes report.md.
+CPU seconds for a trial, asked four at a time on Hartmann6, without the first points; and for
+the imports in a new process. Writes report.md.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import statistics
 import subprocess
 import sys
@@ -28,11 +29,11 @@ from botorch_ext.integrations.ax import generation_strategy
 _FIRST, _AT_ONCE = 8, 4
 _IMPORTS = """
 import time
-start = time.perf_counter()
+start = time.process_time()
 import ax.api.client
-middle = time.perf_counter()
+middle = time.process_time()
 import botorch_ext.integrations.ax
-print(middle - start, time.perf_counter() - middle)
+print(middle - start, time.process_time() - middle)
 """
 
 
@@ -70,6 +71,7 @@ def cost(name: str, num_trials: int) -> tuple[float, float]:
 def main(argv: list[str] | None = None) -> None:
     """Measures, and writes a table."""
     options = parse_options("in_ax", "What an ask costs in Ax.", argv)
+    load = os.getloadavg()[0]
     num_trials = 12 if options.smoke else 40
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
@@ -85,9 +87,10 @@ def main(argv: list[str] | None = None) -> None:
     text = (
         "# What an ask costs in Ax\n\n"
         "Hartmann6, four trials at a time, the first eight left out.\n\n"
-        f"{markdown_table(rows)}\nA new process imports Ax in {theirs:.1f} s, and then "
-        f"`botorch_ext.integrations.ax` in {ours:.1f} s.\n\n"
-        f"`python -m benchmarks.in_ax` on {describe_machine()}.\n"
+        f"{markdown_table(rows)}\nA new process imports Ax in {theirs:.1f} s of CPU time, and "
+        f"then `botorch_ext.integrations.ax` in {ours:.1f} s.\n\n"
+        f"`python -m benchmarks.in_ax` on {describe_machine()}; {load:.1f} processes were running "
+        "or waiting for a core when it began.\n"
     )
     print(text)
     (options.output / "report.md").write_text(text)
