@@ -1,4 +1,4 @@
-"""Base of all strategies: ask and tell, events, what was found and what is warned of."""
+"""Strategy: the base of all strategies, with ask and tell, events, predictions and reports."""
 
 from __future__ import annotations
 
@@ -61,70 +61,72 @@ from botorch_ext.strategies.initial_checks import checked_data
 from botorch_ext.strategies.named_points import Points, joint_rows
 from botorch_ext.strategies.noted_warnings import NotedWarnings, level_of_the_caller
 
-# Trials of one ask: more would take hours.
+# The most trials of one ask, which would take hours.
 _MOST_TRIALS = 100_000
-# Evaluated points that join the screening of a box.
+# How many evaluated points join the screening of a box.
 _NUM_INCUMBENTS = 8
 
 
 class Strategy(NotedWarnings):
-    """Decides what to evaluate next.
+    """A strategy decides what to evaluate next.
 
-    The state follows from the events alone, and is replaced rather than changed: `_decide` and
-    `_absorb` work on a `successor`, which becomes the state once they are done. So a call that
-    breaks off leaves the state as it was, and replaying `events` on a freshly made strategy costs
-    no optimisation and gives the same next question bit for bit on the same machine.
+    Its state follows entirely from its event log. An event replaces the state instead of changing
+    it: `_decide` and `_absorb` work on a `successor`, which becomes the state once they are done.
+    A call that breaks off therefore leaves the state as it was. Replaying `events` on a new
+    strategy with the same arguments runs no optimisation, and the next trial is the same, bit for
+    bit, on the same machine.
 
     A subclass implements `_decide` (what to ask), `_absorb` (how an event changes the state),
-    `evaluated_means`, and `_recall` where `_absorb` needs more than the event. Random
-    choices draw from ``self._seed_of(step)``, so that they depend on the seed and the step alone.
-    Lists, dicts and sets that are attributes may be changed in place, what they hold may not;
-    other values that change are a `State`, or are replaced. Parts that were read before an event,
-    such as `bases` of a master, belong to the state of that time and do not follow.
+    `evaluated_means`, and `_recall` if `_absorb` needs more than the event. Random choices draw
+    from ``self._seed_of(step)``, so that they depend only on the seed and the step. Attributes that
+    are lists, dicts or sets may be changed in place, but not what they hold. Other attributes that
+    change are a `State`, or are replaced. Parts that were read before an event, such as `bases` of
+    a master, belong to the earlier state and are not updated.
 
     Args:
-        domain: Where actions live: a `Box`, its bounds, a `Space` or a `FiniteSet`.
-        seed: Seeds every random choice.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``; it counts as
-            steps. With contexts ``X`` is ``n x (d + d_z)``, actions first; without, it may be a
-            list of dicts of values by name.
-        num_initial: Sobol points (of a finite set: random members; where an ask is given actions,
-            a random one of those) asked first; they count as steps. None, where `least_initial` is
-            positive: as long as fewer results than that are there, given, told or attached, or
-            pend.
-        context_domain: The contexts that every ask then needs: a domain, their dimension d_z, or a
-            `ContextSpace`. None: what is asked depends on no context.
+        domain: The actions: a `Box`, its bounds, a `Space` or a `FiniteSet`.
+        seed: The seed of every random choice.
+        initial: ``(X, Y)``, data the user already has, ``n x d`` and ``n x 1`` or ``n``; they count
+            as steps. With contexts, ``X`` is ``n x (d + d_z)``, actions first. Without contexts,
+            ``X`` may be a list of dicts of values by name.
+        num_initial: How many Sobol points are asked first; they count as steps. On a finite set
+            they are random members, and random actions where an ask is given actions. None is
+            allowed where `least_initial` is positive: initial points are then asked until that many
+            results are given, told, attached or pending.
+        context_domain: The contexts, if every ask needs one: a domain, their dimension d_z, or a
+            `ContextSpace`. None: there are no contexts.
 
     Raises:
-        ValueError: Initial data of the wrong shape, not finite or outside the domain; a seed that
-            is no whole number; a negative count.
+        ValueError: Initial data have the wrong shape, are not finite or lie outside the domain; the
+            seed is no whole number; or a count is negative.
     """
 
     #: Whether the actions may change from step to step.
     takes_actions: bool = False
     #: Whether the candidates may be divided among processes, by a `ShardedSet`.
     takes_shards: bool = False
-    #: Whether a `Box` may have more than bounds: whole numbers, codes, constraints, other scales.
+    #: Whether a `Box` may have whole numbers, categories, constraints or other scales.
     takes_spaces: bool = False
-    #: How many results there should be before its models choose; 0 for a method that is told how
-    #: many points come first.
+    #: How many results there must be before the models choose; 0 for a method that is told the
+    #: number of initial points.
     least_initial: int = 0
-    #: Whether results outside of a `Box` may be attached: its models learn from them.
+    #: Whether results outside a `Box` may be attached, so that the models learn from them.
     takes_outside: bool = False
-    #: Why results that were not asked for are refused; None where they are taken.
+    #: Why the method refuses attached results; None if it takes them.
     refuses_attached: str | None = None
-    #: Whether the seed decides what is asked besides where a search looks.
+    #: Whether the seed decides what is asked, not only where a search looks.
     is_random: bool = False
-    #: Why the next question depends on the number of trials before it, not on the data alone;
-    #: None where it depends on the data alone.
+    #: Why the next trial depends on the number of trials before it; None if it depends only on
+    #: the data.
     depends_on_trial_number: str | None = None
-    #: Why a correction may change what is known although it changes no value; None where not.
+    #: Why a correction may change the model although it changes no value; None if it cannot.
     refits_after_correction: str | None = None
-    #: Why a context may have no best point although there are results of others; None where not.
+    #: Why a context may have no best point although other contexts have results; None if it
+    #: always has one.
     separates_contexts: str | None = None
-    #: What events happen in, given this state: they may want few threads.
+    #: The context manager in which events happen, such as one that limits threads.
     within: Callable[..., AbstractContextManager[Any]] = nullcontext
-    #: What it was made with.
+    #: The arguments that the strategy was made with.
     arguments: Arguments
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -143,11 +145,11 @@ class Strategy(NotedWarnings):
     ) -> None:
         super().__init__()
         self.history = History()
-        # What `_decide` has worked out that `_absorb` needs for the same trial.
+        # What `_decide` computed for `_absorb`, for the same trial.
         self._ahead: Any = None
         # This state before its first event; None while there is none.
         self._first: _First | None = None
-        # Whether values are others than those by which recorded trials were chosen.
+        # Whether values differ from those by which recorded trials were chosen.
         self._is_corrected = False
         if num_initial is not None or not self.least_initial:
             num_initial = whole_number(num_initial, "num_initial", least=0)
@@ -174,7 +176,7 @@ class Strategy(NotedWarnings):
         )
 
     def __repr__(self) -> str:
-        """What is known after the last event, in a few lines."""
+        """The state after the last event, in a few lines."""
         return "\n  ".join([type(self).__name__, *self.history.lines])
 
     # --- asking and telling -----------------------------------------------------------------------
@@ -204,24 +206,24 @@ class Strategy(NotedWarnings):
         context: ContextLike | None = None,
         actions: Actions | None = None,
     ) -> Trial | list[Trial]:
-        """The next question, or a list of ``num_trials`` questions.
+        """Asks what to evaluate next.
 
         Args:
-            num_trials: None for one trial, or how many to hand out as a list.
-            context: ``d_z``, what is seen and not chosen at this step; needed exactly where the
-                strategy has a ``context_domain``.
-            actions: ``m x d`` points of the domain, those that there are at this step; None for all
-                of it.
+            num_trials: The size of the batch, or None for one trial.
+            context: ``d_z``, the context, which is seen and not chosen at this step; needed exactly
+                if the strategy has a ``context_domain``.
+            actions: ``m x d`` points of the domain, the actions available at this step; None for
+                the whole domain.
 
         Returns:
-            A `Trial`, or a list of them.
+            A `Trial`, or a list of trials if ``num_trials`` is given.
 
         Raises:
-            ValueError: ``num_trials`` is less than 1 or more than 100,000; a context that is
-                missing, not expected, of the wrong size, not finite or none of the context domain;
-                no action, actions outside the domain, or a method that always chooses from all of
-                it.
-            WaitingForObservations: The method must be told something first.
+            ValueError: ``num_trials`` is less than 1 or more than 100,000; the context is missing,
+                not expected, of the wrong size, not finite or outside the context domain; there is
+                no action, an action lies outside the domain, or the method always chooses from the
+                whole domain.
+            WaitingForObservations: The method must first be told something.
             HorizonReached: The method has not that many trials left.
         """
         num = 1 if num_trials is None else num_trials
@@ -249,8 +251,8 @@ class Strategy(NotedWarnings):
 
         Args:
             id: The trial, or its id.
-            failed: Whether its evaluation failed. Methods that treat pending trials as more than
-                nothing then treat it as a pending one for ever, so that they look elsewhere.
+            failed: Whether its evaluation failed. Methods that take account of pending trials then
+                treat it as pending for ever, so that they look elsewhere.
 
         Raises:
             UnknownTrialError: The trial was never asked, or is already told or abandoned.
@@ -261,26 +263,27 @@ class Strategy(NotedWarnings):
     def attach(
         self, x: Any, value: float, context: ContextLike | None = None, *, outside: bool = False
     ) -> Trial:
-        """Adds a result that was not asked for. It is an observation like those of ``initial``, and
-        no play of any model.
+        """Adds a result that was not asked for. The result is an observation like those of
+        ``initial``, and counts as no choice of any model.
 
         Args:
             x: The ``d``-dim point, or a dict of its values by name, as ``params`` of a trial.
             value: The observation; larger is better.
-            context: ``d_z``, what was seen; needed exactly where the strategy has a
+            context: ``d_z``, the context of the result; needed exactly if the strategy has a
                 ``context_domain``.
-            outside: Whether a point outside the domain is kept as data, where the method
-                `takes_outside`: its model learns from it, and it is never asked, recommended or
-                the best. It may lie beyond bounds, between steps, or where constraints do not
+            outside: Whether a point outside the domain is kept as data, if the method
+                `takes_outside`. The model learns from the point, which is never asked, recommended
+                or the best. It may lie beyond bounds, between steps, or where constraints do not
                 hold.
 
         Returns:
-            The trial that has it, with the next id and ``{"attached": True}`` as info, on a finite
-            set with the row as ``index``, outside the domain with ``{"outside": True}``.
+            The trial of the result, with the next id. Its info has ``"attached": True``, on a
+            finite set the row as ``"index"``, and outside the domain ``"outside": True``.
 
         Raises:
-            ValueError: A point outside the domain, a context that `ask` would refuse, a value that
-                is no number, NaN or infinite, or a method that cannot use what it did not ask for.
+            OutsideDomainError: The point lies outside the domain.
+            ValueError: The context is one that `ask` would refuse, the value is no number, NaN or
+                infinite, or the method refuses attached results.
         """
         id, context = len(self.history.trials), self.checked_context(context)
         try:
@@ -300,9 +303,9 @@ class Strategy(NotedWarnings):
         return trial.copy()
 
     def correct(self, id: int | Trial, value: float) -> None:
-        """Replaces a value that was told, or attached, and was wrong. What was asked stands; what
-        is computed from values is computed again, as if the value had been told right in the first
-        place. Hyperparameters that were fitted are fitted anew at the next ask.
+        """Replaces a told or attached value that was wrong. The trials that were asked stay. All
+        that is computed from values is computed again, as if the right value had been told at
+        first. Hyperparameters that were fitted are fitted again at the next ask.
 
         Args:
             id: The trial, or its id.
@@ -317,17 +320,17 @@ class Strategy(NotedWarnings):
     # --- events -----------------------------------------------------------------------------------
 
     def replay(self, events: Iterable[Event]) -> None:
-        """Applies recorded events: the state is then that of the strategy that recorded them. Parts
-        of the strategy that were read before, such as bases, are then no longer its own.
+        """Applies recorded events. The state is then that of the strategy that recorded them. Parts
+        of the strategy that were read before, such as bases, are not updated.
 
         Args:
-            events: `events` of a strategy that was made with the same arguments. What its trials
-                record is trusted: ids, membership of the domain, finite values and the types of
-                what is read are checked, and not whether the method would have asked the same.
+            events: `events` of a strategy that was made with the same arguments. Their ids,
+                membership of the domain, finite values and types are checked. Whether the method
+                would have asked the same trials is not checked.
 
         Raises:
-            ValueError: An event that cannot follow the ones before it, or a trial that does not
-                belong to the domain. Whatever is raised, none of the events is then applied.
+            ValueError: An event cannot follow the events before it, or a trial does not belong to
+                the domain. None of the events is then applied.
         """
         if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
             raise ValueError(f"events must be those of a strategy, got {short(events)}")
@@ -338,29 +341,35 @@ class Strategy(NotedWarnings):
         vars(self).update(vars(after))
 
     def follow(self, events: Sequence[Event]) -> None:
-        """Applies events without the copies that `replay` makes: they are the strategy's from now
-        on. Up to the last correction they are applied once, as if every value had been told right.
-        Their warnings are left to `take_warnings`.
+        """Applies events without the copies that `replay` makes, so that they belong to the
+        strategy from now on. Up to the last correction, events are applied once, as if every value
+        had been told right. Their warnings are left to `take_warnings`.
+
+        Args:
+            events: Events, as for `replay`.
 
         Raises:
-            ValueError: As `replay`; the event that is wrong and those after it are not applied.
+            ValueError: As `replay`; the event that is wrong and the events after it are not
+                applied.
         """
         checked, num_first = self.checked(events), _num_until_corrected(events)
         if num_first:
             try:
                 first = [*self.history.events, *islice(checked, num_first)]
                 vars(self).update(vars(self._corrected(first)))
-            except ValueError:  # one after the other, to stop at the one that is wrong
+            except ValueError:  # apply one after the other, to stop at the event that is wrong
                 checked = self.checked(events)
         for event in checked:
             vars(self).update(vars(self.after(event)))
 
     def checked(self, events: Sequence[Event]) -> Iterator[Event]:
-        """Events from elsewhere, each checked when it is its turn, after those before it were
-        applied or not.
+        """Events from elsewhere, each checked when the caller takes it.
+
+        Args:
+            events: The events.
 
         Raises:
-            ValueError: One that can follow no events, or is of another domain.
+            ValueError: An event can follow no events, or its point lies in another domain.
         """
         known = are_members(events, self.domain)
         for event in events:
@@ -368,25 +377,28 @@ class Strategy(NotedWarnings):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """Everything that happened, in order; a copy."""
+        """A copy of all events, in order."""
         return tuple(copied(event) for event in self.history.events)
 
     @property
     def pending(self) -> list[int]:
-        """Ids asked and neither told nor abandoned."""
+        """The ids of pending trials: asked, and neither told nor abandoned."""
         return self.history.pending
 
     def clone(self) -> Self:
-        """A strategy in the same state that goes its own way from here."""
+        """A copy of the strategy in the same state, independent from now on."""
         return deepcopy(self)
 
     def after(self, event: Event) -> Self:
-        """The successor of this state after an event, whose warnings it has yet to raise.
+        """The successor of this state after an event. Its warnings are not yet raised.
+
+        Args:
+            event: The event.
 
         Raises:
             UnknownTrialError: The trial is not pending.
-            ValueError: An event that cannot come now, or a trial whose record is none of this
-                method.
+            ValueError: The event cannot come now, or the trial does not record what this method
+                records.
         """
         after = self.successor()
         with after.within(after):
@@ -394,11 +406,14 @@ class Strategy(NotedWarnings):
         return after
 
     def check_event(self, event: Event) -> None:
-        """Raises, and changes nothing, unless the event can come now.
+        """Raises an error unless the event can come now, and changes nothing.
+
+        Args:
+            event: The event.
 
         Raises:
             UnknownTrialError: The trial is not pending.
-            ValueError: An event that cannot come now.
+            ValueError: The event cannot come now.
         """
         if isinstance(event, Attached) and self.refuses_attached is not None:
             who = type(self).__name__
@@ -417,15 +432,15 @@ class Strategy(NotedWarnings):
         """The told, attached or initial point with the highest posterior mean, and that mean.
 
         Args:
-            context: ``d_z``: the mean of every evaluated action at this context counts. None: at
-                the context it was evaluated in.
+            context: ``d_z``, the context at which the means of all evaluated actions are compared.
+                None: each action is compared at the context it was evaluated in.
 
         Returns:
             The ``d``-dim point and its mean.
 
         Raises:
             NoObservationsError: Nothing was evaluated yet.
-            ValueError: A context that `ask` would refuse.
+            ValueError: The context is one that `ask` would refuse.
         """
         X, _ = self.evaluated()
         if context is not None:
@@ -438,7 +453,15 @@ class Strategy(NotedWarnings):
         return X[top, : self.domain.dim].clone(), float(mean[top])
 
     def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
-        """The point that `best` gives, by name, as ``params`` of a trial."""
+        """The point that `best` gives, by name, as ``params`` of a trial.
+
+        Args:
+            context: As for `best`.
+
+        Raises:
+            NoObservationsError: Nothing was evaluated yet.
+            ValueError: The context is one that `ask` would refuse.
+        """
         return self.domain.params_of(self.best(context)[0])
 
     def predict(
@@ -448,23 +471,25 @@ class Strategy(NotedWarnings):
         context: ContextLike | None = None,
         levels: Sequence[float] = LEVELS,
     ) -> Predictions:
-        """What the model of the told data predicts at points: of f, and of an observation there.
+        """Predicts f, and an observation, at points from the told data.
 
-        A method of one GP predicts a normal distribution, one with several GPs their mixture:
-        `integrated_ei` that of its hyperparameter samples, a set of candidate models that of those
-        which are not eliminated, by their marginal likelihoods. Pending trials count for nothing.
+        A method with one GP predicts a normal distribution. A method with several GPs predicts
+        their mixture: `integrated_ei` over its hyperparameter samples, a set of candidate models
+        over the models that are not eliminated, weighted by their marginal likelihoods. Pending
+        trials have no effect.
 
-        Points outside a `Box` are predicted where the method `takes_outside`, with a warning: the
-        model extrapolates there.
+        Points outside a `Box` are predicted with a warning if the method `takes_outside`. The model
+        extrapolates there.
 
         Args:
-            points: Trials, ``n x d`` points, or one of either; points by name, as a dict, a list of
+            points: Trials, ``n x d`` points, or one of either; or points by name: a dict, a list of
                 dicts or a pandas data frame.
-            context: ``d_z``, where the strategy takes contexts. None: trials are in their own.
-            levels: The probabilities of the quantiles.
+            context: ``d_z``, where the strategy takes contexts. None: each trial keeps its own
+                context.
+            levels: The probabilities of the quantiles, between 0 and 1.
 
         Returns:
-            `Predictions`, in units of the observations.
+            `Predictions`, in the units of the observations.
 
         Raises:
             NoModelError: The method has no model.
@@ -491,17 +516,20 @@ class Strategy(NotedWarnings):
         return found
 
     def recommended(self, context: ContextLike | None = None) -> Recommendation:
-        """The point to settle for now: that of ``recommend`` where the method has one, which need
-        not have been evaluated, else that of `best`; with what is predicted there, and the
-        posterior probability that it is as good as every evaluated point.
+        """The point to settle for now, with its prediction and the posterior probability that no
+        evaluated point is better. If the method has ``recommend``, its point is taken, which need
+        not have been evaluated; else the point of `best`.
 
         Args:
             context: ``d_z``, where the strategy takes contexts.
 
+        Returns:
+            A `Recommendation`, in the units of the observations.
+
         Raises:
             NoModelError: The method has no model.
             NoObservationsError: Nothing was evaluated yet.
-            ValueError: A context that `ask` would refuse.
+            ValueError: The context is one that `ask` would refuse.
         """
         checked = self.checked_context(context)
         mixture, evaluated = self._mixture(checked), self._evaluated_actions(checked)
@@ -523,8 +551,8 @@ class Strategy(NotedWarnings):
         context: ContextLike | None = None,
         actions: Actions | None = None,
     ) -> ExpectedGain:
-        """What the next batch is expected to gain, beside the noise: says when to stop. The batch
-        is what `ask` would give now, and is not asked.
+        """The expected gain of the next batch, to be compared with the noise: it helps to decide
+        when to stop. The batch is the one that `ask` would give now, and is not asked.
 
         Args:
             num: The size of the batch.
@@ -532,12 +560,14 @@ class Strategy(NotedWarnings):
             actions: As for `ask`.
 
         Returns:
-            `ExpectedGain`, which has the definition.
+            An `ExpectedGain`, whose docstring has the definition.
 
         Raises:
             NoModelError: The method has no model.
             NoObservationsError: Nothing was evaluated yet.
-            ValueError: What `ask` would raise.
+            ValueError: `ask` would refuse an argument.
+            WaitingForObservations: As `ask`.
+            HorizonReached: As `ask`.
         """
         checked = self.checked_context(context)
         mixture, evaluated = self._mixture(checked), self._evaluated_actions(checked)
@@ -557,20 +587,21 @@ class Strategy(NotedWarnings):
     def importance(
         self, context: ContextLike | None = None, *, num_samples: int = 2048
     ) -> Importance:
-        """How much of the variance of f over the space each parameter explains, by the posterior
-        mean.
+        """The share of the variance of the posterior mean over the space that each parameter
+        explains.
 
         Args:
-            context: ``d_z``, where the strategy takes contexts: f is then that of this context.
+            context: ``d_z``, where the strategy takes contexts: the context whose posterior mean
+                counts.
             num_samples: N, a power of 2 from 64 on; the mean is computed at N (d + 2) points.
 
         Returns:
-            `Importance`, which has the definition.
+            An `Importance`, whose docstring has the definition.
 
         Raises:
             NoModelError: The method has no model.
             NoObservationsError: The model has no scale before it knows an observation.
-            ValueError: A domain that is no `Box`, or a context that `ask` would refuse.
+            ValueError: The domain is no `Box`, or the context is one that `ask` would refuse.
         """
         box = self.domain
         if not isinstance(box, Box):
@@ -589,7 +620,18 @@ class Strategy(NotedWarnings):
         return Importance(box.names, *sobol_indices(mean, box.dim, num_samples, seed))
 
     def report(self) -> dict[str, Any]:
-        """What the strategy did and knows, as plain numbers, strings and lists."""
+        """What the strategy did and knows, as plain numbers, strings and lists.
+
+        Returns:
+            A dict with the keys ``strategy``, the name of the class; ``num_asked`` and
+            ``num_told``, how many trials were asked and told; ``num_initial``, how many initial
+            points there are, or None; ``num_initial_data``, the number of rows of ``initial``;
+            ``pending``, ``abandoned``, ``failed``, ``attached`` and ``corrected``, the ids of such
+            trials, where ``failed`` are among the abandoned; ``best``, the point ``x`` that `best`
+            gives, its ``mean``, and in a `Space` its ``params``, or None; ``best_observation``, the
+            largest observation at a point of the domain, or None; and ``warnings``, the messages of
+            all warnings so far. Subclasses add keys.
+        """
         X, Y = self.evaluated()
         summary: dict[str, Any] = {
             "strategy": type(self).__name__,
@@ -616,8 +658,11 @@ class Strategy(NotedWarnings):
         return summary
 
     def evaluated(self) -> tuple[Tensor, Tensor]:
-        """The initial, the told and the attached points, ``n x d`` or with contexts
-        ``n x (d + d_z)``, and their ``n`` values."""
+        """The initial, told and attached data.
+
+        Returns:
+            The points, ``n x d`` or with contexts ``n x (d + d_z)``, and their ``n`` values.
+        """
         like = self.domain.like
         X, Y = self.history.told_points(like)
         if self.initial is None:
@@ -628,10 +673,11 @@ class Strategy(NotedWarnings):
 
     @abstractmethod
     def evaluated_means(self) -> Tensor:
-        """The posterior mean at the points of `evaluated`, in its order."""
+        """The ``n`` posterior means at the points of `evaluated`, in its order."""
 
     def means_at(self, X: Tensor) -> Tensor:
-        """The posterior mean at ``n x (d + d_z)`` joint rows; for strategies with contexts."""
+        """The ``n`` posterior means at ``n x (d + d_z)`` joint rows; for strategies with
+        contexts."""
         raise NotImplementedError
 
     def _incumbents(self) -> Tensor:
@@ -643,7 +689,7 @@ class Strategy(NotedWarnings):
         return X[highest_first(Y, _NUM_INCUMBENTS), : self.domain.dim]
 
     def _are_inside(self, num: int) -> Tensor:
-        """Which of the ``num`` points of `evaluated` are points of the domain."""
+        """A mask of the ``num`` points of `evaluated` that lie in the domain."""
         inside = torch.ones(num, dtype=torch.bool, device=self.domain.device)
         if self.history.outside:
             first = num - len(self.history.values)
@@ -652,18 +698,20 @@ class Strategy(NotedWarnings):
             )
         return inside
 
-    # --- for strategies that play this one, and for pictures --------------------------------------
+    # --- for strategies that use this one as a base, and for plots --------------------------------
 
     def check_joint(self, X: Tensor) -> None:
-        """A ValueError unless the model takes joint rows like these, ``n x (d + d_z)``."""
+        """Raises a ValueError unless the model takes joint rows of this shape,
+        ``n x (d + d_z)``."""
 
     def require_askable(self, num_trials: int, choices: Choices) -> None:
-        """Raises `WaitingForObservations` or `HorizonReached` where the method cannot ask that many
-        trials now for these choices; called before anything is asked, and changes nothing."""
+        """Raises `WaitingForObservations` or `HorizonReached` if the method cannot ask that many
+        trials now for these choices. It is called before anything is asked, and changes
+        nothing."""
 
     def checked_context(self, context: ContextLike | None, name: str = "context") -> Tensor | None:
-        """A context as a ``d_z``-dim tensor, None where there are none; or a ValueError that names
-        the argument."""
+        """A context as a ``d_z``-dim tensor, or None without contexts. The ValueError of a wrong
+        context names the argument."""
         who = type(self).__name__
         if self.context_space is None:
             if context is not None:
@@ -680,11 +728,11 @@ class Strategy(NotedWarnings):
         return checked
 
     def who_takes_no_actions(self) -> str:
-        """The name of the method in the error where actions change and it takes none."""
+        """The name of a method that takes no actions, in the error of an ask with actions."""
         return f"{type(self).__name__}, whose actions never change"
 
     def next_trial(self, choices: Choices) -> Trial:
-        """The trial that `ask` records for these choices."""
+        """The next trial, for these choices, as `ask` records it."""
         id = len(self.history.trials)
         if self._first_points.include(self.history, id):
             seed = self._seed_of(self.history.asked_before(id))
@@ -694,8 +742,8 @@ class Strategy(NotedWarnings):
         return Trial(id, x, choices.context, info, self.domain)
 
     def check_recorded(self, trial: Trial, is_member: bool = False) -> None:
-        """A ValueError unless a trial from elsewhere can be one of this domain and context;
-        ``is_member`` says that its point is known to be one of the domain, and of its index."""
+        """Raises a ValueError unless a trial from elsewhere fits the domain and the contexts.
+        ``is_member`` says that its point is known to lie in the domain, at its index."""
         if not isinstance(trial, Trial):
             raise ValueError(f"trial must be a Trial, got a {type(trial).__name__}")
         name = f"context of trial {trial.id}"
@@ -708,7 +756,7 @@ class Strategy(NotedWarnings):
             require_point(trial, self.domain)
 
     def _check_attached(self, trial: Trial, is_member: bool) -> None:
-        """A ValueError unless a trial from elsewhere can be one that was attached."""
+        """Raises a ValueError unless a trial from elsewhere can have been attached."""
         is_outside = is_outside_domain(trial)
         Strategy.check_recorded(self, trial, is_member or is_outside)
         if is_outside:
@@ -724,14 +772,14 @@ class Strategy(NotedWarnings):
 
     @abstractmethod
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        """The next point and what was known when it was chosen. It may change the state only in
-        ways that `_recall` and `_absorb` repeat where the trial is replayed."""
+        """The next point, and the info of its trial. This method may change the state only in ways
+        that `_recall` and `_absorb` repeat when the trial is replayed."""
 
     def _after_asking(
         self, num: Any, name: str, context: ContextLike | None, actions: Actions | None
     ) -> tuple[Self, list[Trial]]:
-        """The state after ``num`` more trials are asked, and these; or an error that names the
-        argument. This state stays as it is."""
+        """The state after ``num`` more trials were asked, and these trials. This state stays as it
+        is. The error of a wrong number names the argument."""
         choices = self._checked_choices(context, actions)
         num = whole_number(num, name, least=1)
         if num > _MOST_TRIALS:
@@ -741,36 +789,37 @@ class Strategy(NotedWarnings):
         return after, [after._asked(choices) for _ in range(num)]
 
     def _mixture(self, context: Tensor | None) -> GPMixture:
-        """What is known of f from the told data, for a ``d_z``-dim context or for none."""
+        """The model of f given the told data, for a ``d_z``-dim context or without contexts."""
         raise NoModelError(
             f"{type(self).__name__} has no model of the objective, and predicts nothing"
         )
 
     def _evaluated_actions(self, context: Tensor | None) -> Tensor:
-        """The ``n x d`` evaluated points that are compared in a ``d_z``-dim context, or in none."""
+        """The ``n x d`` evaluated points that are compared in a ``d_z``-dim context, or without
+        contexts."""
         X = self.evaluated()[0][:, : self.domain.dim]
         return X[self._are_inside(len(X))]
 
     def _asked(self, choices: Choices) -> Trial:
-        """Decides the next trial and takes it in."""
+        """Decides the next trial and applies its event."""
         with self.within(self):
             trial = self.next_trial(choices)
             self._apply(Asked(trial))
         return trial
 
     def _is_play(self, id: int) -> bool:
-        """Whether the method chose a trial, maybe the next one: it is neither attached nor one of
-        the first points."""
+        """Whether the method chose a trial, which may be the next one. It did not choose attached
+        trials and initial points."""
         is_first = self._first_points.include(self.history, id)
         return not is_first and not self.history.is_attached(id)
 
     def _require_outside(self, message: str) -> None:
-        """An `OutsideDomainError` unless points outside the domain may be data."""
+        """Raises an `OutsideDomainError` unless points outside the domain may be data."""
         if not (self.takes_outside and isinstance(self.domain, Box)):
             raise OutsideDomainError(message)
 
     def _info_of_attached(self, X: Tensor, context: Tensor | None) -> dict[str, Any]:
-        """What is recorded of one point, ``1 x d``, that was not asked for."""
+        """The info of a trial that is attached, at one point, ``1 x d``."""
         info: dict[str, Any] = {"attached": True}
         if isinstance(self.domain, FiniteSet):
             info["index"] = int(self.domain.index(X))
@@ -783,13 +832,13 @@ class Strategy(NotedWarnings):
 
     @property
     def _looks_at_kernel_later(self) -> bool:
-        """Whether k(x, x) is looked at where trials are asked: `probes_of` knows too little of the
-        contexts."""
+        """Whether k(x, x) is checked when trials are asked, because `probes_of` knows too little
+        about the contexts."""
         return self.context_space is not None and self.context_space.domain is None
 
     @property
     def _context_dim(self) -> int | None:
-        """d_z; 0 without contexts, None before anything says how large they are."""
+        """d_z; 0 without contexts, None while it is unknown."""
         if self.context_space is None:
             return 0
         if self.context_space.dim is not None:
@@ -807,32 +856,32 @@ class Strategy(NotedWarnings):
         return Choices.among(actions, self.domain, checked)
 
     def _seed_of(self, step: int) -> int:
-        """A seed for one step: the same whether the steps before it were made or replayed."""
+        """The seed of one step, which is the same if earlier steps were replayed."""
         return (self.seed * 1_000_003 + step) % 2**31
 
     def _recall(self, trial: Trial) -> Any:
-        """What `_decide` has left in `_ahead` when a trial was asked, from what the trial records.
-        A LookupError, TypeError or ValueError says that it does not record what `_absorb` needs,
-        in the right form; whether the method would ask it is not asked."""
+        """What `_decide` left in `_ahead` when a trial was asked, from what the trial records. A
+        LookupError, TypeError or ValueError says that the trial does not record what `_absorb`
+        needs in the right form. Whether the method would ask the trial is not checked."""
 
     @abstractmethod
     def _absorb(self, event: Event) -> None:
-        """Changes this state, a successor that nobody else has, for the last event of the
-        history."""
+        """Changes this state for the last event of the history. The state is a successor that
+        nobody else uses."""
 
     def _take_as_asked(self, is_corrected: bool) -> None:
-        """Says whether values are others than those by which trials were chosen: what records say
-        of values is then computed again."""
+        """Sets whether values differ from those by which trials were chosen. Numbers in records
+        that depend on values are then computed again."""
         self._is_corrected = is_corrected
 
     def _forget_fits(self, id: int) -> None:
-        """Forgets what was fitted to the value of a trial that is now another."""
+        """Forgets what was fitted to the value of a trial that is now corrected."""
 
-    # --- what happens -----------------------------------------------------------------------------
+    # --- applying events --------------------------------------------------------------------------
 
     def _checked(self, event: Event, is_member: bool) -> Event:
-        """An event from elsewhere, or a ValueError where it can follow no events; ``is_member`` as
-        for `check_recorded`."""
+        """A checked event from elsewhere; a ValueError if it can follow no events. ``is_member`` is
+        that of `check_recorded`."""
         match event:
             case Asked(trial):
                 self.check_recorded(trial, is_member)
@@ -852,7 +901,7 @@ class Strategy(NotedWarnings):
         self._become(self.after(event))
 
     def _prepare(self, event: Event) -> None:
-        """Checks an event that comes from elsewhere, and recalls what was decided with it."""
+        """Checks an event from elsewhere, and recalls what was decided with it."""
         self.check_event(event)
         if not isinstance(event, Asked) or not self._is_play(event.trial.id):
             return
@@ -870,7 +919,7 @@ class Strategy(NotedWarnings):
         self._apply(event)
 
     def _apply(self, event: Event) -> None:
-        """Changes this state for an event that can come now."""
+        """Changes this state for an event that was checked."""
         if isinstance(event, Asked | Attached) and event.trial.domain is not self.domain:
             event = replace(event, trial=replace(event.trial, domain=self.domain))
         self.history = self.history.after(event)
@@ -881,8 +930,8 @@ class Strategy(NotedWarnings):
         self._ahead = None
 
     def _corrected(self, events: Sequence[Event]) -> Self:
-        """The state after all events: up to the last correction they are applied as if every value
-        had been told right. What was raised before is not raised again."""
+        """The state after all events. Up to the last correction they are applied as if every value
+        had been told right. Warnings that were raised before are not raised again."""
         first_state = _First(self) if self._first is None else self._first
         after: Self = first_state.state.clone()
         after._first = first_state
@@ -909,8 +958,8 @@ class Strategy(NotedWarnings):
         return after
 
     def _become(self, after: Self) -> None:
-        """Goes over to a later state. Its warnings come last: should one of them be made an error,
-        what it warns of has happened all the same."""
+        """Replaces this state by a later one, then raises its warnings: if a filter makes a warning
+        an error, the event has happened all the same."""
         vars(self).update(vars(after))
         if self._unraised:
             self._raise_warnings()

@@ -18,29 +18,36 @@ class NotedWarnings(State):
         self._noted: set[type[Warning]] = set()
 
     def take_warnings(self) -> list[tuple[str, type[Warning]]]:
-        """The messages and categories of the warnings that are yet to be raised, once."""
+        """Takes the warnings that are not yet raised, so that they are never raised.
+
+        Returns:
+            Their messages and categories.
+        """
         taken, self._unraised = self._unraised, []
         return taken
 
     def expect(self, category: type[Warning]) -> None:
-        """Warnings of this category are not raised, nor reported: whoever made the strategy knows
-        of them."""
+        """Expects warnings: those of this category are neither raised nor reported.
+
+        Args:
+            category: The class of the warnings.
+        """
         self._noted.add(category)
 
     def _note(self, message: str, category: type[Warning]) -> None:
-        """A warning: it goes into the report at once, and is raised after the event."""
+        """Notes a warning: it is in the report at once, and is raised after the event."""
         self.warnings.append(message)
         self._unraised.append((message, category))
 
     def _note_once(self, message: str, category: type[Warning]) -> None:
-        """As `_note`, the first of a category alone."""
+        """Notes a warning, if it is the first of its category."""
         if category not in self._noted:
             self._noted.add(category)
             self._note(message, category)
 
     def _raise_warnings(self) -> None:
-        """Raises all of them; the first that a filter makes an error comes last, and tells of the
-        other errors."""
+        """Raises all warnings. If a filter makes some of them errors, the first of these is raised
+        at the end, with the others as notes."""
         first = None
         for message, category in self.take_warnings():
             try:
