@@ -625,7 +625,7 @@ class Strategy(NotedWarnings):
         Returns:
             A dict with the keys ``strategy``, the name of the class; ``num_asked`` and
             ``num_told``, how many trials were asked and told; ``num_initial``, how many initial
-            points there are, or None; ``num_initial_data``, the number of rows of ``initial``;
+            points are asked first; ``num_initial_data``, the number of rows of ``initial``;
             ``pending``, ``abandoned``, ``failed``, ``attached`` and ``corrected``, the ids of such
             trials, where ``failed`` are among the abandoned; ``best``, the point ``x`` that `best`
             gives, its ``mean``, and in a `Space` its ``params``, or None; ``best_observation``, the

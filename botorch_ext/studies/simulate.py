@@ -55,7 +55,7 @@ class Trace:
         """How it went, in a few lines."""
         top = int(self.values.argmax())
         context = None if self.contexts is None else self.contexts[top]
-        place = place_of(self.X[top], context)
+        place = place_of(self.X[top], context, self.strategy.domain)
         lines = [
             f"Trace of {type(self.strategy).__name__}",
             f"evaluations: {len(self.values)}",
