@@ -1,4 +1,4 @@
-"""Predictions: what a model says of f, of the best point, of the next batch, and of parameters."""
+"""Predictions of a model: of f, of the best point, of the next batch and of each parameter."""
 
 from botorch_ext.predictions.expected_gain import ExpectedGain
 from botorch_ext.predictions.importance import Importance

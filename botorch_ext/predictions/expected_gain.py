@@ -1,4 +1,4 @@
-"""ExpectedGain: what the next batch is expected to add to the best value."""
+"""ExpectedGain: by how much the next batch is expected to improve the best value."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from botorch_ext.state import Immutable
 
 @dataclass(frozen=True, eq=False)
 class ExpectedGain(Immutable):
-    """What evaluating the next batch is expected to gain.
+    """The expected gain of evaluating the next batch.
 
     The gain of a batch B over the points so far P, evaluated or pending, is the noisy expected
-    improvement of the batch, E max(max over x in B of f(x) - max over x in P of f(x), 0): by how
-    much the best value of f among all points that were tried is expected to grow. The expectation
-    is over the joint posterior of f at P and B, of all models, by 8,192 joint draws. It is positive
-    whether the user maximises or minimises.
+    improvement of the batch, E max(max over x in B of f(x) - max over x in P of f(x), 0). It is the
+    expected growth of the best value of f among all points that were tried. The expectation is over
+    the joint posterior of f at P and B, of all models, by 8,192 joint draws. It is positive whether
+    the user maximises or minimises.
 
     Args:
-        gain: In units of the observations.
+        gain: The expected gain, in units of the observations.
         noise_std: The standard deviation of the noise of one observation near the best point. A
             gain that is much less cannot be seen in one observation.
-        probability: The posterior probability that the batch has a point better than all before.
+        probability: The posterior probability that the batch has a point better than all points so
+            far.
         x: ``q x d``, the points of the batch.
         contexts: ``q x d_z``, the contexts of the batch, or None.
-        domain: Where the points lie; it names their columns.
+        domain: The domain of the points, which names their columns.
     """
 
     gain: float
@@ -43,7 +44,7 @@ class ExpectedGain(Immutable):
     domain: Domain
 
     def __repr__(self) -> str:
-        """The gain beside the noise, and the points of the batch, in a few lines."""
+        """The gain, the noise and the points of the batch, in a few lines."""
         num = len(self.x)
         lines = [
             f"ExpectedGain of {num} point{'' if num == 1 else 's'}",
@@ -63,15 +64,15 @@ class ExpectedGain(Immutable):
 def gain_of(
     mixture: GPMixture, before: Tensor, batch: Tensor, domain: Domain, seed: int
 ) -> ExpectedGain:
-    """What a batch is expected to gain, by joint draws.
+    """The expected gain of a batch, by joint draws.
 
     Args:
-        mixture: What is known of f.
-        before: ``n x (d + d_z)``: the points so far; the 512 with the highest mean plus two
+        mixture: The model of f.
+        before: ``n x (d + d_z)``, the points so far. The 512 points with the highest mean plus two
             standard deviations count.
-        batch: ``q x (d + d_z)``; nothing is gained at points that are among those so far.
-        domain: Where the points lie.
-        seed: Of the draws.
+        batch: ``q x (d + d_z)``. Points that are among the points so far gain nothing.
+        domain: The domain of the points.
+        seed: The seed of the draws.
     """
     new = batch[~are_among(batch, before)]
     before = most_promising(mixture, before)
@@ -89,8 +90,8 @@ def gain_of(
 
 
 def noise_std(mixture: GPMixture, rows: Tensor) -> float:
-    """The standard deviation of the noise of one observation, at the best of ``n x (d + d_z)``
-    rows, to first order."""
+    """The standard deviation of the noise of one observation, to first order, at the best of
+    ``n x (d + d_z)`` rows."""
     means = (mixture.weights[:, None] * mixture.moments(rows)[0]).sum(dim=0)
     slope = mixture.restored(means.max())[1]
     return float(slope * (mixture.weights * mixture.noise_variance).sum().sqrt())

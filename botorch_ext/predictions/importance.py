@@ -16,30 +16,30 @@ from botorch_ext.state import Immutable
 if TYPE_CHECKING:
     import pandas as pd
 
-# Points at which the mean is evaluated at once.
+# At how many points the mean is evaluated at once.
 _AT_ONCE = 2**14
 
 
 @dataclass(frozen=True, eq=False)
 class Importance(Immutable):
-    """How much of the variance of f over the space each parameter explains, by the model.
+    """The share of the variance of the posterior mean over the space that each parameter explains.
 
-    With all parameters drawn independently as the space is sampled (log scales by their logarithm,
-    whole numbers and categories with equal probabilities), the first-order index of parameter j is
-    Var(E[f | x_j]) / Var(f), what it explains alone, and the total index is
-    E[Var(f | all but x_j)] / Var(f), what it explains alone or with others. Here f is the posterior
-    mean of the mixture of all models; linear constraints are ignored, as with them parameters are
-    not independent.
+    All parameters are drawn independently, as the space is sampled: log scales by their logarithm,
+    whole numbers and categories with equal probabilities. The first-order index of parameter j,
+    Var(E[f | x_j]) / Var(f), is what it explains alone. The total index,
+    E[Var(f | all but x_j)] / Var(f), is what it explains alone or with others. Here f is the
+    posterior mean of the mixture of all models. Linear constraints are ignored, because parameters
+    are not independent under them.
 
     Source: Sobol 2001; the estimators of Saltelli et al. 2010, table 2 (b) and (f), the latter of
     Jansen 1999.
 
     Args:
-        names: d names.
-        first_order: ``d``, between 0 and 1 up to the error of the estimate.
-        total: ``d``, likewise.
+        names: The d names of the parameters.
+        first_order: The ``d`` first-order indices, between 0 and 1 up to the error of the estimate.
+        total: The ``d`` total indices, likewise.
         std: The standard deviation of the posterior mean over the space, in units of the
-            observations: where it is 0, so are all indices.
+            observations. If it is 0, so are all indices.
     """
 
     names: tuple[str, ...]
@@ -48,14 +48,17 @@ class Importance(Immutable):
     std: float
 
     def __repr__(self) -> str:
-        """The table of `to_pandas`, in numbers of six digits."""
+        """The table of `to_pandas`, in six digits."""
         head = f"Importance of {len(self.names)} parameters"
         std = f"standard deviation of the posterior mean over the space: {self.std:.3g}"
         return "\n  ".join([head, *lines_of(self._columns), std])
 
     def to_pandas(self) -> pd.DataFrame:
-        """A data frame with a row for each parameter, the most important first: ``parameter``,
-        ``first_order`` and ``total``.
+        """The indices as a data frame.
+
+        Returns:
+            A row for each parameter, with the columns ``parameter``, ``first_order`` and ``total``,
+            the most important parameter first.
 
         Raises:
             ImportError: pandas is not installed.
@@ -78,13 +81,13 @@ def sobol_indices(
     """First-order and total Sobol indices of a function of the unit cube.
 
     Args:
-        function: From ``n x d`` points of the unit cube, in float64, to ``n`` values.
+        function: A function from ``n x d`` points of the unit cube, in float64, to ``n`` values.
         dim: d.
         num_samples: N, a power of 2: the function is evaluated at N (d + 2) points.
-        seed: Of the scrambled Sobol points.
+        seed: The seed of the scrambled Sobol points.
 
     Returns:
-        The first-order indices, ``d``, the total ones, ``d``, and the standard deviation.
+        The ``d`` first-order indices, the ``d`` total indices, and the standard deviation.
     """
     points = SobolEngine(2 * dim, scramble=True, seed=seed).draw(num_samples, dtype=torch.float64)
     A, B = points.split(dim, dim=-1)
@@ -96,7 +99,7 @@ def sobol_indices(
     both = torch.cat([of_A, of_B])
     center, variance = both.mean(), both.var(correction=0)
     first, total = torch.zeros(dim, dtype=torch.float64), torch.zeros(dim, dtype=torch.float64)
-    # A mean that is flat up to rounding has no variance to be explained.
+    # A function that is constant up to rounding has no variance to explain.
     if float(variance) <= (1e-12 * float(both.abs().max())) ** 2:
         return first, total, 0.0
     for j in range(dim):

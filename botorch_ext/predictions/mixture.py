@@ -16,34 +16,35 @@ from botorch_ext.models.posterior import GrowingPosterior
 from botorch_ext.predictions.quantiles import mixture_quantiles
 from botorch_ext.state import Immutable
 
-# Of temporary tensors on the CPU, whose caches hold as many.
+# The most entries of a temporary tensor, as many as the caches of a CPU hold.
 _MOST_ENTRIES = 2**20
-# Joint draws: of all models together, and of each at least.
+# How many joint draws there are of all models together, and at least of each model.
 _NUM_DRAWS, _FEWEST_DRAWS = 8192, 64
 
 
 def unchanged(rows: Tensor) -> Tensor:
-    """Rows as the models take them, where they take them as they are."""
+    """The rows themselves, for models that take joint rows as they are."""
     return rows
 
 
 def in_same_units(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Values whose models are in the units of the observations, and the slopes, which are 1."""
+    """The values themselves and slopes of 1, for models in the units of the observations."""
     return values, torch.ones_like(values)
 
 
 @dataclass(frozen=True, eq=False)
 class GPMixture(Immutable):
-    """What a strategy knows of f: f is an increasing transform of a GP, which GP is uncertain.
+    """The model of f of a strategy: f is an increasing transform of one of m GPs, each with a
+    probability.
 
     Args:
-        models: Posteriors of the told data alone, each of one GP or of a batch of them with one
-            dimension; m GPs together.
-        weights: ``m``, the probabilities of the GPs, which sum to 1.
-        constants: ``m``, what to add to the means of the GPs.
-        noise_variance: ``m``, of an observation, in squared units of the GPs.
-        features: From ``n x (d + d_z)`` joint rows to the inputs of the models.
-        restored: From values of a GP, of any shape, to values of f and the slopes there.
+        models: Posteriors given the told data. Each has one GP, or a batch of GPs with one batch
+            dimension; together they have m GPs.
+        weights: ``m`` probabilities of the GPs, which sum to 1.
+        constants: ``m`` constants that are added to the means of the GPs.
+        noise_variance: ``m`` noise variances of one observation, in squared units of the GPs.
+        features: A function from ``n x (d + d_z)`` joint rows to the inputs of the models.
+        restored: A function from values of a GP, of any shape, to values of f and the slopes there.
     """
 
     models: tuple[GrowingPosterior, ...]
@@ -61,13 +62,16 @@ class GPMixture(Immutable):
         constants: Tensor | None = None,
         **options: Any,
     ) -> GPMixture:
-        """The mixture of models with their own noise.
+        """Makes a mixture of models that have their own noise.
 
         Args:
-            models: As the argument of the class.
-            weights: ``m``; equal ones if None.
-            constants: ``m``; zeros if None.
-            options: ``features`` and ``restored``.
+            models: The posteriors, as for the class.
+            weights: ``m`` probabilities; equal ones if None.
+            constants: ``m`` constants; zeros if None.
+            options: ``features`` and ``restored``, as for the class.
+
+        Returns:
+            The mixture.
         """
         noise = torch.cat([model.noise_variance.reshape(-1) for model in models])
         if weights is None:
@@ -89,9 +93,9 @@ class GPMixture(Immutable):
         return means + self.constants[:, None], variances.clamp_min(0).sqrt()
 
     def mean_and_std(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation of f at ``n x (d + d_z)`` rows, ``n`` each: those of the
-        mixture. Where f is a bent transform of the GPs, the mean is that of the GPs transformed,
-        and the standard deviation is of first order around it."""
+        """The ``n`` means and the ``n`` standard deviations of f under the mixture at
+        ``n x (d + d_z)`` rows. If f is a nonlinear transform of the GPs, the mean of the GPs is
+        transformed, and the standard deviation is of first order around it."""
         means, stds = self.moments(rows)
         weights = self.weights[:, None]
         mean = (weights * means).sum(dim=0)
@@ -100,7 +104,7 @@ class GPMixture(Immutable):
         return value, variance.sqrt() * slope
 
     def mean(self, rows: Tensor) -> Tensor:
-        """The mean of `mean_and_std` alone, O(k) for each row and GP with k observations: ``n``."""
+        """The ``n`` means of `mean_and_std`, at O(k) for each row and GP with k observations."""
         with torch.no_grad():
             own = [model.plain_means(inputs) for model, inputs in self._inputs(rows)]
         means = self._stacked(own, 1) + self.constants[:, None]
@@ -110,12 +114,12 @@ class GPMixture(Immutable):
         """Exact quantiles of f, or of an observation, at ``n x (d + d_z)`` rows.
 
         Args:
-            rows: Where.
+            rows: The joint rows.
             levels: k probabilities between 0 and 1.
             noisy: Whether the noise of an observation is added.
 
         Returns:
-            ``n x k``.
+            ``n x k`` quantiles.
         """
         means, stds = self.moments(rows)
         if noisy:
@@ -126,7 +130,7 @@ class GPMixture(Immutable):
 
     @torch.no_grad()
     def joint(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Means, ``m x q``, and covariances, ``m x q x q``, of all GPs at ``q x (d + d_z)``
+        """The ``m x q`` means and ``m x q x q`` covariances of all GPs at ``q x (d + d_z)``
         rows."""
         means, covariances = [], []
         for model, inputs in self._inputs(rows):
@@ -137,13 +141,12 @@ class GPMixture(Immutable):
 
     @torch.no_grad()
     def draws(self, rows: Tensor, seed: int, num: int = _NUM_DRAWS) -> Tensor:
-        """Joint draws of f at ``q x (d + d_z)`` rows, as many from each GP, some ``num`` in all.
-
-        Half of them are the mirror images of the others. A rounding error of 3e-5 prior standard
-        deviations is added to each value.
+        """Joint draws of f at ``q x (d + d_z)`` rows, equally many from each GP and about ``num``
+        in all. Half of the draws mirror the other half at the mean. The jitter adds noise of 3e-5
+        prior standard deviations to each value.
 
         Returns:
-            ``m x s x q``; a statistic of them is averaged by `average`.
+            ``m x s x q`` draws. `average` averages a statistic of them.
         """
         means, covariance = self.joint(rows)
         largest = covariance.diagonal(dim1=-2, dim2=-1).max().clamp_min(0)
@@ -160,20 +163,21 @@ class GPMixture(Immutable):
         return self.restored(values)[0]
 
     def average(self, statistic: Tensor) -> float:
-        """The expectation of a statistic of `draws`, ``m x s``."""
+        """The expectation of a ``m x s`` statistic of `draws`."""
         return float((self.weights * statistic.mean(dim=-1)).sum())
 
     # --- parts ------------------------------------------------------------------------------------
 
     def _inputs(self, rows: Tensor) -> Iterator[tuple[GrowingPosterior, Tensor]]:
-        """The models, and rows as each takes them."""
+        """The models, each with the rows as its inputs."""
         features = self.features(rows)
         for model in self.models:
             is_plain = not isinstance(model, KernelGP)
             yield model, features if is_plain else model.transform_inputs(features)
 
     def _stacked(self, values: list[Tensor], num_dims: int) -> Tensor:
-        """What the models say, ``*batch x ...`` with so many dimensions behind, as ``m x ...``."""
+        """Values of the models, ``*batch x ...`` with ``num_dims`` last dimensions, as one
+        ``m x ...``-dim tensor."""
         return torch.cat([own.reshape(-1, *own.shape[own.ndim - num_dims :]) for own in values])
 
     def _chunks(self, rows: Tensor) -> tuple[Tensor, ...]:

@@ -18,29 +18,40 @@ from botorch_ext.state import Immutable
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The quantiles of a prediction that are not asked for otherwise.
+#: The levels of the quantiles of a prediction, unless others are given.
 LEVELS = (0.05, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions(Immutable):
-    """What a model predicts at n points.
+    """The predictions of a model at n points. Their text is a table.
 
-    The distribution of f at a point is that of the model: a normal distribution for one GP, a
-    mixture of them for several. Quantiles are exact quantiles of it. Where a method bends or
-    squeezes low observations before it models them, quantiles are carried back exactly; ``mean`` is
-    the mean of the bent values carried back, as in `Strategy.best`, and ``std`` is of first order
-    around it.
+    The distribution of f at a point is the model's: a normal distribution for one GP, a mixture of
+    normal distributions for several. The quantiles are exact quantiles of that distribution. Some
+    methods transform low observations before they model them. Quantiles are then transformed back
+    exactly. ``mean`` is the mean of the transformed values, transformed back, as in
+    `Strategy.best`, and ``std`` is the standard deviation to first order around it.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> strategy = bx.algorithms.integrated_ei(bx.Box([(0, 20), (1, 80)]))
+        >>> for trial in strategy.ask(8):
+        ...     strategy.tell(trial, -float(trial.x[0]))
+        >>> found = strategy.predict([[5.0, 40.0], [10.0, 40.0]], levels=(0.25, 0.75))
+        >>> [*found.to_pandas()][:6]
+        ['x0', 'x1', 'mean', 'std', '25 %', '75 %']
+        >>> bool(found.mean[0] > found.mean[1])
+        True
 
     Args:
         x: ``n x d`` points.
-        contexts: ``n x d_z``, or None.
+        contexts: ``n x d_z`` contexts, or None.
         mean: ``n`` means of f.
         std: ``n`` standard deviations of f.
-        levels: k probabilities.
-        quantiles: ``n x k`` quantiles of f at these levels.
+        levels: The k probabilities of the quantiles.
+        quantiles: ``n x k`` quantiles of f.
         observation_quantiles: ``n x k`` quantiles of one observation, whose noise is added.
-        domain: Where the points lie; it names their columns.
+        domain: The domain of the points, which names their columns.
     """
 
     x: Tensor
@@ -60,10 +71,19 @@ class Predictions(Immutable):
         domain: Domain,
         levels: Sequence[float] = LEVELS,
     ) -> Predictions:
-        """The predictions of a mixture at ``n x (d + d_z)`` joint rows.
+        """Computes the predictions of a mixture.
+
+        Args:
+            mixture: The model.
+            rows: ``n x (d + d_z)`` joint rows.
+            domain: The domain of the points.
+            levels: The probabilities of the quantiles.
+
+        Returns:
+            The predictions.
 
         Raises:
-            ValueError: Levels that are no probabilities strictly between 0 and 1.
+            ValueError: A level is not strictly between 0 and 1.
         """
         levels, d = checked_levels(levels), domain.dim
         mean, std = mixture.mean_and_std(rows)
@@ -79,20 +99,20 @@ class Predictions(Immutable):
         )
 
     def __repr__(self) -> str:
-        """The table of `to_pandas`, in numbers of six digits."""
+        """The table of `to_pandas`, in six digits."""
         head = f"Predictions at {len(self)} point{'' if len(self) == 1 else 's'}"
         return "\n  ".join([head, *lines_of(self._columns, self.domain)])
 
     @property
     def names(self) -> tuple[str, ...]:
-        """``d``: what the columns of ``x`` are called."""
+        """The ``d`` names of the columns of ``x``."""
         return self.domain.names
 
     def __len__(self) -> int:
         return len(self.mean)
 
     def negated(self) -> Predictions:
-        """The predictions of -f, in the order of ascending levels if these are so."""
+        """The predictions of -f, with ascending levels if the levels ascend."""
         quantiles, noisy = -self.quantiles.flip(-1), -self.observation_quantiles.flip(-1)
         return replace(
             self,
@@ -103,9 +123,12 @@ class Predictions(Immutable):
         )
 
     def to_pandas(self) -> pd.DataFrame:
-        """A data frame with a row for each point: its columns by name, those of contexts as
-        ``context 0`` and so on, then ``mean``, ``std``, and quantiles of f, as ``5 %``, and of an
-        observation, as ``observed 5 %``.
+        """The predictions as a data frame.
+
+        Returns:
+            A row for each point, with the parameters by name; contexts as ``context 0`` and so on;
+            ``mean`` and ``std``; quantiles of f, such as ``5 %``; and quantiles of an observation,
+            such as ``observed 5 %``.
 
         Raises:
             ImportError: pandas is not installed.
@@ -118,7 +141,7 @@ class Predictions(Immutable):
 
     @property
     def numbers(self) -> dict[str, Tensor]:
-        """What is predicted, ``n`` each, by the names that tables have for it."""
+        """The ``n`` means, standard deviations and quantiles each, by their names in tables."""
         found = {"mean": self.mean, "std": self.std}
         for prefix, values in (("", self.quantiles), ("observed ", self.observation_quantiles)):
             for level, own in zip(self.levels, values.mT, strict=True):
@@ -132,7 +155,7 @@ def mirrored(levels: Sequence[float]) -> tuple[float, ...]:
 
 
 def checked_levels(levels: Any) -> tuple[float, ...]:
-    """Probabilities strictly between 0 and 1, or a ValueError."""
+    """Levels, all strictly between 0 and 1; else a ValueError."""
     if isinstance(levels, str | bytes) or not isinstance(levels, Sequence):
         raise ValueError(f"levels must be probabilities, as in (0.05, 0.95), got {short(levels)}")
     numbers = tuple(one_number(level, "levels") for level in levels)

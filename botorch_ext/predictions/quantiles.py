@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-# Each halves the bracket: its width is then under a rounding error of what it began with.
+# Each bisection halves the bracket; 60 bring it below the rounding error of its first width.
 _NUM_BISECTIONS = 60
 
 
@@ -20,7 +20,7 @@ def mixture_quantiles(
     Args:
         weights: ``m``, which sum to 1.
         means: ``m x n``.
-        stds: ``m x n``; those that are 0 are points.
+        stds: ``m x n``; a normal distribution with a standard deviation of 0 is a point.
         levels: k probabilities between 0 and 1.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Recommendation: a point, its prediction, and how sure it is that no evaluated point is better."""
+"""Recommendation: the point to settle for, with its prediction and its probability."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from botorch_ext.predictions.predictions import Predictions
 from botorch_ext.ranks import highest_first
 from botorch_ext.state import Immutable
 
-# Evaluated points that are compared: joint draws at more would take long.
+# How many evaluated points are compared; joint draws at more points would take long.
 _MOST_COMPARED = 512
 
 
 @dataclass(frozen=True, eq=False)
 class Recommendation(Immutable):
-    """The point that a strategy would settle for now.
+    """The point to settle for now, with its prediction.
 
     Args:
-        x: ``d``.
-        context: ``d_z``, or None.
-        prediction: What is predicted there, `Predictions` of this one point.
-        probability: The posterior probability that f is at least as good here as at every evaluated
-            point, P(f(x) >= max over evaluated x' of f(x')), from joint draws of all models.
-        shortfall: By how much the best evaluated point is expected to be better than this one,
-            E max(max over x' of f(x') - f(x), 0), in units of the observations: 0 if it is surely
-            the best.
+        x: The ``d``-dim point.
+        context: Its ``d_z``-dim context, or None.
+        prediction: The `Predictions` of this one point.
+        probability: The posterior probability that no evaluated point is better,
+            P(f(x) >= max over evaluated x' of f(x')), from joint draws of all models.
+        shortfall: By how much the best evaluated point is expected to be better than this point,
+            E max(max over evaluated x' of f(x') - f(x), 0), in units of the observations. It is 0
+            if the point is surely the best.
         is_evaluated: Whether the point was evaluated.
     """
 
@@ -42,7 +42,7 @@ class Recommendation(Immutable):
     is_evaluated: bool
 
     def __repr__(self) -> str:
-        """The point with its prediction, and how sure it is, in a few lines."""
+        """The point with its prediction and its probability, in a few lines."""
         known = "evaluated" if self.is_evaluated else "not evaluated"
         prediction = repr(self.prediction).split("\n  ")[1:]
         lines = [
@@ -59,7 +59,7 @@ class Recommendation(Immutable):
         return self.prediction.domain.params_of(self.x)
 
     def negated(self) -> Recommendation:
-        """The same of -f, which is minimised."""
+        """The recommendation for -f, which is minimised."""
         return replace(self, prediction=self.prediction.negated())
 
 
@@ -69,12 +69,12 @@ def recommendation(
     """The recommendation of a point, by joint draws.
 
     Args:
-        mixture: What is known of f.
-        row: ``d + d_z``: the point, with its context.
-        evaluated: ``n x (d + d_z)``: the evaluated points, in the same context. The 512 with the
-            highest mean plus two standard deviations are compared.
-        domain: Where points lie.
-        seed: Of the draws.
+        mixture: The model of f.
+        row: ``d + d_z``, the point with its context.
+        evaluated: ``n x (d + d_z)``, the evaluated points in the same context. The 512 points with
+            the highest mean plus two standard deviations are compared.
+        domain: The domain of the points.
+        seed: The seed of the draws.
     """
     is_here = are_among(evaluated, row[None])
     others = most_promising(mixture, evaluated[~is_here])
@@ -93,8 +93,8 @@ def recommendation(
 
 
 def most_promising(mixture: GPMixture, rows: Tensor) -> Tensor:
-    """The different rows among ``n x (d + d_z)``, of more than 512 those with the highest mean
-    plus two standard deviations."""
+    """The different rows among ``n x (d + d_z)``. If there are more than 512, those with the
+    highest mean plus two standard deviations are left."""
     if not len(rows):
         return rows
     rows = rows.unique(dim=0)
@@ -105,5 +105,5 @@ def most_promising(mixture: GPMixture, rows: Tensor) -> Tensor:
 
 
 def are_among(rows: Tensor, others: Tensor) -> Tensor:
-    """Which of ``n x d`` rows are among ``m x d`` other ones: ``n``."""
+    """A mask of the ``n x d`` rows that are among ``m x d`` other rows."""
     return (rows[:, None] == others).all(dim=-1).any(dim=-1)

@@ -59,8 +59,14 @@ def _shown(cell: Any) -> str:
 
 
 def columns_of(x: Tensor, contexts: Tensor | None, domain: Domain) -> dict[str, Any]:
-    """The columns of ``n x d`` points of a domain and of ``n x d_z`` contexts, or None, by name: in
-    a `Space` values of parameters, None where one does not count."""
+    """The columns of a table of points, by name.
+
+    Args:
+        x: ``n x d`` points.
+        contexts: ``n x d_z`` contexts, or None.
+        domain: The domain of the points. In a `Space`, columns have the values of parameters, None
+            where a parameter does not count.
+    """
     if isinstance(domain, Space):
         rows = [
             domain.params_of(row) if is_inside else params_outside(domain, row)

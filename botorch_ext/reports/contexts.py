@@ -27,8 +27,8 @@ class InContext:
 
     Args:
         context: ``d_z``.
-        stories: Of the trials, by id.
-        best: The one with the best value.
+        stories: The trials, by id.
+        best: The trial with the best value.
     """
 
     context: list[float]
@@ -40,19 +40,33 @@ def by_context(overview: Overview) -> list[InContext]:
     """The contexts, the one with the most values first; none where there is one at most, or none
     has come twice."""
     found: dict[tuple[float, ...], list[TrialStory]] = {}
-    for story in overview.observed:
+    for story in overview.inside:
         if story.context:
             found.setdefault(tuple(story.context), []).append(story)
     if len(found) < 2 or len(found) == sum(map(len, found.values())):
         return []
     return [
-        InContext(
-            list(context),
-            stories,
-            max(stories, key=lambda story: overview.sign * (story.value or 0.0)),
-        )
+        InContext(list(context), stories, overview.best_of(stories))
         for context, stories in sorted(found.items(), key=lambda item: -len(item[1]))
     ]
+
+
+def best_so_far(overview: Overview, stories: Sequence[TrialStory]) -> tuple[list[int], list[float]]:
+    """The best values so far of some trials that have one, as a line up to the last trial.
+
+    Args:
+        overview: The study.
+        stories: The trials, by id.
+
+    Returns:
+        The ids along the line, and the best value from each of them on.
+    """
+    if not stories:
+        return [], []
+    better = min if overview.minimize else max
+    best = list(accumulate((story.value or 0.0 for story in stories), better))
+    ids = [story.id for story in stories]
+    return [*ids, len(overview.stories) - 1], [*best, best[-1]]
 
 
 def best_per_context(overview: Overview) -> Picture | None:
@@ -69,13 +83,11 @@ def best_per_context(overview: Overview) -> Picture | None:
 
 
 def _draw(overview: Overview, known: Sequence[InContext], ax: Axes) -> None:
-    better, end = min if overview.minimize else max, len(overview.stories) - 1
     for own, color in zip(known, PALETTE, strict=False):
-        ids = [story.id for story in own.stories]
-        best = list(accumulate((story.value or 0.0 for story in own.stories), better))
         label = cut(overview.columns.context_in_words(own.context), 24)
-        ax.step([*ids, end], [*best, best[-1]], where="post", color=color, label=label)
-        ax.plot(ids, [story.value or 0.0 for story in own.stories], "o", color=color, markersize=3)
+        ax.step(*best_so_far(overview, own.stories), where="post", color=color, label=label)
+        ids, values = zip(*((story.id, story.value) for story in own.stories), strict=True)
+        ax.plot(ids, values, "o", color=color, markersize=3)
     ax.set_xlabel("trial")
     ax.set_ylabel(in_lines(ax, "y", overview.objective.title))
     ax.locator_params(axis="x", integer=True)

@@ -127,10 +127,18 @@ class Overview:
         return [story for story in self.stories if story.corrections]
 
     @property
+    def inside(self) -> list[TrialStory]:
+        """Trials that have a value at a point of the domain, which may be the best."""
+        return [story for story in self.observed if not story.info.get("outside")]
+
+    @property
     def best(self) -> TrialStory | None:
-        """The trial with the best value, the first of several, of those in the domain."""
-        inside = [story for story in self.observed if not story.info.get("outside")]
-        return max(inside, key=lambda story: self.sign * (story.value or 0.0), default=None)
+        """The trial with the best value in the domain, the first of several."""
+        return self.best_of(self.inside) if self.inside else None
+
+    def best_of(self, stories: Sequence[TrialStory]) -> TrialStory:
+        """The trial with the best value among some that have one, the first of several."""
+        return max(stories, key=lambda story: self.sign * (story.value or 0.0))
 
     @cached_property
     def columns(self) -> Columns:

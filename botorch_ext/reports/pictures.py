@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import accumulate, groupby
+from itertools import groupby
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from botorch_ext.reports.asked_points import coordinates, plane
 from botorch_ext.reports.calibration import calibration
-from botorch_ext.reports.contexts import best_per_context
+from botorch_ext.reports.contexts import best_per_context, best_so_far
 from botorch_ext.reports.drawing import MOST_MARKS, Picture, colored, drawn, in_lines, legend_above
 from botorch_ext.reports.model_numbers import ModelNumbers
 from botorch_ext.reports.model_pictures import model_pictures
@@ -83,14 +83,9 @@ def _values(overview: Overview, model: ModelNumbers) -> Picture:
 
 
 def _draw_values(overview: Overview, model: ModelNumbers, ax: Axes) -> None:
-    observed = overview.observed
-    better = min if overview.minimize else max
-    best = list(accumulate((story.value or 0.0 for story in observed), better))
-    ids = [story.id for story in observed]
     end = len(overview.stories) - 1
-    ax.step(
-        [*ids, end], [*best, best[-1]], where="post", color=SKY, linewidth=1.6, label="best so far"
-    )
+    ids, best = best_so_far(overview, overview.inside)
+    ax.step(ids, best, where="post", color=SKY, linewidth=1.6, label="best so far")
     mark_states(ax, overview, lambda story: story.id, lambda story: story.value or 0.0)
     found = overview.best
     if found is not None:

@@ -184,7 +184,7 @@ class Strategy(NotedWarnings):
         )
 
     def __repr__(self) -> str:
-        """What is known after the last event, in a few lines."""
+        """The state after the last event, in a few lines."""
         return "\n  ".join([type(self).__name__, *self.history.lines])
 
     # --- asking and telling -----------------------------------------------------------------------
@@ -481,8 +481,8 @@ class Strategy(NotedWarnings):
         models that of the models that are not eliminated, weighted by their marginal likelihoods.
         Pending trials do not count.
 
-        Points outside a `Box` are predicted where the method `takes_outside`, with a warning: the
-        model extrapolates there.
+        Points outside a `Box` are predicted with a warning if the method `takes_outside`. The model
+        extrapolates there.
 
         Args:
             points: A trial or a list of trials; one ``d``-dim point or ``n x d`` points;
@@ -530,6 +530,9 @@ class Strategy(NotedWarnings):
         Returns:
             A `Recommendation`, which has the prediction and the posterior probability that the
             point is as good as every evaluated one.
+
+        Returns:
+            A `Recommendation`, in the units of the observations.
 
         Raises:
             NoModelError: If the method has no model.
@@ -884,7 +887,7 @@ class Strategy(NotedWarnings):
     def _forget_fits(self, id: int) -> None:
         """Forgets what was fitted to the old value of a trial."""
 
-    # --- what happens -----------------------------------------------------------------------------
+    # --- applying events --------------------------------------------------------------------------
 
     def _checked(self, event: Event, is_member: bool) -> Event:
         """The event, in plain form; raises a ValueError if it could follow no other events.

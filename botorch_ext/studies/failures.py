@@ -1,4 +1,4 @@
-"""Failures: evaluations that raise or return no finite number, and when there are too many."""
+"""Failures: evaluations that raise or return no finite number, and the end of a run by them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from botorch_ext.domains import Space
 from botorch_ext.exceptions import ObjectiveError, RepeatedFailures
 from botorch_ext.strategies import Trial
 
-# A bug fails wherever it is tried, a region where the objective fails may hold the first point or
-# two.
+# A bug fails at every point; a region that fails may hold the first one or two points by chance.
 _LEAST_AT_FIRST = 3
 
 
@@ -25,11 +24,11 @@ class Failure:
     """A trial whose objective kept failing.
 
     Args:
-        id: The trial.
+        id: The id of the trial.
         x: The ``d``-dim point.
-        error: What the last attempt raised.
-        context: Its ``d_z``-dim context, or None.
-        params: The point by name, where it is one of a `Space`.
+        error: The exception of the last attempt.
+        context: The ``d_z``-dim context of the trial, or None.
+        params: The point by name if the domain is a `Space`, else None.
     """
 
     id: int
@@ -52,8 +51,8 @@ class Failure:
 
 
 def takes(function: Callable[..., Any], num_arguments: int) -> bool:
-    """Whether a function can be called with so many arguments; of some nobody knows before they are
-    called."""
+    """Whether a function can be called with so many arguments. It is True for a function without a
+    readable signature."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -66,8 +65,8 @@ def takes(function: Callable[..., Any], num_arguments: int) -> bool:
 
 
 def require_taken(objective: Callable[..., Any], num_arguments: int) -> None:
-    """An `ObjectiveError` where a function does not take a point, or with two arguments a point
-    and its context."""
+    """Raises an `ObjectiveError` unless a function takes a point, or for two arguments a point and
+    its context."""
     if not takes(objective, num_arguments):
         given = "a point" if num_arguments == 1 else "a point and its context"
         raise ObjectiveError(
@@ -77,11 +76,11 @@ def require_taken(objective: Callable[..., Any], num_arguments: int) -> None:
 
 
 def checked_value(returned: Any) -> float:
-    """What an objective returned, as a number.
+    """The value that an objective returned, as a number.
 
     Raises:
-        ObjectiveError: It is no number: every evaluation will do that.
-        ValueError: It is NaN or infinite: this evaluation failed.
+        ObjectiveError: The value is no number, so that every evaluation would fail.
+        ValueError: The value is NaN or infinite, so that this evaluation failed.
     """
     try:
         value = one_number(returned, "objective")
@@ -97,8 +96,8 @@ class Failures:
     """The trials that were given up in one call of `run`.
 
     Args:
-        most: How many in a row end it; None never does.
-        max_pending: How many trials are under way at once.
+        most: How many trials given up in a row end the run; None never ends it.
+        max_pending: How many trials may be under way at once.
     """
 
     most: int | None
@@ -115,10 +114,11 @@ class Failures:
         self.in_a_row += 1
 
     def require_going_on(self) -> None:
-        """Raises where nothing more can be hoped for.
+        """Raises an error if too many trials failed.
 
         Raises:
-            RepeatedFailures: Too many failed in a row, or all of the first in the same way.
+            RepeatedFailures: Too many trials failed in a row, or all first trials failed in the
+                same way.
         """
         if self.most is None or not self.in_a_row:
             return

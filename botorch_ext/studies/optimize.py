@@ -1,4 +1,4 @@
-"""Optimize: from an objective and bounds to the best point, in one call."""
+"""`optimize`: finds the best point of an objective within bounds, in one call."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from botorch_ext.studies.study import Study
 
 @dataclass(frozen=True, repr=False)
 class OptimizeResult(RunResult):
-    """What `optimize` found, in the sign of the objective; besides what `RunResult` has:
+    """The result of `optimize`, in the sign of the objective.
+
+    Its other arguments are those of `RunResult`.
 
     Args:
-        recommended_x: The ``d``-dim point where the model believes the objective to be best, or
-            None before any result. It need not have been evaluated, unless the strategy has no
-            ``recommend``; with noise it is a better choice than ``best_x``, whose value was partly
-            luck.
-        recommended_mean: What is expected there, or None.
+        recommended_x: The ``d``-dim point with the best posterior mean, or None before any result.
+            It need not have been evaluated, unless the strategy has no ``recommend``. With noise it
+            is a better choice than ``best_x``, whose value was partly luck.
+        recommended_mean: The posterior mean at ``recommended_x``, or None.
     """
 
     recommended_x: Tensor | None
@@ -44,7 +45,7 @@ class OptimizeResult(RunResult):
         return None if x is None else self.strategy.domain.params_of(x)
 
     def __repr__(self) -> str:
-        """What was found, in a few lines."""
+        """The result as `RunResult` prints it, and the recommended point."""
         lines = [super().__repr__()]
         if self.recommended_x is not None:
             place = place_of(self.recommended_x, domain=self.strategy.domain)
@@ -72,45 +73,55 @@ def optimize(
     time_limit: float | None = None,
     target: float | None = None,
 ) -> OptimizeResult:
-    """Maximises an expensive, noisy objective with `integrated_ei`, or goes on with the strategy or
-    the study that is given in place of the domain.
+    """Maximises an expensive, noisy objective with `integrated_ei`. Given a strategy or a study in
+    place of the domain, it continues that.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> def cost(x):
+        ...     return float((x[0] - 5) ** 2 + (x[1] - 40) ** 2 / 100)
+        >>> bounds = [(0, 20), (1, 80)]
+        >>> result = bx.optimize(cost, bounds, 20, minimize=True, progress=False)
+        >>> result.best_value < 0.5, len(result.Y)
+        (True, 20)
 
     Args:
-        objective: A ``d``-dim point to a number; where the domain is a `Space`, a dict of values by
-            name to one, called as ``objective(params)``. With a process pool it must be picklable.
+        objective: A function from a ``d``-dim point to a number. If the domain is a `Space`, the
+            point is a dict of values by name. With a process pool the function must be picklable.
         domain: Bounds, a `Box`, a `Space` of named parameters or a `FiniteSet`. Bounds are a list
-            of pairs, as in ``[(0, 20), (1, 80)]``, or a tensor of two rows, lower then upper. Or,
-            to go on, a strategy, such as that of an earlier result, or a `Study`, whose method is
-            then used: ``initial``, ``num_initial``, ``particles`` and ``seed`` are its own, and
-            cannot be given. One with contexts needs `run`.
-        num_trials: How many evaluations; of a strategy or a study in all, with those that it was
-            asked before.
-        minimize: Whether the objective is a cost. None: as the strategy or the study has it, else
-            False.
-        initial: ``(X, Y)`` the user already has, ``n x d`` and ``n x 1`` or ``n``, in the sign of
-            the objective; ``X`` may be a list of dicts of values by name.
-        num_initial: How many Sobol points are evaluated first; None for 8, less those in
+            of pairs, as in ``[(0, 20), (1, 80)]``, or a tensor of two rows, lower then upper. Or a
+            strategy or a `Study` to continue, such as the strategy of an earlier result.
+            ``initial``, ``num_initial``, ``particles`` and ``seed`` cannot be given then. A
+            strategy with contexts needs `run`.
+        num_trials: The number of evaluations. If a strategy or a study is continued, the trials
+            that it was asked before count.
+        minimize: Whether the objective is a cost. None: as in the strategy or the study that is
+            continued, else False.
+        initial: ``(X, Y)``, data the user already has, ``n x d`` and ``n x 1`` or ``n``, in the
+            sign of the objective. ``X`` may be a list of dicts of values by name.
+        num_initial: How many Sobol points are evaluated first. None means 8, less the results in
             ``initial``.
-        particles: How hyperparameters are drawn; ``Particles()`` if None.
-        seed: Seeds everything random but the objective; 0 if None.
+        particles: How hyperparameter samples are drawn; ``Particles()`` if None.
+        seed: The seed of everything random except the objective; 0 if None.
         executor: Any `concurrent.futures.Executor`, or a function that makes one; None evaluates in
             this thread.
         max_pending: How many trials may be under way at once.
-        progress: Show a progress bar.
+        progress: Whether to show a progress bar.
         max_retries: How often a failing trial is tried again before it is given up.
-        failure_value: What the strategy is told for a trial that is given up, in the sign of the
-            objective; None abandons it.
-        max_consecutive_failures: So many trials given up in a row end the run; None never does. See
-            `run`.
-        callback: Called with each trial and its value; True from it ends the run. See `run`.
+        failure_value: The value that the strategy is told for a trial that is given up, in the sign
+            of the objective; None abandons the trial.
+        max_consecutive_failures: How many trials given up in a row end the run; None never ends it.
+            See `run`.
+        callback: A function that is called with each trial and its value, and ends the run by
+            returning True. See `run`.
         time_limit: Seconds after which nothing more is asked. See `run`.
         target: The value that is good enough. See `run`.
 
     Returns:
-        An `OptimizeResult`; its ``strategy`` can be asked for more.
+        An `OptimizeResult`. Its ``strategy`` can be asked for more.
 
     Raises:
-        ValueError: An impossible argument; the message names it.
+        ValueError: An argument is impossible; the message names it.
         ObjectiveError: The objective cannot be called, returned no number, or cannot be pickled for
             a process pool.
         RepeatedFailures: Too many trials failed in a row.
@@ -158,7 +169,7 @@ def optimize(
 
 
 def _begun(given: Strategy | Study, **of_new: Any) -> Strategy | Study:
-    """A strategy or a study that can be gone on with, without arguments of a new one."""
+    """The strategy or the study to continue, if no argument of a new strategy is given."""
     kind = "study" if isinstance(given, Study) else "strategy"
     for name, value in of_new.items():
         if value is not None:

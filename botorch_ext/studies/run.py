@@ -1,4 +1,4 @@
-"""`run`: a real objective, on any executor."""
+"""`run`: evaluates an objective on any executor, in parallel if wanted."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a study found, in the sign of the objective.
+    """The result of `run`, in the sign of the objective.
 
     Args:
-        strategy: The strategy, with all its state; it can be run on. Of a study a copy, from which
-            it learns nothing more: run the study on.
-        ids: The told trials, attached ones as well, in the order of telling.
-        X: ``n x d``, their points, without contexts.
-        Y: ``n``, what they were told: the values the objective returned, those that were attached,
-            and ``failure_value`` for the trials in ``failures``.
+        strategy: The strategy, with all its state; another run may continue it. If a study was run,
+            a copy of its strategy: continue the study, not the copy.
+        ids: The ids of the told and attached trials, in the order of telling.
+        X: The ``n x d`` points of these trials, without contexts.
+        Y: The ``n`` values of these trials: returned by the objective, attached, or
+            ``failure_value`` for the trials in ``failures``.
         best_x: The ``d``-dim point with the best value that was returned, attached or given as
-            initial data of the strategy, or None.
-        best_value: That value, or None.
+            initial data of the strategy, or None. Points outside the domain do not count.
+        best_value: The value of ``best_x``, or None.
         contexts: ``n x d_z``, the contexts of ``X``; None without contexts.
         best_context: The ``d_z``-dim context of ``best_x``, or None.
-        failures: Trials that were given up in this run.
-        interrupted: Whether Ctrl-C ended the run. Trials that had not come are pending.
+        failures: The trials that were given up in this run, each a `Failure`.
+        interrupted: Whether Ctrl-C ended the run. Trials without a result are pending.
         stopped_by: ``"callback"``, ``"time_limit"`` or ``"target"``, the argument that ended the
             run before ``num_trials`` were evaluated, or None.
         seconds: How long this run took, evaluations included.
@@ -66,7 +66,7 @@ class RunResult:
     seconds: float
 
     def __repr__(self) -> str:
-        """What was found, in a few lines."""
+        """The counts of trials, the time and the best value, in a few lines."""
         pending = len(self.strategy.pending)
         trials = counts_of_trials(len(self.ids), len(self.failures), pending)
         lines = [f"{type(self).__name__}", f"trials: {trials}", f"seconds: {self.seconds:.3g}"]
@@ -83,8 +83,11 @@ class RunResult:
         return [self.strategy.history.trials[id].params for id in self.ids]
 
     def to_pandas(self) -> pd.DataFrame:
-        """The told trials, a row each: ``trial``, the id, the point by name, the context as
-        ``context0`` and so on, and the ``value``.
+        """The told trials as a data frame.
+
+        Returns:
+            A row for each trial, with the columns ``trial``, the id; the parameters by name; the
+            context as ``context0`` and so on; and ``value``.
 
         Raises:
             ImportError: pandas is not installed.
@@ -121,101 +124,109 @@ def run(
     time_limit: float | None = None,
     target: float | None = None,
 ) -> RunResult:
-    """Runs a study until the strategy was asked ``num_trials`` trials, those of earlier runs
-    included; attached results are none of them.
+    """Evaluates an objective until the strategy was asked ``num_trials`` trials. Trials of earlier
+    runs count, attached results do not.
 
-    Trials that are pending from an earlier run, or of a study from a process that died, are
-    evaluated first, so that the same call continues an interrupted study. A strategy that waits is
-    asked again when one of the trials under way has come; the horizon of a strategy ends the study,
-    as does the end of an iterator of contexts or actions.
+    The run first evaluates trials that are pending from an earlier run, or from a process that
+    died, so that the same call resumes an interrupted run. If the strategy waits for results, it is
+    asked again when a trial under way has its result. The run also ends at the horizon of the
+    strategy, or at the end of an iterator of contexts or actions.
 
-    Any number of runs may share a study, and end together. What another run of this machine has
-    under way is left to it, and waited for where the strategy waits; what it had is evaluated again
-    once its process is dead. Of runs on other machines nothing is known: what they have pending is
-    evaluated here too, when this run begins, and where the strategy waits after twice the time that
-    an evaluation took. The first value stands. A value that comes after others gave up its trial as
-    failed is attached.
+    Any number of runs may share a study, and end together. On one machine, a run never evaluates a
+    trial that another run has under way, and waits for it if the strategy waits. If the process of
+    the other run is dead, its trials are evaluated again. Runs on other machines are not known.
+    Their pending trials are evaluated here too: when this run begins, and, if the strategy waits,
+    after twice the time of an evaluation. The first value counts. If another run gave up the trial
+    as failed, a value that comes later is attached.
 
-    While the database of a study cannot be reached a run tries again for ten minutes, and then ends
+    If the database of a study cannot be reached, the run tries again for ten minutes and then ends
     with the error. However a run ends, it tells the values that have come.
 
-    Ctrl-C stops asking, tells what has come and returns. A trial that a worker is still evaluating
-    stays pending; its result is lost, and continuing the study evaluates it again. A second Ctrl-C
-    is raised, and leaves the strategy whole as well.
+    Ctrl-C ends the run: it asks nothing more, tells the values that have come, and returns. A trial
+    that a worker still evaluates stays pending; its result is lost, and the call that resumes the
+    run evaluates it again. A second Ctrl-C is raised, and also leaves the strategy whole.
 
-    A trial whose objective fails is given up, once it was tried again ``max_retries`` times: a
-    strategy keeps away from the place, or is told ``failure_value``. What can never be evaluated
-    ends the run at once, and so do too many failures in a row; what was told stays.
+    A trial whose objective fails is tried again ``max_retries`` times and then given up. The
+    strategy then avoids its place, or is told ``failure_value``. An objective that can never be
+    evaluated ends the run at once, and so do too many failures in a row. The results that were told
+    stay.
 
-    A callback, a time limit or a target may end the run before its last trial. Nothing more is then
-    asked, and the trials under way are evaluated to their end and told. The same call without that
-    argument goes on.
+    A callback, a time limit or a target may end the run before its last trial. The run then asks
+    nothing more, and evaluates and tells the trials under way. The same call without that argument
+    continues it.
 
-    While a small strategy computes, torch has one thread: see
-    `threads_for`. An objective has as many as before.
+    While a small strategy computes, torch has one thread. An objective has as many threads as
+    before.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> strategy = bx.strategies.RandomSearch(bx.Box([(0.0, 20.0), (1.0, 80.0)]))
+        >>> result = bx.run(strategy, lambda x: -float(x[0]), num_trials=5, progress=False)
+        >>> result.ids, result.X.shape, result.stopped_by
+        ([0, 1, 2, 3, 4], torch.Size([5, 2]), None)
 
     Args:
-        strategy: What to ask: a strategy, or a `Study`.
-        objective: A ``d``-dim point to a number; with contexts, a point and its ``d_z``-dim context
-            to one. Where the domain is a `Space` the point is a dict of values by name, ``params``
-            of the trial, and the objective is called as ``objective(params)``. With a process pool
-            it must be picklable.
+        strategy: The strategy, or the `Study`.
+        objective: A function from a ``d``-dim point to a number; with contexts, from a point and
+            its ``d_z``-dim context. If the domain is a `Space`, the point is a dict of values by
+            name, the ``params`` of the trial. With a process pool the function must be picklable.
         num_trials: The total number of trials that the strategy is asked.
-        contexts: What is seen before each trial, for strategies with contexts: a function of the
-            number of the trial, called just before it is asked (again after the strategy had to
-            wait, or another run was first); an iterator; or, where all are known ahead,
-            ``T x d_z``, at least ``num_trials`` of them. A trial that is evaluated again keeps its
-            context.
-        actions: What there is to choose from for each trial, ``m x d``: like ``contexts``; None for
+        contexts: The contexts of the trials, for strategies with contexts. A function from the
+            number of a trial to its context, called just before the trial is asked, and again if
+            the strategy had to wait or another run was first; or an iterator; or ``T x d_z``
+            contexts that are known in advance, at least ``num_trials`` of them. A trial that is
+            evaluated again keeps its context.
+        actions: The actions available for each trial, ``m x d``, given like ``contexts``; None for
             the whole domain.
-        executor: Any `concurrent.futures.Executor`, or a function that makes one, which is then
-            remade when its workers die and shut down at the end. None evaluates in this thread.
+        executor: Any `concurrent.futures.Executor`, or a function that makes one. The run makes the
+            executor of a function again if its workers die, and shuts it down at the end. None
+            evaluates in this thread.
         max_pending: How many trials may be under way at once.
-        minimize: Whether the objective is a cost, whose negative a strategy is told. It must have
-            no values of its own then, as for a `Study`. None: as the study, or the first run of
-            this strategy, has it; else the objective is maximised. Where a strategy was told
-            negative costs by hand, or replayed, say it in every call.
-        progress: Show a progress bar with the best value and the number of pending trials.
+        minimize: Whether the objective is a cost, whose negative the strategy is told. The strategy
+            must then have no values of its own, as for a `Study`. None: as in the study, or in the
+            first run of this strategy; a new strategy maximises. If a strategy was told negative
+            costs by hand, or was replayed, say it in every call.
+        progress: Whether to show a progress bar with the best value and the number of pending
+            trials.
         max_retries: How often a failing trial is tried again before it is given up. Trials that
-            were under way when the workers of an executor died are in any case, as nobody knows
-            which of them failed.
-        failure_value: What the strategy is told for a trial that is given up, in the sign of the
-            objective; it is never the best value of this run. None abandons the trial as failed:
-            it is no data, and optimistic methods see its place as one they know.
-        max_consecutive_failures: So many trials given up in a row end the run; None never does. It
-            ends sooner where the first ``max_pending`` trials, and at least three, all fail in the
-            same way.
-        callback: A function that is called in this thread with each trial that was told, and its
-            value as the objective returned it; the value is NaN where the trial was given up. If it
-            returns True the run ends; all else that it returns is ignored. What it raises ends the
-            run at once, and is raised once the values that have come are told. Values that are told
-            as the run ends so, or by Ctrl-C, are not shown to it.
-        time_limit: Seconds after which nothing more is asked. An evaluation that is under way is
-            not broken off.
-        target: The value that is good enough: the run ends once the best value, as in the result,
-            is at least it; at most it where the objective is a cost. Values of earlier runs and of
+            were under way when the workers of an executor died are always tried again, because
+            nobody knows which of them failed.
+        failure_value: The value that the strategy is told for a trial that is given up, in the sign
+            of the objective. It is never the best value of this run. None abandons the trial as
+            failed: the trial is no data, and optimistic methods treat its place as known.
+        max_consecutive_failures: How many trials given up in a row end the run; None never ends it.
+            The run ends sooner if the first ``max_pending`` trials, and at least three, all fail in
+            the same way.
+        callback: A function that the run calls in this thread after each told trial, with the trial
+            and its value as the objective returned it. The value is NaN if the trial was given up.
+            The run ends if the function returns True; other return values are ignored. An exception
+            of the function ends the run at once, and is raised after the values that have come were
+            told. Values that are told at such an end, or after Ctrl-C, are not passed to it.
+        time_limit: Seconds after which nothing more is asked. No evaluation is cut short.
+        target: The value that is good enough. The run ends once the best value, as in the result,
+            is at least the target, or at most the target for a cost. Values of earlier runs and of
             other processes count.
 
     Returns:
         A `RunResult`.
 
     Raises:
-        ValueError: An impossible count, several pending trials without an executor, contexts or
-            actions that the strategy does not take, a study or a strategy with another sign, a
-            callback that is no function of two arguments, a time limit that is not positive, or a
-            target that is not finite.
+        ValueError: A count is impossible, several trials may be pending without an executor, the
+            strategy does not take contexts or actions, a study or a strategy has another sign, the
+            callback is no function of two arguments, the time limit is not positive, or the target
+            is not finite.
         ObjectiveError: The objective cannot be called, returned no number, or cannot be pickled for
             a process pool. The trials under way are still pending.
         RepeatedFailures: Too many trials failed in a row.
         WaitingForObservations: The strategy waits and no trial is under way, here or elsewhere.
         BrokenExecutor: The workers of an executor died and ``executor`` is no function that makes a
             new one, or a cluster of Dask is gone.
-        StudyError: The study cannot be reached for too long, or not be written.
+        StudyError: The study cannot be reached for too long, or cannot be written.
 
     Warns:
         TrialFailedWarning: A trial was given up.
-        UntoldValueWarning: A value that was computed and not told, as others had answered its trial
-            or the study could not be reached.
+        UntoldValueWarning: A value was computed but not told, because another run had answered its
+            trial or the study could not be reached.
     """
     if not isinstance(strategy, Strategy | Study):
         raise ValueError(f"strategy must be a Strategy or a Study, got {strategy!r}")

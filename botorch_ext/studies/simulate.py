@@ -1,4 +1,4 @@
-"""`simulate`: a known function, with delays and noise and without a clock."""
+"""`simulate`: runs a strategy on a known function, with simulated noise and delays."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from botorch_ext.studies.streams import Source, Stream, action_stream, context_s
 
 @dataclass(frozen=True)
 class Trace:
-    """What a simulation did, step by step; all tensors on the CPU.
+    """The record of a simulation of T evaluations, with all tensors on the CPU.
 
     Args:
         strategy: The strategy, with all its state.
-        X: ``T x d``, the asked points, without their contexts.
+        X: The ``T x d`` points that were asked, without their contexts.
         values: ``T`` noiseless values.
         observations: ``T`` noisy values.
         delays: ``T`` delays in steps.
-        told_at: ``T``: the index of the ask before which the observation arrived, or -1 if it came
-            too late.
-        regret: ``T``: the maximum minus the value, for each evaluation: over the actions there were
-            and at the context there was. A strategy that waits pays nothing for it.
-        seconds: The time the strategy took, in ask and tell together.
+        told_at: ``T`` indices of the asks before which the observations arrived, -1 for an
+            observation that came too late.
+        regret: ``T`` regrets: the maximum over the available actions at the context, minus the
+            value. A strategy that waits has no regret for waiting.
+        seconds: The time of the strategy, in ask and tell together.
         contexts: ``T x d_z``, the context of each evaluation, or None.
     """
 
@@ -52,10 +52,10 @@ class Trace:
     contexts: Tensor | None = None
 
     def __repr__(self) -> str:
-        """How it went, in a few lines."""
+        """The counts, the best value and the regret, in a few lines."""
         top = int(self.values.argmax())
         context = None if self.contexts is None else self.contexts[top]
-        place = place_of(self.X[top], context)
+        place = place_of(self.X[top], context, self.strategy.domain)
         lines = [
             f"Trace of {type(self.strategy).__name__}",
             f"evaluations: {len(self.values)}",
@@ -68,13 +68,13 @@ class Trace:
 
     @property
     def cumulative_regret(self) -> Tensor:
-        """``T`` running sums of the regret."""
-        # On the host: CUDA has no running sum that is always the same.
+        """The ``T`` running sums of the regret."""
+        # On the CPU, because running sums on CUDA are not deterministic.
         return self.regret.cpu().cumsum(dim=0).to(self.regret)
 
     @property
     def simple_regret(self) -> Tensor:
-        """``T``: the least regret of the steps so far."""
+        """The ``T`` least regrets of the steps so far."""
         return self.regret.cummin(dim=0).values
 
 
@@ -90,38 +90,46 @@ def simulate(
     noise_std: float | None = None,
     progress: bool = False,
 ) -> Trace:
-    """Plays a known function for ``horizon`` evaluations, without a real clock.
+    """Runs a strategy on a known function for ``horizon`` evaluations, in simulated time.
 
     A point asked at step s with delay tau is told before the ask of step s + tau + 1. Observations
     that arrive before the same ask are told in the order of asking. While a strategy waits for
-    observations the steps go by and nothing is evaluated. Noise and delays come from independent
+    observations, steps pass and nothing is evaluated. Noise and delays come from independent
     streams of ``seed``, so the same seed gives every strategy the same noise and the same delays.
 
-    Contexts and actions belong to evaluations, not to steps of the clock: a strategy that waits
-    misses none. One that takes no contexts is not told them, and the function depends on them all
-    the same.
+    Contexts and actions belong to evaluations, not to steps of time: a strategy that waits misses
+    none. A strategy without contexts is not told them, although the function depends on them.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.5], [1.0]])
+        >>> f = bx.problems.RKHSFunction.random(points, RBFKernel(), norm=1.0, seed=0)
+        >>> trace = bx.simulate(bx.strategies.RandomSearch(points), f, horizon=4, delay=1)
+        >>> trace.told_at.tolist()
+        [2, 3, -1, -1]
 
     Args:
-        strategy: What to ask; a fresh one.
+        strategy: The strategy, without trials.
         problem: The function, with its maximum and its domain.
         horizon: T, the number of evaluations.
-        contexts: ``T x d_z``, or a function from the number of an evaluation, counted from 0, to
-            its context; given where the problem is a `ContextualProblem`.
-        actions: What there is to choose from at each evaluation: T tensors ``m x d``, or a function
-            from its number to one; None for the whole domain.
-        delay: None, whole steps, a distribution of `botorch_ext.delays`, or a frozen scipy
+        contexts: ``T x d_z`` contexts, or a function from the number of an evaluation, counted from
+            0, to its context; needed if the problem is a `ContextualProblem`.
+        actions: The actions available at each evaluation: T tensors ``m x d``, or a function from
+            the number of an evaluation to such a tensor; None for the whole domain.
+        delay: None, a number of steps, a distribution of `botorch_ext.delays`, or a frozen scipy
             distribution.
-        seed: Of noise and delays.
-        noise_std: Standard deviation of the Gaussian noise; None takes the problem's.
-        progress: Show a progress bar.
+        seed: The seed of noise and delays.
+        noise_std: The standard deviation of the Gaussian noise; None takes the problem's.
+        progress: Whether to show a progress bar.
 
     Returns:
         A `Trace`.
 
     Raises:
-        ValueError: An impossible argument, or a problem whose maximum is unknown.
+        ValueError: An argument is impossible, or the maximum of the problem is unknown.
         WaitingForObservations: The strategy waits and no observation is on its way.
-        HorizonReached: The strategy has a horizon, and it is shorter.
+        HorizonReached: The strategy has a shorter horizon.
     """
     if not isinstance(strategy, Strategy):
         raise ValueError(f"strategy must be a Strategy, got {short(strategy)}")
@@ -141,7 +149,7 @@ def simulate(
     noise_stream, delay_stream = np.random.SeedSequence(seed).spawn(2)
     noise = noise_std * np.random.default_rng(noise_stream).standard_normal(horizon)
     delays = as_delay(delay).sample(horizon, np.random.default_rng(delay_stream))
-    # On a finite set all values at once, where the indices are known.
+    # On a finite set, all values are computed at once if the indices are known.
     table = None
     same = problem.domain is strategy.domain
     if isinstance(problem.domain, FiniteSet) and same and given.contexts is None:
@@ -195,7 +203,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class _Given:
-    """What comes with each evaluation, whatever is asked."""
+    """The contexts and actions of the evaluations."""
 
     contexts: Stream | None
     actions: Stream | None
@@ -209,7 +217,7 @@ class _Given:
         contexts: Source | None,
         actions: Source | None,
     ) -> _Given:
-        """Checks that they fit the problem and the strategy."""
+        """Checks that contexts and actions fit the problem and the strategy."""
         by_context = isinstance(problem, ContextualProblem)
         if by_context and contexts is None:
             raise ValueError("contexts must be given for a problem with contexts, got None")
@@ -244,7 +252,7 @@ class _Given:
 def _best_value(
     problem: Problem | ContextualProblem, context: Any, actions: Tensor | None
 ) -> float | None:
-    """The largest value that could have been chosen."""
+    """The largest value of the available actions at the context."""
     if isinstance(problem, ContextualProblem):
         return problem.optimal_value_at(context, actions)
     return problem.optimal_value if actions is None else float(problem(actions).max())

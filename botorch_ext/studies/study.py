@@ -50,38 +50,52 @@ if TYPE_CHECKING:
 
 
 class Study:
-    """A study that lasts: what is asked and told is on disk before the call returns, and any number
-    of processes ask and tell at once.
+    """A study saves a strategy in a file or a database. What is asked and told is on disk before
+    the call returns, and any number of processes may ask and tell at once.
 
-    Each call is one transaction under the lock of the study: what others did is read first, so that
-    each process knows what the others have pending. Opening a study replays its events, which
-    optimises nothing. A process that is killed loses the call it was in, whole, and no other.
+    Each call is one transaction under the lock of the study. It first reads what other processes
+    did, so that each process knows the pending trials of the others. Opening a study replays its
+    events, which runs no optimisation. A process that is killed loses at most the call it was in.
 
-    On SQLite the processes are on one machine, on PostgreSQL anywhere. Threads may share a
-    `Study`; a process that is forked opens its own.
+    On SQLite all processes are on one machine, on PostgreSQL they may be anywhere. Threads may
+    share a `Study`. A forked process opens its own.
+
+    Example:
+        >>> import tempfile
+        >>> import botorch_ext as bx
+        >>> strategy = bx.algorithms.integrated_ei(bx.Box([(0, 20), (1, 80)]))
+        >>> place = tempfile.mkdtemp() + "/yield.db"
+        >>> study = bx.Study(place, strategy, objective="yield", unit="%")
+        >>> first, second = study.ask(2)
+        >>> study.tell(first, 71.3)
+        >>> bx.Study(place, strategy).pending
+        [1]
 
     Args:
-        place: A path: a file of SQLite, which is made where there is none. Or a URL, such as
+        place: A path, where an SQLite file is made if there is none. Or a URL, such as
             ``postgresql+psycopg://user:password@host/database``.
-        strategy: What to ask, without trials; it is copied. To continue, one made with the same
-            arguments as at first, or None: it is then made again from the study's description, if
-            it is a method of the library whose arguments are kept in full.
-        name: Of the study; there may be several in one place.
-        minimize: Whether small values are good; then values are told and shown as they are, and the
-            strategy sees their negative. What it is made with must have no values (``initial``, a
-            prior mean, a least value, a range of rewards): `attach` results of before. None: as
-            the study was begun; a new one maximises.
-        objective: What the values are called in tables. None: as the study was begun; in a new one
-            ``"value"``.
-        unit: What the values are in, for people, as in ``"%"``. None: as the study was begun.
+        strategy: The strategy, without trials; the study copies it. To continue a study, pass a
+            strategy made with the same arguments as at first, or None: the study then makes the
+            strategy again from its description, if it is a method of the library whose arguments
+            are kept in full.
+        name: The name of the study; there may be several studies in one place.
+        minimize: Whether small values are good. Values are then told and shown as they were
+            measured, and the strategy sees their negative. The strategy must have been made
+            without values (``initial``, a prior mean, a least value, a range of rewards): `attach`
+            earlier results instead. None keeps what the study was begun with; a new study
+            maximises.
+        objective: The name of the values in tables. None keeps the name that the study was begun
+            with; in a new study it is ``"value"``.
+        unit: The unit of the values, for people, as in ``"%"``. None keeps the unit that the study
+            was begun with.
 
     Raises:
         ImportError: SQLAlchemy is not installed.
-        ValueError: A strategy with trials, no name, a minimize that is neither True nor False, or a
-            new study that minimises with a strategy that has values.
-        AnotherStrategyError: The study was begun with other arguments; the message says which.
-        StudyError: The place holds no study, or one that is broken, newer, not to be written or
-            not to be reached; each is a class of its own.
+        ValueError: The strategy has trials, the name is empty, minimize is neither True nor False
+            nor None, or a new study that minimises has a strategy with values.
+        AnotherStrategyError: The study was begun with other arguments; the message names them.
+        StudyError: The place holds no study, or the study is broken, was written by a newer
+            version, cannot be written or cannot be reached. Each case has its own class.
 
     Warns:
         VersionWarning: The study was begun with another version of a library.
@@ -117,12 +131,15 @@ class Study:
 
     @classmethod
     def only_read(cls, place: str | os.PathLike[str], name: str = "study") -> Study:
-        """A study to look at, whose strategy is made again from its description: its file is not
-        written, and asking and telling fail.
+        """Opens a study for reading. Its strategy is made again from its description, its file is
+        not written, and asking and telling fail.
 
         Args:
-            place: As for the class.
-            name: Of the study.
+            place: A path or a URL, as for the class.
+            name: The name of the study.
+
+        Returns:
+            The study.
 
         Raises:
             ImportError: SQLAlchemy is not installed.
@@ -146,9 +163,9 @@ class Study:
         """Reads the events of a journal.
 
         Args:
-            journal: Of the study.
-            strategy: What follows them.
-            texts: The objective and its unit, where somebody gave them.
+            journal: The journal of the study.
+            strategy: The strategy, without events.
+            texts: The ``objective`` and its ``unit``, or None where the caller gave none.
         """
         self._journal = journal
         # Studies of earlier versions have neither.
@@ -156,16 +173,16 @@ class Study:
         self.heads = ColumnHeads.of(strategy, self.objective, self.unit)
         self._sign = -1.0 if self._journal.minimize else 1.0
         self._kept = KeptStrategy(strategy, self._journal)
-        self._kept.read(lambda _: None)  # what is wrong with the events is said now
+        self._kept.read(lambda _: None)  # an event that does not fit is an error now
 
     def __repr__(self) -> str:
-        """What this process knew of the study after its last call, in a few lines; the file is not
+        """The study as this process knew it after its last call, in a few lines; the file is not
         read."""
         head = f"Study {self.name!r} in {self._journal.database.name!r}"
         return "\n  ".join([head, *self._kept.history.lines])
 
     def __reduce__(self) -> NoReturn:
-        """Refuses to be copied and pickled: two would share one state without its lock."""
+        """A StudyError: two copies would share one state without its lock."""
         who = f"study {self.name!r}"
         raise StudyError(f"{who} cannot be copied or pickled: open it again where it is needed")
 
@@ -196,8 +213,25 @@ class Study:
         context: ContextLike | None = None,
         actions: Actions | None = None,
     ) -> Trial | list[Trial]:
-        """What `Strategy.ask` gives, kept before it is returned: all of a list or nothing. Means
-        and bounds in ``info`` are in the sign of the values."""
+        """Asks what to evaluate next, as `Strategy.ask` does. The trials are on disk before they
+        are returned, all of a list or none.
+
+        Args:
+            num_trials: The size of the batch, or None for one trial.
+            context: ``d_z``, the context of this step; needed exactly if the strategy has a
+                ``context_domain``.
+            actions: ``m x d`` points of the domain, the actions available at this step; None for
+                the whole domain.
+
+        Returns:
+            A `Trial`, or a list of trials if ``num_trials`` is given. Means and bounds in ``info``
+            are in the sign of the values.
+
+        Raises:
+            ValueError: `Strategy.ask` would refuse an argument.
+            WaitingForObservations: The method must first be told something.
+            HorizonReached: The method has not that many trials left.
+        """
         asked = self._kept.change(
             lambda strategy: strategy.ask(num_trials, context=context, actions=actions)
         )
@@ -221,13 +255,17 @@ class Study:
     def abandon(self, id: int | Trial, failed: bool = False) -> None:
         """Gives up on a trial, as `Strategy.abandon` does.
 
+        Args:
+            id: The trial, or its id.
+            failed: Whether the evaluation failed. The strategy then looks elsewhere.
+
         Raises:
             UnknownTrialError: The trial is not pending, or one of another study.
         """
         self._kept.change(lambda strategy: strategy.abandon(id, failed))
 
     def tell_all(self, values: Mapping[int, float]) -> None:
-        """Answers several trials, all of them or, where one cannot be, none.
+        """Answers several trials: all of them, or none if one cannot be answered.
 
         Args:
             values: From the ids of pending trials to observations, as they were measured.
@@ -331,8 +369,11 @@ class Study:
         return trials
 
     def correct(self, id: int | Trial, value: float) -> None:
-        """Replaces a value that was wrong, as `Strategy.correct` does; ``value`` as it was
-        measured.
+        """Replaces a value that was wrong, as `Strategy.correct` does.
+
+        Args:
+            id: The trial, or its id.
+            value: The right observation, as it was measured.
 
         Raises:
             UnknownTrialError: The trial has no value, or is one of another study.
@@ -344,6 +385,7 @@ class Study:
 
     @property
     def name(self) -> str:
+        """The name of the study."""
         return self._journal.name
 
     @property
@@ -353,52 +395,78 @@ class Study:
 
     @property
     def objective(self) -> str:
-        """What the values are called."""
+        """The name of the values."""
         return self._texts["objective"] or "value"
 
     @property
     def unit(self) -> str | None:
-        """What the values are in, if that is said."""
+        """The unit of the values, or None if nobody gave one."""
         return self._texts["unit"]
 
     @property
     def strategy(self) -> Strategy:
-        """A copy of the strategy, up to date with the file, in its own sign: the negative where the
-        study minimises. To be read, not to be asked or told: that would not be kept."""
+        """A copy of the strategy, up to date with the file. Where the study minimises, it holds
+        the negative of the values. Read it only: what it is asked and told is not saved."""
         return self._kept.read(Strategy.clone)
 
     @property
     def pending(self) -> list[int]:
-        """Ids asked and neither told nor abandoned, by whatever process."""
+        """The ids of pending trials, those that any process asked and none told or abandoned."""
         return self._kept.read(lambda strategy: strategy.pending)
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """Everything that happened, in order; values as they were told."""
+        """All events in order, with values as they were told."""
         return self._kept.read(lambda strategy: tuple(map(self._as_told, strategy.events)))
 
     def to_pandas(self) -> pd.DataFrame:
-        """All trials, a row each: ``trial``, the id; ``state``: told, attached, pending, abandoned
-        or failed; the parameters and contexts by name; the value under the name of the objective;
-        ``asked_at`` and ``ended_at`` in UTC; and, where they were recorded, ``predicted mean`` and
-        ``predicted std`` at the time of asking.
+        """All trials as a data frame.
+
+        Returns:
+            A row for each trial, with the columns ``trial``, the id; ``state``, one of told,
+            attached, pending, abandoned and failed; the parameters and contexts by name; the value
+            under the name of the objective; ``asked_at`` and ``ended_at`` in UTC; and, if a trial
+            recorded them, ``predicted mean`` and ``predicted std`` at the time of asking.
 
         Raises:
             ImportError: pandas is not installed.
         """
         strategy, entries = self.strategy, self._journal.entries()
-        # Somebody may have gone on in between.
+        # Another process may have added events in between.
         entries = entries[: len(strategy.history.events)]
         shown = [self._as_shown(trial) for trial in strategy.history.trials]
         return trials_frame(strategy, entries, self.heads, shown, self._sign)
 
     def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
-        """What `Strategy.best` gives, the mean in the sign of the values."""
+        """The evaluated point with the best posterior mean, as `Strategy.best` gives it.
+
+        Args:
+            context: ``d_z``, where the strategy takes contexts. None: each point counts in the
+                context it was evaluated in.
+
+        Returns:
+            The ``d``-dim point, and its mean in the sign of the values.
+
+        Raises:
+            NoObservationsError: Nothing was evaluated yet.
+            ValueError: The context is one that `ask` would refuse.
+        """
         x, mean = self._kept.read(lambda strategy: strategy.best(context))
         return x, self._sign * mean
 
     def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
-        """What `Strategy.best_params` gives."""
+        """The point that `best` gives, by name.
+
+        Args:
+            context: As for `best`.
+
+        Returns:
+            The values by name, as ``params`` of a trial.
+
+        Raises:
+            NoObservationsError: Nothing was evaluated yet.
+            ValueError: The context is one that `ask` would refuse.
+        """
         return self._kept.read(lambda strategy: strategy.best_params(context))
 
     def predict(
@@ -416,7 +484,7 @@ class Study:
                 gives is such a table; its values are not read.
             context: ``d_z``, where the strategy takes contexts. None: trials and rows of a table
                 are in their own.
-            levels: The probabilities of the quantiles.
+            levels: The probabilities of the quantiles, between 0 and 1.
 
         Returns:
             `Predictions`, in the sign and units of the values.
@@ -444,7 +512,19 @@ class Study:
         return found.negated() if self.minimize else found
 
     def recommended(self, context: ContextLike | None = None) -> Recommendation:
-        """What `Strategy.recommended` gives, in the sign of the values."""
+        """The point to settle for now, as `Strategy.recommended` gives it.
+
+        Args:
+            context: ``d_z``, where the strategy takes contexts.
+
+        Returns:
+            A `Recommendation`, in the sign and units of the values.
+
+        Raises:
+            NoModelError: The method has no model.
+            NoObservationsError: Nothing was evaluated yet.
+            ValueError: The context is one that `ask` would refuse.
+        """
         found = self._kept.read(lambda strategy: strategy.recommended(context))
         return found.negated() if self.minimize else found
 
@@ -455,8 +535,22 @@ class Study:
         context: ContextLike | None = None,
         actions: Actions | None = None,
     ) -> ExpectedGain:
-        """What `Strategy.expected_gain` gives; a gain is positive also where the study
-        minimises."""
+        """The expected gain of the next batch, as `Strategy.expected_gain` gives it. Nothing is
+        asked.
+
+        Args:
+            num: The size of the batch.
+            context: As for `ask`.
+            actions: As for `ask`.
+
+        Returns:
+            An `ExpectedGain`. The gain is positive also if the study minimises.
+
+        Raises:
+            NoModelError: The method has no model.
+            NoObservationsError: Nothing was evaluated yet.
+            ValueError: `ask` would refuse an argument.
+        """
         return self._kept.read(
             lambda strategy: strategy.expected_gain(num, context=context, actions=actions)
         )
@@ -464,14 +558,31 @@ class Study:
     def importance(
         self, context: ContextLike | None = None, *, num_samples: int = 2048
     ) -> Importance:
-        """What `Strategy.importance` gives."""
+        """The importance of each parameter, as `Strategy.importance` gives it.
+
+        Args:
+            context: ``d_z``, where the strategy takes contexts.
+            num_samples: A power of 2 from 64 on: how many Sobol points each estimate uses.
+
+        Returns:
+            An `Importance`, in the units of the values.
+
+        Raises:
+            NoModelError: The method has no model.
+            NoObservationsError: The model has no scale before it knows an observation.
+            ValueError: The domain is no `Box`, or the context is one that `ask` would refuse.
+        """
         return self._kept.read(
             lambda strategy: strategy.importance(context, num_samples=num_samples)
         )
 
     def report(self) -> dict[str, Any]:
-        """What `Strategy.report` gives, with the ``name`` and ``minimize`` of the study; means,
-        bounds and observations are in the sign of the values."""
+        """What the strategy did and knows, as plain numbers, strings and lists.
+
+        Returns:
+            The entries of `Strategy.report`, with means, bounds and observations in the sign of
+            the values; and ``name`` and ``minimize``, those of the study.
+        """
         summary = self._kept.read(lambda strategy: strategy.report())
         return {"name": self.name, "minimize": self.minimize} | in_sign(summary, self._sign)
 

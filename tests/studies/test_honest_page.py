@@ -8,9 +8,11 @@ import pytest
 import torch
 
 import botorch_ext as bx
+from botorch_ext.reports.contexts import by_context
+from botorch_ext.reports.model_numbers import ModelNumbers
 from botorch_ext.reports.models_and_rounds import parts
 from botorch_ext.reports.overview import read_overview
-from botorch_ext.reports.pictures import _overtaken
+from botorch_ext.reports.pictures import _draw_values, _overtaken
 from botorch_ext.reports.strategy_description import arguments
 from botorch_ext.studies import databases, journal
 from botorch_ext.studies.databases import Database
@@ -50,6 +52,24 @@ def test_data_given_at_the_start_count(path, capsys):
     study.tell(study.ask(), -2.0)
     assert "best so far  -2, trial 2 at (" in shown(capsys, "status", path)
     assert "Best so far -2 trial 2; smallest is best" in require_harmless(made(path)).text
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_a_value_from_outside_is_never_the_best_so_far(path, minimize):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    strategy = bx.strategies.RandomSearch(BOX, context_domain=1)
+    study, sign = bx.Study(path, strategy, minimize=minimize), -1.0 if minimize else 1.0
+    for value, context in ((1.0, 0.0), (3.0, 0.0), (2.0, 1.0)):
+        study.attach(BOX.sample(1, seed=3)[0], sign * value, [context])
+    study.attach(BOX.upper + 1, sign * 99.0, [0.0], outside=True)
+    overview = read_overview(path)
+    assert [each.best.value for each in by_context(overview)] == [sign * 3.0, sign * 2.0]
+    _, ax = plt.subplots()
+    _draw_values(overview, ModelNumbers(), ax)
+    (line,) = [each for each in ax.lines if each.get_label() == "best so far"]
+    assert line.get_xdata().tolist() == [0, 1, 2, 3]
+    assert line.get_ydata().tolist() == [sign * 1.0, sign * 3.0, sign * 3.0, sign * 3.0]
+    plt.close("all")
 
 
 @pytest.mark.usefixtures("empty_pictures")

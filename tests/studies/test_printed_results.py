@@ -119,6 +119,14 @@ def test_a_trace():
     ]
 
 
+def test_a_trace_in_a_space_has_names():
+    space = bx.Space(a=bx.Real(0, 1), b=bx.Choice(["x", "y"]))
+    X, ones = torch.tensor([[0.5, 1.0]], dtype=torch.float64), torch.ones(1)
+    strategy = bx.strategies.RandomSearch(space)
+    trace = bx.studies.simulate.Trace(strategy, X, ones, ones, ones, ones, ones, 0.0)
+    assert "at {'a': 0.5, 'b': 'y'}" in str(trace)
+
+
 @pytest.mark.parametrize(
     ("trial", "shown"),
     [
