@@ -163,7 +163,7 @@ class ColumnHeads:
         if wanted is None:
             raise ValueError(f"column {name} must have no unit, got {unit!r}")
         if not _same_unit(wanted, unit):
-            raise ValueError(f"column {name} must be in {wanted}, got {unit!r}")
+            raise ValueError(f"column {name} must be in {wanted}, got {unit!r}: convert its values")
         return name
 
 
