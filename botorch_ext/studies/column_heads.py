@@ -129,7 +129,8 @@ class ColumnHeads:
                 unknown.append(text)
         if TRIAL not in places and _ID in texts and _ID not in self.units:
             places[TRIAL] = texts.index(_ID)
-        lost = [name for name in (*self.units, *needed) if name not in places]
+        wanted = (*self.params, *self.contexts, *needed)
+        lost = [name for name in wanted if name not in places]
         misspelt = {text: did_you_mean(_parts(text)[0], lost) for text in unknown}
         wrong += [f"column {text!r} is unknown{hint}" for text, hint in misspelt.items() if hint]
         wrong += [f"column {self.head(name)} is missing" for name in needed if name not in places]
