@@ -102,7 +102,7 @@ class ColumnHeads:
             needed: The names that must be there.
 
         Returns:
-            From the names of columns to their places in the table: `TRIAL`, parameters, contexts
+            From the names of columns to their places in the table: ``trial``, parameters, contexts
             and the objective.
 
         Raises:
