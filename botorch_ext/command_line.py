@@ -77,7 +77,8 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="botorch-ext", description="Runs a study and shows it.")
-    parser.add_argument("--version", action=_Version, help="show the version and end")
+    does, shown = "show the version and end", f"botorch-ext {_version()}"
+    parser.add_argument("--version", action="version", help=does, version=shown)
     commands = parser.add_subparsers(title="commands", required=True, metavar="command")
     _command(commands, "status", _status, "what runs, what is pending, the best so far")
     trials = _command(commands, "trials", _trials, "all trials, one on a line")
@@ -155,19 +156,11 @@ def _later(module: str, name: str) -> Callable[[argparse.Namespace], tuple[str, 
     return run
 
 
-class _Version(argparse.Action):
-    """Shows the version, which takes time to look up."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options, nargs=0)
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        try:
-            known = version("botorch-ext")
-        except PackageNotFoundError:  # run from a folder
-            known = "is not installed, and has no version"
-        sys.stdout.write(f"botorch-ext {known}\n")
-        parser.exit()
+def _version() -> str:
+    try:
+        return version("botorch-ext")
+    except PackageNotFoundError:  # run from a folder
+        return "is not installed, and has no version"
 
 
 def _command(

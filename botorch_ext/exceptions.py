@@ -87,7 +87,7 @@ class NetworkFileSystemWarning(BotorchExtWarning):
 
 
 class TableWarning(BotorchExtWarning):
-    """A table has columns that are not used, or rows that lie outside the space."""
+    """A table has columns that are not used, trials without values, or rows outside the space."""
 
 
 class HostWarning(BotorchExtWarning):

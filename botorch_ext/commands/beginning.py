@@ -42,7 +42,7 @@ def strategy_of(path: Path) -> Strategy:
     ordered) and the arguments of `Real`, `Integer` or `Choice`; ``constraints``, a list of texts;
     ``conditions``, from the name of a parameter to the name of its parent and a list of values;
     the ``method`` of `algorithms`, integrated_ei unless given, and its ``arguments``: plain values,
-    ``"Fitted"`` for `Fitted()` and ``"Particles"`` for `Particles()`.
+    ``"Fitted"`` for ``Fitted()`` and ``"Particles"`` for ``Particles()``.
 
     Args:
         path: The path of the file.

@@ -19,7 +19,7 @@ from botorch_ext.studies.study import Study
 
 
 def opened(given: argparse.Namespace) -> Study:
-    """The study of a command; its strategy is made again from its description."""
+    """Opens the study of a command. Its strategy is made again from its description."""
     overview = read_overview(given.place, given.name)  # which makes no file
     return Study(given.place, name=overview.name)
 

@@ -102,7 +102,7 @@ class ColumnHeads:
             needed: The names that must be there.
 
         Returns:
-            From the names of columns to their places in the table: `TRIAL`, parameters, contexts
+            From the names of columns to their places in the table: ``trial``, parameters, contexts
             and the objective.
 
         Raises:
@@ -129,7 +129,8 @@ class ColumnHeads:
                 unknown.append(text)
         if TRIAL not in places and _ID in texts and _ID not in self.units:
             places[TRIAL] = texts.index(_ID)
-        lost = [name for name in (*self.units, *needed) if name not in places]
+        wanted = (*self.params, *self.contexts, *needed)
+        lost = [name for name in wanted if name not in places]
         misspelt = {text: did_you_mean(_parts(text)[0], lost) for text in unknown}
         wrong += [f"column {text!r} is unknown{hint}" for text, hint in misspelt.items() if hint]
         wrong += [f"column {self.head(name)} is missing" for name in needed if name not in places]
@@ -163,7 +164,7 @@ class ColumnHeads:
         if wanted is None:
             raise ValueError(f"column {name} must have no unit, got {unit!r}")
         if not _same_unit(wanted, unit):
-            raise ValueError(f"column {name} must be in {wanted}, got {unit!r}")
+            raise ValueError(f"column {name} must be in {wanted}, got {unit!r}: convert its values")
         return name
 
 

@@ -1,4 +1,4 @@
-"""Strategies that descriptions of studies describe, made again."""
+"""Strategies made again from the descriptions of studies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from botorch_ext.studies.plain_events import from_json, to_json
 from botorch_ext.studies.translations import CALL, DEFAULT, GIVEN, MARKS, translated
 
 _ADVICE = "open the study in Python, with the strategy that it was begun with: bx.Study(path, ...)"
-# Classes whose objects are made with what they are described by.
+# Classes whose objects are described by the arguments of their constructors.
 _VALUES: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (
@@ -40,20 +40,21 @@ _KERNELS = {
 
 
 def described_strategy(description: Mapping[str, Any], whose: str) -> Strategy:
-    """The strategy of a description, if all of its arguments can be made again; that they were is
-    seen by describing it.
+    """Makes the strategy of a study again. The new strategy is described and compared with the
+    description, so that no argument is lost.
 
     Args:
-        description: Of a study, as `describe` wrote it in this version or an earlier one.
-        whose: The study, for messages.
+        description: The description of the study, as `describe` of this or an earlier version
+            wrote it.
+        whose: The name of the study in messages.
 
     Raises:
-        StudyError: A strategy of the user's own class or function, or with an argument that the
-            description does not hold; the message names it.
+        StudyError: The strategy has a class or function of the user, or an argument that the
+            description does not hold. The message names it.
     """
     kept = description.get("strategy")
     if not isinstance(kept, dict):
-        raise StudyError(f"{whose} does not say what its strategy is made with: {_ADVICE}")
+        raise StudyError(f"{whose} has no description of its strategy: {_ADVICE}")
     call = kept.get(CALL)
     described = translated(call if isinstance(call, dict) else kept)
     name = described.get("function", described.get("class"))
@@ -70,7 +71,7 @@ def described_strategy(description: Mapping[str, Any], whose: str) -> Strategy:
         ) from error
     again = from_json(to_json(describe(strategy)["strategy"]))
     if (lost := next(differences(kept, again), None)) is not None:
-        raise StudyError(f"{whose} cannot make its strategy {name} again, as {lost}: {_ADVICE}")
+        raise StudyError(f"{whose} cannot make its strategy {name} again: {lost}; {_ADVICE}")
     return strategy
 
 
@@ -85,7 +86,7 @@ def _is_strategy(found: Any) -> bool:
 
 
 def _value(plain: Any, name: str) -> Any:
-    """An argument as it was before it was described."""
+    """The argument that a plain value describes."""
     if isinstance(plain, list):
         return tuple(_value(part, name) for part in plain)
     if not isinstance(plain, dict):
@@ -102,12 +103,14 @@ def _value(plain: Any, name: str) -> Any:
     if kind is None and "function" not in plain:
         return {key: _value(part, f"{key} of {name}") for key, part in plain.items()}
     if kind not in _VALUES:
-        raise ValueError(f"{name} is a {kind or plain.get('function')} that it does not hold")
+        raise ValueError(
+            f"{name} is a {kind or plain.get('function')}, which its description does not hold"
+        )
     return _VALUES[kind](**_arguments(_VALUES[kind], plain, f" of {name}"))
 
 
 def _arguments(make: Callable[..., Any], described: dict[str, Any], of: str = "") -> dict[str, Any]:
-    """What something is made with by name, but what it has by default."""
+    """The described arguments by name, without those that have their default."""
     left_out = {*MARKS, *described.get(DEFAULT, ())} - {*described.get(GIVEN, ())}
     known = inspect.signature(make).parameters.keys() - left_out
     return {key: _value(part, f"{key}{of}") for key, part in described.items() if key in known}
@@ -115,7 +118,7 @@ def _arguments(make: Callable[..., Any], described: dict[str, Any], of: str = ""
 
 def _tensor(plain: dict[str, Any], name: str) -> Tensor:
     if "values" not in plain:
-        raise ValueError(f"{name} has too many numbers to be kept")
+        raise ValueError(f"{name} has too many numbers for its description")
     return torch.tensor(
         plain["values"], dtype=getattr(torch, plain["dtype"].removeprefix("torch."))
     )
@@ -137,7 +140,7 @@ def _box(plain: dict[str, Any], name: str) -> Box:
 
 
 def _kernel(kind: type[kernels.Kernel], plain: dict[str, Any], name: str) -> kernels.Kernel:
-    """A kernel of GPyTorch with the values that its parameters had."""
+    """A kernel of GPyTorch with the described values of its parameters."""
     known = inspect.signature(kind).parameters.keys() | {"ard_num_dims"}
     arguments = {key: _value(part, name) for key, part in plain.items() if key in known}
     if arguments.get("ard_num_dims") is None:

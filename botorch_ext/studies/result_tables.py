@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ from torch import Tensor
 from botorch_ext.checks import amount, one_number, short
 from botorch_ext.domains import Box
 from botorch_ext.domains.parameters import Parameter
-from botorch_ext.exceptions import TableError, named
+from botorch_ext.exceptions import TableError, TableWarning, named
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.events import is_outside_domain
 from botorch_ext.studies.cell_values import CellValues
@@ -54,12 +55,15 @@ class Result:
 def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
     """The results of a data frame, or of a list of dicts.
 
-    A row that has the id of a trial and no value is left out, as in a table of all trials of a
-    study.
+    A row with an id and without a value is left out: in a table of all trials of a study it is a
+    trial that was not told.
 
     Raises:
         TableError: The table is something else, columns are missing or misspelt, or a row has no
             value.
+
+    Warns:
+        TableWarning: Columns are not used, or rows are left out.
     """
     names, rows = _listed(table)
     places = heads.read(names, [*heads.needed, heads.objective])
@@ -298,10 +302,11 @@ def _results(
         name: The name of the table in messages.
         needs_value: Whether each result has a value.
     """
-    results, wrong = [], []
+    results, wrong, left_out = [], [], []
     for where, known, failed in rows:
         id, value = known.get(TRIAL), known.get(heads.objective)
         if needs_value and id is not None and value is None and not failed:
+            left_out.append(where)
             continue
         empty = [each for each in heads.needed if known.get(each) is None]
         empty += [heads.objective] if needs_value and value is None else []
@@ -320,6 +325,9 @@ def _results(
         wrong.append("there is no trial with a value")
     if wrong:
         raise TableError(f"{name} {named(wrong)}".strip())
+    if left_out:
+        message = f"trials without {heads.objective} are left out: {named(left_out)}"
+        warnings.warn(message, TableWarning, stacklevel=4)
     return results
 
 

@@ -330,7 +330,8 @@ class Study:
             ValueError: What `Strategy.attach` raises.
 
         Warns:
-            TableWarning: Columns of the table are not used, or rows lie outside the space.
+            TableWarning: Columns of the table are not used, rows with an id and without a value are
+                left out, or rows lie outside the space.
         """
         if value is None:
             if context is not None:

@@ -92,7 +92,7 @@ class Own(RandomSearch):
             lambda: algorithms.integrated_ei(
                 BOX, initial=(BOX.sample(300, seed=0), torch.zeros(300).double())
             ),
-            "initial has too many numbers to be kept",
+            "initial has too many numbers for its description",
         ),
         (
             lambda: algorithms.gp_bucb(
@@ -113,7 +113,7 @@ def test_another_argument_is_never_made_up():
     kept = described(MADE["kernel"]())
     call = kept["strategy"]["<call>"]
     call["kernel"]["base_kernel"]["period_length"] = {"dtype": "torch.float64", "values": 2.0}
-    with pytest.raises(StudyError, match=r"again, as .*period_length is"):
+    with pytest.raises(StudyError, match=r"again: .*period_length is"):
         described_strategy(kept, "study 'a'")
 
 

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -241,6 +243,24 @@ def test_runs_are_frames():
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame) == ["trial", "time", "kind", "value"]
     assert frame["time"].tolist() == frame["value"].tolist()
+
+
+def test_the_files_of_the_page(folder, capsys):
+    page = Path(__file__).parents[2] / "docs" / "tables.md"
+    space, entries = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    (folder / "space.toml").write_text(space, encoding="utf-8")
+    said = shown(capsys, "new", "lab.db", "space.toml", "--objective", "yield", "--unit", "%")
+    assert "largest yield in %" in said and "0.5 * equivalents + temperature <= 60" in said
+    more = TIME.replace("time", '"reaction time"') + (
+        TIME.replace("time", "temperature")
+        + '[parameters]\nmodel = { type = "choice", values = ["forest", "linear"] }\n'
+        + 'depth = { type = "integer", low = 1, high = 9 }\n'
+    )
+    (folder / "space.toml").write_text(entries + more, encoding="utf-8")
+    shown(capsys, "new", "other.db", "space.toml")
+    strategy = bx.Study("other.db").strategy
+    assert strategy.domain.named_conditions == {"depth": ("model", ["forest"])}
+    assert bx.Fitted() in strategy.arguments.given.values()
 
 
 @pytest.mark.parametrize("command", ["new", "ask", "tell", "attach", "predict", "recommended"])

@@ -116,7 +116,7 @@ TOLD = {
     ),
     "the wrong unit": (
         lambda s: sheet(line(s, 2, 5), head=HEAD.replace("°C", "K")),
-        "column temperature must be in °C, got 'K'",
+        "column temperature must be in °C, got 'K': convert its values",
     ),
     "a unit where there is none": (
         lambda s: sheet(line(s, 2, 5), head=HEAD.replace("equivalents", "equivalents (g)")),

@@ -107,7 +107,9 @@ def test_heads_may_have_units_in_brackets(path):
     study = begun(path)
     row = {"temperature [°C]": 61.5, "equivalents": 2, "solvent": "dmso", "yield (%)": 7.0}
     assert study.attach([row])[0].params["temperature"] == 61.5
-    with pytest.raises(TableError, match=r"column temperature must be in °C, got 'K'; .* missing"):
+    with pytest.raises(
+        TableError, match=r"column temperature must be in °C, got 'K': convert .* missing"
+    ):
         study.attach([{"temperature [K]": 300} | {k: row[k] for k in [*row][1:]}])
 
 
