@@ -26,7 +26,7 @@ from botorch_ext.state import Immutable
 class Ensemble(Immutable):
     """The m GPs of all particles given the same data, each with its likeliest constant mean.
 
-    A strategy gives it as `posterior`; users do not make one.
+    `ParticleStrategy.posterior` gives it; users do not make one.
 
     Args:
         parameters: The parameters of the particles, ``m x dim``.
