@@ -137,6 +137,12 @@ def _examples(page: str) -> list[doctest.DocTest]:
     return [test for test in tests if test.examples]
 
 
+@pytest.mark.parametrize("page", ["acquisition", "algorithms"])
+def test_functions_and_classes_that_users_call_have_an_example(page):
+    with_example = {test.name for test in _examples(page)}
+    assert {name for name, _ in documented(page) if "." not in name} <= with_example
+
+
 @pytest.mark.parametrize("page", COMPLETE)
 def test_examples_print_what_they_say(page):
     runner, printed = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS), []
