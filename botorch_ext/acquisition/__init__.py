@@ -1,4 +1,4 @@
-"""Stateless BoTorch acquisition functions."""
+"""BoTorch acquisition functions: confidence bounds, expected improvement, worst cases, variance."""
 
 from botorch_ext.acquisition import input_constructors as _input_constructors  # noqa: F401  registers them
 from botorch_ext.acquisition.confidence_bound import (

@@ -1,4 +1,4 @@
-"""Alternatives: several models of the same quantity, and their confidence bounds."""
+"""Several models of the same quantity, and their confidence bounds."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from botorch_ext.checks import flag
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.widths import Width
 
-# Of a posterior variance; as in BoTorch's analytic acquisition functions.
+# The least posterior variance, as in BoTorch's analytic acquisition functions.
 _LEAST_VARIANCE = 1e-12
 
 Widths = float | Tensor | Width | Sequence[float | Tensor | Width]
 
 
 class Alternatives(ModelList):
-    """Models of the same quantity; the models of a `ModelList` are of different ones.
+    """Models of the same quantity, unlike those of a `ModelList`, which are of different
+    quantities.
 
     Args:
-        models: Each counts once, or as often as its one batch dimension says: a batched `KernelGP`,
-            or an ensemble such as the draws of a fully Bayesian model.
+        models: The models. One with a batch dimension counts as so many models: a batched
+            `KernelGP`, or an ensemble such as the draws of a fully Bayesian model.
 
     Raises:
-        ValueError: A model with more than one batch dimension.
+        ValueError: If a model has more than one batch dimension.
     """
 
     def __init__(self, *models: Model) -> None:
@@ -44,11 +45,11 @@ class Alternatives(ModelList):
         return max(model.num_outputs for model in self.models)  # pyright: ignore
 
     def moments(self, X: Tensor, transform: PosteriorTransform | None) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation of every model.
+        """The mean and the standard deviation of every model.
 
         Args:
-            X: ``... x 1 x d``, points for all models, or ``n x m x d``, some for each.
-            transform: As in BoTorch.
+            X: Points for all models, ``... x 1 x d``, or for each model its own, ``n x m x d``.
+            transform: The posterior transform, as in BoTorch.
 
         Returns:
             Two ``... x m``-dim tensors.
@@ -64,13 +65,14 @@ class Alternatives(ModelList):
 
 
 class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
-    """What is made of the moments of several models, pending points hallucinated for each.
+    """An acquisition function of the moments of several models, with pending points hallucinated
+    for each.
 
     Args:
         models: A `CandidateModels`, a sequence of single-output models, a batched `KernelGP` or an
             ensemble.
         posterior_transform: As in BoTorch, for every model.
-        maximize: False for the moments of the negative function.
+        maximize: Whether f is maximised; False negates the means.
     """
 
     _columns: Tensor
@@ -86,7 +88,7 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
         super().__init__(model, posterior_transform)
         self.maximize = flag(maximize, "maximize")
         columns = list(range(sum(model.counts)))
-        # Where each model of the parts comes in the order of the caller, and which column is whose.
+        # The position of each model in the order of the caller, and the column of each model.
         self.positions: list[int] = columns if positions is None else positions
         columns = sorted(columns, key=self.positions.__getitem__)
         self.register_buffer("_columns", torch.tensor(columns, device=_device(parts)))
@@ -96,7 +98,7 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
         return len(self._columns)
 
     def _moments_of(self, model: Any, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation of every model, ``... x m`` each; arguments as for
+        """The mean and standard deviation of every model, ``... x m`` each; arguments are those of
         `Alternatives.moments`."""
         moments = model.moments(X, self.posterior_transform)
         mean, std = (moment[..., self._columns] for moment in moments)
@@ -104,14 +106,14 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
 
 
 class AlternativeBounds(AlternativesAcquisitionFunction):
-    """Confidence bounds of several models, pending points hallucinated for each.
+    """The confidence bounds of several models, with pending points hallucinated for each.
 
     Args:
         models: As for `AlternativesAcquisitionFunction`.
-        width: A number, a tensor of m, a width object or a sequence of m of those.
+        width: A number, a tensor of m numbers, a width object, or a sequence of m of these.
         posterior_transform: As in BoTorch, for every model.
-        maximize: False for the bounds of the negative function.
-        X_pending: ``n x d`` points that are asked and not yet told.
+        maximize: Whether f is maximised; False negates the means.
+        X_pending: The ``n x d`` pending points. None: no pending points.
     """
 
     width: Tensor
@@ -126,7 +128,7 @@ class AlternativeBounds(AlternativesAcquisitionFunction):
         X_pending: Tensor | None = None,
     ) -> None:
         super().__init__(models, posterior_transform, maximize)
-        # Of the models before any point is hallucinated.
+        # The widths are those of the models before any point is hallucinated.
         columns, device = self._columns.tolist(), self._columns.device
         width, offset = _evaluated_widths(self.model, columns, width, device)
         self.register_buffer("width", width)
@@ -137,10 +139,10 @@ class AlternativeBounds(AlternativesAcquisitionFunction):
         """The upper bound of every model.
 
         Args:
-            X: ``... x 1 x d``, points for all models, or ``n x m x d``, some for each.
+            X: Points for all models, ``... x 1 x d``, or for each model its own, ``n x m x d``.
 
         Returns:
-            ``... x m``.
+            The bounds, ``... x m``.
         """
         self.to(X)  # as BoTorch's analytic acquisition functions do
         if X.shape[-2] != 1:
@@ -162,8 +164,8 @@ def _count(model: Model) -> int:
 def _marginals(
     model: Any, X: Tensor, count: int, transform: PosteriorTransform | None
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance of the models that one part holds, ``... x count``, at ``... x 1 x d`` or
-    ``n x count x d``."""
+    """The means and variances of the models that one BoTorch model holds, ``... x count`` each, at
+    ``... x 1 x d`` or ``n x count x d``."""
     shared, ensemble = X.shape[-2] == 1, is_ensemble(model)
     if not batch_shape_of(model):
         posterior = model.posterior(X, posterior_transform=transform)
@@ -187,8 +189,8 @@ def _marginals(
 
 
 def _parts(models: Any) -> tuple[list[Model], list[int] | None]:
-    """The BoTorch models that hold all the models, and where each of theirs comes in the order of
-    the caller (None: in the order of the parts)."""
+    """The BoTorch models that hold all the models, and the position of each of these in the order
+    of the caller (None: the same order)."""
     if isinstance(models, Model):
         return [models], None
     if isinstance(models, CandidateModels):
@@ -230,7 +232,7 @@ def _device(models: list[Model]) -> torch.device | None:
 def _evaluated_widths(
     model: Any, columns: list[int], width: Any, device: torch.device | None
 ) -> tuple[Tensor, Tensor]:
-    """Width and offset of every model, in the order of the caller."""
+    """The width and the offset of every model, in the order of the caller."""
     num_models, members = len(columns), list(zip(model.models, model.counts, strict=True))
     if isinstance(width, list | tuple):
         if len(width) != num_models:
@@ -255,8 +257,8 @@ def _evaluated_widths(
 
 
 def _spread(value: float | Tensor, count: int, device: torch.device | None) -> Tensor:
-    """One entry for each of ``count`` models, in float64 until an evaluation moves all buffers to
-    the dtype of X."""
+    """The value repeated for each of ``count`` models, in float64 until an evaluation moves all
+    buffers to the dtype of X."""
     value = torch.as_tensor(value, dtype=torch.float64, device=device)
     if value.shape not in ((), (count,)):
         raise ValueError(f"width must have shape () or ({count},), got {tuple(value.shape)}")

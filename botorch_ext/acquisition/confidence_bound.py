@@ -1,4 +1,4 @@
-"""Confidence bounds as BoTorch acquisition functions, over any single-output BoTorch model."""
+"""Confidence bounds as BoTorch acquisition functions, for any single-output BoTorch model."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.widths import Width, enlargement
 from botorch_ext.widths.base import SEVERAL_TIMES
 
-# At how many training points, at most, it is looked whether the noise is the same.
+# The largest number of training points at which the noise variances are compared.
 _NOISE_POINTS = 64
 
-# How far apart two variances may be for rounding, in machine epsilons.
+# The largest difference of two variances that counts as rounding, in machine epsilons.
 _ROUNDING = 1e3
 
 
 def evaluated_width(
     model: Model, width: float | Tensor | Width
 ) -> tuple[float | Tensor, float | Tensor]:
-    """The width and the offset of a confidence bound of this model, as numbers or tensors.
+    """The width and the offset of a confidence bound of a model, as numbers or tensors.
 
     Args:
         model: A fitted single-output model.
-        width: A number or several of them, which come back with offset 0, or a width object.
+        width: One or several numbers, whose offset is 0, or a width object.
 
     Returns:
         The width and the offset.
 
     Raises:
-        ValueError: No width, or a width object with a model that is no `KernelGP` or has an outcome
-            transform.
+        ValueError: If ``width`` is none of these, or if it is a width object and the model is not a
+            `KernelGP` or has an outcome transform.
     """
     if not isinstance(width, Width):
         return checked_amounts(width, "width"), 0.0
@@ -67,7 +67,7 @@ def evaluated_width(
 
 
 class _ConfidenceBound(HallucinatingAcquisitionFunction):
-    """mean + sign * (width * std + offset)."""
+    """The confidence bound mean + sign * (width * std + offset)."""
 
     _sign: float
     width: Tensor
@@ -83,7 +83,7 @@ class _ConfidenceBound(HallucinatingAcquisitionFunction):
     ) -> None:
         super().__init__(model, posterior_transform)
         self.maximize = flag(maximize, "maximize")
-        self._set_width(width)  # of the model before any point is hallucinated
+        self._set_width(width)  # before any point is hallucinated
         self.set_X_pending(X_pending)
 
     def _set_width(self, width: float | Tensor | Width) -> None:
@@ -105,11 +105,12 @@ class _ConfidenceBound(HallucinatingAcquisitionFunction):
 
 
 class EnlargedUpperConfidenceBound(_ConfidenceBound):
-    """mean + (width + eps sqrt(t)/sqrt(lambda)) std: EC-GP-UCB for any single-output BoTorch model.
+    """The upper confidence bound mean + (width + eps sqrt(t)/sqrt(lambda)) std of EC-GP-UCB, for
+    any single-output BoTorch model.
 
-    A drop-in for `UpperConfidenceBound` where f is only within ``misspecification`` of what the
-    model can express. With ``misspecification=0`` it is UCB with ``beta = width^2``, and unlike
-    BoTorch's it takes pending points (by hallucination), so ``optimize_acqf(..., q=4,
+    It replaces `UpperConfidenceBound` if f differs by up to ``misspecification`` from what the
+    model can express. With ``misspecification=0`` it is UCB with ``beta = width^2``. Unlike
+    BoTorch's UCB it takes pending points, which it hallucinates, so ``optimize_acqf(..., q=4,
     sequential=True)`` gives a batch.
 
     ``misspecification``, ``noise_variance`` and the width are in the units of the model's posterior
@@ -118,27 +119,42 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
 
     Args:
         model: A fitted single-output model.
-        width: The width w of the well-specified bound: a number, a tensor that broadcasts to the
-            batch shape of the model or, for a `KernelGP` without an outcome transform, a width
+        width: The width w of the well-specified bound: a number; a tensor that broadcasts to the
+            batch shape of the model; or, for a `KernelGP` without an outcome transform, a width
             object.
         misspecification: eps >= 0, the max-norm distance of f to what the model can express.
-        noise_variance: lambda. None takes it from the model: what ``observation_noise=True`` adds
-            to the posterior variance, of the output task where there are several. It must be given
-            where that differs between points, as with an outcome transform that is not linear.
-        num_observations: t - 1. None takes the number of training points of the model (of a list,
-            the largest). Pending points are not counted: BoTorch and Ax re-order and de-duplicate
-            them.
+        noise_variance: lambda. None: what ``observation_noise=True`` adds to the posterior variance
+            of the model, for the output task of a multi-task model. Needed if that differs between
+            points, as with an outcome transform that is not linear.
+        num_observations: t - 1. None: the number of training points of the model, or the largest
+            number of a list of models. Pending points do not count, since BoTorch and Ax re-order
+            and de-duplicate them.
         posterior_transform: As in BoTorch.
-        maximize: False evaluates the bound for minimisation, ``-mean + width * std``.
-        X_pending: ``n x d`` points that are asked and not yet told.
+        maximize: Whether f is maximised. False gives the bound for minimisation,
+            ``-mean + width * std``.
+        X_pending: The ``n x d`` pending points, which are hallucinated. None: no pending points.
 
     Warns:
         EnlargementWarning: The enlargement is more than three times the width.
 
     Raises:
-        ValueError: ``misspecification`` negative, ``noise_variance`` not positive or None where the
-            noise differs between points, one of the defaults with a model that has no training
-            data, or a width object with a model that is no `KernelGP` or has an outcome transform.
+        ValueError: If ``misspecification`` is negative; if ``noise_variance`` is not positive, or
+            None although the noise differs between points; if a default needs training data and
+            the model has none; or if ``width`` is a width object and the model is not a `KernelGP`
+            or has an outcome transform.
+
+    Example:
+        >>> import torch
+        >>> from botorch_ext import KernelGP
+        >>> from botorch_ext.acquisition import EnlargedUpperConfidenceBound
+        >>> from gpytorch.kernels import RBFKernel
+        >>> model = KernelGP(RBFKernel(), noise_variance=0.01, dtype=torch.float64)
+        >>> X = torch.tensor([[0.2], [0.5]], dtype=torch.float64)
+        >>> model.add(X, torch.tensor([0.1, 0.4], dtype=torch.float64))
+        >>> acqf = EnlargedUpperConfidenceBound(model, width=2.0, misspecification=0.05)
+        >>> points = torch.tensor([[[0.0]], [[1.0]]], dtype=torch.float64)  # 2 x 1 x 1
+        >>> [round(value, 2) for value in acqf(points).tolist()]
+        [0.53, 1.95]
     """
 
     _sign = 1.0
@@ -170,27 +186,38 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
         if bool(((added > SEVERAL_TIMES * self.width) & (self.width > 0)).any()):
             message = (
                 f"misspecification adds {float(added.max()):.3g} to a width of "
-                f"{float(self.width.min()):.3g}: the bound then tells little but where nothing was "
-                "observed; a larger noise_variance makes it less"
+                f"{float(self.width.min()):.3g}: the bound then mostly shows where data are "
+                "missing; a larger noise_variance reduces this"
             )
             warnings.warn(message, EnlargementWarning, stacklevel=2)
         self.register_buffer("width", self.width + added)
 
 
 class LowerConfidenceBound(_ConfidenceBound):
-    """mean - width * std, the guaranteed value of a point; maximise it to find a safe choice.
+    """The lower confidence bound mean - width * std, whose maximiser is a safe choice.
 
     Args:
         model: A fitted single-output model.
-        width: A number, a tensor that broadcasts to the batch shape of the model or, for a
-            `KernelGP` without an outcome transform, a width object (whose offset is taken off as
-            well).
+        width: A number; a tensor that broadcasts to the batch shape of the model; or, for a
+            `KernelGP` without an outcome transform, a width object, whose offset is subtracted too.
         posterior_transform: As in BoTorch.
-        maximize: False evaluates the bound for minimisation, ``-mean - width * std``.
-        X_pending: ``n x d`` points that are asked and not yet told; they are hallucinated.
+        maximize: Whether f is maximised. False gives the bound for minimisation,
+            ``-mean - width * std``.
+        X_pending: The ``n x d`` pending points, which are hallucinated. None: no pending points.
 
     Raises:
-        ValueError: A width object with a model that is no `KernelGP` or has an outcome transform.
+        ValueError: If ``width`` is a width object and the model is not a `KernelGP` or has an
+            outcome transform.
+
+    Example:
+        >>> import torch
+        >>> from botorch_ext import KernelGP
+        >>> from botorch_ext.acquisition import LowerConfidenceBound
+        >>> from gpytorch.kernels import RBFKernel
+        >>> model = KernelGP(RBFKernel(), noise_variance=0.01, dtype=torch.float64)
+        >>> acqf = LowerConfidenceBound(model, width=2.0)
+        >>> acqf([[[0.3]]]).tolist()
+        [-2.0]
     """
 
     _sign = -1.0
@@ -205,11 +232,11 @@ def _is_for(value: Tensor, batch: torch.Size) -> bool:
 
 
 def _training_inputs(model: Model, argument: str) -> list[Tensor]:
-    """The inputs of a model, or of each model of a list, without tasks; a ValueError that asks for
-    ``argument`` where there are none."""
-    parts: Any = model.models if isinstance(model, ModelList) else [model]
-    inputs = [(part, inputs_of(part)) for part in parts]
-    known = [without_task(part, X) for part, X in inputs if X is not None and X.numel()]
+    """The inputs of a model, or of each model of a list, without tasks; if there are none, raises a
+    ValueError that asks for ``argument``."""
+    models: Any = model.models if isinstance(model, ModelList) else [model]
+    inputs = [(each, inputs_of(each)) for each in models]
+    known = [without_task(each, X) for each, X in inputs if X is not None and X.numel()]
     if not known:
         raise ValueError(f"{argument} must be given: a {type(model).__name__} has no training data")
     return known
@@ -222,7 +249,7 @@ def _num_observations(model: Model) -> int:
 
 
 def _noise_variance(model: Model, posterior_transform: PosteriorTransform | None) -> Tensor:
-    """What observation noise adds to the posterior variance, hence in the posterior's own units."""
+    """The part of the posterior variance that is observation noise, in units of the posterior."""
     if isinstance(model, KernelGP) and not model.has_transforms and posterior_transform is None:
         return model.noise_variance
     X = _training_inputs(model, "noise_variance")[0]
@@ -233,7 +260,7 @@ def _noise_variance(model: Model, posterior_transform: PosteriorTransform | None
         )
     X = X.reshape(-1, X.shape[-1])
     X = X[:: math.ceil(len(X) / _NOISE_POINTS)]
-    rows = with_task(model, X)  # which some outcome transforms look at
+    rows = with_task(model, X)  # some outcome transforms depend on the task
     X = rows if len(rows) == len(X) else X
     with torch.no_grad():
         noisy, plain = (

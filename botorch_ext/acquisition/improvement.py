@@ -1,4 +1,4 @@
-"""Improvement: the logarithm of expected improvement, averaged over several models."""
+"""The logarithm of expected improvement, averaged over several models."""
 
 from __future__ import annotations
 
@@ -16,29 +16,42 @@ from botorch_ext.search.improvement import log_improvement
 
 
 class IntegratedLogEI(AlternativesAcquisitionFunction):
-    """log of the average over models of the expected improvement on the best mean of each.
+    """The logarithm of the expected improvement, averaged over models.
 
-    Of the draws of a fully Bayesian model, of particles (`Ensemble.to_botorch`) or of any models of
-    the same quantity. Where observations are noisy, BoTorch's ``qLogNoisyExpectedImprovement`` of
-    the same ensemble is the better choice, and the one of `integrated_ei`.
+    The models are the draws of a fully Bayesian model, particles (`Ensemble.to_botorch`), or any
+    models of the same quantity. Each model improves on the largest of its own means. If
+    observations are noisy, BoTorch's ``qLogNoisyExpectedImprovement`` of the same ensemble is the
+    better choice, and is what `integrated_ei` uses.
 
     Source: Snoek et al. 2012 (integrated expected improvement); Ament et al. 2023 (its logarithm).
 
     Args:
         models: A `CandidateModels`, a sequence of single-output BoTorch models, a batched
             `KernelGP` or one ensemble.
-        X_baseline: ``n x d`` points that were evaluated: a model improves on its own largest mean
-            there and at pending points.
-        best_f: What to improve on instead: a number or one for each of m models; pending points
-            count as well.
+        X_baseline: The ``n x d`` evaluated points: each model improves on its own largest mean
+            there and at pending points. None: ``best_f`` is given.
+        best_f: The value to improve on, in place of ``X_baseline``: a number, or one for each of m
+            models. The means at pending points count too. None: ``X_baseline`` is given.
         posterior_transform: As in BoTorch, applied to every model.
-        maximize: False for a function to be minimised.
-        X_pending: ``n x d`` points that are asked and not yet told; they are hallucinated for every
-            model.
+        maximize: Whether f is maximised; False for minimisation.
+        X_pending: The ``n x d`` pending points, which are hallucinated for every model. None: no
+            pending points.
 
     Raises:
-        ValueError: No models, models of several dtypes, devices or input dimensions, or both or
-            none of ``X_baseline`` and ``best_f``.
+        ValueError: If there are no models; if models differ in dtype, device or input dimension; or
+            if both or none of ``X_baseline`` and ``best_f`` are given.
+
+    Example:
+        >>> import torch
+        >>> from botorch_ext import CandidateModels
+        >>> from botorch_ext.acquisition import IntegratedLogEI
+        >>> from gpytorch.kernels import RBFKernel
+        >>> models = CandidateModels.lengthscales(RBFKernel(), [0.2, 0.8], noise_variance=0.01)
+        >>> X = torch.tensor([[0.2], [0.5]], dtype=torch.float64)
+        >>> models.add(X, torch.tensor([0.1, 0.4], dtype=torch.float64))
+        >>> acqf = IntegratedLogEI(models, X_baseline=X)
+        >>> [round(value, 2) for value in acqf([[[0.0]], [[1.0]]]).tolist()]
+        [-2.57, -1.31]
     """
 
     _log = True
@@ -80,7 +93,7 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
 
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:
         super().set_X_pending(X_pending)
-        if "_best" in self._buffers:  # not while the class above is made
+        if "_best" in self._buffers:  # not in the constructor of the base class
             best: Any = self._best
             if self.X_pending is not None and len(self.X_pending):
                 best = torch.maximum(best, self._told_means(self.X_pending).amax(dim=-2))
@@ -98,12 +111,13 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
 
     @torch.no_grad()
     def _told_means(self, X: Tensor) -> Tensor:
-        """Means at ``n x d`` points of the models without pending points, ``n x m``."""
+        """The means of the models without pending points at ``n x d`` points, ``n x m``."""
         return self._moments_of(self._told_model, X.unsqueeze(-2))[0]
 
 
 class _LogImprovement(torch.autograd.Function):
-    """`log_improvement` with its derivative: autograd's would cancel."""
+    """`log_improvement` with a derivative of its own, as autograd would lose digits by
+    cancellation."""
 
     @staticmethod
     def forward(ctx: Any, z: Tensor) -> Tensor:  # pyright: ignore

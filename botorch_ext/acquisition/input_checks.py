@@ -1,5 +1,4 @@
-"""Arguments of acquisition functions, checked at the door: numbers, points as people write them,
-and the limits, fixed columns and steps that optimisers are given."""
+"""Checks of the arguments of acquisition functions and of the arguments of optimisers."""
 
 from __future__ import annotations
 
@@ -16,12 +15,12 @@ from botorch_ext.checks import amount, short, whole_number
 from botorch_ext.domains import Box
 from botorch_ext.domains.points import checked_like, checked_tensor, require_finite
 
-# How far outside the bounds, in sides of the box, a point counts as inside.
+# The largest distance outside the bounds, in sides of the box, that counts as rounding.
 _ROUNDING = 1e-6
 
 
 def kind_of(model: Model) -> Tensor | None:
-    """An empty tensor of the dtype and on the device of a model; None where it has no numbers."""
+    """An empty tensor of the dtype and on the device of a model; None if it has no parameters."""
     for tensor in chain(model.parameters(), model.buffers()):
         if tensor.is_floating_point():
             return tensor.new_empty(0)
@@ -29,8 +28,8 @@ def kind_of(model: Model) -> Tensor | None:
 
 
 def inputs_of(model: Any) -> Tensor | None:
-    """The training inputs of one model as they were given, ``... n x d``; those of a `KernelGP` are
-    transformed. None where there are none."""
+    """The training inputs of one model as they were given, ``... n x d`` (transformed for a
+    `KernelGP`); None without training data."""
     inputs = getattr(model, "train_inputs", None)
     if not inputs:
         return None
@@ -38,8 +37,8 @@ def inputs_of(model: Any) -> Tensor | None:
 
 
 def appends_columns(model: Any) -> bool:
-    """Whether the input transform of a model gives points more or fewer columns at evaluation only:
-    its training inputs then have others than the points it takes."""
+    """Whether the input transform of a model adds or drops columns at evaluation only, so that its
+    training inputs have other columns than the points that it takes."""
     transform = getattr(model, "input_transform", None)
     return transform is not None and any(
         isinstance(part, AppendFeatures | FilterFeatures) and not part.transform_on_train
@@ -48,13 +47,13 @@ def appends_columns(model: Any) -> bool:
 
 
 def columns_of(model: Model) -> int | None:
-    """The dimension of the inputs where the training data show it."""
+    """The dimension of the inputs, if the training data show it; else None."""
     if isinstance(model, ModelList):
         models: Any = model.models
         known = [columns for columns in map(columns_of, models) if columns is not None]
         return known[0] if known else None
     inputs = inputs_of(model)
-    # Models of several tasks take points without their task, too.
+    # Multi-task models also take points without the task column.
     if inputs is None or hasattr(model, "num_tasks") or appends_columns(model):
         return None
     if hasattr(model, "input_transform") and hasattr(model, "factor"):
@@ -63,7 +62,7 @@ def columns_of(model: Model) -> int | None:
 
 
 def batch_shape_of(model: Model) -> torch.Size:
-    """The batch shape of a model; an empty one where it has none."""
+    """The batch shape of a model, empty if it has none."""
     try:
         return model.batch_shape or torch.Size()  # some deterministic models have None
     except NotImplementedError:
@@ -74,13 +73,14 @@ def as_batch(X: Any, model: Model, name: str = "X", dim: int | None = None) -> T
     """Points of any shape as a tensor.
 
     Args:
-        X: ``... x d``: a tensor, an array, nested numbers or a list of tensors.
-        model: What will be asked about them.
-        name: The name of the argument, for the error message.
-        dim: d where the model does not show it.
+        X: The points ``... x d``: a tensor, an array, nested numbers or a list of tensors.
+        model: The model that takes the points.
+        name: The name of the argument, for the message.
+        dim: d, if the model does not show it.
 
     Raises:
-        ValueError: No such numbers, or another dtype, device or dimension than the model's.
+        ValueError: If they are not numbers, or have another dtype, device or dimension than the
+            model's.
     """
     like, columns = kind_of(model), dim or columns_of(model)
     if isinstance(X, list | tuple) and all(isinstance(x, Tensor) for x in X):
@@ -95,10 +95,10 @@ def as_batch(X: Any, model: Model, name: str = "X", dim: int | None = None) -> T
 
 
 def as_rows(X: Any, model: Model, name: str, dim: int | None = None) -> Tensor | None:
-    """``n x d`` points as a tensor, one point as a row; None where there are none.
+    """The points as an ``n x d`` tensor, one point as one row; None without points.
 
     Raises:
-        ValueError: As for `as_batch`; another shape, or an entry that is not finite.
+        ValueError: If `as_batch` raises it, if the shape is another, or if an entry is not finite.
     """
     if X is None or (not isinstance(X, Tensor) and hasattr(X, "__len__") and not len(X)):
         return None
@@ -111,8 +111,8 @@ def as_rows(X: Any, model: Model, name: str, dim: int | None = None) -> Tensor |
 
 
 def checked_amounts(value: Any, name: str) -> float | Tensor:
-    """Numbers that are non-negative and finite: a float, or a tensor of those that are a tensor, an
-    array or a list; else a ValueError."""
+    """The number as a float, or numbers as a tensor; raises a ValueError unless they are
+    non-negative and finite."""
     if not isinstance(value, Tensor):
         if not getattr(value, "shape", isinstance(value, list | tuple)):
             return amount(value, name, "non-negative and finite")
@@ -127,10 +127,10 @@ def require_within(X: Tensor, box: Box, name: str, column: int | None = None) ->
     """Raises a ValueError unless points are in a box up to rounding.
 
     Args:
-        X: ``n x d``, or ``n`` entries of one column.
-        box: Of d dimensions.
-        name: Of the argument.
-        column: Which column, if not all of them.
+        X: The points ``n x d``, or ``n`` entries of one column.
+        box: The box, with d dimensions.
+        name: The name of the argument, for the message.
+        column: The column; None for all columns.
     """
     lower, upper = box.bounds if column is None else box.bounds[:, column]
     slack, X = _ROUNDING * (upper - lower), X.detach()
@@ -141,18 +141,19 @@ def require_within(X: Tensor, box: Box, name: str, column: int | None = None) ->
 
 
 def checked_limits(lower: Any, upper: Any, box: Box) -> tuple[Tensor, Tensor]:
-    """Where climbs go: the part of a box between limits.
+    """The part of a box between limits, in which ascents stay.
 
     Args:
-        lower: A number, or d in a tensor, an array or a list; None for the box's own.
-        upper: Likewise.
-        box: Of d dimensions.
+        lower: A number, or d numbers in a tensor, an array or a list. None: the bounds of the box.
+        upper: As ``lower``.
+        box: The box, with d dimensions.
 
     Returns:
-        Two tensors of d.
+        The lower and the upper limits, tensors of d numbers.
 
     Raises:
-        ValueError: No such limits, crossed ones, or none of the box between them.
+        ValueError: If the limits are impossible or crossed, or if no part of the box is between
+            them.
     """
     low, high = (
         own.clone() if value is None else _limit(value, own, name)
@@ -178,7 +179,7 @@ def checked_limits(lower: Any, upper: Any, box: Box) -> tuple[Tensor, Tensor]:
 
 
 def _limit(value: Any, like: Tensor, name: str) -> Tensor:
-    # BoTorch's own may be of another dtype.
+    # Limits that BoTorch passes may have another dtype.
     value = value.to(like) if isinstance(value, Tensor) else value
     value = checked_like(value, like, name)
     if value.shape not in ((), (1,), like.shape):
@@ -191,18 +192,18 @@ def _limit(value: Any, like: Tensor, name: str) -> Tensor:
 
 
 def checked_fixed(fixed: Any, X: Tensor, box: Box) -> dict[int, Tensor]:
-    """Values of the columns that are fixed.
+    """The values of the fixed columns.
 
     Args:
-        fixed: From columns to a number, one for each start, or None for that of the start.
-        X: ``n x d`` starts.
-        box: Of d dimensions.
+        fixed: A dict from columns to a number, one for each start, or None for that of the start.
+        X: The ``n x d`` starts.
+        box: The box, with d dimensions.
 
     Returns:
-        From columns, 0 to d - 1, to ``n`` values.
+        A dict from columns, 0 to d - 1, to ``n`` values.
 
     Raises:
-        ValueError: No such columns or values, or values outside the box.
+        ValueError: If columns or values are impossible, or if values lie outside the box.
     """
     if fixed is None:
         return {}
@@ -231,7 +232,7 @@ def checked_fixed(fixed: Any, X: Tensor, box: Box) -> dict[int, Tensor]:
 
 
 def checked_steps(options: Any, default: int) -> int:
-    """``maxiter`` among options, or the default; else a ValueError."""
+    """The ``maxiter`` of options, or the default; raises a ValueError if options are impossible."""
     if options is not None and not isinstance(options, Mapping):
         raise ValueError(f"options must be a dict, got {short(options)}")
     maxiter = (options or {}).get("maxiter")

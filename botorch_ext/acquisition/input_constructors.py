@@ -1,4 +1,4 @@
-"""Input constructors: what Ax calls to build our acquisition functions."""
+"""Input constructors, by which Ax makes the acquisition functions of this package."""
 
 from __future__ import annotations
 

@@ -16,25 +16,36 @@ from botorch_ext.models.kernel_gp import KernelGP
 
 
 class OptimisticModelUCB(AlternativeBounds):
-    """max over models u of mean_u + width_u std_u (+ offset_u): what hyperparameter elimination
-    maximises.
+    """The largest upper confidence bound of several models, max over models u of mean_u + width_u
+    std_u (+ offset_u), which hyperparameter elimination maximises.
 
-    Of an ensemble, such as a fully Bayesian model, the maximum over its draws. The gradient is that
-    of the model which attains the maximum. Source: Ziomek et al. 2024, algorithm 1.
+    For an ensemble, such as a fully Bayesian model, the maximum is over its draws. The gradient is
+    that of the model that attains the maximum. Source: Ziomek et al. 2024, algorithm 1.
 
     Args:
         models: A `CandidateModels`, a sequence of single-output BoTorch models, a batched
             `KernelGP` or one ensemble.
-        width: A number, a tensor of m, a width object or a sequence of m of those, m the number of
-            models. Width objects need `KernelGP` models without an outcome transform.
+        width: A number, a tensor of m numbers, a width object, or a sequence with one of these for
+            each of the m models. Width objects need `KernelGP` models without an outcome transform.
         posterior_transform: As in BoTorch, applied to every model.
-        maximize: False evaluates the bounds for minimisation, ``-mean + width * std``.
-        X_pending: ``n x d`` points that are asked and not yet told; they are hallucinated for every
-            model.
+        maximize: Whether f is maximised. False gives the bounds for minimisation,
+            ``-mean + width * std``.
+        X_pending: The ``n x d`` pending points, which are hallucinated for every model. None: no
+            pending points.
 
     Raises:
-        ValueError: No models, models of several dtypes, devices or input dimensions, a width that
-            is none or has the wrong length, or a width object with a model that takes none.
+        ValueError: If there are no models; if models differ in dtype, device or input dimension; if
+            ``width`` is impossible, or is a sequence whose length is not the number of models; or
+            if it has a width object for a model that cannot have one.
+
+    Example:
+        >>> from botorch_ext import CandidateModels
+        >>> from botorch_ext.acquisition import OptimisticModelUCB
+        >>> from gpytorch.kernels import RBFKernel
+        >>> models = CandidateModels.lengthscales(RBFKernel(), [0.2, 0.8], noise_variance=0.01)
+        >>> acqf = OptimisticModelUCB(models, width=[2.0, 3.0])
+        >>> acqf([[[0.3]]]).tolist()
+        [3.0]
     """
 
     def _values(self, X: Tensor) -> Tensor:
@@ -42,24 +53,35 @@ class OptimisticModelUCB(AlternativeBounds):
 
 
 class ExpectedUCB(AlternativeBounds):
-    """The average of mean_u + width_u std_u (+ offset_u) over models u, under P(u | data).
+    """The average upper confidence bound of several models, mean_u + width_u std_u (+ offset_u)
+    weighted by P(u | data).
 
     Source: Ziomek et al. 2024, section 7 (uniform prior over the models).
 
     Args:
         models: As for `OptimisticModelUCB`.
         width: As for `OptimisticModelUCB`.
-        probabilities: P(u | data): m non-negative numbers that sum to 1. None takes them from the
+        probabilities: P(u | data): m non-negative numbers that sum to 1. None: computed from the
             marginal likelihoods of `KernelGP` models of the same data (without an outcome
-            transform; pending rows do not count) and is uniform over the draws of one ensemble.
+            transform; pending rows do not count); uniform over the draws of one ensemble.
         posterior_transform: As in BoTorch, applied to every model.
-        maximize: False evaluates the bounds for minimisation, ``-mean + width * std``.
-        X_pending: ``n x d`` points that are asked and not yet told; they are hallucinated for every
-            model.
+        maximize: Whether f is maximised. False gives the bounds for minimisation,
+            ``-mean + width * std``.
+        X_pending: The ``n x d`` pending points, which are hallucinated for every model. None: no
+            pending points.
 
     Raises:
-        ValueError: As for `OptimisticModelUCB`; ``probabilities`` that are none, or None where they
-            do not follow from the models.
+        ValueError: If `OptimisticModelUCB` raises it, if ``probabilities`` are impossible, or if
+            they are None and do not follow from the models.
+
+    Example:
+        >>> from botorch_ext import CandidateModels
+        >>> from botorch_ext.acquisition import ExpectedUCB
+        >>> from gpytorch.kernels import RBFKernel
+        >>> models = CandidateModels.lengthscales(RBFKernel(), [0.2, 0.8], noise_variance=0.01)
+        >>> acqf = ExpectedUCB(models, width=[2.0, 3.0], probabilities=[0.5, 0.5])
+        >>> acqf([[[0.3]]]).tolist()
+        [2.5]
     """
 
     probabilities: Tensor
@@ -100,7 +122,7 @@ def _checked_probabilities(values: Tensor | list[float], num_models: int) -> Ten
 
 
 def _posterior_probabilities(model: Any) -> Tensor:
-    """P(u | data) under a uniform prior, in the order of the parts of ``model``."""
+    """P(u | data) with a uniform prior, in the order of the models that ``model`` holds."""
     parts: list[Any] = list(model.models)
     if len(parts) == 1 and (is_ensemble(parts[0]) or model.counts == [1]):
         return torch.full((model.counts[0],), 1 / model.counts[0], dtype=torch.float64)
@@ -121,7 +143,7 @@ def _posterior_probabilities(model: Any) -> Tensor:
 
 
 def _same_data(one: KernelGP, other: KernelGP) -> bool:
-    """Whether two models have the same rows; inputs are compared where neither transforms them."""
+    """Whether two models have the same data; inputs are compared if neither transforms them."""
     if one.num_observations != other.num_observations or one.factor.pending != other.factor.pending:
         return False
     known = [row for row in range(one.num_observations) if row not in one.factor.pending]

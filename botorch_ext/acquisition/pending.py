@@ -1,4 +1,4 @@
-"""Pending points in acquisition functions: one point at a time, the others hallucinated."""
+"""Acquisition functions of single points that hallucinate pending points."""
 
 from __future__ import annotations
 
@@ -25,21 +25,22 @@ from botorch_ext.models.kernel_gp import KernelGP
 
 
 class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
-    """An analytic acquisition function whose model counts pending points in the standard deviation
-    and not in the mean (GP-BUCB: Desautels et al. 2014). With an outcome transform that is not
-    linear both are so before it is undone; the mean of what comes out depends on both.
+    """An analytic acquisition function in which pending points count in the standard deviation and
+    not in the mean (GP-BUCB: Desautels et al. 2014).
 
-    Its value at a batch of q points is that of a batch chosen one by one: the sum of the values of
-    its points, in their order, each with those before it pending as well. A greedy choice adds most
-    to it at every step. Where values are logarithms, it is the logarithm of the sum.
+    With an outcome transform that is not linear, this holds before the transform is undone; the
+    untransformed mean depends on both.
 
-    Data that the model is told later, and hyperparameters that are fitted later, count at the next
-    evaluation.
+    The value at a batch of q points is that of a batch chosen one by one: the sum of the values of
+    its points, in their order, each with the points before it pending too. So a greedy choice adds
+    the most at every step. If values are logarithms, the value is the logarithm of the sum.
+
+    If the model gets more data or other hyperparameters later, the next evaluation uses them.
 
     Args:
         model: A fitted single-output model.
         posterior_transform: As in BoTorch.
-        X_pending: ``n x d`` points that are asked and not yet told.
+        X_pending: The ``n x d`` pending points. None: no pending points.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -64,25 +65,26 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
 
     @property
     def _dim(self) -> int | None:
-        """d where it is known besides the model."""
+        """d if it is known without the model, else None."""
         return None
 
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:
-        """Hallucinates pending points: the standard deviation counts them, the mean does not.
+        """Sets the pending points, which are hallucinated: they count in the standard deviation and
+        not in the mean.
 
         Args:
-            X_pending: ``n x d`` points that are asked and not yet told, a tensor, an array or
-                nested numbers; None for no such points.
+            X_pending: The ``n x d`` pending points, as a tensor, an array or nested numbers; None
+                for no pending points.
 
         Raises:
-            ValueError: Points of another shape, dtype or device than the model's or with an entry
-                that is not finite, or a model that cannot be conditioned on more points.
+            ValueError: If points have another shape, dtype or device than the model's, if an entry
+                is not finite, or if the model cannot be conditioned on more points.
         """
         model = self._told_model
         X_pending = as_rows(X_pending, model, "X_pending", self._dim)
         if X_pending is not None and len(X_pending):
             model = _hallucinated(model, X_pending)
-        # AnalyticAcquisitionFunction refuses pending points; the version above it stores them.
+        # AnalyticAcquisitionFunction refuses pending points; its base class stores them.
         super(AnalyticAcquisitionFunction, self).set_X_pending(X_pending)
         self.model = model
         if self._seen is not None and not self._seen.is_of(self._told_model):
@@ -90,10 +92,10 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         self._seen = Snapshot(self._told_model)
 
     def _take_model(self) -> None:
-        """Takes what follows from the model anew: its data or hyperparameters changed."""
+        """Updates what depends on the model after its data or hyperparameters changed."""
 
     def _refresh(self) -> None:
-        """Hallucinates pending points again where the model changed."""
+        """Hallucinates pending points again if the model changed."""
         if self._seen is None or not self._seen.is_of(self._told_model):
             self.set_X_pending(self.X_pending)
 
@@ -101,15 +103,16 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         """The values at batches of points.
 
         Args:
-            X: ``(b1 x ... bk) x q x d``, a tensor, an array or nested numbers. Gradients are for
-                q = 1: more points are chosen one by one (``sequential=True``).
+            X: The points ``(b1 x ... bk) x q x d``, as a tensor, an array or nested numbers.
+                Gradients need q = 1: several points are chosen one by one (``sequential=True``).
 
         Returns:
-            ``(b1 x ... bk)`` values (for q = 1 and models that are batched, their batch shape).
+            The ``(b1 x ... bk)`` values; for q = 1 and batched models, the batch shape of the
+            models.
 
         Raises:
-            ValueError: No points, NaN among several, points of another dtype, device or dimension
-                than the model's, or gradients for q > 1.
+            ValueError: If there are no points; if several points have NaN; if points have another
+                dtype, device or dimension than the model's; or if gradients are needed for q > 1.
         """
         X = as_batch(X, self._told_model, dim=self._dim)
         self._refresh()
@@ -132,7 +135,7 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         return torch.stack([self._joint_value(points) for points in X.flatten(0, -3)]).view(batch)
 
     def _joint_value(self, points: Tensor) -> Tensor:
-        """The value of ``q x d`` points, each with those before it pending as well."""
+        """The value of ``q x d`` points, each with the points before it pending too."""
         require_finite({"X": points.detach()})
         pending, values = self.X_pending, []
         try:
@@ -156,16 +159,15 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         """The values at single points, ``(b1 x ... bk) x 1 x d`` to ``(b1 x ... bk)``."""
 
     def _moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation at ``(b1 x ... bk) x 1 x d``: ``(b1 x ... bk)``."""
-        mean, std = self._mean_and_sigma(X)
-        if std is None:  # never: it was asked for
-            raise RuntimeError("the posterior has no standard deviation")
+        """The mean and standard deviation at ``(b1 x ... bk) x 1 x d``, ``(b1 x ... bk)`` each."""
+        moments: Any = self._mean_and_sigma(X)
+        mean, std = moments
         return mean.squeeze(-1), std.squeeze(-1)
 
 
 def _told(posterior: Any) -> Tensor:
-    """Outcomes that leave the mean of a posterior alone when a model is conditioned on them: the
-    mean itself, or, where it was transformed, what the mean before that is transformed to."""
+    """The outcomes that do not change the mean of a posterior when a model is conditioned on them:
+    the mean itself, or the transform of the mean before the transform."""
     if isinstance(posterior, TransformedPosterior):
         return posterior._sample_transform(_told(posterior._posterior))
     return posterior.mean
@@ -173,11 +175,12 @@ def _told(posterior: Any) -> Tensor:
 
 @torch.no_grad()
 def _hallucinated(model: Any, X: Tensor) -> Model:
-    """The model conditioned on its own mean at ``n x d`` points, or a ValueError."""
+    """The model conditioned on its own mean at ``n x d`` points; raises a ValueError if it cannot
+    be."""
     if isinstance(model, ModelList):
         return type(model)(*(_hallucinated(part, X) for part in model.models))
     if not appends_columns(model):
-        with fantasize():  # where BoTorch perturbs no inputs
+        with fantasize():  # so that BoTorch perturbs no inputs
             return _conditioned(model, X)
     if not isinstance(model, KernelGP):
         raise ValueError(
@@ -196,7 +199,7 @@ def _conditioned(model: Any, X: Tensor) -> Model:
             "X_pending must be None for a model that makes several points of one, "
             f"got a {type(model).__name__}"
         )
-    if is_ensemble(model):  # which takes no fewer dimensions of X than of the mean
+    if is_ensemble(model):  # X must have as many dimensions as the mean
         X = X.expand(*mean.shape[:-2], *X.shape)
     options = {}
     if isinstance(getattr(model, "likelihood", None), FixedNoiseGaussianLikelihood):

@@ -1,4 +1,4 @@
-"""Snapshots: whether a model is still what it was, its data and its hyperparameters."""
+"""Snapshots of models, to see whether their data or hyperparameters changed."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from botorch_ext.models.kernel_gp import KernelGP
 
 
 class Snapshot:
-    """What a model was when the snapshot was made.
+    """The data and the hyperparameters of a model when the snapshot was made.
 
     Args:
-        model: Of one or several outputs, or a list of models.
+        model: A model of one or several outputs, or a list of models.
     """
 
     def __init__(self, model: Model) -> None:
         self._data = _data_of(model)
-        # Values, for GPyTorch sets hyperparameters in ways that count no version.
+        # Values, since GPyTorch sets hyperparameters in ways that do not change their version.
         self._hyperparameters = [tensor.clone() for tensor in _hyperparameters_of(model)]
 
     def is_of(self, model: Model) -> bool:
-        """Whether a model is as it was."""
+        """Whether a model has not changed since the snapshot."""
         data, hyperparameters = _data_of(model), _hyperparameters_of(model)
         return (
             len(data) == len(self._data)
@@ -41,8 +41,7 @@ class Snapshot:
 
 
 def _data_of(model: Any) -> list[tuple[Any, int, int]]:
-    """The tensors of the data of a model, how many rows of them are in use, and how often they were
-    written."""
+    """The tensors of the data of a model, each with the number of rows in use and its version."""
     if isinstance(model, ModelList):
         return [entry for part in model.models for entry in _data_of(part)]
     if isinstance(model, KernelGP):
@@ -55,7 +54,7 @@ def _data_of(model: Any) -> list[tuple[Any, int, int]]:
 
 
 def _hyperparameters_of(model: Any) -> list[Tensor]:
-    """The hyperparameters of a model; those of a `KernelGP` stay as they are."""
+    """The hyperparameters of a model, without those of a `KernelGP`, which never change."""
     if isinstance(model, ModelList):
         return [tensor for part in model.models for tensor in _hyperparameters_of(part)]
     if isinstance(model, KernelGP):

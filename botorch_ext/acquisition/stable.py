@@ -1,4 +1,4 @@
-"""Stable: the worst case of an upper confidence bound over a ball of perturbations."""
+"""The worst case of an upper confidence bound over a ball of perturbations."""
 
 from __future__ import annotations
 
@@ -27,40 +27,52 @@ from botorch_ext.robust.perturbations import Perturbations
 from botorch_ext.robust.ridges import along_ridges
 from botorch_ext.search.objectives import FunctionObjective, Objective
 
-# Steps of a climb and of the descents on the way, and what a step of a climb must gain relative to
-# the values.
+# The numbers of steps of an ascent and of the descents on its way, and the least gain of a step of
+# an ascent, relative to the values.
 _STEPS, _HASTY, _TOLERANCE = 30, 8, 1e-6
 
 
 class StableUCB(AlternativeBounds):
-    """min over delta of the upper bound at x + delta, delta in a ball cut off at the bounds; of
-    several models the largest such minimum.
+    """The worst case of an upper confidence bound: its minimum over x + delta, for delta in a ball
+    that is cut off at the bounds. With several models it is the largest such minimum.
 
-    The minimum is searched for, from the best of many perturbations, and not certified: a valley
-    that is narrow for the radius may be missed, and the value is then too high.
+    The maximiser is a point where the function may still be high after any small perturbation. The
+    minimum is found by a search from the best of many perturbations, and is not certified: a valley
+    that is narrow for the radius may be missed, so that the value is too high.
 
-    Its maximiser is where the function may still be high whatever small perturbation comes.
-    Gradients are those of the worst point (envelope theorem); where two points are equally bad,
-    which is common at the maximiser, there is a kink: there `gen_candidates` climbs faster and
-    higher than BoTorch's L-BFGS-B. Source: Bogunovic et al. 2018, algorithm 1
-    (StableOpt); Ziomek et al. 2024, algorithm 2.
+    Gradients are those at the worst point (envelope theorem). If two points are equally bad, which
+    is common at the maximiser, there is a kink; there `gen_candidates` finds higher values in less
+    time than BoTorch's L-BFGS-B. Source: Bogunovic et al. 2018, algorithm 1 (StableOpt); Ziomek et
+    al. 2024, algorithm 2.
 
     Args:
         model: A single-output BoTorch model, or models as for `OptimisticModelUCB`.
         width: As for `OptimisticModelUCB`.
-        radius: The radius of the ball, in the units of the coordinates; or one radius for each
+        radius: The radius of the ball, in the units of the coordinates; or d radii, one for each
             coordinate.
-        norm: "l2" or "linf".
-        bounds: ``2 x d``: perturbed points stay inside.
+        norm: The norm of the ball: "l2" or "linf".
+        bounds: The ``2 x d`` bounds, inside which perturbed points stay.
         posterior_transform: As in BoTorch, applied to every model.
-        maximize: False for a function to be minimised: the worst case over the ball of
-            ``-mean + width * std``.
-        X_pending: ``n x d`` points that are asked and not yet told; they are hallucinated for every
-            model.
+        maximize: Whether f is maximised. False gives the worst case over the ball for minimisation,
+            that of ``-mean + width * std``.
+        X_pending: The ``n x d`` pending points, which are hallucinated for every model. None: no
+            pending points.
 
     Raises:
-        ValueError: As for `OptimisticModelUCB`; a radius, a norm or bounds that are none; at an
-            evaluation, points outside the bounds.
+        ValueError: If `OptimisticModelUCB` raises it, or if the radius, the norm or the bounds are
+            impossible. An evaluation raises it if points lie outside the bounds.
+
+    Example:
+        >>> import torch
+        >>> from botorch_ext import KernelGP
+        >>> from botorch_ext.acquisition import StableUCB
+        >>> from gpytorch.kernels import RBFKernel
+        >>> model = KernelGP(RBFKernel(), noise_variance=0.01, dtype=torch.float64)
+        >>> X = torch.tensor([[0.0], [0.5], [1.0]], dtype=torch.float64)
+        >>> model.add(X, torch.tensor([1.0, 0.5, 0.0], dtype=torch.float64))
+        >>> acqf = StableUCB(model, width=0.0, radius=0.2, bounds=[[0.0], [1.0]])
+        >>> [round(value, 2) for value in acqf([[[0.2]], [[0.6]]]).tolist()]  # means at 0.4, 0.8
+        [0.63, 0.16]
     """
 
     def __init__(
@@ -119,29 +131,33 @@ class StableUCB(AlternativeBounds):
         timeout_sec: float | None = None,
         **constraints: Any,
     ) -> tuple[Tensor, Tensor]:
-        """Climbs along ridges, where two perturbations are equally bad and the maximisers lie:
-        ``optimize_acqf(acqf, ..., gen_candidates=acqf.gen_candidates)``. A few steps of linear
-        programmes find more than the hundreds of L-BFGS-B.
+        """Maximises the acquisition function by ascents along ridges, where two perturbations are
+        equally bad and maximisers lie.
+
+        Pass it on: ``optimize_acqf(acqf, ..., gen_candidates=acqf.gen_candidates)``. A few steps of
+        linear programmes find higher values than hundreds of steps of L-BFGS-B.
 
         Args:
-            initial_conditions: ``n x 1 x d``, where climbs start.
-            acquisition_function: This one.
-            lower_bounds: A number or ``d``; those of the perturbations if None, as where they are
-                further in.
-            upper_bounds: Likewise.
-            options: ``maxiter``, the steps of a climb, 30 unless given; others are ignored.
-            fixed_features: For some columns a number, or one for each start; None for that of the
-                start.
-            timeout_sec: Not heeded: a climb is short.
-            constraints: None of them is taken.
+            initial_conditions: The ``n x 1 x d`` points at which ascents start.
+            acquisition_function: This acquisition function.
+            lower_bounds: A number, or ``d`` numbers, cut off at the bounds of the perturbations.
+                None: these bounds.
+            upper_bounds: As ``lower_bounds``.
+            options: A dict with ``maxiter``, the number of steps of an ascent, 30 by default; other
+                entries are ignored.
+            fixed_features: A dict from columns to fixed values: a number, one for each start, or
+                None for that of the start.
+            timeout_sec: Ignored, since an ascent is short.
+            constraints: Must be None.
 
         Returns:
-            ``n x 1 x d`` candidates and their ``n`` values, none below its start.
+            The ``n x 1 x d`` candidates and their ``n`` values, none below that of its start.
 
         Raises:
-            ValueError: Another acquisition function, no points or several at once, starts with NaN,
-                limits, fixed features or options that are none, fixed features outside the bounds
-                of the perturbations, or constraints.
+            ValueError: If another acquisition function is given; if there are no starts, several
+                points in a start, or NaN; if bounds, fixed features or options are impossible, or
+                fixed features lie outside the bounds of the perturbations; or if there are
+                constraints.
         """
         self._refresh()
         given = [name for name, value in constraints.items() if value is not None]
@@ -182,15 +198,15 @@ class StableUCB(AlternativeBounds):
     def _climbed(
         self, X: Tensor, low: Tensor, high: Tensor, free: Tensor, num_steps: int
     ) -> Tensor:
-        """Where climbs along the ridges from ``n x d`` points end, each under the model that counts
-        at its start, ``n x d``; the ends are not compared with the starts.
+        """The ``n x d`` ends of ascents along the ridges, each for the model with the largest worst
+        case at its start; the ends are not compared with the starts.
 
         Args:
-            X: Where they start.
-            low: ``d``: limits of the centres.
-            high: ``d``: limits of the centres.
-            free: ``d``: which columns move.
-            num_steps: Of each climb.
+            X: The ``n x d`` starts.
+            low: The ``d`` lower limits of the centres.
+            high: The ``d`` upper limits of the centres.
+            free: A mask of the ``d`` columns that move.
+            num_steps: The number of steps of each ascent.
         """
         if not bool(free.any()):
             return X
@@ -200,7 +216,7 @@ class StableUCB(AlternativeBounds):
         tolerance = _TOLERANCE * float(values.abs().max())
         box, hasty = Box(torch.stack([low, high])[:, free]), balls.searched(_HASTY)
         ends = X.clone()
-        # Starts of one model and with the same fixed columns climb together.
+        # Starts with the same model and the same fixed columns ascend together.
         kinds = torch.cat([which.unsqueeze(-1).to(X), X[:, ~free]], dim=-1)
         for kind in kinds.unique(dim=0):
             rows = (kinds == kind).all(dim=-1).nonzero().flatten()
@@ -212,7 +228,7 @@ class StableUCB(AlternativeBounds):
         return ends
 
     def _own_bounds(self) -> OwnBounds | FunctionObjective:
-        """The upper bounds of the models as they are now, each at points of its own."""
+        """The upper bounds of the models as they are now, each model at its own points."""
         return closed_bounds(self) or FunctionObjective(self._upper_bounds)
 
     def _balls_like(self, X: Tensor) -> BoxBalls:
@@ -223,16 +239,16 @@ class StableUCB(AlternativeBounds):
 
 
 class _Cuts:
-    """Bounds of one model at several perturbed points, and how they change as free columns of the
-    centre move; the least of them is the worst case.
+    """The bounds of one model at several perturbed points, and their gradients by the free columns
+    of the centre; the smallest of them is the worst case.
 
     Args:
-        bounds: Of m models, each at points of its own.
-        balls: What is within reach.
-        model: Which of the models.
+        bounds: The bounds of m models, each at its own points.
+        balls: The balls of perturbed points.
+        model: The position of the model.
         num_models: m.
-        x: ``d``: the columns that are not free.
-        free: ``d``.
+        x: The ``d`` coordinates that fixed columns have.
+        free: A mask of the ``d`` columns that move.
     """
 
     def __init__(
@@ -249,7 +265,7 @@ class _Cuts:
         self._x, self._free = x, free
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """``r x f`` free columns to ``s x r`` values and ``s x r x f`` gradients."""
+        """The values, ``s x r``, and gradients, ``s x r x f``, at ``r x f`` free columns."""
         centers = self._x.repeat(len(X), 1)
         centers[:, self._free] = X
         num_models = self._num_models
@@ -283,8 +299,8 @@ class _WorstCase(torch.autograd.Function):
 
 
 def closed_bounds(acqf: AlternativeBounds) -> OwnBounds | None:
-    """The upper bounds of an acquisition function as it is now, with gradients that need no
-    autograd; None where they have no closed form."""
+    """The upper bounds of an acquisition function as it is now, with gradients in closed form; None
+    if there is no closed form."""
     if acqf.posterior_transform is not None:
         return None
     alternatives: Any = acqf.model

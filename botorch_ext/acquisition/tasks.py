@@ -1,4 +1,4 @@
-"""Tasks: the column of the inputs that says which task of a multi-task model a point is of."""
+"""The task column in the inputs of multi-task models."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from botorch_ext.acquisition.input_checks import inputs_of
 
 
 def without_task(model: Any, X: Tensor) -> Tensor:
-    """Points that stand for the output tasks of a model.
+    """The points without their task column.
 
     Args:
         model: Any model.
-        X: ``... x d``, as its training inputs.
+        X: The points ``... x d``, as its training inputs.
 
     Returns:
-        ``... x (d - 1)`` where the model is one of several tasks, else ``X``.
+        ``... x (d - 1)`` for a multi-task model, else ``X``.
     """
     if not isinstance(model, MultiTaskGPyTorchModel):
         return X
@@ -28,14 +28,14 @@ def without_task(model: Any, X: Tensor) -> Tensor:
 
 
 def with_task(model: Any, X: Tensor) -> Tensor:
-    """Points of the output tasks of a model, as its training inputs are.
+    """The points with a task column, once for each output task of a model.
 
     Args:
         model: Any model.
-        X: ``n x d``, with or without the task.
+        X: The points ``n x d``, with or without the task column.
 
     Returns:
-        ``X`` where it has the task or the model is none of several tasks; else
+        ``X`` if it has the task column, or if the model is not a multi-task model; else
         ``(m n) x (d + 1)`` for m output tasks.
     """
     if not isinstance(model, MultiTaskGPyTorchModel) or X.shape[-1] != model.num_non_task_features:
@@ -48,22 +48,22 @@ def with_task(model: Any, X: Tensor) -> Tensor:
 
 
 def mean_noise(model: Any, X: Tensor) -> Tensor:
-    """The mean of the noise variances of the training data of a model of fixed noise, those of the
-    same task where there are several.
+    """The mean noise variance of the training data of a model with fixed noise; of a multi-task
+    model that of the same task.
 
     Args:
-        model: With a likelihood of fixed noise.
-        X: ``n x d``, with the task.
+        model: A model with a fixed-noise likelihood.
+        X: The points ``n x d``, with the task column.
 
     Returns:
-        ``... x 1 x m`` for m outputs, or ``... x n x 1`` where there are tasks.
+        ``... x 1 x m`` for m outputs, or ``... x n x 1`` for a multi-task model.
     """
     noise = model.likelihood.noise_covar.noise
     inputs = inputs_of(model)
     if isinstance(model, MultiTaskGPyTorchModel) and inputs is not None:
         column: Any = model._task_feature
         same = X[..., column, None] == inputs[..., None, :, column]
-        same = same | ~same.any(dim=-1, keepdim=True)  # all of them for a task without data
+        same = same | ~same.any(dim=-1, keepdim=True)  # the mean of all for a task without data
         mean = (same * noise.unsqueeze(-2)).sum(dim=-1) / same.sum(dim=-1)
         return mean.unsqueeze(-1)
     mean = noise.mean(dim=-1)

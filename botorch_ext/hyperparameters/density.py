@@ -1,4 +1,4 @@
-"""Density: the log posterior density of the hyperparameters of a GP, for many at once."""
+"""The log posterior density of the hyperparameters of a GP, for a batch of them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from botorch_ext.kernel_functions.smoothed_matern import profiles, slopes
 
 
 def split(parameters: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """``m x dim`` parameters as log lengthscales, ``m x (dim - 2)``, the log noise variance and the
-    log odds of smoothness, ``m`` each."""
+    """The parts of ``m x dim`` parameters: the log lengthscales, ``m x (dim - 2)``, the log noise
+    variance and the log odds of smoothness, ``m`` each."""
     return parameters[:, :-2], parameters[:, -2], parameters[:, -1]
 
 
 class Density:
-    """The log posterior density, up to a constant, of the parameters that `split` tells apart: a
-    lengthscale for each feature, signal variance 1, and the constant mean that is likeliest for
-    each of them.
+    """The log posterior density, up to a constant, of parameters as `split` names them, for a GP
+    with signal variance 1 and its likeliest constant mean.
 
     Args:
-        X: ``n x p`` features, of the unit cube.
-        y: ``n`` standardised observations.
-        prior: Of the parameters.
-        groups: ``p``: the lengthscale each feature has; None for one each.
+        X: The ``n x p`` features in the unit cube.
+        y: The ``n`` standardised observations.
+        prior: The prior of the parameters.
+        groups: The index of the lengthscale of each feature, ``p``; None for one each.
     """
 
     def __init__(self, X: Tensor, y: Tensor, prior: Prior, groups: Tensor | None = None) -> None:
@@ -44,17 +43,18 @@ class Density:
 
     @property
     def dim(self) -> int:
-        """How many parameters there are."""
+        """The number of parameters."""
         return self.num_lengthscales + 2
 
     def value(self, parameters: Tensor) -> Tensor:
-        """``m x dim`` to ``m``; -inf outside the range of the prior."""
+        """The values ``m`` at ``m x dim`` parameters; -inf outside the range of the prior."""
         L, ok, _ = self._factors(parameters)
         _, quadratic, _ = self._residuals(L)
         return self._assembled(parameters, L, quadratic, ok)
 
     def log_prior(self, parameters: Tensor) -> Tensor:
-        """The log prior density up to a constant, inside its range: ``m x dim`` to ``m``."""
+        """The log prior density, ``m``, at ``m x dim`` parameters inside its range, up to a
+        constant."""
         distance = (parameters - self._location) / self._spread
         return -0.5 * distance.square().sum(dim=-1)
 
@@ -84,7 +84,7 @@ class Density:
         return values.logsumexp(dim=0)
 
     def value_and_gradient(self, parameters: Tensor) -> tuple[Tensor, Tensor]:
-        """``m x dim`` to ``m`` values and ``m x dim`` gradients."""
+        """The ``m`` values and the ``m x dim`` gradients at ``m x dim`` parameters."""
         L, ok, parts = self._factors(parameters)
         z, quadratic, _ = self._residuals(L)
         value = self._assembled(parameters, L, quadratic, ok)

@@ -1,4 +1,4 @@
-"""Ensemble: GPs of the same data, each with the hyperparameters of a particle."""
+"""GPs of the same data, each with the hyperparameters of one particle."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ from botorch_ext.state import Immutable
 
 @dataclass(frozen=True, eq=False)
 class Ensemble(Immutable):
-    """m GPs of the same data, each around the constant that is likeliest for it.
+    """The m GPs of all particles given the same data, each with its likeliest constant mean.
+
+    `ParticleStrategy.posterior` gives it; users do not make one.
 
     Args:
-        parameters: ``m x dim``, of the particles.
-        model: A batch of m models of the residuals, on features.
-        constants: ``m``, what to add to their means.
-        inputs: From joint rows to features.
-        outcomes: The observations, and the units of the means.
-        joint: ``n x (d + d_z)``, where they were made.
-        pending: Rows without observations, likewise.
+        parameters: The parameters of the particles, ``m x dim``.
+        model: A batch of m models of the residuals, as functions of features.
+        constants: The constant means, ``m``, which are added to the means of ``model``.
+        inputs: The map from joint rows to features.
+        outcomes: The transformed observations, and their units.
+        joint: The joint rows of the observations, ``n x (d + d_z)``.
+        pending: The pending joint rows, without observations.
     """
 
     parameters: Tensor
@@ -47,7 +49,8 @@ class Ensemble(Immutable):
     @classmethod
     @torch.no_grad()
     def of(cls, parameters: Tensor, inputs: Inputs, joint: Tensor, outcomes: Outcomes) -> Ensemble:
-        """The ensemble of ``m x p`` particles, given ``n x (d + d_z)`` joint rows."""
+        """The ensemble of ``m x p`` particles, given observations at ``n x (d + d_z)`` joint
+        rows."""
         F, noise = inputs.features(joint), split(parameters)[1].exp()
         model = KernelGP(_kernel(parameters, inputs), noise, dtype=F.dtype, device=F.device)
         constants = F.new_zeros(len(parameters))
@@ -58,13 +61,13 @@ class Ensemble(Immutable):
 
     @property
     def num_observations(self) -> int:
-        """How many observations the models are given."""
+        """The number of observations."""
         return len(self.joint)
 
     @torch.no_grad()
     def to_botorch(self) -> EnsembleGP:
-        """The same models as one ensemble model of BoTorch, of joint rows and in units of the
-        observations; those that were squeezed or bent are as low there as they are here."""
+        """The models as one BoTorch ensemble model of joint rows, in units of the observations; low
+        observations that were compressed stay compressed."""
         like = self.constants
         scale = Standardize(m=1, min_stdv=0.0).to(like)
         scale.means.fill_(self.outcomes.center)
@@ -91,13 +94,13 @@ class Ensemble(Immutable):
 
     @torch.no_grad()
     def extended(self, inputs: Inputs, joint: Tensor, outcomes: Outcomes) -> Ensemble:
-        """The ensemble of the same particles with more observations, O(n^2) for each.
+        """The ensemble of the same particles with more observations, in O(n^2) for each.
 
         Args:
-            inputs: From joint rows to features; where they now say something else of the rows that
-                the models have, these are built anew.
-            joint: ``n x (d + d_z)``, of which the first are those that it has.
-            outcomes: Of all of them.
+            inputs: The map from joint rows to features. If it changes the features of old rows, the
+                models are built again.
+            joint: All joint rows, ``n x (d + d_z)``, the old ones first.
+            outcomes: The transformed observations at all rows.
         """
         F, num = inputs.features(joint), len(self.joint)
         if not torch.equal(F[:num], self.model.train_inputs[0]):
@@ -109,7 +112,8 @@ class Ensemble(Immutable):
         return Ensemble(self.parameters, model, constants, inputs, outcomes, joint, joint[:0])
 
     def with_pending(self, joint: Tensor) -> Ensemble:
-        """The ensemble in which more rows, ``n x (d + d_z)``, count in the standard deviations."""
+        """The ensemble with pending rows, ``n x (d + d_z)``, which count in the standard
+        deviations."""
         if not len(joint):
             return self
         model = self.model.fork()
@@ -117,31 +121,35 @@ class Ensemble(Immutable):
         return replace(self, model=model, pending=torch.cat([self.pending, joint]))
 
     def thinned(self, num: int) -> Ensemble:
-        """The ensemble of every so many particles, at least ``num`` of them, or of all, without
-        pending rows."""
+        """The ensemble of evenly spaced particles, at least ``num`` of them if there are as many;
+        without pending rows unless all particles stay."""
         every = max(len(self.parameters) // num, 1)
         return self.some(list(range(0, len(self.parameters), every)))
 
-    def some(self, places: list[int]) -> Ensemble:
-        """The ensemble of some of the particles, without pending rows unless it is all of them."""
-        if len(places) == len(self.parameters):
+    def some(self, positions: list[int]) -> Ensemble:
+        """The ensemble of some of the particles, without pending rows unless all particles stay."""
+        if len(positions) == len(self.parameters):
             return self
-        parameters = members_of(self.parameters, places)
+        parameters = members_of(self.parameters, positions)
         return Ensemble.of(parameters, self.inputs, self.joint, self.outcomes)
 
     def of_rows(self, rows: Tensor) -> Ensemble:
-        """The ensemble given some of the observations alone, without pending rows."""
+        """The ensemble given only some of the observations, without pending rows."""
         outcomes = replace(self.outcomes, values=self.outcomes.values[rows])
         return Ensemble.of(self.parameters, self.inputs, self.joint[rows], outcomes)
 
     def mean(self, joint: Tensor) -> Tensor:
-        """The posterior mean averaged over the models, in units of the observations: ``n``."""
+        """The posterior mean, averaged over the models, in units of the observations: ``n``.
+
+        Args:
+            joint: The joint rows, ``n x (d + d_z)``.
+        """
         means = self.model.mean_at(self.inputs.features(joint)).mean(dim=0)
         return self.outcomes.untransformed(means + self.constants.mean()).to(joint)
 
     @torch.no_grad()
     def mean_at_rows(self) -> Tensor:
-        """`mean` at the n rows that have observations, in O(n^2); without pending rows."""
+        """The `mean` at the rows of the observations, ``n``, in O(n^2); without pending rows."""
         factor, n = self.model.factor, len(self.joint)
         noise = self.model.noise_variance.unsqueeze(-1) + factor.jitter[:, :n]
         means = (factor.y[:, :n] - noise * factor.mean_weights).mean(dim=0)
@@ -149,8 +157,16 @@ class Ensemble(Immutable):
 
     @torch.no_grad()
     def mean_and_std(self, joint: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation of the mixture of all models, ``n`` each, in units of the
-        observations, in float64; of bent observations to first order around the mean."""
+        """The mean and the standard deviation of the mixture of all models.
+
+        Args:
+            joint: The joint rows, ``n x (d + d_z)``.
+
+        Returns:
+            The ``n`` means and the ``n`` standard deviations, in units of the observations, in
+            float64. If low observations were compressed, the standard deviations are those of the
+            compressed ones, times the slope of the inverse transform at the mean.
+        """
         means, stds = self.model.mean_and_std(self.inputs.features(joint))
         means = means + self.constants.unsqueeze(-1)
         variance = stds.square().mean(dim=0) + means.var(dim=0, correction=0)
@@ -159,10 +175,10 @@ class Ensemble(Immutable):
 
 
 class UnitFeatures(InputTransform, nn.Module):
-    """`Inputs` as BoTorch's models take them.
+    """The map of `Inputs` as a BoTorch input transform.
 
     Args:
-        inputs: From joint rows to features.
+        inputs: The map from joint rows to features.
     """
 
     transform_on_train = transform_on_eval = transform_on_fantasize = True
@@ -172,18 +188,18 @@ class UnitFeatures(InputTransform, nn.Module):
         self.inputs = inputs
 
     def transform(self, X: Tensor) -> Tensor:
-        """``... x (d + d_z)`` to ``... x p``."""
+        """The features ``... x p`` of joint rows ``... x (d + d_z)``."""
         return self.inputs.features(X)
 
 
 def _kernel(parameters: Tensor, inputs: Inputs) -> SmoothedMatern:
-    """The kernels of ``m x dim`` particles, on features."""
+    """The kernels of ``m x dim`` particles, as functions of features."""
     lengthscales, _, odds = split(parameters)
     return SmoothedMatern(inputs.of_features(lengthscales.exp()).unsqueeze(-2), odds.sigmoid())
 
 
 def _botorch_kernel(parameters: Tensor, inputs: Inputs) -> Kernel:
-    """The same as a GPyTorch kernel."""
+    """The same kernels as one GPyTorch kernel."""
     frozen = _kernel(parameters, inputs)
     m, _, p = frozen.inverse_lengthscale.shape
     options: dict[str, Any] = {"ard_num_dims": p, "batch_shape": torch.Size([m])}

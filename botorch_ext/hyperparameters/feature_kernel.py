@@ -1,4 +1,4 @@
-"""Feature kernel: a kernel of features, on the joint rows that these are made of."""
+"""A kernel of features as a kernel of joint rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from botorch_ext.hyperparameters.inputs import Inputs
 
 
 class FeatureKernel(Kernel):
-    """A kernel of features, on the joint rows that these are made of.
+    """A kernel of features as a kernel of joint rows.
 
     Args:
-        base_kernel: On ``... x p`` features; it is not copied.
-        inputs: From joint rows to features.
+        base_kernel: The kernel of ``... x p`` features; it is not copied.
+        inputs: The map from joint rows to features.
     """
 
     def __init__(self, base_kernel: Kernel, inputs: Inputs) -> None:

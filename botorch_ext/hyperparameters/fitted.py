@@ -1,4 +1,4 @@
-"""Fitted: a kernel whose hyperparameters come from the data, and the schedule of its fits."""
+"""A kernel whose hyperparameters are fitted to the data, and the schedule of the fits."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.state import Immutable
 
-# Observations up to which each new one is reason enough for a fit, and the share of them by which
-# their number must grow from there on.
+# Up to _FEW observations each new one makes a fit due; beyond, one _GROWTH-th more of them.
 _FEW, _GROWTH = 50, 10
-# Where a fit starts besides the mode of the prior and the fit before: a lengthscale in sides of the
-# cube for all columns, and a noise variance.
+# The starts of a fit besides the mode of the prior and the last fit: a lengthscale for all columns,
+# in sides of the cube, and a noise variance.
 _STARTS = ((0.2, 1e-3), (1.0, 0.1))
-# The range of smoothness whose lower end, next to none, is that of a Matern kernel.
+# The range of smoothness, whose lower end is held: it gives a Matern kernel.
 _ROUGH = (1e-12, 0.5)
-# Squares of scales beyond these are no numbers.
+# The range of scales whose squares neither overflow nor vanish.
 _SCALES = (1e-150, 1e150)
-# Of noise as BoTorch has it: a mode, unlike an average, needs it to be told apart from short
-# lengthscales.
+# With BoTorch's prior of the noise variance, which a mode, unlike an average over samples, needs to
+# distinguish noise from short lengthscales.
 _PRIOR = Prior(noise_location=-5.0, noise_spread=1.0)
 
 
@@ -36,26 +35,35 @@ class Fitted(Immutable):
     """A Matern 5/2 kernel whose hyperparameters are fitted to the observations: a lengthscale for
     each column, the noise variance, the variance of f and its mean.
 
-    It goes wherever a method takes a kernel and plays adaptively. Fits are those of the highest
-    posterior density, of standardised observations, made by the first `ask` after the data have
-    grown enough and recorded in the trial that is asked, so that replaying events fits nothing.
-    Before the first fit the hyperparameters are those of the mode of the prior: give ``initial``
-    data or ask for ``num_initial`` points, 8 or so.
+    Pass it as the kernel of any adaptive method that takes one. A fit maximises the posterior
+    density for standardised observations. The first `ask` after enough new data makes the fit and
+    records it in the ``info`` of its trial, so that replaying events fits nothing. Before the first
+    fit the hyperparameters are those of the mode of the prior, so give about 8 observations as
+    ``initial``, or ask for about 8 points by ``num_initial``.
 
-    Widths count posterior standard deviations of the fitted model. They are practical ones: with
-    hyperparameters from the same data no guarantee of a published width is left.
+    Widths multiply posterior standard deviations of the fitted model. They are practical widths:
+    since the hyperparameters come from the same data, no guarantee of a published width holds.
 
-    Lengthscales are in sides of the domain, of logarithmic columns in sides of their logarithm;
-    tasks of a `ContextSpace` are categories, as those of a `Box` are.
+    Lengthscales are in sides of the domain; those of logarithmic columns in sides of the logarithm.
+    Tasks of a `ContextSpace` are categories, as those of a `Box` are.
 
     Args:
-        prior: Of lengthscales, in sides of the domain, and of the noise variance, in units of the
-            variance of the observations; what it says of smoothness counts for nothing.
-        every: How many new observations make a fit due. None: each one up to 50, from there on a
-            tenth more.
+        prior: The prior of lengthscales, in sides of the domain, and of the noise variance, in
+            variances of the observations. Its part for smoothness is unused.
+        every: The number of new observations that make a fit due. None: each new one up to 50, and
+            a tenth more from then on.
 
     Raises:
-        ValueError: ``prior`` is no `Prior`, or ``every`` is less than 1.
+        ValueError: If ``prior`` is not a `Prior`, or if ``every`` is less than 1.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> box = bx.Box([[0.0], [1.0]])
+        >>> strategy = bx.algorithms.gp_ucb(box, bx.Fitted(), width=2.0, num_initial=4)
+        >>> for trial in strategy.ask(4):
+        ...     strategy.tell(trial, 3.0 * trial.x.item())
+        >>> sorted(strategy.ask().info["fit"])
+        ['lengthscales', 'mean', 'noise_variance', 'outputscale']
     """
 
     prior: Prior = _PRIOR
@@ -68,7 +76,8 @@ class Fitted(Immutable):
             whole_number(self.every, "every", least=1)
 
     def num_due(self, num_data: int) -> int:
-        """How many fits were due with so many observations: the first one with two."""
+        """The number of fits that were due with this number of observations; the first is due with
+        2."""
         if num_data < 2:
             return 0
         if self.every is not None:
@@ -101,12 +110,12 @@ class Hyperparameters:
 
     @classmethod
     def from_record(cls, record: Any, num_lengthscales: int, name: str) -> Self:
-        """What `record` made, or a ValueError that says what is wrong in it.
+        """The hyperparameters of a `record`; raises a ValueError that says what is wrong.
 
         Args:
-            record: From elsewhere.
-            num_lengthscales: How many there must be.
-            name: For the message.
+            record: The record.
+            num_lengthscales: The number of lengthscales that it must have.
+            name: Its name, for the message.
         """
         expected = {"lengthscales", "noise_variance", "outputscale", "mean"}
         if not isinstance(record, dict) or record.keys() != expected:
@@ -133,7 +142,7 @@ class Hyperparameters:
 
 
 def location_and_scale(Y: Tensor) -> tuple[float, float]:
-    """Mean and standard deviation of observations; where they do not tell one, their size."""
+    """The mean and the standard deviation of observations, or their size if they are all equal."""
     if not len(Y):
         return 0.0, 1.0
     size = float(Y.abs().max())
@@ -141,7 +150,7 @@ def location_and_scale(Y: Tensor) -> tuple[float, float]:
         return 0.0, 1.0
     relative = Y / size
     scale = float(relative.std()) if len(Y) > 1 else 0.0
-    if scale < 1e-14:  # all equal, but for rounding
+    if scale < 1e-14:  # all equal up to rounding
         return float(relative.mean()) * size, _clamped(size)
     return float(relative.mean()) * size, _clamped(scale * size)
 
@@ -151,7 +160,7 @@ def _clamped(scale: float) -> float:
 
 
 def prior_mode(prior: Prior, num_lengthscales: int, Y: Tensor) -> Hyperparameters:
-    """The mode of the prior, in the units of observations."""
+    """The hyperparameters at the mode of the prior, in units of the observations ``Y``."""
     location, _ = prior.moments(num_lengthscales, Y.double())
     return _in_units(location[:-1], 0.0, *location_and_scale(Y))
 
@@ -167,15 +176,15 @@ def most_probable(
     """The hyperparameters of highest posterior density that ascents from several starts find.
 
     Args:
-        prior: Of the hyperparameters.
-        features: ``n x p``, of the unit cube.
-        Y: ``n`` observations, two of them different.
-        groups: ``p``: the lengthscale each feature has; None for one each.
-        near: Lengthscales that are a start too, with the noise variance in units of the variance of
-            the observations, such as those of the fit before.
+        prior: The prior of the hyperparameters.
+        features: The ``n x p`` features in the unit cube.
+        Y: The ``n`` observations, not all equal.
+        groups: The index of the lengthscale of each feature, ``p``; None for one each.
+        near: One more start, such as the last fit: the lengthscales, then the noise variance in
+            variances of the observations.
 
     Returns:
-        In the units of the observations.
+        The hyperparameters, in units of the observations.
     """
     mean, scale = location_and_scale(Y.double())
     rough = replace(prior, smoothness=_ROUGH)

@@ -1,4 +1,4 @@
-"""Inputs: joint rows of actions and contexts as features of the unit cube."""
+"""The map from joint rows of actions and contexts to features in the unit cube."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from botorch_ext.domains import Box, Domain
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.state import Immutable
 
-# Two categories are as far apart as the two ends of another column.
+# The entry of a category, for which two categories are as far apart as the ends of another column.
 _OF_CATEGORY = math.sqrt(0.5)
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs(Immutable):
-    """Joint rows, ``n x (d + d_z)``, as features, ``n x p``, in float64: each column as in the unit
-    cube of its box, a category as columns of which one is not zero, or as its descriptors.
+    """The map from joint rows, ``n x (d + d_z)``, to features, ``n x p``, in float64.
+
+    A column is scaled to the unit cube of its box. A category becomes columns of which one is not
+    zero, or its descriptors.
 
     Args:
-        actions: A box of d dimensions.
-        contexts: Of d_z dimensions, which contexts may leave; None without them.
+        actions: The box of the actions, with d dimensions.
+        contexts: The box of the contexts, with d_z dimensions, outside which contexts may lie; None
+            without contexts.
     """
 
     actions: Box
@@ -32,8 +35,8 @@ class Inputs(Immutable):
 
     @classmethod
     def of(cls, domain: Domain, space: ContextSpace | None, joint: Tensor) -> Inputs:
-        """The inputs of a study: points of a finite set range as far as they do, and so do contexts
-        of which no domain is known, the last columns of ``joint`` rows, ``n x (d + d_z)``."""
+        """The inputs of a study. The box around the points scales a finite set; the box around the
+        contexts in ``joint`` rows, ``n x (d + d_z)``, scales contexts of unknown domain."""
         actions = domain if isinstance(domain, Box) else _around(domain.points)
         if space is None:
             return cls(actions)
@@ -48,13 +51,13 @@ class Inputs(Immutable):
 
     @property
     def num_columns(self) -> int:
-        """d + d_z."""
+        """The number of columns, d + d_z."""
         return sum(box.dim for box in self._boxes)
 
     @cached_property
     def groups(self) -> Tensor | None:
-        """``p``: the column each feature belongs to, of which it has the lengthscale; None where
-        each has its own."""
+        """The column of each feature, ``p``, whose lengthscale it shares; None if each feature is a
+        column."""
         if not any(box.categories for box in self._boxes):
             return None
         sizes = [_num_features(box, j) for box in self._boxes for j in range(box.dim)]
@@ -63,30 +66,31 @@ class Inputs(Immutable):
 
     @property
     def sides(self) -> Tensor | None:
-        """``num_columns``: what 1 in each feature is in the units of its column; None where columns
-        are logarithmic, categories or under conditions."""
+        """The unit of each feature in units of its column, ``num_columns``; None if a column is
+        logarithmic, a category or under a condition."""
         if any(box.log or box.categories or box.conditions for box in self._boxes):
             return None
         return torch.cat([box.without_steps().stretch(box.lower) for box in self._boxes])
 
     def features(self, joint: Tensor) -> Tensor:
-        """``... x (d + d_z)`` joint rows to ``... x p``."""
-        parts = joint.split([box.dim for box in self._boxes], dim=-1)
-        return torch.cat([_encoded(*pair) for pair in zip(self._boxes, parts, strict=True)], dim=-1)
+        """The features ``... x p`` of joint rows ``... x (d + d_z)``."""
+        columns = joint.split([box.dim for box in self._boxes], dim=-1)
+        pairs = zip(self._boxes, columns, strict=True)
+        return torch.cat([_encoded(*pair) for pair in pairs], dim=-1)
 
     def at(self, X: Tensor, context: Tensor | None) -> Tensor:
-        """`features` of ``... x d`` actions in a context of ``d_z``."""
+        """The `features` of ``... x d`` actions in a ``d_z``-dim context."""
         return self.features(with_context(X, context))
 
     def pullback(self, X: Tensor, gradient: Tensor) -> Tensor:
-        """Gradients by the features of ``... x d`` actions, ``... x p``, as gradients by these
-        actions, whole numbers as continuous; zero for categories."""
+        """The gradient by ``... x d`` actions, from the gradient by their features, ``... x p``.
+        Whole numbers count as continuous; the gradient by categories is zero."""
         slopes = gradient[..., self._first].to(X)
         speed = self._continuous.stretch(X)
         return torch.where(speed > 0, slopes / speed, 0.0)
 
     def of_features(self, of_columns: Tensor) -> Tensor:
-        """What each column has, ``... x (d + d_z)``, as what its features have, ``... x p``."""
+        """The values of columns, ``... x (d + d_z)``, repeated for their features, ``... x p``."""
         return of_columns if self.groups is None else of_columns[..., self.groups]
 
     @property
@@ -99,7 +103,7 @@ class Inputs(Immutable):
 
     @cached_property
     def _first(self) -> slice | Tensor:
-        """Of each action the first feature."""
+        """The index of the first feature of each action column."""
         if self.groups is None:
             return slice(self.actions.dim)
         columns = torch.arange(self.actions.dim, device=self.groups.device)
@@ -115,18 +119,18 @@ def _encoded(box: Box, X: Tensor) -> Tensor:
     U = box.to_unit(X).double()
     if not box.categories:
         return U
-    parts = list(U.split(1, dim=-1))
+    columns = list(U.split(1, dim=-1))
     for j, codes in box.categories.items():
         is_code = X[..., j, None] == X.new_tensor(codes)
         located = box.located_codes.get(j)
-        parts[j] = (
+        columns[j] = (
             is_code.double() * _OF_CATEGORY if located is None else is_code.double() @ located
         )
-    return torch.cat(parts, dim=-1)
+    return torch.cat(columns, dim=-1)
 
 
 def _around(points: Tensor, tasks: dict[int, int] | None = None) -> Box:
-    """The box that ``n x d`` points fill; columns in which they are equal are one long."""
+    """The box around ``n x d`` points; a column in which all are equal gets a positive length."""
     lower, upper = points.amin(dim=0), points.amax(dim=0)
     upper = torch.where(upper > lower, upper, lower + lower.abs().clamp_min(1.0))
     categories = {}

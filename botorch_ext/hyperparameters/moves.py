@@ -1,4 +1,4 @@
-"""Moves of particles: Hamiltonian trajectories that keep a density."""
+"""Hamiltonian Monte Carlo moves of particles."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from torch import Tensor
 
 from botorch_ext.hyperparameters.density import Density
 
-# Of a trajectory, in standard deviations of the particles: its length, a quarter of a turn, and
-# the step in one dimension, of which p^-1/4 keeps the acceptance in p dimensions (Beskos et al.
-# 2013).
+# The length of a trajectory, a quarter of a turn, and its step in one dimension, both in standard
+# deviations of the particles; the factor p^-1/4 keeps the acceptance rate in p dimensions (Beskos
+# et al. 2013).
 _LENGTH, _STEP = 1.6, 0.65
 _STEP_JITTER = 0.3
-# Particles of one place would otherwise never leave it.
+# The least scale of a step; equal particles would never move without it.
 _LEAST_SCALE = 0.05
 
 
@@ -25,18 +25,18 @@ def swept(
     num_halves: int,
     generator: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
-    """Particles moved by Hamiltonian trajectories, each half scaled by the spread of the other, so
-    that their density stays what it is.
+    """The particles after Hamiltonian trajectories, which leave a density invariant. The steps of
+    each half are scaled by the spread of the other half.
 
     Args:
-        density: The density that is kept.
-        parameters: ``m x p``, an even number of particles.
-        values: ``m``, its logarithm there.
-        num_halves: How many halves move; two are a sweep, a trajectory of each particle.
-        generator: On the CPU.
+        density: The density that is left invariant.
+        parameters: The particles, ``m x p``, an even number of them.
+        values: The log density at the particles, ``m``.
+        num_halves: The number of halves that move; two are a sweep, a trajectory of each particle.
+        generator: The generator of the random numbers, on the CPU.
 
     Returns:
-        The ``m x p`` particles and the log density there, ``m``.
+        The ``m x p`` particles, and the log density there, ``m``.
     """
     m, p = parameters.shape
     half = m // 2
@@ -73,24 +73,24 @@ def _trajectory(
     num_steps: int,
     threshold: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """Ends of leapfrog trajectories where they are accepted, else their starts.
+    """The ends of leapfrog trajectories, or their starts if they are rejected.
 
     Args:
-        density: Whose logarithm is minus the potential.
-        start: ``m x p``.
-        height: ``m``, the log density there.
-        momenta: ``m x p``, standard normal.
-        lengths: ``m x p`` steps of each parameter.
-        num_steps: How many.
-        threshold: ``m``: the log of uniform numbers.
+        density: The density, whose logarithm is minus the potential.
+        start: The starts, ``m x p``.
+        height: The log density at the starts, ``m``.
+        momenta: Standard normal numbers, ``m x p``.
+        lengths: The step of each parameter, ``m x p``.
+        num_steps: The number of steps.
+        threshold: The logarithms of uniform numbers, ``m``.
     """
     x, v, lost = start, momenta, torch.zeros_like(height, dtype=torch.bool)
     value, gradient = density.value_and_gradient(x)
     for _ in range(num_steps):
         v = torch.addcmul(v, lengths, gradient, value=0.5)
         x = torch.addcmul(x, lengths, v)
-        # The density ends at its limits: trajectories are reflected there, once. Those that then
-        # are beyond the other limit count as lost.
+        # Trajectories are reflected once at the limits of the density; those that then cross the
+        # other limit are rejected.
         low, high = x < density.lower, x > density.upper
         x = torch.where(low, 2 * density.lower - x, torch.where(high, 2 * density.upper - x, x))
         v = torch.where(low | high, -v, v)

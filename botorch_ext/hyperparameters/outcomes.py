@@ -1,4 +1,4 @@
-"""Outcomes: observations standardised, the low ones first squeezed or bent."""
+"""Observations with the low ones compressed, then standardised."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from torch import Tensor
 
 from botorch_ext.hyperparameters.density import Density
 
-# The share of the observations, the best of them, whose distance from the best is the unit; how
-# many units below the best an observation is squeezed, and by which factor.
+# The share of the best observations whose distance from the best one is the unit; the number of
+# units below the best one from which observations are squeezed; and the factor.
 _SHARE, _REACH, _FACTOR = 2 / 3, 4.0, 0.3
-# How much outcomes may be bent, and by how much the log likelihood of an outcome that is bent must
-# exceed that of one that is not. Fewer observations are not bent.
+# The strengths of a bend that are tried; by how much the log likelihood must grow for a bend to be
+# used; and the least number of observations.
 _BENDS, _ADVANTAGE, _FEWEST = (0.3, 1.0, 3.0, 10.0), 2.0, 6
-# Means that are further below the best, in logarithms of bent distances, count as that far.
+# The largest distance below the best, as a logarithm of bent distances, which avoids overflow.
 _FARTHEST = 50.0
 
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """Observations as a GP with zero mean and unit variance sees them.
+    """Observations transformed for a GP with zero mean and unit variance: low ones are compressed
+    (squeezed, or bent), then all are standardised.
 
     Args:
-        values: ``n`` standardised observations.
-        center: What is 0 there, in units of the observations.
-        scale: What is 1 there, at the best observation, likewise.
-        bend: How much they were bent; 0 where they were squeezed.
+        values: The ``n`` transformed observations.
+        center: The observation that becomes 0.
+        scale: The change of an observation, near the best one, that becomes a change of 1.
+        bend: The strength a of the bend; 0 if low observations are squeezed.
         top: The best observation.
         rate: The bend per unit of the observations.
-        unit: u in units of the observations, where low ones were squeezed; else 0.
-        log_slopes: The sum of the logarithms of the slopes of what was done to them, by which the
-            densities of observations and of values differ.
+        unit: u in units of the observations, if low ones are squeezed; else 0.
+        log_slopes: The sum of the logarithms of the slopes of the transform at the observations, by
+            which the log densities of observations and of values differ.
     """
 
     values: Tensor
@@ -47,23 +48,23 @@ class Outcomes:
 
     @classmethod
     def of(cls, Y: Tensor, device: torch.device, bend: float = 0.0) -> Outcomes:
-        """``n`` observations standardised, the low ones first squeezed or bent.
+        """The outcomes of ``n`` observations: low ones squeezed or bent, then standardised.
 
-        The better two thirds say what is far: u is the root mean square of their distances from
-        the best one. With a bend a > 0 a value y becomes max - u log(1 + a (max - y) / u) / a:
-        differences near the best stay as they are, and far from it ratios count. Without one a
-        value below l = max - 4 u becomes l - 0.3 u log(1 + (l - y) / u). How low a failure was
-        says little about where the best is.
+        The unit u is the root mean square of the distances of the better two thirds from the best
+        one. With a bend a > 0 a value y becomes max - u log(1 + a (max - y) / u) / a: differences
+        near the best stay as they are, and far from it ratios count. Without a bend a value below
+        l = max - 4 u becomes l - 0.3 u log(1 + (l - y) / u), since the size of a failure says
+        little about where the best point is.
 
         Args:
-            Y: ``n``, in float64, on the CPU.
-            device: Of the standardised ones.
-            bend: a.
+            Y: The ``n`` observations, in float64, on the CPU.
+            device: The device of the transformed observations.
+            bend: The strength a of the bend; 0 squeezes low observations.
         """
         if not len(Y):
             return cls(Y.to(device), 0.0, 1.0)
-        # Halved until squares are numbers, which is exact, as are differences to the first value
-        # of those that are large and nearly equal.
+        # Scaled by a power of 2, which is exact, so that squares are finite; differences to the
+        # first value are exact for large and nearly equal values.
         power = 2.0 ** -max(math.frexp(float(Y.abs().max()))[1], -1000)
         first = float(Y[0]) * power
         y = Y * power - first
@@ -88,7 +89,8 @@ class Outcomes:
 
     @classmethod
     def likeliest(cls, Y: Tensor, density: Density, parameters: Tensor) -> Outcomes:
-        """Those whose bend is likeliest, averaged over ``m x dim`` parameters of a density."""
+        """The outcomes with the likeliest bend, averaged over ``m x dim`` parameters of a
+        density."""
         device = density.y.device
         plain = cls.of(Y, Y.device)
         if len(Y) < _FEWEST or not plain.log_slopes:
@@ -101,8 +103,8 @@ class Outcomes:
         return cls.of(Y, device, found[int(likelihoods.argmax())].bend)
 
     def untransformed(self, mean: Tensor) -> Tensor:
-        """Means in units of the observations; of bent ones that is the median of what is normal
-        here."""
+        """Means of the GP in units of the observations, with the bend undone; this gives medians of
+        the observations."""
         y = self.center + self.scale * mean
         if not self.rate:
             return y
@@ -110,14 +112,13 @@ class Outcomes:
         return torch.where(far > 0, self.top - far.expm1() / self.rate, y).nan_to_num()
 
     def slope(self, mean: Tensor) -> Tensor:
-        """How fast `untransformed` rises."""
+        """The derivative of `untransformed`."""
         far = self.rate * (self.top - self.center - self.scale * mean)
         return (self.scale * far.clamp(0.0, _FARTHEST).exp()).nan_to_num()
 
     def restored(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Standardised values in units of the observations, low ones unsqueezed or unbent: the
-        inverse of what was done to the observations; and its slopes there. Quantiles of what is
-        normal here become quantiles of observations."""
+        """The inverse of the transform at standardised values, and its derivatives there. Quantiles
+        of a normal distribution of values become quantiles of observations."""
         y, slope = self.untransformed(values), self.slope(values)
         if not self.unit:
             return y, slope
@@ -129,7 +130,7 @@ class Outcomes:
 
 
 def _squeezed(y: Tensor, top: float, unit: float, _: float) -> tuple[Tensor, Tensor]:
-    """Squeezed observations, and the slopes there."""
+    """The squeezed observations, and the derivatives of the map there."""
     lowest = top - _REACH * unit
     excess = (lowest - y).clamp_min(0) / unit
     low = excess > 0
@@ -138,6 +139,6 @@ def _squeezed(y: Tensor, top: float, unit: float, _: float) -> tuple[Tensor, Ten
 
 
 def _bent(y: Tensor, top: float, unit: float, bend: float) -> tuple[Tensor, Tensor]:
-    """Bent observations, and the slopes there."""
+    """The bent observations, and the derivatives of the map there."""
     far = bend * (top - y) / unit
     return top - unit / bend * far.log1p(), 1 / (1 + far)

@@ -1,4 +1,4 @@
-"""Particles: hyperparameters drawn from their posterior, moved along as data come."""
+"""Particles: hyperparameter samples of the posterior, updated as data come."""
 
 from __future__ import annotations
 
@@ -16,34 +16,49 @@ from botorch_ext.models.resampling import resampled
 from botorch_ext.ranks import highest_first
 from botorch_ext.state import Immutable
 
-# Draws from the prior of which the first particles are chosen.
+# The number of draws from the prior from which the first particles are resampled.
 _NUM_DRAWS = 256
-# Observations of the first stage of a start, and halves that move there.
+# The number of observations in the first stage of a start, and the number of halves that move then.
 _FIRST_STAGE, _FIRST_HALVES = 16, 24
-# Before the last stage of many observations no more particles than this, or twice the last number.
+# Before the last stage there are at most this many particles, or twice the final number.
 _FEW = 16
-# How many halves move at a time, from so many observations on.
+# The number of halves that move in an update, as pairs (least number of observations, halves).
 _HALVES = ((0, 4), (201, 2))
-# Particles stay while there are no more new observations than this share of those beyond so many:
-# their density hardly changes.
+# Particles of n observations are kept for the next (n - _BEYOND) // _STAY ones, since their density
+# hardly changes.
 _STAY, _BEYOND = 25, 75
-# Observations that the density is of: of more than these, half are those nearest to the best one.
+# The largest number of observations in the density; of more, half are the nearest to the best one.
 _MOST_ROWS = 256
 _GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
-# With more observations than each of these the particles halve: their density is narrow.
+# Beyond each of these numbers of observations the number of particles halves, as the density is
+# narrow.
 _FEWER_FROM = (200, 400, 800)
 
 
 @dataclass(frozen=True)
 class Particles(Immutable):
-    """Sequential Monte Carlo over the hyperparameters of a GP.
+    """The settings of sequential Monte Carlo over the hyperparameters of a GP.
+
+    A strategy keeps this many hyperparameter samples (particles) of the posterior, and updates them
+    after new results: after each one at first, less often later.
 
     Args:
-        num_particles: An even number.
-        prior: Of lengthscales and noise.
+        num_particles: The number of particles, an even number of at least 4. It halves beyond 200,
+            400 and 800 observations.
+        prior: The prior of lengthscales, noise variance and smoothness.
 
     Raises:
-        ValueError: A number of particles that is odd or less than 4.
+        ValueError: If the number of particles is odd or less than 4.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> box, particles = bx.Box([[0.0], [1.0]]), bx.Particles(num_particles=8)
+        >>> strategy = bx.algorithms.integrated_ei(box, particles, num_initial=3)
+        >>> for _ in range(4):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, trial.x.item())
+        >>> len(trial.info["particles"]["values"])
+        8
     """
 
     num_particles: int = 32
@@ -56,7 +71,7 @@ class Particles(Immutable):
             raise ValueError(f"prior must be a Prior, got {self.prior!r}")
 
     def number(self, num_observations: int) -> int:
-        """How many particles there are with so many observations."""
+        """The number of particles for a number of observations."""
         num = self.num_particles
         for most in _FEWER_FROM:
             if num_observations > most:
@@ -64,19 +79,20 @@ class Particles(Immutable):
         return num
 
     def are_due(self, num_before: int, num_observations: int) -> bool:
-        """Whether particles of ``num_before`` observations move once there are so many."""
+        """Whether particles given ``num_before`` observations are updated for
+        ``num_observations``."""
         stay = max((num_before - _BEYOND) // _STAY, 1)
         return not num_before <= num_observations < num_before + stay
 
     @torch.no_grad()
     def started(self, X: Tensor, y: Tensor, groups: Tensor | None, seed: int) -> Cloud:
-        """Particles for data at once: from prior draws, through ever more of the data.
+        """The first particles: draws from the prior, moved through stages with more and more data.
 
         Args:
-            X: ``n x p`` features of the unit cube.
-            y: ``n`` standardised observations.
+            X: The ``n x p`` features in the unit cube.
+            y: The ``n`` standardised observations.
             groups: As for `Density`.
-            seed: The same seed gives the same particles.
+            seed: The seed of the draws.
         """
         generator = torch.Generator().manual_seed(seed)
         last, rows = self.number(len(X)), telling(X, y)
@@ -98,7 +114,7 @@ class Particles(Immutable):
 
     @torch.no_grad()
     def moved(self, cloud: Cloud, X: Tensor, y: Tensor, groups: Tensor | None, seed: int) -> Cloud:
-        """Particles after more data; arguments as for `started`."""
+        """The particles updated for more data; arguments are those of `started`."""
         generator = torch.Generator().manual_seed(seed)
         rows = telling(X, y)
         density = Density(X[rows], y[rows], self.prior, groups)
@@ -110,9 +126,9 @@ class Cloud(Immutable):
     """Particles of equal weight.
 
     Args:
-        parameters: ``m x p``, as `botorch_ext.hyperparameters.density.split` tells them apart.
-        values: ``m``, the log density there that they are of.
-        bend: How much the outcomes are bent that they are of.
+        parameters: The parameters ``m x p``, see `botorch_ext.hyperparameters.density.split`.
+        values: The log posterior density of the particles, ``m``.
+        bend: The strength of the transform of the observations, see `Outcomes`.
     """
 
     parameters: Tensor
@@ -122,22 +138,22 @@ class Cloud(Immutable):
     def onto(
         self, density: Density, num: int, num_halves: int, generator: torch.Generator
     ) -> tuple[Tensor, Tensor]:
-        """``num`` particles of another density, and its logarithm there."""
+        """``num`` particles, resampled and moved for another density, and its log density there."""
         values = density.value(self.parameters)
         rows = resampled(values - self.values, num, generator)
         return swept(density, self.parameters[rows], values[rows], num_halves, generator)
 
 
 def telling(X: Tensor, y: Tensor, most: int = _MOST_ROWS) -> Tensor:
-    """The rows of the observations that tell the most: all of them, or of many the half that is
-    nearest to the best one, where a search goes on, and others at random times.
+    """The rows of the most informative observations, at most ``most`` of them: half are the nearest
+    to the best one, where a search goes on, and the others are spread over time.
 
-    Which they are changes little when there are a few more.
+    A few more observations change the choice little.
 
     Args:
-        X: ``n x p`` features.
-        y: ``n`` observations.
-        most: How many; the default is what hyperparameters are drawn from.
+        X: The ``n x p`` features.
+        y: The ``n`` observations.
+        most: The largest number of rows. The default is that for hyperparameters.
     """
     n = len(X)
     if n <= most:

@@ -1,4 +1,4 @@
-"""Prior of hyperparameters: independent normals of their logarithms, truncated."""
+"""The prior of hyperparameters: truncated independent normals of their logarithms."""
 
 from __future__ import annotations
 
@@ -14,27 +14,36 @@ from botorch_ext.state import Immutable
 
 @dataclass(frozen=True)
 class Prior(Immutable):
-    """The prior of lengthscales, in sides of the unit cube, of the noise variance, in units of the
-    variance of the observations, and of smoothness, the share of the function that is smooth: its
-    kernel is that share of an RBF kernel and the rest of a Matern 5/2 kernel.
+    """The prior of lengthscales, noise variance and smoothness of a GP.
 
-    That of noise is wide: early in a study little tells a lucky observation from a narrow peak.
-    The lengthscales' is BoTorch's density without the Jacobian of the logarithm, so that its mode
-    is this prior's median (Hvarfner et al. 2024).
+    Lengthscales are in sides of the unit cube, and the noise variance in variances of the
+    observations. The smoothness is the share of an RBF kernel in the kernel, whose rest is a Matern
+    5/2 kernel.
+
+    The prior of the noise variance is wide, since early in a study the data hardly distinguish a
+    lucky observation from a narrow peak. The prior of lengthscales is BoTorch's density without the
+    Jacobian of the logarithm, so that the mode of BoTorch's is the median of this one (Hvarfner et
+    al. 2024).
 
     Args:
-        location: Median of log lengthscales is ``location + log(d) / 2``.
-        spread: Standard deviation of log lengthscales.
-        noise_location: Median of the log noise variance.
-        noise_spread: Standard deviation of the log noise variance.
-        smoothness_location: Median of the log odds of smoothness.
-        smoothness_spread: Standard deviation of the log odds of smoothness.
-        lengthscales: The range they are truncated to.
-        noise: The range the noise variance is truncated to.
-        smoothness: The range of smoothness, inside (0, 1).
+        location: The median of log lengthscales is ``location + log(d) / 2`` in d dimensions.
+        spread: The standard deviation of log lengthscales.
+        noise_location: The median of the log noise variance.
+        noise_spread: The standard deviation of the log noise variance.
+        smoothness_location: The median of the log odds of smoothness.
+        smoothness_spread: The standard deviation of the log odds of smoothness.
+        lengthscales: The range to which lengthscales are truncated.
+        noise: The range to which the noise variance is truncated.
+        smoothness: The range to which smoothness is truncated, inside (0, 1).
 
     Raises:
-        ValueError: A spread that is not positive, or a range that is none.
+        ValueError: If a spread is not positive, or if a range is impossible.
+
+    Example:
+        >>> from botorch_ext import Particles
+        >>> from botorch_ext.hyperparameters.prior import Prior
+        >>> Particles(prior=Prior(noise_location=-6.0, noise_spread=0.5)).prior.noise_location
+        -6.0
     """
 
     location: float = math.sqrt(2) - 3
@@ -62,8 +71,8 @@ class Prior(Immutable):
                 )
 
     def moments(self, dim: int, like: Tensor) -> tuple[Tensor, Tensor]:
-        """Means and standard deviations of d log lengthscales, the log noise variance and the log
-        odds of smoothness, ``d + 2`` each, before truncation."""
+        """The means and standard deviations of d log lengthscales, the log noise variance and the
+        log odds of smoothness, ``d + 2`` each, before truncation."""
         mean = _row(
             dim,
             self.location + math.log(dim) / 2,
@@ -75,7 +84,7 @@ class Prior(Immutable):
         return mean, spread
 
     def limits(self, dim: int, like: Tensor) -> tuple[Tensor, Tensor]:
-        """The lowest and the highest parameters there are, ``d + 2`` each."""
+        """The lower and the upper limits of the same parameters, ``d + 2`` each."""
         lower, upper = (
             _row(dim, math.log(length), math.log(noise), math.log(share / (1 - share)), like)
             for length, noise, share in zip(
@@ -86,6 +95,6 @@ class Prior(Immutable):
 
 
 def _row(dim: int, of_lengthscale: float, of_noise: float, of_odds: float, like: Tensor) -> Tensor:
-    # Filled, not copied to the device.
+    # Filled on the device, which avoids a copy.
     sizes = (dim, of_lengthscale), (1, of_noise), (1, of_odds)
     return torch.cat([like.new_full((size,), value) for size, value in sizes])

@@ -13,10 +13,10 @@ from botorch_ext.models.kernel_gp import KernelGP
 
 
 class EnsembleGP(KernelGP):
-    """A `KernelGP` with one batch dimension of m models as an ensemble of BoTorch: points are for
-    all models, and the posterior is a mixture with the models before the points.
+    """A `KernelGP` with one batch dimension of m models, as a BoTorch ensemble model.
 
-    The arguments are those of `KernelGP`.
+    All models are evaluated at the same points, and the posterior is their mixture, with the batch
+    dimension of the models before that of the points. The arguments are those of `KernelGP`.
     """
 
     _is_ensemble = True

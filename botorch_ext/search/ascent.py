@@ -10,11 +10,12 @@ from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched
 from numpy import ndarray
 from torch import Tensor
 
-# In a race a start gives up where its slope, followed so far along each side of the cube, does not
-# lead to the best value so far; not in the first evaluations, when it may stand on a plateau.
+# In a race a start gives up if its gradient, followed for _REACH along each side of the cube, does
+# not lead to the best value so far; but not in the first _HEAD_START evaluations, when it may be on
+# a plateau.
 _REACH, _HEAD_START = 0.25, 4
-# Step lengths `feasible_ascent` tries at once, each half the one before: relative to the last one
-# taken, from twice as long on.
+# The number of step lengths that `feasible_ascent` tries at once: twice the last length, then each
+# half of the one before.
 _NUM_TRIED = 4
 
 
@@ -28,22 +29,24 @@ def batched_lbfgsb(
 ) -> tuple[Tensor, Tensor]:
     """Maximises a function on the unit cube from many starts at once by BoTorch's L-BFGS-B.
 
-    Steps are worked out on the host. The function is evaluated on the device of the starts, in one
+    The host computes the steps. The function is evaluated on the device of the starts, with one
     call for each step of all starts that have not ended.
 
     Args:
-        value_and_gradient: ``m x d`` to ``m`` values and ``m x d`` gradients. A value that is not
-            finite ranks lowest, and an entry of a gradient that is not finite is taken for 0.
-        starts: ``k x d``, in the unit cube.
-        tolerance: How far below its maximum an ascent may end, of values that vary by about 1.
-        max_iterations: Steps of each start.
-        together: Whether ``value_and_gradient`` is called with all starts each time, ``k x d`` in
-            their order: each may then climb a function of its own.
-        race: Whether only the highest end counts: starts that will not reach it give up.
+        value_and_gradient: The function, from ``m x d`` points to ``m`` values and ``m x d``
+            gradients. A value that is not finite ranks lowest, and an entry of a gradient that is
+            not finite counts as 0.
+        starts: The starts ``k x d``, in the unit cube.
+        tolerance: The largest distance below its maximum at which an ascent may end, for values
+            that vary by about 1.
+        max_iterations: The largest number of steps of each start.
+        together: Whether each call gets all starts, ``k x d`` in their order, so that each may
+            have a function of its own.
+        race: Whether only the highest end counts, so that starts that will not reach it give up.
 
     Returns:
-        The ``k x d`` best points on the ways from the starts, and their ``k`` values: minus
-        infinity where none was finite.
+        The best points on the ways from the starts, ``k x d``, and their ``k`` values, minus
+        infinity if none was finite.
     """
     latest = starts.detach().double().cpu().numpy().copy()
     ends = latest.copy()
@@ -71,7 +74,7 @@ def batched_lbfgsb(
             reach = np.where(g > 0, 1 - points, points).clip(max=_REACH)
             promised = f + (np.abs(g) * reach).sum(axis=-1)
             behind = better & (evaluations[rows] > _HEAD_START) & (promised < heights.max())
-            # A step that comes as high as the best and meets no slope there ends an ascent.
+            # A step to the best value with gradient 0 ends an ascent.
             f[behind], g[behind] = heights.max(), 0
         return -f, -g
 
@@ -79,7 +82,7 @@ def batched_lbfgsb(
         loss,
         latest,
         bounds=[(0.0, 1.0)] * starts.shape[-1],
-        # A step of a slow ascent may gain much less than what is left. In units of rounding.
+        # In units of rounding; small, as a step of a slow ascent gains much less than is left.
         factr=max(1e-3 * tolerance, torch.finfo(starts.dtype).eps) / torch.finfo(torch.float64).eps,
         # Where the gradient is g and the curvature c, the maximum is higher by g^2 / 2c.
         pgtol=0.1 * tolerance**0.5,
@@ -97,20 +100,23 @@ def feasible_ascent(
     num_steps: int = 8,
     first_step: float = 0.1,
 ) -> tuple[Tensor, Tensor]:
-    """Climbs in the unit cube along normalised, projected gradients and never leaves a set.
+    """Maximises a function on a feasible part of the unit cube, along normalised, projected
+    gradients.
 
-    Every step tries several lengths at once and moves to the best point that is feasible and an
-    improvement, so it needs no line search and works with any feasible set that can be tested.
+    Every step tries several lengths at once and moves to the best point that is feasible and
+    better. So it needs no line search, and works for any feasible set that can be tested.
 
     Args:
-        value_and_gradient: ``m x d`` to ``m`` values and ``m x d`` gradients.
-        starts: ``k x d``, feasible points of the unit cube.
-        feasible: ``m x d`` to ``m`` booleans; None where every point of the cube is feasible.
-        num_steps: Steps of each start.
-        first_step: Length of the first step.
+        value_and_gradient: The function, from ``m x d`` points to ``m`` values and ``m x d``
+            gradients.
+        starts: The starts ``k x d``, feasible points of the unit cube.
+        feasible: A function from ``m x d`` points to ``m`` booleans; None if the whole cube is
+            feasible.
+        num_steps: The number of steps of each start.
+        first_step: The length of the first step.
 
     Returns:
-        ``k x d`` feasible points and their ``k`` values, none below its start.
+        The feasible ends, ``k x d``, and their ``k`` values, none below its start.
     """
     x, (f, g) = starts, value_and_gradient(starts)
     k = len(starts)
@@ -125,7 +131,7 @@ def feasible_ascent(
         trial_f, trial_g = value_and_gradient(trial)
         better = trial_f > f.repeat_interleave(len(lengths))
         if feasible is not None:
-            if trial.is_cuda:  # a few points more cost less than waiting for the GPU
+            if trial.is_cuda:  # testing more points costs less than waiting for the GPU
                 better &= feasible(trial)
             else:
                 (candidates,) = better.nonzero(as_tuple=True)

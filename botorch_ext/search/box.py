@@ -1,4 +1,4 @@
-"""Box: the argmax of an acquisition function over it."""
+"""The argmax of an acquisition function over a box."""
 
 from __future__ import annotations
 
@@ -24,36 +24,39 @@ from botorch_ext.search.objectives import (
 )
 from botorch_ext.search.screening import near_points, screening_points, spread_best
 
-# Multiplications that a screening may take, n^2 for each point and model: about 40 ms on one core;
-# and the fewest and the most points it looks at, whatever they take.
+# The number of multiplications that a screening may take, n^2 for each point and model, which is
+# about 40 ms on one core; and the least and the largest number of screened points.
 _WORK, _FEWEST, _MOST = 2**30, 512, 2048
-# Screened points for each of them that climbs, and the fewest that climb.
+# The number of screened points for each start, and the least number of starts.
 _SHARE, _FEWEST_STARTS = 50, 20
-# A second climb starts around so many of the best ends. Ends within this distance, in sides of the
-# box, count as one. Climbs are repeated at most so often.
+# The number of best ends around which the next round starts; the distance, in sides of the box,
+# within which ends count as one; and the largest number of rounds.
 _NUM_TOPS, _APART, _MOST_ROUNDS = 3, 1e-2, 4
-# Points on each line, and peaks that climb. 25 points on a line missed more maxima than 33.
+# The number of points on each line, and of peaks that are starts. 25 points missed more maxima than
+# 33.
 _NUM_ON_LINE, _NUM_PEAKS = 33, 10
-# Steps of a climb. Of a brief search: its rounds, the steps of its climbs, and how many coordinates
-# of a random point change.
+# The number of steps of an ascent; and for a brief search its rounds, the steps of its ascents, and
+# the number of coordinates of a random point that change.
 _MOST_STEPS, _BRIEF = 200, (1, 50, 10)
-# Random points around the ends, their distances by turns, in sides of the box, and how many climb.
+# The number of random points around the ends, their distances in sides of the box, used in turn,
+# and the number of them that are starts.
 _NUM_AROUND, _AROUND, _NUM_NEAR = 128, (0.03, 0.1), 10
 
 
 class ConfidenceBound:
-    """mean_weight * mean + width * std of a `KernelGP`, its gradients in closed form where the
-    kernel has them.
+    """The bound mean_weight * mean + width * std of a `KernelGP`, with gradients in closed form if
+    the kernel has them.
 
-    Of a batch of m models, each at points of its own, it takes ``m x n x d`` to ``m x n`` values
-    and ``m x n x d`` gradients.
+    For a batch of m models, each at its own points, it maps ``m x n x d`` points to ``m x n``
+    values and ``m x n x d`` gradients.
 
     Args:
-        model: A `KernelGP`, with one batch dimension at most.
-        width: The multiplier of the standard deviation: one, or ``m x 1`` for a batch.
+        model: A `KernelGP` with at most one batch dimension.
+        width: The multiplier of the standard deviation: one number, or ``m x 1`` for a batch.
         mean_weight: The multiplier of the mean: 1 for an upper bound, 0 for the standard deviation
             alone.
-        context: ``d_z``: points are actions, the model sees them joined with this context.
+        context: The ``d_z`` numbers of the context, which the model sees after the action; None
+            without contexts.
     """
 
     def __init__(
@@ -94,7 +97,7 @@ class ConfidenceBound:
 
 
 def affordable_points(num_observations: int, num_models: int = 1) -> int:
-    """How many points to screen under bounds of so many models with so many observations."""
+    """The number of points to screen for bounds of some models with some observations."""
     return min(max(_WORK // ((num_observations + 1) ** 2 * num_models), _FEWEST), _MOST)
 
 
@@ -106,19 +109,20 @@ def maximize_bound(
     num_observations: int,
     num_models: int = 1,
 ) -> Tensor:
-    """The maximiser of an upper confidence bound, found with what its values leave affordable: the
-    same with and without a context, for one model and for the average of several.
+    """The maximiser of an upper confidence bound, found by a search whose size depends on the cost
+    of a value. It is the same search with and without a context, for one model and for an average.
 
     Args:
-        bound: What to maximise.
-        box: Where.
-        seed: Seeds the screening points.
-        incumbents: ``n x d`` points that are screened too.
-        num_observations: Of each model; a value takes n^2 multiplications.
-        num_models: How many the bound is made of.
+        bound: The bound to maximise.
+        box: The box.
+        seed: The seed of the screening points.
+        incumbents: More points to screen, ``n x d``.
+        num_observations: The number n of observations of each model; a value takes n^2
+            multiplications.
+        num_models: The number of models in the bound.
 
     Returns:
-        ``d``.
+        The ``d``-dim maximiser.
     """
     num_raw = affordable_points(num_observations, num_models)
     num_starts = max(num_raw // _SHARE, _FEWEST_STARTS)
@@ -140,27 +144,28 @@ def maximize_on_box(
     again: bool = False,
     brief: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Screens many points in one batched call, then lets the best race by batched L-BFGS-B. Where
-    columns take some numbers only, or constraints hold, `MixedSearch` follows; where the points are
-    few all of them are looked at.
+    """The maximiser over a box: screens many points in one batched call, then runs batched L-BFGS-B
+    from the best of them. If columns take only some numbers, or constraints hold, `MixedSearch`
+    takes its place; if the points of the box can be listed, all of them are evaluated.
 
     Args:
-        objective: What to maximise.
-        box: Where.
-        seed: Seeds the screening points.
-        num_raw: Screening points.
-        num_starts: How many of them climb.
-        extra: ``m x d`` more points to screen, such as the best so far.
-        tolerance: How far below its maximum a climb may end, relative to the spread of the screened
-            values.
-        again: Whether to climb again from around the best ends, from peaks on lines along the
-            coordinates and from random points, for as long as that gains. For functions with many
-            maxima, the best of which differ in a few coordinates. `MixedSearch` ignores it.
-        brief: Whether climbs are short and start again but once, from around the best ends and from
-            points that differ from them in a few coordinates: for dear values and many dimensions.
+        objective: The function to maximise.
+        box: The box.
+        seed: The seed of the screening points.
+        num_raw: The number of screening points.
+        num_starts: The number of them that are starts of ascents.
+        extra: More points to screen, ``m x d``, such as the best so far.
+        tolerance: The largest distance below its maximum at which an ascent may end, relative to
+            the spread of the screened values.
+        again: Whether to repeat ascents from around the best ends, from peaks on lines along the
+            coordinates and from random points, as long as that gains. This is for functions with
+            many maxima, the best of which differ in a few coordinates. `MixedSearch` ignores it.
+        brief: Whether ascents are short and are repeated only once, from around the best ends and
+            from points that differ from them in a few coordinates. This is for costly values and
+            many dimensions.
 
     Returns:
-        The ``d``-dim maximiser found and its value.
+        The ``d``-dim maximiser found, and its value.
     """
     if box.listed is not None:
         values = evaluate(objective, box.listed)
@@ -202,7 +207,7 @@ def maximize_on_box(
 
 
 def _distinct(X: Tensor, values: Tensor, box: Box) -> Tensor:
-    """The points with the highest values, without those that are close to a higher one."""
+    """The points with the highest values, without those close to a higher one."""
     X = X[highest_first(values)]
     U = box.to_unit(X)
     is_repeated = (distances(U, U) < _APART).tril(diagonal=-1).any(dim=-1)
@@ -211,8 +216,8 @@ def _distinct(X: Tensor, values: Tensor, box: Box) -> Tensor:
 
 def _peaks(objective: Objective, box: Box, centers: Tensor, least: Tensor) -> Tensor:
     """The highest local maxima on the lines along each coordinate through ``k x d`` points, without
-    those next to the point itself; they are above their neighbours by more than ``least``, so that
-    a coordinate that does not matter has none."""
+    those next to the point itself. They exceed their neighbours by more than ``least``, so that a
+    coordinate without effect has none."""
     U = box.to_unit(centers)
     k, d = U.shape
     line, columns = torch.linspace(0, 1, _NUM_ON_LINE).to(U), torch.arange(d, device=U.device)

@@ -1,4 +1,4 @@
-"""Draws: where a function drawn from a posterior is largest."""
+"""The maximiser of a function that is drawn from a posterior."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from botorch_ext.ranks import highest_first
 from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.search.mixed import MixedSearch
 from botorch_ext.search.objectives import FunctionObjective, on_unit_cube
-from botorch_ext.search.screening import near_points, screening_points, spread_best
+from botorch_ext.search.screening import near_points, screening_points_with, spread_best
 
-# A point whose mean is this many standard deviations, of both, behind another is not drawn: that it
-# is the maximiser has probability below 2e-11.
+# A point whose mean is lower than another's by this many standard deviations of both is not drawn;
+# the probability that it is the maximiser is below 2e-11.
 _REACH = 6.6
-# Points of a set that are drawn at once, that are added at a time, and that are drawn in all.
+# The numbers of points of a set that are drawn first, that are added at a time, and the largest
+# total.
 _AT_ONCE, _MORE, _MOST = 1536, 512, 4096
-# Points of a box that are drawn first, of which one in four is near the best results; the climbs of
-# each round, the points around the best ones, and how far these are, in sides of the box.
+# The number of points of a box that are drawn first, a quarter of them near the best results; the
+# numbers of ascents and of points near the best ones in each round; and their distances, in sides
+# of the box.
 _NUM_SCREENED, _NUM_STARTS, _NUM_NEAR = 512, 6, 24
 _ROUNDS = ((0.1, 0.03), (0.03, 0.01), (0.01, 0.003))
 _TOLERANCE = 1e-9
@@ -27,12 +29,12 @@ _TOLERANCE = 1e-9
 
 @torch.no_grad()
 def best_of_points(draw: JointDraw, X: Tensor, seed: int) -> int:
-    """The row of ``n x d`` points where a draw is largest.
+    """The row of the largest of ``n x d`` points under a draw.
 
-    All points that can be the maximiser are drawn jointly. Where they are more than 1536, a random
-    part is drawn first, then those that can still be larger given these, the most promising first,
-    until none is left or 4096 are drawn. Up to there the row has the probability of being the
-    maximiser under the joint posterior, but for 2e-11 n.
+    All points that can be the maximiser are drawn jointly. If there are more than 1536, a random
+    part is drawn first, then points that can still be larger given these, the most promising first,
+    until none is left or 4096 are drawn. If no more are needed, each row has its probability of
+    being the maximiser under the joint posterior, up to 2e-11 n.
     """
     rows = _within_reach(draw, X, torch.arange(len(X), device=X.device))
     if len(rows) > _AT_ONCE:
@@ -54,7 +56,7 @@ def best_of_points(draw: JointDraw, X: Tensor, seed: int) -> int:
 
 
 def _within_reach(draw: JointDraw, X: Tensor, rows: Tensor) -> Tensor:
-    """The rows that can be the maximiser."""
+    """The rows of points that can be the maximiser."""
     mean, std = draw.mean_and_std(X[rows])
     lowest = (mean - _REACH * std).max()
     return rows[mean + _REACH * std >= lowest]
@@ -62,25 +64,23 @@ def _within_reach(draw: JointDraw, X: Tensor, rows: Tensor) -> Tensor:
 
 @torch.no_grad()
 def best_in_box(draw: JointDraw, box: Box, seed: int, incumbents: Tensor) -> Tensor:
-    """The point of a box where a draw is largest, ``d``, as far as it is looked at.
+    """The ``d``-dim point of a box where a draw is largest, among the points that a search
+    evaluates.
 
-    The draw is exact at every point it is looked at. These are screened points, then the ends of
-    climbs of its mean given what was drawn and points around the best ones, nearer in each of three
-    rounds. That the maximiser of the whole draw is nearly found is a matter of the search: with
-    rough kernels there is always more between the points.
+    The draw is exact at every evaluated point. These are screened points, then in each of three
+    rounds the ends of ascents on the mean of the draw given its values so far, and points around
+    the best ones, nearer in each round. The search decides how nearly the maximiser is found: a
+    draw of a rough kernel always varies between the points.
 
     Args:
         draw: The draw.
-        box: Where.
-        seed: Seeds the points that are looked at.
-        incumbents: ``n x d`` points of the box that are looked at too.
+        box: The box.
+        seed: The seed of the evaluated points.
+        incumbents: More points of the box to evaluate, ``n x d``.
     """
     if box.listed is not None:
         return box.listed[best_of_points(draw, box.listed, seed)]
-    X = screening_points(box, _NUM_SCREENED, seed)
-    if len(incumbents):
-        near = near_points(incumbents, box, _NUM_SCREENED // 4, seed)
-        X = torch.cat([incumbents, near, X[len(near) :]])
+    X = screening_points_with(incumbents, box, _NUM_SCREENED, seed)
     values, objective = draw.at(X), FunctionObjective(draw.mean)
     for number, distances in enumerate(_ROUNDS):
         starts = X[spread_best(values, X, box, _NUM_STARTS)]

@@ -1,4 +1,4 @@
-"""Improvement: the logarithm of expected improvement, of one normal variable and over models."""
+"""The logarithm of expected improvement, of one normal variable and averaged over models."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from botorch_ext.models.kernel_gp import KernelGP
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _SQRT_HALF_PI = math.sqrt(0.5 * math.pi)
-# From here down 1 + z R(z), with Mills' ratio R, is a series in 1 / z^2: rounding would leave it
-# fewer digits.
+# Below this z, 1 + z R(z) with Mills' ratio R is computed as a series in 1 / z^2, as rounding would
+# lose digits.
 _SERIES_FROM = -30.0
-# From here up h is of the size of its terms.
+# Above this z, h is computed directly, as its terms do not cancel.
 _DIRECT_FROM = -1.0
-# Added to the variance of values that are drawn, which else would have no Cholesky factor.
+# The variance that is added to drawn values, so that their covariance has a Cholesky factor.
 _NUGGET = 1e-8
-# Of temporary tensors on the CPU, whose caches hold as many.
+# The largest number of entries of temporary tensors on the CPU, which its caches can hold.
 _MOST_ENTRIES = 2**19
-# Features that are no further apart are of one point: rounding, also of distances in many columns.
+# Features within this distance belong to one point, which allows for rounding in many columns.
 _ONE_POINT = 1e-6
-# How far below the best mean that of another place is where there is none, in standard deviations
-# of the observations.
+# The distance below the best mean that stands for the mean of another point if there is none, in
+# standard deviations of the observations.
 _FAR_BELOW = 1e9
 _COEFFICIENTS = (-3.0, 15.0, -105.0, 945.0, -10395.0)
 
 
 def log_improvement(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """log h(z) with h(z) = phi(z) + z Phi(z), the expected improvement max(x, 0) of a normal x of
-    mean z and variance 1; to some 1e-12, for z from -1e150 on.
+    """log h(z) with h(z) = phi(z) + z Phi(z), the expectation of max(x, 0) for a normal x with mean
+    z and variance 1. It is accurate to about 1e-12, for z >= -1e150.
 
     Args:
-        z: Any shape.
+        z: A tensor of any shape.
 
     Returns:
         log h(z), its derivative Phi(z) / h(z), and phi(z) / h(z).
@@ -63,36 +63,37 @@ def log_improvement(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 class IntegratedImprovement:
-    """log of noisy expected improvement, averaged over m models, with gradients in closed form.
+    """The logarithm of noisy expected improvement, averaged over m models, with gradients in closed
+    form.
 
-    The largest value so far is not known where observations are noisy. So values at all rows are
-    drawn from the posterior of each model, several times; of each draw this is the expected
-    improvement on the largest of its values, given those values. Rows without observations are
-    drawn along, and nothing is to be gained at a row.
+    If observations are noisy, the largest value so far is not known. So the values at all rows are
+    drawn from the posterior of each model, several times. For each draw, the improvement is that on
+    the largest of its values, given those values, so it is 0 at a row. Pending rows, without
+    observations, are drawn too.
 
     Source: Letham et al. 2019 (noisy expected improvement), Snoek et al. 2012 (its average over
     hyperparameters), Wilson et al. 2020 (how draws are made: Matheron's rule).
 
     Args:
-        model: A `KernelGP` with one batch dimension of m models, of features, with zero mean and a
-            stationary kernel that has gradients in closed form; its rows have observations.
-        pending: ``k x p`` features of rows without observations.
-        places: ``n x p`` features of what is to be improved on; of those that are no rows each
-            draw's mean counts, and of no places 0. All rows if None.
-        normals: ``m x 2 x r x s`` standard normal numbers, r the number of rows, that s draws of
-            each model are made of.
-        inputs: From ``n x d`` points to features, `botorch_ext.hyperparameters.inputs.Inputs`.
-        context: ``d_z``, or None.
+        model: A `KernelGP` of features with one batch dimension of m models, zero mean and a
+            stationary kernel that has gradients in closed form. All its rows have observations.
+        pending: The features of rows without observations, ``k x p``.
+        baseline: The features of the points to improve on, ``n x p``. The mean of each draw counts
+            at points that are not rows; without points it is 0. None: all rows.
+        normals: The standard normal numbers of s draws for each model, ``m x 2 x r x s`` for r
+        rows. inputs: The map from ``n x d`` points to features,
+            `botorch_ext.hyperparameters.inputs.Inputs`.
+        context: The ``d_z`` numbers of the context, or None.
     """
 
-    # Logarithms fall without end near rows.
+    # The logarithm falls without bound near rows.
     span = 20.0
 
     def __init__(
         self,
         model: KernelGP,
         pending: Tensor,
-        places: Tensor | None,
+        baseline: Tensor | None,
         normals: Tensor,
         inputs: Any,
         context: Tensor | None = None,
@@ -111,24 +112,25 @@ class IntegratedImprovement:
             residuals = model.factor.y[:, :n].unsqueeze(-1) - drawn
             self._weights[:, :n] += model.factor.solve_transposed(model.factor.solve(residuals))
         self._incumbents = own.new_zeros(len(own), own.shape[-1], 1)
-        if places is None:
+        if baseline is None:
             means = K @ self._weights - _NUGGET * self._weights
             self._incumbents = means.mT.amax(dim=-1, keepdim=True)
-        elif len(places):
-            means = [self.means_of_draws(chunk) for chunk in self._chunks(places)]
+        elif len(baseline):
+            means = [self.means_of_draws(chunk) for chunk in self._chunks(baseline)]
             largest = [chunk.amax(dim=-1, keepdim=True) for chunk in means]
             self._incumbents = torch.cat(largest, dim=-1).amax(dim=-1, keepdim=True)
 
     def means_of_draws(self, F: Tensor) -> Tensor:
-        """Means given the values of each draw at the rows: ``n x p`` features to ``m x s x n``."""
+        """The means given the values of each draw at the rows, ``m x s x n``, at ``n x p``
+        features."""
         return self._weights.mT @ self._kernel(self._rows, F)
 
     def value(self, X: Tensor) -> Tensor:
-        """``n x d`` to ``n``."""
+        """The ``n`` values at ``n x d`` points."""
         return torch.cat([self._value(chunk) for chunk in self._chunks(X)])
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """``n x d`` to ``n`` values and ``n x d`` gradients."""
+        """The ``n`` values and the ``n x d`` gradients at ``n x d`` points."""
         F = self._inputs.at(X, self._context)
         k, pullback = self._kernel.value_and_pullback(self._rows, F)
         mean, std, V = self._moments(F, k)
@@ -148,8 +150,8 @@ class IntegratedImprovement:
         return of_draws.flatten(0, 1).logsumexp(dim=0) - math.log(self._incumbents.numel())
 
     def _moments(self, F: Tensor, k: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Means of all draws, ``m x s x n``, standard deviations, ``m x 1 x n``, and the cross
-        factor, from the kernel between the rows and ``n x p`` features."""
+        """The means of all draws, ``m x s x n``, the standard deviations, ``m x 1 x n``, and the
+        kernel ``k`` between the rows and ``n x p`` features, solved by the Cholesky factor."""
         V = torch.linalg.solve_triangular(self._L, k, upper=False)
         variance = self._kernel.diagonal(F) - V.square().sum(dim=-2)
         std = variance.clamp_min(torch.finfo(F.dtype).eps ** 2).sqrt().unsqueeze(-2)
@@ -161,43 +163,44 @@ class IntegratedImprovement:
 
 
 class ImprovementOnSet:
-    """Improvement where the same points can be asked again: the larger of another one and of what
-    one more observation of the point teaches.
+    """Improvement for points that can be asked again: the larger of another improvement and of the
+    gain from one more observation of the point.
 
-    That is log of the mean over models of E max(u, b) - max(m, b): m is the mean at the point, u
-    what it will be, and b the largest mean of the other places, of all of them where the point is
-    none.
+    The gain is the logarithm of the mean over models of E max(u, b) - max(m, b), where m is the
+    mean at the point, u the mean after one more observation, and b the largest mean of the other
+    points.
 
     Source: Frazier et al. 2008 (knowledge gradient, of independent beliefs).
 
     Args:
-        other: Where there is nothing to be gained at rows.
+        other: The other improvement, which is 0 at rows.
         model: A batch of models of features, with pending rows.
-        places: ``n x p`` features of the points to choose from when all is done.
-        inputs: From ``n x d`` points to features, `botorch_ext.hyperparameters.inputs.Inputs`.
-        context: ``d_z``, or None.
+        points: The features of the points to choose from at the end, ``n x p``.
+        inputs: The map from ``n x d`` points to features,
+            `botorch_ext.hyperparameters.inputs.Inputs`.
+        context: The ``d_z`` numbers of the context, or None.
     """
 
     def __init__(
         self,
         other: IntegratedImprovement,
         model: KernelGP,
-        places: Tensor,
+        points: Tensor,
         inputs: Any,
         context: Tensor | None = None,
     ) -> None:
         self._other, self._model, self._inputs, self._context = other, model, inputs, context
         self._best = self._second = model.noise_variance.new_zeros(len(model.noise_variance), 1)
-        self._tops = places  # of each model, where its mean is largest
-        if len(places):
-            means = model.mean_at(places)
+        self._tops = points  # for each model, the point where its mean is largest
+        if len(points):
+            means = model.mean_at(points)
             self._best, top = means.max(dim=-1, keepdim=True)
-            self._tops = places[top.squeeze(-1)]
-            others = torch.where(self._are_tops(places), self._best - _FAR_BELOW, means)
+            self._tops = points[top.squeeze(-1)]
+            others = torch.where(self._are_tops(points), self._best - _FAR_BELOW, means)
             self._second = others.amax(dim=-1, keepdim=True)
 
     def value(self, X: Tensor) -> Tensor:
-        """``n x d`` to ``n``."""
+        """The ``n`` values at ``n x d`` points."""
         F = self._inputs.at(X, self._context)
         mean, std = self._model.mean_and_std(F)
         scale = std.square() / (std.square() + self._model.noise_variance.unsqueeze(-1)).sqrt()
@@ -209,5 +212,5 @@ class ImprovementOnSet:
         return torch.maximum(self._other.value(X), learnt)
 
     def _are_tops(self, F: Tensor) -> Tensor:
-        """Whether ``n x p`` features are of the best place of each model, ``m x n``."""
+        """Whether ``n x p`` features are those of the best point of each model, ``m x n``."""
         return distances(self._tops, F) < _ONE_POINT

@@ -1,7 +1,7 @@
-"""Mixed: the argmax over a box with columns of whole numbers or codes, or with constraints.
+"""The argmax over a box with columns of whole numbers or codes, or with constraints.
 
-Continuous columns climb while the others stay, then the others step to neighbours while the
-continuous ones stay, by turns, from many starts at once. BoTorch's
+From many starts at once, the search alternates: continuous columns ascend while the others are
+fixed, then the others step to neighbours while the continuous ones are fixed. BoTorch's
 ``optimize_acqf_mixed_alternating`` takes neither starts nor logarithmic scales; with constraints it
 took over ten times as long.
 """
@@ -27,29 +27,29 @@ from botorch_ext.search.screening import spread_best
 
 ValueAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
 
-# Turns of climbs and steps, and steps in a turn.
+# The largest numbers of alternations of ascents and steps, and of steps in one of them.
 _MAX_TURNS, _MAX_STEPS = 8, 8
-# Where constraints stop climbs: the steps of all starts inside, how many climb on along them, and
-# how many rivals of the best point.
+# If constraints stop ascents: the steps of all starts inside, the number of starts that go on along
+# the constraints, and the number of rivals of the best point that do.
 _STEPS_INSIDE, _NUM_SLIDING, _RIVALS_SLIDING = 8, 4, 2
-# The least gain that the last steps along constraints are asked for.
+# The least tolerance of the last ascent along constraints.
 _LEAST_GAIN = 1e-10
-# Climbs of many starts, and the last one.
+# The tolerance and the steps of ascents from many starts, and the steps of the last one.
 _FIRST_TOLERANCE, _FIRST_ITERATIONS, _MOST_ITERATIONS = 1e-7, 30, 200
-# Neighbours of the best point that climb before it is believed, and by how much one must be better,
-# relative to the spread of the screened values.
+# The number of neighbours of the best point that ascend before it is accepted, and the least lead
+# of a rival, relative to the spread of the screened values.
 _NUM_RIVALS, _LEAST_LEAD = 24, 1e-6
 
 
 class MixedSearch:
-    """Climbs and steps from screened points on.
+    """A search that alternates ascents and steps, from screened points.
 
     Args:
-        objective: What to maximise.
-        box: Where: one that does not hold every point within its bounds.
-        values: Of the objective at screened points, for its scale.
-        tolerance: How far below its maximum a climb may end, relative to the spread of the screened
-            values.
+        objective: The function to maximise.
+        box: A box that does not hold every point within its bounds.
+        values: The values of the objective at screened points, for its scale.
+        tolerance: The largest distance below its maximum at which an ascent may end, relative to
+            the spread of the screened values.
     """
 
     def __init__(self, objective: Objective, box: Box, values: Tensor, tolerance: float) -> None:
@@ -60,12 +60,13 @@ class MixedSearch:
         self._is_stopped = looks
 
     def best(self, starts: Tensor) -> tuple[Tensor, Tensor]:
-        """The maximiser found from ``k x d`` starts, ``1 x d``, and its value, ``1``."""
+        """The maximiser found from ``k x d`` starts, ``1 x d``, and its value, of shape
+        ``(1,)``."""
         X = torch.cat([starts, self._rounded(starts)])
         f = evaluate(self._objective, X)
         rows = spread_best(f, X, self._box, len(starts))
         x, f = _highest(*self._by_turns(X[rows], f[rows]))
-        # A step alone may lose what the climb after it gains.
+        # A step alone may lose, and the ascent after it gain more.
         least = _LEAST_LEAD * (self._values.max() - self._values.min())
         for _ in range(_MAX_TURNS if self._box.stepped and self._continuous else 0):
             rivals = self._neighbours(x)[0]
@@ -80,7 +81,7 @@ class MixedSearch:
         return self._climbed(x, f, last, _MOST_ITERATIONS)
 
     def _rounded(self, starts: Tensor) -> Tensor:
-        """Where starts climb to while whole numbers are continuous, rounded."""
+        """The ends of ascents in which whole numbers are continuous, rounded."""
         relaxed = self._box.without_steps()
         if relaxed.stepped == self._box.stepped:
             return starts[:0]
@@ -89,7 +90,7 @@ class MixedSearch:
         return self._box.nearby(ends, starts)
 
     def _by_turns(self, X: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
-        """Climbs and steps, until no step gains: ``k x d`` ends and their ``k`` values."""
+        """Ascents and steps until no step gains: the ``k x d`` ends and their ``k`` values."""
         X, f, rows = X.clone(), f.clone(), torch.arange(len(X), device=X.device)
         for _ in range(_MAX_TURNS):
             X[rows], f[rows] = self._climbed(X[rows], f[rows])
@@ -109,8 +110,8 @@ class MixedSearch:
         max_iterations: int = _FIRST_ITERATIONS,
         num_sliding: int = _NUM_SLIDING,
     ) -> tuple[Tensor, Tensor]:
-        """Climbs of the continuous columns alone; where constraints stop them only the best few
-        come to their end."""
+        """Ascents of the continuous columns alone; if constraints stop them, only the best few go
+        on to their end."""
         if not self._continuous:
             return X, f
         box = self._box
@@ -129,13 +130,14 @@ class MixedSearch:
     def _slid(
         self, scaled: ValueAndGradient, start: Tensor, tolerance: float, max_iterations: int
     ) -> Tensor:
-        """Where one start, ``d`` in the unit cube, climbs to along the constraints (SLSQP)."""
+        """The end of an ascent along the constraints (SLSQP) from one ``d``-dim start in the unit
+        cube."""
         box, free = self._box, self._continuous
         constraints: Any = box.constraints
         A, b = (tensor.double().cpu().numpy() for tensor in constraints)
         looks = A[:, free].any(axis=1)
         A, b = A[looks], b[looks]
-        # In units of the most that it can change by.
+        # In units of the largest change of each constraint within the box.
         sizes = np.abs(A[:, free]) @ (box.upper - box.lower).double().cpu().numpy()[free]
         A, b = A / sizes[:, None], b / sizes
 
@@ -156,7 +158,7 @@ class MixedSearch:
             return -A[:, free] * speed.double().cpu().numpy()
 
         with warnings.catch_warnings():
-            # Of points that rounding carries past a face; they are moved back.
+            # The warning is about points that rounding moves past a face; they are moved back.
             warnings.filterwarnings("ignore", message="Values in x were outside bounds")
             found = minimize(
                 loss,
@@ -170,7 +172,8 @@ class MixedSearch:
         return at(np.nan_to_num(found.x).clip(0, 1))[0]
 
     def _stepped(self, X: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
-        """Steps of the columns of whole numbers and codes alone, each to the best neighbour."""
+        """Steps of the columns of whole numbers and codes alone, each step to the best
+        neighbour."""
         if not self._box.stepped:
             return X, f
         X, f, rows = X.clone(), f.clone(), torch.arange(len(X), device=X.device)
@@ -187,8 +190,8 @@ class MixedSearch:
         return X, f
 
     def _neighbours(self, X: Tensor) -> Tensor:
-        """Points with another step or code each, or with two numbers changed by a step;
-        ``k x s x d``, with the points themselves where a neighbour is none of the box."""
+        """The neighbours of points, ``k x s x d``: with one number changed by steps, two numbers
+        changed by a step, or another code. A neighbour outside the box is replaced by the point."""
         box, near = self._box, []
         low, high = box.ends
 
@@ -217,7 +220,7 @@ class MixedSearch:
 
 
 def _better(X: Tensor, f: Tensor, Y: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    """Of each two rows the one with the higher value."""
+    """The better of each pair of rows, and its value."""
     higher = g > f
     return torch.where(higher[:, None], Y, X), torch.where(higher, g, f)
 

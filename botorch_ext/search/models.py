@@ -1,4 +1,4 @@
-"""Models and points together: the argmax of the upper confidence bounds of several models."""
+"""The argmax of the upper confidence bounds of several models, over points and models."""
 
 from __future__ import annotations
 
@@ -18,28 +18,34 @@ from botorch_ext.ranks import highest_first
 from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.search.box import ConfidenceBound, maximize_bound
 from botorch_ext.search.objectives import lowest_for_others, on_unit_cube
-from botorch_ext.search.screening import near_points, screening_points, spread_best
+from botorch_ext.search.screening import (
+    near_points,
+    screening_points,
+    screening_points_with,
+    spread_best,
+)
 
-# Numbers in the largest intermediate tensor of a screening on the CPU.
+# The largest number of entries of an intermediate tensor of a screening on the CPU.
 _MAX_ENTRIES = 2**21
-# Models that are screened more closely (at least; of many, a quarter), how many times more points
-# they are screened on, and the starts of each that climb a few steps.
+# The least number of models that are screened more closely (a quarter of many models), the factor
+# of their points, the number of starts of each, and the number of steps of the first ascents.
 _NUM_MODELS, _CLOSER, _NUM_STARTS, _FIRST_STEPS = 8, 2, 12, 4
-# Models that are climbed with to the end, and the starts of each.
+# The number of models whose ascents go on to the end, and the number of starts of each.
 _NUM_FINALISTS, _NUM_FINAL_STARTS = 4, 3
-# Of proposals: screened points, one in four near the best so far, and climbs under each bound.
+# For proposals: the number of screened points, of ascents of each bound, and their tolerance.
 _NUM_SCREENED, _NUM_PROPOSED, _PROPOSED_TOLERANCE = 512, 2, 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class UpperBounds:
-    """mean + width * std + offset of each of several models.
+    """The upper bounds mean + width * std + offset of each of several models.
 
     Args:
-        models: m models.
-        widths: ``m``.
-        offsets: ``m``.
-        context: ``d_z``: points are actions, the models see them joined with this context.
+        models: The m models.
+        widths: The ``m`` widths.
+        offsets: The ``m`` offsets.
+        context: The ``d_z`` numbers of the context, which the models see after the action; None
+            without contexts.
     """
 
     models: CandidateModels
@@ -49,12 +55,13 @@ class UpperBounds:
 
     @property
     def entries(self) -> int:
-        """Of the kernel matrices of one point and the data, in all models."""
+        """The number of entries of the kernel matrices between one point and the data, for all
+        models."""
         return max(self.models.num_observations, 1) * self.models.num_models
 
     @torch.no_grad()
     def values(self, X: Tensor) -> Tensor:
-        """``m x n`` values at ``n x d`` points, a part of them at a time."""
+        """The values at ``n x d`` points, ``m x n``, computed in chunks."""
         on_cpu = max(_MAX_ENTRIES // self.entries, 16)
         chunks = X.split(points_at_once(X, on_cpu, self.entries))
         return torch.cat([self._values(chunk) for chunk in chunks], dim=-1)
@@ -64,7 +71,7 @@ class UpperBounds:
         return mean + self.widths[:, None] * std + self.offsets[:, None]
 
     def select(self, positions: Sequence[int]) -> UpperBounds:
-        """Those of some of the models."""
+        """The upper bounds of some of the models."""
         models = self.models.select(positions)
         widths, offsets = (members_of(a, positions) for a in (self.widths, self.offsets))
         return UpperBounds(models, widths, offsets, self.context)
@@ -74,12 +81,12 @@ class AverageBound:
     """The average of upper confidence bounds, an `Objective`.
 
     Args:
-        bounds: Of m models.
-        probabilities: ``m``.
+        bounds: The bounds of m models.
+        probabilities: The ``m`` weights.
     """
 
     def __init__(self, bounds: UpperBounds, probabilities: Tensor) -> None:
-        # What weighs less than rounding does is left out: most models, after a while.
+        # Models with a weight below rounding are left out: most models, after a while.
         kept = (probabilities > torch.finfo(probabilities.dtype).eps).nonzero().flatten().tolist()
         self.bounds = bounds.select(kept)
         self.probabilities = members_of(probabilities, kept)
@@ -109,7 +116,7 @@ class HighestBound:
     """The highest of upper confidence bounds, an `Objective`.
 
     Args:
-        bounds: Of m models.
+        bounds: The bounds of m models.
     """
 
     def __init__(self, bounds: UpperBounds) -> None:
@@ -127,18 +134,18 @@ class HighestBound:
         return height, gradients.view(m, *X.shape)[which, rows]
 
     def model_at(self, x: Tensor) -> int:
-        """The position of the model whose bound is the highest at a point, ``d``."""
+        """The position of the model with the highest bound at a ``d``-dim point."""
         return int(self.bounds.values(x.unsqueeze(0))[:, 0].argmax())
 
 
 class _Climber:
-    """Upper bounds at points that each belong to one model: as many points for each of m models.
+    """The upper bounds at points that each belong to one model, with s points for each of m models.
 
-    Points are in the order of `positions`: all of a model's together.
+    Points are in the order of ``positions``, those of a model together.
 
     Args:
-        bounds: Of m models.
-        widths: ``m x s``, of each of the s points of a model; None for those of the bounds.
+        bounds: The bounds of m models.
+        widths: The width of each point, ``m x s``; None for the widths of the bounds.
     """
 
     def __init__(self, bounds: UpperBounds, widths: Tensor | None = None) -> None:
@@ -152,7 +159,7 @@ class _Climber:
             self._parts.append((bound, members_of(bounds.offsets, part.positions)))
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """``(m s) x d`` points to ``m s`` values and ``(m s) x d`` gradients."""
+        """The ``m s`` values and the ``(m s) x d`` gradients at ``(m s) x d`` points."""
         values, gradients, start = [], [], 0
         num_points = len(X) // len(self.positions)
         for bound, offsets in self._parts:
@@ -175,16 +182,16 @@ def best_in_box(
     contenders: list[int] | Tensor | None = None,
     probabilities: Tensor | None = None,
 ) -> tuple[Tensor, int]:
-    """The point of a box with the highest of m upper bounds, and the model that gave it.
+    """The point of a box with the highest of m upper bounds, and the position of its model.
 
     Args:
-        bounds: Of m models.
-        box: Where.
-        seed: Seeds the screening points.
-        incumbents: ``n x d`` points of the box that join the screening.
-        contenders: Which models count, or of each whether it does, ``(m,)``; None for all.
-        probabilities: ``m``: the bounds are averaged with these weights, and the model is the most
-            probable one.
+        bounds: The bounds of m models.
+        box: The box.
+        seed: The seed of the screening points.
+        incumbents: More points of the box to screen, ``n x d``.
+        contenders: The positions of the models that count, or a mask ``(m,)``; None for all.
+        probabilities: The ``m`` weights for an average of the bounds; the model is then the most
+            probable one. None: the highest bound counts.
     """
     n, m = bounds.models.num_observations, bounds.models.num_models
     if probabilities is not None:
@@ -195,7 +202,7 @@ def best_in_box(
         contenders = list(range(m))
     elif isinstance(contenders, Tensor):
         contenders = [position for position, counts in enumerate(contenders.tolist()) if counts]
-    if len(contenders) == 1:  # what GP-UCB with this model does
+    if len(contenders) == 1:  # the search of GP-UCB with this model
         (position,) = contenders
         single, width = bounds.models.single(position), bounds.widths[position]
         bound = ConfidenceBound(single, width, context=bounds.context)
@@ -207,8 +214,8 @@ def best_in_box(
         highest = HighestBound(bounds)
         x = maximize_bound(highest, box, seed, incumbents, n, len(contenders))
         return x, contenders[highest.model_at(x)]
-    x, place = maximize_over_models(bounds, box, seed, extra=incumbents)
-    return x, contenders[place]
+    x, position = maximize_over_models(bounds, box, seed, extra=incumbents)
+    return x, contenders[position]
 
 
 def best_pair(
@@ -216,8 +223,8 @@ def best_pair(
     contenders: list[int] | Tensor | None = None,
     probabilities: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """The candidate with the highest of ``m x N`` bounds and the model that gave it, ``(1,)`` each;
-    of equal ones the first; None for the only model. Arguments as for `best_in_box`."""
+    """The row of the first candidate with the highest of ``m x N`` bounds, and the position of its
+    model (None if there is one model), ``(1,)`` each. Arguments are those of `best_in_box`."""
     if probabilities is not None:
         row = (probabilities @ bounds).argmax(dim=0, keepdim=True)
         return row, probabilities.argmax(dim=0, keepdim=True)
@@ -229,8 +236,8 @@ def best_pair(
         bounds = members_of(bounds, contenders)
     highest, which = bounds.max(dim=0)
     row = highest.argmax(dim=0, keepdim=True)
-    place = which[row]
-    return row, place if contenders is None else place.new_tensor(contenders)[place]
+    position = which[row]
+    return row, position if contenders is None else position.new_tensor(contenders)[position]
 
 
 def maximize_over_models(
@@ -243,18 +250,18 @@ def maximize_over_models(
 ) -> tuple[Tensor, int]:
     """The point and the model with the highest upper confidence bound.
 
-    All models are screened on the same points. Those whose best is highest are screened on more and
-    climb a few steps from several starts, each under its own model; the best few climb on. All of
-    them climb together.
+    All models are screened on the same points. The models with the highest values are screened on
+    more points, and ascend a few steps from several starts, each start for its own model. The best
+    few models ascend to the end. All ascents run in one batch.
 
     Args:
-        bounds: Of m models.
-        box: Where.
-        seed: Seeds the screening points.
-        num_raw: Points that all models are screened on.
-        extra: ``n x d`` more points to screen, such as the best so far.
-        tolerance: How far below its maximum a climb may end, relative to the spread of the screened
-            values.
+        bounds: The bounds of m models.
+        box: The box.
+        seed: The seed of the screening points.
+        num_raw: The number of points on which all models are screened.
+        extra: More points to screen, ``n x d``, such as the best so far.
+        tolerance: The largest distance below its maximum at which an ascent may end, relative to
+            the spread of the screened values.
 
     Returns:
         The ``d``-dim point and the position of its model.
@@ -268,20 +275,20 @@ def maximize_over_models(
         near = near_points(extra, box, len(more) // 8, seed)
         more = torch.cat([near, more[len(near) :]])
     values = bounds.values(first)  # (m, n)
-    places = _highest(values, max(_NUM_MODELS, len(values) // 4))
-    closer = bounds.select(places)
-    values = torch.cat([members_of(values, places), closer.values(more)], dim=-1)
+    positions = _highest(values, max(_NUM_MODELS, len(values) // 4))
+    closer = bounds.select(positions)
+    values = torch.cat([members_of(values, positions), closer.values(more)], dim=-1)
     X = torch.cat([first, more])
     starts = X[spread_best(values, X, box, _NUM_STARTS)]
     ends, heights = _climb(closer, box, starts, values, tolerance, _FIRST_STEPS)
     finalists = _highest(heights, _NUM_FINALISTS)
-    places = [places[place] for place in finalists]
+    positions = [positions[finalist] for finalist in finalists]
     num_starts = min(_NUM_FINAL_STARTS, starts.shape[1])
     best = highest_first(members_of(heights, finalists), num_starts).unsqueeze(-1)
     starts = members_of(ends, finalists).gather(1, best.expand(-1, -1, box.dim))
     ends, heights = _climb(closer.select(finalists), box, starts, values, tolerance)
     top = int(heights.argmax())
-    return ends.flatten(0, 1)[top], places[top // num_starts]
+    return ends.flatten(0, 1)[top], positions[top // num_starts]
 
 
 @torch.no_grad()
@@ -293,27 +300,24 @@ def proposals(
     incumbents: Tensor,
     context: Tensor | None = None,
 ) -> Tensor:
-    """Screened points of a box, and the maxima that climbs from some of them find under each bound
+    """Screened points of a box, and the maxima that ascents from some of them find for each bound
     mean + width * std.
 
     Args:
-        models: m models.
-        widths: ``m x k``, of the bounds of each model; negative ones make lower bounds.
-        box: Where.
-        seed: Seeds the screening points.
-        incumbents: ``n x d`` points of the box that are screened too.
-        context: ``d_z``: the models see points joined with this context.
+        models: The m models.
+        widths: The widths of k bounds of each model, ``m x k``; negative ones make lower bounds.
+        box: The box.
+        seed: The seed of the screening points.
+        incumbents: More points of the box to screen, ``n x d``.
+        context: The ``d_z`` numbers of the context, which the models see after the action.
 
     Returns:
-        ``n x d`` points of the box.
+        The points, ``n x d``.
     """
     if box.listed is not None:
         return box.listed
-    X = screening_points(box, _NUM_SCREENED, seed)
-    if len(incumbents):
-        near = near_points(incumbents, box, _NUM_SCREENED // 4, seed)
-        X = torch.cat([incumbents, near, X[len(near) :]])
-    if not box.is_filled:  # no climb goes there
+    X = screening_points_with(incumbents, box, _NUM_SCREENED, seed)
+    if not box.is_filled:  # ascents need a box without constraints or steps
         return X
     mean, std = (part.unsqueeze(1) for part in models.mean_and_std(with_context(X, context)))
     values = lowest_for_others(mean + widths.unsqueeze(-1) * std)  # (m, k, n)
@@ -325,8 +329,7 @@ def proposals(
 
 
 def _highest(values: Tensor, num: int) -> list[int]:
-    """The rows of ``m x n`` values with the highest entries, from the highest on; of equal ones the
-    first."""
+    """The rows of ``m x n`` values with the highest entries, the highest first."""
     return highest_first(values.amax(dim=-1), num).tolist()
 
 
@@ -339,24 +342,24 @@ def _climb(
     max_iterations: int = 200,
     widths: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Climbs from ``m x s x d`` starts, those of each model under its own bound.
+    """Ascents from ``m x s x d`` starts, those of each model for its own bound.
 
     Args:
-        bounds: Of the m models.
-        box: Where.
-        starts: ``m x s x d``.
+        bounds: The bounds of the m models.
+        box: The box.
+        starts: The starts, ``m x s x d``.
         values: Some values of the bounds, for their scale.
-        tolerance: See `maximize_over_models`.
-        max_iterations: Steps of each climb.
-        widths: ``m x s``, of each start; None for those of the bounds.
+        tolerance: As for `maximize_over_models`.
+        max_iterations: The largest number of steps of an ascent.
+        widths: The width of each start, ``m x s``; None for the widths of the bounds.
 
     Returns:
-        ``m x s x d`` ends and their ``m x s`` heights, none below its start.
+        The ends, ``m x s x d``, and their values, ``m x s``, none below its start.
     """
     climber = _Climber(bounds, widths)
     flat = members_of(starts, climber.positions).flatten(0, 1)
     scaled = on_unit_cube(climber.value_and_gradient, box, values)
-    # A batch of models is not cut to those that still climb.
+    # All starts are evaluated together, as a batch of models is not cut to those that still ascend.
     ends, _ = batched_lbfgsb(scaled, box.to_unit(flat), tolerance, max_iterations, together=True)
     ends = box.from_unit(ends)
     heights, _ = climber.value_and_gradient(ends)

@@ -1,4 +1,4 @@
-"""Objectives: functions that are maximised over a box."""
+"""Functions that are maximised over a box."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from torch import Tensor
 from botorch_ext.chunks import points_at_once
 from botorch_ext.domains import Box
 
-# Screening evaluates this many points in one call on the CPU.
+# The number of points that one call evaluates on the CPU.
 _CHUNK = 4096
 
 
 class Objective(Protocol):
-    """What is maximised: batched values, and values with gradients.
+    """A function to maximise: batched values, and values with gradients.
 
-    It may also say the ``entries`` of its largest temporary tensor for each point, and the
-    ``span``: how far below the largest of its values others make a difference.
+    It may also have ``entries``, the size of its largest temporary tensor per point, and ``span``,
+    the distance below the largest value beyond which values are ignored for the scale.
     """
 
     def value(self, X: Tensor) -> Tensor:
-        """``m x d`` to ``m`` values."""
+        """The ``m`` values at ``m x d`` points."""
         ...
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """``m x d`` to ``m`` values and ``m x d`` gradients."""
+        """The ``m`` values and the ``m x d`` gradients at ``m x d`` points."""
         ...
 
 
 class FunctionObjective:
-    """Any function, through autograd.
+    """Any function, with gradients from autograd.
 
     Args:
-        function: From ``m x d`` to ``m`` values, differentiable. A BoTorch acquisition function
-            ``acqf`` is ``lambda X: acqf(X.unsqueeze(-2))``.
+        function: A differentiable function from ``m x d`` points to ``m`` values. A BoTorch
+            acquisition function ``acqf`` is ``lambda X: acqf(X.unsqueeze(-2))``.
     """
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
@@ -47,34 +47,34 @@ class FunctionObjective:
     def value(self, X: Tensor) -> Tensor:
         return self.function(X)
 
-    @torch.enable_grad()  # also where the caller has switched it off
+    @torch.enable_grad()  # even if the caller has switched it off
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         X = X.detach().requires_grad_()
         values = self.function(X)
         if not values.requires_grad:  # constant, such as the prior of a stationary kernel
             return values, torch.zeros_like(X)
-        # Zeros where the function does not look at X, such as a constant with parameters.
+        # Zeros if the function does not depend on X, such as a constant with parameters.
         (gradient,) = torch.autograd.grad(values.sum(), X, materialize_grads=True)
         # At a cusp autograd may give NaN or infinity; a zero gradient ends that start there.
         return values.detach(), gradient.nan_to_num(0.0, 0.0, 0.0)
 
 
 def evaluate(objective: Objective, X: Tensor) -> Tensor:
-    """``m x d`` to ``m`` values, some thousand at a time; where they are not finite, the lowest
-    that is."""
+    """The ``m`` values at ``m x d`` points, computed in chunks; values that are not finite are
+    replaced by the lowest finite one."""
     entries = getattr(objective, "entries", 1024)
     chunks = X.split(points_at_once(X, _CHUNK, entries))
     return lowest_for_others(torch.cat([objective.value(chunk) for chunk in chunks]))
 
 
 def lowest_for_others(values: Tensor) -> Tensor:
-    """Values of which those that are not finite are the lowest that is."""
+    """The values, with those that are not finite replaced by the lowest finite one."""
     finite = values.isfinite()
     return torch.where(finite, values, torch.where(finite, values, math.inf).min())
 
 
 def within_span(objective: Objective, values: Tensor) -> Tensor:
-    """Values of an objective for the scale of a search: none below its span."""
+    """The values of an objective for the scale of a search, raised to its span."""
     span = getattr(objective, "span", None)
     return values if span is None else values.clamp_min(values.max() - span)
 
@@ -82,17 +82,18 @@ def within_span(objective: Objective, values: Tensor) -> Tensor:
 def on_unit_cube(
     value_and_gradient: Callable[[Tensor], tuple[Tensor, Tensor]], box: Box, values: Tensor
 ) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-    """A function for the routines of `ascent`: on the unit cube, where one step size fits all
-    coordinates, shifted and scaled so that ``values`` lie in [-1, 0]. Columns of whole numbers or
-    codes have no gradient, and stay.
+    """The function on the unit cube, for the routines of `ascent`, so that one step size fits all
+    coordinates. Its values are shifted and scaled so that ``values`` lie in [-1, 0]. The gradient
+    by columns of whole numbers or codes is 0, so these stay.
 
     Args:
-        value_and_gradient: ``m x d`` to ``m`` values and ``m x d`` gradients.
-        box: Where.
+        value_and_gradient: The function, from ``m x d`` points to ``m`` values and ``m x d``
+            gradients.
+        box: The box.
         values: Some of its values.
 
     Returns:
-        From ``m x d`` points of the unit cube to ``m`` values and ``m x d`` gradients.
+        A function from ``m x d`` points of the unit cube to ``m`` values and ``m x d`` gradients.
     """
     best = values.max()
     spread = best - values.min()

@@ -1,5 +1,4 @@
-"""Particles: the highest upper bound and the average mean of GPs that each have their own
-hyperparameters."""
+"""The highest upper bound and the average mean of GPs with different hyperparameters."""
 
 from __future__ import annotations
 
@@ -11,20 +10,21 @@ from torch import Tensor
 from botorch_ext.chunks import points_at_once
 from botorch_ext.models.kernel_gp import KernelGP
 
-# Of temporary tensors on the CPU, whose caches hold as many.
+# The largest number of entries of temporary tensors on the CPU, which its caches can hold.
 _MOST_ENTRIES = 2**19
 
 
 class HighestOfParticles:
-    """max over m models of mean + width * std, with gradients in closed form.
+    """The maximum over m models of mean + width * std, with gradients in closed form.
 
     Args:
-        model: A `KernelGP` with one batch dimension of m models, of features, with zero mean and a
-            kernel that has gradients in closed form.
-        constants: ``m``, what to add to the means.
+        model: A `KernelGP` of features with one batch dimension of m models, zero mean and a kernel
+            that has gradients in closed form.
+        constants: The ``m`` constants that are added to the means.
         width: The multiplier of the standard deviation.
-        inputs: From ``n x d`` points to features, `botorch_ext.hyperparameters.inputs.Inputs`.
-        context: ``d_z``, or None.
+        inputs: The map from ``n x d`` points to features,
+            `botorch_ext.hyperparameters.inputs.Inputs`.
+        context: The ``d_z`` numbers of the context, or None.
     """
 
     def __init__(
@@ -39,13 +39,13 @@ class HighestOfParticles:
         self._inputs, self._context = inputs, context
 
     def value(self, X: Tensor) -> Tensor:
-        """``n x d`` to ``n``."""
+        """The ``n`` values at ``n x d`` points."""
         entries = len(self._constants) * max(self._model.num_observations, 1)
         chunks = X.split(points_at_once(X, _MOST_ENTRIES // entries, entries))
         return torch.cat([self._value(chunk) for chunk in chunks])
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """``n x d`` to ``n`` values and ``n x d`` gradients."""
+        """The ``n`` values and the ``n x d`` gradients at ``n x d`` points."""
         F = self._inputs.at(X, self._context)
         mean, std, by_mean, by_std = self._model.mean_std_and_gradients(F)
         value, which = (mean + self._constants + self._width * std).max(dim=0)
@@ -55,8 +55,8 @@ class HighestOfParticles:
 
     @torch.no_grad()
     def best_at(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The model with the highest bound at ``n x d`` points, of equal ones the first, and its
-        mean and standard deviation, ``n`` each."""
+        """The position of the first model with the highest bound at ``n x d`` points, and its mean
+        and standard deviation, ``n`` each."""
         mean, std = self._moments(X)
         which = (mean + self._width * std).argmax(dim=0, keepdim=True)
         return which[0], mean.gather(0, which)[0], std.gather(0, which)[0]
@@ -74,20 +74,20 @@ class AverageMean:
     """The posterior mean averaged over m models, with its gradient in closed form.
 
     Args:
-        model: A `KernelGP` with one batch dimension of m models, of features.
-        inputs: From points to features, `botorch_ext.hyperparameters.inputs.Inputs`.
-        context: ``d_z``, or None.
+        model: A `KernelGP` of features with one batch dimension of m models.
+        inputs: The map from points to features, `botorch_ext.hyperparameters.inputs.Inputs`.
+        context: The ``d_z`` numbers of the context, or None.
     """
 
     def __init__(self, model: Any, inputs: Any, context: Tensor | None = None) -> None:
         self._model, self._inputs, self._context = model, inputs, context
 
     def value(self, X: Tensor) -> Tensor:
-        """``n x d`` to ``n``."""
+        """The ``n`` values at ``n x d`` points."""
         return self._model.mean_at(self._inputs.at(X, self._context)).mean(dim=0)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """``n x d`` to ``n`` values and ``n x d`` gradients."""
+        """The ``n`` values and the ``n x d`` gradients at ``n x d`` points."""
         F = self._inputs.at(X, self._context)
         mean, _, gradient, _ = self._model.mean_std_and_gradients(F)
         return mean.mean(dim=0), self._inputs.pullback(X, gradient.mean(dim=0))

@@ -1,4 +1,4 @@
-"""Screening: points of a box that are looked at before some of them climb."""
+"""Screening: the points of a box that a search evaluates before some of them ascend."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from botorch_ext.distances import distances
 from botorch_ext.domains import Box
 from botorch_ext.ranks import highest_first
 
-# Of points around the best so far, in sides of the box.
+# The distances of points around the best so far, in sides of the box.
 _DISTANCES = (0.1, 0.2, 0.4)
-# The share of these with a code of its own.
+# The share of these points whose code of a category is drawn anew.
 _NEW_CODE = 0.3
-# Of a matrix of distances, held at once.
+# The largest number of rows of a matrix of distances.
 _ROWS = 1024
 
 
 def screening_points(box: Box, num_points: int, seed: int) -> Tensor:
     """Sobol points, three quarters of them with random coordinates moved to the faces of the box.
 
-    Much of a posterior variance sits on the boundary, where Sobol points never are.
+    The posterior variance is often largest on the boundary, where Sobol points never are.
 
     Args:
-        box: Where.
-        num_points: How many.
-        seed: The same seed gives the same points.
+        box: The box.
+        num_points: The number of points.
+        seed: The seed of the points.
 
     Returns:
-        ``num_points x d``.
+        The points, ``num_points x d``.
     """
     X = box.sample(num_points, seed)
     kept = num_points // 4
@@ -39,16 +39,26 @@ def screening_points(box: Box, num_points: int, seed: int) -> Tensor:
     return torch.cat([X[:kept], on_faces(X[kept:], box, generator)])
 
 
+def screening_points_with(incumbents: Tensor, box: Box, num_points: int, seed: int) -> Tensor:
+    """The incumbents, ``n x d``, then ``num_points`` points, a quarter of them near the
+    incumbents."""
+    X = screening_points(box, num_points, seed)
+    if not len(incumbents):
+        return X
+    near = near_points(incumbents, box, num_points // 4, seed)
+    return torch.cat([incumbents, near, X[len(near) :]])
+
+
 def on_faces(X: Tensor, box: Box, generator: torch.Generator) -> Tensor:
-    """Each point with a random share of its coordinates moved to the nearest face of the box.
+    """The points, each with a random share of its coordinates moved to the nearest face of the box.
 
     Args:
-        X: ``m x d``, in the box.
+        X: The points ``m x d``, in the box.
         box: The box.
-        generator: On the CPU.
+        generator: The generator of the random numbers, on the CPU.
 
     Returns:
-        ``m x d``.
+        The moved points, ``m x d``.
     """
     share = torch.rand(len(X), 1, generator=generator)
     moved = (torch.rand(len(X), box.dim, generator=generator) < share).to(box.device)
@@ -68,19 +78,19 @@ def near_points(
     distances: tuple[float, ...] = _DISTANCES,
     num_columns: float = math.inf,
 ) -> Tensor:
-    """Random points around given ones: bounds of short lengthscales have their maxima there, where
+    """Random points around given ones, where bounds with short lengthscales have their maxima and
     few Sobol points fall.
 
     Args:
-        X: ``m x d``, in the box.
+        X: The given points ``m x d``, in the box.
         box: The box.
-        num: How many.
-        seed: The same seed gives the same points.
-        distances: By turns, in sides of the box.
-        num_columns: How many coordinates change, on average.
+        num: The number of points.
+        seed: The seed of the points.
+        distances: The distances, used in turn, in sides of the box.
+        num_columns: The number of coordinates that change, on average.
 
     Returns:
-        ``num x d``.
+        The points, ``num x d``.
     """
     generator = torch.Generator().manual_seed(seed)
     which = torch.randint(len(X), (num,), generator=generator)
@@ -93,24 +103,24 @@ def near_points(
     U = (box.to_unit(centers) + steps.to(X)).clamp(0, 1)
     if box.is_plain:
         return box.from_unit(U)
-    for j in box.categories:  # none is near another
+    for j in box.categories:  # categories have no neighbours
         others = torch.rand(num, generator=generator, dtype=torch.float64).to(X)
         stays = torch.rand(num, generator=generator) >= _NEW_CODE
         U[:, j] = torch.where(stays.to(X.device), box.to_unit(centers)[:, j], others)
-    if box.conditions:  # what begins to count is nowhere yet
+    if box.conditions:  # a column that begins to count has no value yet
         anywhere = torch.rand(num, box.dim, generator=generator, dtype=torch.float64)
         U = torch.where(box.active(centers), U, anywhere.to(X))
     return box.nearby(box.from_unit(U), centers)
 
 
 def spread_best(values: Tensor, X: Tensor, box: Box, num: int) -> Tensor:
-    """The rows of the best points that have no better one near by, then of the best others.
+    """The rows of the best points without a better one nearby, then of the best others.
 
     Args:
-        values: ``*batch x m``.
-        X: ``m x d``.
-        box: Where the points lie.
-        num: How many.
+        values: The values of the points, ``*batch x m``.
+        X: The points, ``m x d``.
+        box: The box of the points.
+        num: The number of rows.
 
     Returns:
         At most ``num`` rows, ``*batch x num``.
@@ -126,15 +136,15 @@ def best_apart(
     num_seen: int,
     distance: float,
 ) -> Tensor:
-    """`spread_best` among the ``num_seen`` best, where points are near by that are, scaled, within
-    a distance."""
+    """As `spread_best`, among the ``num_seen`` best points; points are nearby if they are within
+    ``distance`` after scaling."""
     top = highest_first(values, num_seen)
     U = scaled(X[top])
-    parts = []
+    blocks = []
     for start in range(0, max(U.shape[-2], 1), _ROWS):
         some = U[..., start : start + _ROWS, :]
         near = distances(some, U[..., : start + _ROWS, :]) < distance
         # `top` is sorted, so a better neighbour is an earlier one.
-        parts.append(near.tril(diagonal=start - 1).any(dim=-1))
-    shadowed = torch.cat(parts, dim=-1)
+        blocks.append(near.tril(diagonal=start - 1).any(dim=-1))
+    shadowed = torch.cat(blocks, dim=-1)
     return top.gather(-1, shadowed.to(torch.uint8).argsort(dim=-1, stable=True)[..., :num])

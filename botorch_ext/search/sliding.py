@@ -1,9 +1,9 @@
-"""Sliding ascent: a few starts climb in a box at once, along the constraints that stop them.
+"""Sliding ascent: an ascent in a box from a few starts at once, along the constraints that stop it.
 
 Each step is one of sequential quadratic programming (Nocedal and Wright 2006, chapter 18): the
-objective and the nearest constraints are replaced by their quadratic models, and each small set of
-constraints is tried as the one that stops the climb. The models are made of gradients and tiny, so
-they are worked out in numpy, which takes a tenth of the time of small torch operations.
+objective and the nearest constraints are replaced by quadratic models, and each small set of
+constraints is tried as the active one. The models are made from gradients and are small, so numpy
+computes them, in a tenth of the time of small torch operations.
 """
 
 from __future__ import annotations
@@ -19,25 +19,26 @@ from torch import Tensor
 from botorch_ext.domains import Box
 from botorch_ext.search.objectives import Objective
 
-# From ``m x d`` points to ``m`` values and ``m x d`` gradients.
+# A function from ``m x d`` points to ``m`` values and ``m x d`` gradients.
 ValueAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
-# Values, gradients and Hessians of a function, or of several.
+# The values, gradients and Hessians of a function, or of several.
 _Quadratic = tuple[ndarray, ndarray, ndarray]
 
-# Lengths are in units of the scale. The longest step, and that of difference quotients.
+# The longest step, and the step of difference quotients, in units of the scale.
 _LONGEST = 0.3
 _PROBE = {torch.float64: 1e-5, torch.float32: 1e-2}
-# A step aims so far inside the constraints it follows.
+# The distance inside the constraints that a step along them aims at.
 _INSIDE = {torch.float64: 1e-9, torch.float32: 1e-5}
-# The constraints that a start can meet at once are among the nearest few.
+# The number of nearest constraints that are considered, and the largest number of active ones.
 _NUM_NEAR = 3
 _NUM_ACTIVE = 2
-# Relative to the largest value: what a step must promise to gain, and the least curvature.
+# The least promised gain of a step, and the least curvature, relative to the largest value.
 _LEAST_GAIN = 4e-5
 _LEAST_CURVATURE = 1e-6
-# Steps of each start that are tried: those of the most promise.
+# The number of steps of each start that are tried, those with the largest promised gain.
 _NUM_TRIALS = 4
-# Parts of a step along constraints that bend, and how many of these steps are tried as well.
+# The shorter parts of a step along curved constraints, and the number of these steps that are
+# tried.
 _PARTS = np.array([1.0, 0.25, 0.06]).reshape(-1, 1, 1, 1)
 _NUM_SLOW = 2
 
@@ -51,23 +52,23 @@ def sliding_ascent(
     scale: Tensor,
     num_steps: int,
 ) -> tuple[Tensor, Tensor]:
-    """Climbs in a box where constraints are at least 0, and never leaves the feasible set.
+    """Maximises a function over the part of a box where constraints are at least 0.
 
-    A start that promises to come no higher than another has is given up, and one ends where a step
-    that nothing cut short gained what it promised. The host decides for all starts at once: a step
-    takes it two uploads and two downloads, and one more of each where there are constraints.
+    A start is given up if its model promises less than another start has reached. It ends when a
+    step that nothing cut short gained what its model promised. The host decides for all starts at
+    once: a step takes two uploads and two downloads, and one more of each with constraints.
 
     Args:
-        objective: What to maximise, positive at the starts.
+        objective: The function to maximise, positive at the starts.
         constraints: Smooth functions that are at least 0 in the feasible set.
-        feasible: ``m x d`` to ``m`` booleans; None where there are no constraints.
-        box: Where.
-        starts: ``k x d``, feasible.
-        scale: ``d`` lengths by which the feasible set extends.
-        num_steps: The most steps of each start.
+        feasible: A function from ``m x d`` points to ``m`` booleans; None without constraints.
+        box: The box.
+        starts: The feasible starts, ``k x d``.
+        scale: The ``d`` lengths of the feasible set along the coordinates.
+        num_steps: The largest number of steps of each start.
 
     Returns:
-        ``k x d`` feasible points and their ``k`` values, none below its start.
+        The feasible ends, ``k x d``, and their ``k`` values, none below its start.
     """
     ends, (lower, upper, unit) = np.split(
         torch.cat([starts, box.bounds, scale[None]]).cpu().numpy(), [len(starts)]
@@ -92,7 +93,7 @@ def sliding_ascent(
         size = np.maximum(np.abs(f), np.finfo(f.dtype).tiny)
         room = np.stack([lower - x, upper - x]) / unit
         steps, gains, whole = _steps(g / size[:, None], H / size[:, None, None], near, room, inside)
-        # A model is no more than that: it may promise half of what there is.
+        # The factor 2 allows for a model that promises only half of the possible gain.
         (kept,) = np.nonzero(f + 2 * size * gains[:, 0] > (1 + _LEAST_GAIN) * values.max())
         if not len(kept):
             break
@@ -110,8 +111,8 @@ def sliding_ascent(
             break
         rows, best = rows[moved], best[moved]
         ends[rows], values[rows] = trials[moved, best], height[moved, best]
-        # Where a step that nothing cut short gained what it promised, little is left: what the best
-        # promised more, and some of what the model was wrong by.
+        # After a step that nothing cut short, the possible gain that is left is what the best step
+        # promised beyond it, and twice the error of the model.
         kept = kept[moved]
         taken, promised = steps[kept, best], gains[kept, best]
         error = np.abs(values[rows] - f[kept] - size[kept] * promised)
@@ -128,8 +129,8 @@ def sliding_ascent(
 
 
 def _probes(x: ndarray, length: ndarray, upper: ndarray) -> tuple[ndarray, ndarray]:
-    """The points and, for each, one beside it along each coordinate, within the box; and what
-    differences are to be multiplied with."""
+    """The points with, for each, a neighbour along each coordinate within the box; and the factors
+    of difference quotients."""
     step = np.where(x + length > upper, -length, length)  # k x d
     beside = x[:, None] + step[:, None] * np.eye(x.shape[-1], dtype=x.dtype)
     return np.concatenate([x[:, None], beside], axis=1), 1 / step[..., None].astype(float)
@@ -139,9 +140,9 @@ def _quadratic(read: ndarray, unit: ndarray, quotient: ndarray) -> _Quadratic:
     """Values, gradients and Hessians in units of the scale: ``k``, ``k x d`` and ``k x d x d``.
 
     Args:
-        read: ``k (d + 1) x (1 + d)``: values and gradients at the probes.
-        unit: ``d``, the scale.
-        quotient: What differences are to be multiplied with.
+        read: The values and gradients at the probes, ``k (d + 1) x (1 + d)``.
+        unit: The scale, ``d``.
+        quotient: The factors of difference quotients.
     """
     k, d, _ = quotient.shape
     value, gradient = read[:, 0], read[:, 1:]
@@ -153,17 +154,19 @@ def _quadratic(read: ndarray, unit: ndarray, quotient: ndarray) -> _Quadratic:
 def _steps(
     g: ndarray, H: ndarray, near: list[_Quadratic], room: ndarray, inside: float
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """Steps that the models favour, the best ones first, and what each of them promises to gain.
+    """The best steps by the quadratic models, the best one first, and their promised gains.
 
     Args:
-        g: ``k x d`` gradients of the objective.
-        H: ``k x d x d`` Hessians.
-        near: The models of the constraints.
-        room: ``2 x k x d``: steps to the lower faces of the box, none positive, and to the upper.
-        inside: The distance from the constraints it follows that a step aims at.
+        g: The gradients of the objective, ``k x d``.
+        H: The Hessians of the objective, ``k x d x d``.
+        near: The quadratic models of the constraints.
+        room: The steps to the lower faces of the box, none positive, and to the upper faces,
+            ``2 x k x d``.
+        inside: The distance inside the constraints that a step along them aims at.
 
     Returns:
-        ``k x t x d``, ``k x t``, and which of them nothing cut short, ``k x t``.
+        The steps, ``k x t x d``; their promised gains, ``k x t``; and whether nothing cut them
+        short, ``k x t``.
     """
     k, d = g.shape
     c, A, C = _nearest(near, k, d)  # k x J, k x J x d, k x J x d x d
@@ -171,9 +174,9 @@ def _steps(
     on = _active_sets(J, d)  # s x J
     lower, upper = room[:, :, None]
     A_on = A[:, None] * on[..., None]  # k x s x J x d
-    # Less of a ridge than what a step aims inside by, for constraints that run side by side.
+    # The ridge, smaller than ``inside``, is for constraints that are nearly parallel.
     idle = (1 - on + 1e-12)[..., None] * np.eye(J)
-    # How hard each constraint of a set must push to stop the climb, by least squares.
+    # The multiplier of each active constraint, by least squares.
     push = np.linalg.solve(A_on @ A_on.swapaxes(-1, -2) + idle, -(A_on @ g[:, None, :, None]))
     push = push.clip(0)[..., 0] * on  # k x s x J
     pull = g[:, None] + (push[..., None, :] @ A_on)[..., 0, :]
@@ -199,17 +202,19 @@ def _steps(
     aim = on * (inside - c[:, None])
     bend = on * _bent(step(aim), C)
     full = step(aim - bend)
-    safe = step(aim - bend + 0.2 * np.abs(bend))[:, 1:]  # of no constraint it is the same
+    safe = step(aim - bend + 0.2 * np.abs(bend))[
+        :, 1:
+    ]  # the empty set has the same
 
     def reach(p: ndarray) -> ndarray:
         """The part of steps that ends at the first face in the way."""
         share = np.where(p > 0, upper, -lower) / np.maximum(np.abs(p), 1e-300)
         return np.where(share > 0, share, np.inf).min(axis=-1, keepdims=True)
 
-    # Up to the first face in the way, or a part of it.
+    # The step cut off at the first face, or a part of it.
     share = reach(full)
     short = np.where(share < 1, share, 0.4) * full
-    # Where constraints bend too much for that: less along them, and still all the way to them.
+    # For strongly curved constraints: shorter along them, but all the way to them.
     parts = np.minimum(reach(climb), 1) * _PARTS
     slow = [step(aim - part**2 * bend, part) for part in parts]
     p = np.concatenate([full, safe, short, *slow], axis=1).clip(lower, upper)  # k x t x d
@@ -218,7 +223,7 @@ def _steps(
     slack = c[:, None] + p @ A.swapaxes(-1, -2) + bent[..., :-1]
     outside = (slack < -0.1 * np.sqrt((p * p).sum(axis=-1, keepdims=True))).any(axis=-1)
     gain = np.where(outside, -np.inf, gain)
-    # Those are tried beside the others, not in place of them.
+    # These are tried in addition to the others.
     num = full.shape[1] + safe.shape[1] + short.shape[1]
     most = [_highest(gain[:, :num], _NUM_TRIALS), num + _highest(gain[:, num:], _NUM_SLOW)]
     best = np.concatenate(most, axis=1)
@@ -229,12 +234,13 @@ def _steps(
 
 
 def _highest(gain: ndarray, num: int | None = None) -> ndarray:
-    """The places of the largest gains, ``k x num``, the largest first."""
+    """The indices of the largest gains, ``k x num``, the largest first."""
     return np.argsort(-gain, axis=-1, kind="stable")[:, :num]
 
 
 def _bent(p: ndarray, C: ndarray) -> ndarray:
-    """p' C p / 2 of steps ``k x s x d`` and matrices ``k x J x d x d``: ``k x s x J``."""
+    """The terms p' C p / 2, ``k x s x J``, of steps ``k x s x d`` and matrices ``k x J x d x
+    d``."""
     k, s, d = p.shape
     squares = (p[..., None] * p[..., None, :]).reshape(k, s, d * d)
     return squares @ C.reshape(k, -1, d * d).swapaxes(-1, -2) / 2
@@ -256,7 +262,7 @@ def _nearest(near: list[_Quadratic], k: int, d: int) -> _Quadratic:
 
 
 def _active_sets(num: int, d: int) -> ndarray:
-    """Each small set of ``num`` constraints as a row of zeros and ones; the empty one first."""
+    """The small sets of ``num`` constraints as rows of zeros and ones, the empty set first."""
     sets = [
         set
         for size in range(min(_NUM_ACTIVE, num, d) + 1)

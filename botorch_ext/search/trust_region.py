@@ -1,4 +1,4 @@
-"""Trust region: a smaller box around the best point, whose size follows from what was seen."""
+"""The trust region: a smaller box around the best point, whose size follows from the results."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from torch import Tensor
 
 from botorch_ext.domains import Box
 
-# Lengths in sides of the box (Eriksson et al. 2019). So many gains in a row double it, and as many
-# failures as a share of the dimension, but not fewer than so many, halve it.
+# Lengths in sides of the box (Eriksson et al. 2019). _GAINS gains in a row double the length, and
+# dim // _OF_DIMENSION failures, but at least _FEWEST_FAILURES, halve it.
 _FIRST, _SHORTEST, _LONGEST = 0.8, 0.5**7, 1.6
 _GAINS, _FEWEST_FAILURES, _OF_DIMENSION = 3, 5, 4
-# Less than this share of the standard deviation of the values is no gain.
+# The least gain, as a share of the standard deviation of the values.
 _LEAST_GAIN = 1e-3
 
 
@@ -23,8 +23,8 @@ def side_length(values: Sequence[float], num_given: int, dim: int) -> float:
 
     Args:
         values: The observations, in the order in which they came.
-        num_given: How many of them, the first, were not asked for in the region.
-        dim: d.
+        num_given: The number of first observations that were not asked for in the region.
+        dim: The dimension d.
     """
     most = max(_FEWEST_FAILURES, dim // _OF_DIMENSION)
     least = _LEAST_GAIN * pstdev(values)
@@ -44,15 +44,15 @@ def side_length(values: Sequence[float], num_given: int, dim: int) -> float:
 
 
 def region_around(center: Tensor, length: float, box: Box) -> Box:
-    """The part of a filled box that is no further from a point than half a length in any column.
+    """The part of a filled box within half a length of a point in every column.
 
-    Its sides are equal: in proportion to lengthscales, as in the paper, columns that matter would
-    have tiny ones where most do not matter.
+    All sides are equal. Sides in proportion to lengthscales, as in the paper, would be tiny for the
+    columns that matter if most columns do not matter.
 
     Args:
-        center: ``d``, in the box.
-        length: In sides of the box.
-        box: All of it.
+        center: The ``d``-dim point, in the box.
+        length: The length, in sides of the box.
+        box: The whole box.
     """
     u = box.to_unit(center)
     lower, upper = box.from_unit(torch.stack([u - length / 2, u + length / 2]).clamp(0, 1))

@@ -1,4 +1,4 @@
-"""Strategies: decisions over time, ask and tell, pending evaluations."""
+"""Strategies, which decide what to evaluate next, by ask and tell."""
 
 from botorch_ext.strategies.adaptive.baselines import (
     ExpectedBound,
@@ -39,7 +39,7 @@ from botorch_ext.strategies.masters.master import MasterStrategy
 from botorch_ext.strategies.masters.regret_bounds import CandidateBound
 from botorch_ext.strategies.random_search import RandomSearch
 
-# A strategy of several models is one that plays bounds, as one of a single model is.
+# Another name for the strategy with several models.
 MultiModelStrategy = BoundsStrategy
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Action sets: what there is to choose from at one step."""
+"""The actions to choose from at one step."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Actions = Tensor | Sequence[Sequence[float]]
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """The context of one step and, where they change from step to step, the actions.
+    """The context of one step, and its actions if they change from step to step.
 
     Args:
-        context: ``d_z``, or None.
-        actions: ``m x d`` points of the domain; None for all of it.
-        rows: ``m``, their rows in a domain that is a finite set; None elsewhere.
+        context: The ``d_z`` numbers of the context, or None.
+        actions: The ``m x d`` points to choose from; None for the whole domain.
+        rows: The ``m`` rows of the actions in a finite set; None on a box.
     """
 
     context: Tensor | None = None
@@ -29,31 +29,32 @@ class Choices:
 
     @classmethod
     def among(cls, actions: Actions, domain: Domain, context: Tensor | None = None) -> Self:
-        """Some points of the domain, ``m x d``.
+        """The choice among some ``m x d`` points of the domain.
 
         Raises:
-            ValueError: No point, or points that are none of the domain.
+            ValueError: If there is no point, or if a point lies outside the domain.
         """
         points, rows = _located(actions, domain, "actions")
         return cls(context, points.detach().clone(), rows)
 
     def points(self, domain: Domain) -> Tensor | None:
-        """The ``m x d`` points to choose from; None for all of a box."""
+        """The ``m x d`` points to choose from; None for the whole box."""
         if self.actions is not None:
             return self.actions
         return domain.points if isinstance(domain, FiniteSet) else None
 
     def places(self, row: int) -> dict[str, int]:
-        """What ``info`` of a trial says of the chosen one of `points`: its row among the actions,
-        and in a finite set."""
+        """The ``info`` that says where the chosen one of `points` is: its row among the actions as
+        ``action``, and its row in a finite set as ``index``."""
         if self.actions is None:
             return {"index": row}
-        places = {"action": row}
-        return places if self.rows is None else {"index": int(self.rows[row])} | places
+        action = {"action": row}
+        return action if self.rows is None else {"index": int(self.rows[row])} | action
 
 
 def checked_actions(actions: Actions, domain: Domain, name: str = "actions") -> Tensor:
-    """``m x d`` points of the domain, at least one, or a ValueError that names the argument."""
+    """The actions as ``m x d`` points of the domain; raises a ValueError that names the
+    argument."""
     return _located(actions, domain, name)[0]
 
 

@@ -1,4 +1,4 @@
-"""Constructor arguments: what a strategy was made with, so that it can be described."""
+"""The arguments that a strategy was made with, for its description."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Arguments(Immutable):
     """The arguments of a strategy, or of the function that made it, by name, as they were given.
 
     Args:
-        given: From the name to what was given, or else to its default.
-        defaults: From the name to its default, where it has one.
-        passed: The names of those that were given.
-        made_by: The name of the function whose arguments they are; None: those of a class.
+        given: Maps the name of each argument to its value, given or default.
+        defaults: Maps the name of each optional argument to its default.
+        passed: The names of the arguments that were given.
+        made_by: The name of the function whose arguments they are; None for those of a class.
     """
 
     def __init__(
@@ -32,18 +32,18 @@ class Arguments(Immutable):
     ) -> None:
         self.given, self.defaults, self.passed = given, defaults, passed
         self.made_by = made_by
-        #: Those of the function that a user called, where there is one.
+        #: The arguments of the function of `algorithms` that a user called, if there is one.
         self.of_function: Arguments | None = None
 
     @classmethod
     def of(
         cls, called: Callable[..., Any], args: Any, kwargs: Any, made_by: str | None = None
     ) -> Arguments:
-        """The arguments of a call; none where the function cannot be called like that."""
+        """The arguments of a call; empty if the function cannot be called so."""
         signature = inspect.signature(called)
         try:
             bound = signature.bind(*args, **kwargs)
-        except TypeError:  # which the call itself will raise
+        except TypeError:  # the call itself will raise it
             return cls({}, {}, set(), made_by)
         left_out = signature.parameters.keys() - bound.arguments
         bound.apply_defaults()
@@ -55,21 +55,21 @@ class Arguments(Immutable):
         return cls(given, defaults_of(called), given.keys() - left_out, made_by)
 
     def fill(self, inner: Arguments) -> None:
-        """Adds the plain arguments of the class below, which nobody gave."""
+        """Adds the plain arguments of the constructor of a base class, which were not given."""
         for name, value in inner.given.items():
             if isinstance(value, _PLAIN) and name not in self.given:
                 self.given[name] = self.defaults[name] = value
 
 
 def defaults_of(called: Callable[..., Any]) -> dict[str, Any]:
-    """From the names of the arguments that need not be given to what they then are."""
+    """Maps the names of optional arguments to their defaults."""
     parameters = inspect.signature(called).parameters.items()
     return {name: each.default for name, each in parameters if each.default is not each.empty}
 
 
 def recorded(init: Callable[..., None]) -> Callable[..., None]:
-    """An ``__init__`` that keeps what it is called with as ``arguments``. Where it takes a
-    ``domain``, that may be the bounds of a box."""
+    """Decorates an ``__init__`` so that it keeps its arguments as ``arguments``, and takes the
+    bounds of a box as ``domain``."""
 
     names = list(inspect.signature(init).parameters)[1:]
 

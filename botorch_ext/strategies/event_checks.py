@@ -1,4 +1,4 @@
-"""Checks of events that come from elsewhere."""
+"""Checks of events and trials that users pass or stores contain."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from botorch_ext.strategies.events import (
 
 
 def told(id: Any, value: Any) -> Told:
-    """The event of this id and value, or an error where they can be none."""
+    """The event with this id and value; raises an error if they are impossible."""
     id = _plain_id(id)
     return Told(id, one_number(value, "value", f" for trial {id}"))
 
 
 def corrected(id: Any, value: Any) -> Corrected:
-    """As `told`."""
+    """The event with this id and value; raises an error if they are impossible."""
     id = _plain_id(id)
     return Corrected(id, one_number(value, "value", f" for trial {id}"))
 
 
 def abandoned(id: Any, failed: Any) -> Abandoned:
-    """As `told`."""
+    """The event with this id; raises an error if the id or ``failed`` is impossible."""
     failed = flag(failed, "failed")
     return Abandoned(_plain_id(id), failed)
 
@@ -46,7 +46,7 @@ def id_of(given: Any, trials: Sequence[Trial]) -> int:
     """The id of a trial that is given as itself or as its id.
 
     Raises:
-        UnknownTrialError: A trial that is none of these, or what is no id.
+        UnknownTrialError: If it is neither one of the trials nor a possible id.
     """
     if not isinstance(given, Trial):
         with suppress(UnknownTrialError):
@@ -55,7 +55,7 @@ def id_of(given: Any, trials: Sequence[Trial]) -> int:
             f"id must be one trial, or its id, which is a whole number, got {short(given)}"
         )
     id = _plain_id(given.id)
-    if not (0 <= id < len(trials) and _place(trials[id]) == _place(given)):
+    if not (0 <= id < len(trials) and _coordinates(trials[id]) == _coordinates(given)):
         raise UnknownTrialError(
             f"id must be a trial that was asked here, or its id, got {short(given)}, which is none "
             "of this strategy or study"
@@ -63,15 +63,16 @@ def id_of(given: Any, trials: Sequence[Trial]) -> int:
     return id
 
 
-def _place(trial: Trial) -> Any:
-    """What tells trials of the same id apart, plain numbers: dtypes and devices may differ."""
-    parts = (trial.x, trial.context)
-    return [part.tolist() if isinstance(part, Tensor) else part for part in parts]
+def _coordinates(trial: Trial) -> Any:
+    """The point and the context as plain numbers, by which trials with the same id are compared;
+    dtypes and devices may differ."""
+    given = (trial.x, trial.context)
+    return [each.tolist() if isinstance(each, Tensor) else each for each in given]
 
 
 def require_point(trial: Trial, domain: Domain) -> None:
-    """A ValueError unless the point of a trial is one of a domain, on a finite set that of its
-    index."""
+    """Raises a ValueError unless the point of a trial is in the domain and, on a finite set, is the
+    point of its ``index``."""
     name = f"x of trial {trial.id}"
     if not isinstance(trial.x, Tensor):
         raise ValueError(f"{name} must be a tensor, got a {type(trial.x).__name__}")
@@ -91,8 +92,8 @@ def require_point(trial: Trial, domain: Domain) -> None:
 
 
 def are_members(events: Sequence[Event], domain: Domain) -> bool:
-    """Whether all points of events are those of a domain, and of their indices: one look at all of
-    them takes as long as one at one of them."""
+    """Whether all points of events are in the domain and, on a finite set, are the points of their
+    ``index``. Checking all points at once takes as long as checking one."""
     trials = [
         event.trial
         for event in events

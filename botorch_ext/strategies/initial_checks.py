@@ -1,4 +1,4 @@
-"""Checks before a study begins: its initial data, and the points that models must take."""
+"""Checks of initial data, and the points at which models are checked before a study."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from botorch_ext.domains import Box, Domain, FiniteSet, checked_like
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.models.checks import checked_values
 
-# Pairs of an action and a context, and contexts of a box.
+# The largest numbers of pairs of an action and a context, and of contexts of a box.
 _MOST_PAIRS, _NUM_IN_BOX = 2**18, 64
 
 
 def probes_of(domain: Domain, space: ContextSpace | None, seed: int) -> Tensor:
-    """All points of a finite set; of a box a sample and the corners, two of them where there are
-    too many; each with contexts.
+    """The points at which models are checked, each joined with contexts: all points of a finite
+    set; of a box a sample and the corners, or two of them if there are too many.
 
     Args:
-        domain: Where actions live.
-        space: Which contexts there are, or None.
-        seed: Of the samples.
+        domain: The domain of the actions.
+        space: The space of the contexts, or None.
+        seed: The seed of the samples.
 
     Returns:
-        ``n x (d + d_z)`` joint rows; none where not even the size of contexts is known.
+        The joint rows, ``n x (d + d_z)``; without rows if the dimension of the contexts is unknown.
     """
     if isinstance(domain, FiniteSet):
         actions = domain.points
@@ -45,8 +45,8 @@ def probes_of(domain: Domain, space: ContextSpace | None, seed: int) -> Tensor:
 def checked_data(
     domain: Domain, data: tuple[Tensor, Tensor], space: ContextSpace | None = None
 ) -> tuple[Tensor, Tensor] | None:
-    """A copy of data from before the study as ``n x d``, or with contexts ``n x (d + d_z)``, and
-    ``n``; None where there is no row, or a ValueError that names ``initial``."""
+    """A checked copy of initial data: points ``n x d``, or with contexts ``n x (d + d_z)``, and
+    values ``n``; None without rows. Raises a ValueError that names ``initial``."""
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise ValueError(f"initial must be a pair (X, Y), got {type(data).__name__}")
     X, Y = data

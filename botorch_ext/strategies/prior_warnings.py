@@ -1,4 +1,4 @@
-"""Warnings of priors: numbers of the user that make little sense for the domain and the data."""
+"""Warnings about priors whose numbers make little sense for the domain or the data."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from torch import Tensor
 
 from botorch_ext.kernels.structure import leaves
 
-# Lengthscales are looked at where they are distances between points.
+# The kernels whose lengthscales are distances between points, and are checked.
 _OF_DISTANCES = (RBFKernel, MaternKernel, RQKernel, PiecewisePolynomialKernel)
-# How many times the side of the domain a lengthscale may be, or the side the lengthscale.
+# The largest ratio of a lengthscale and the side of the domain, in either direction.
 _MOST_SIDES = 20
-# Numbers of observations at which the scale of a prior is looked at; the mean squares of residuals
-# that contradict it. Of f drawn from the prior, with all of its hyperparameters, any of these looks
-# warns with probability less than 1e-6: n times the mean square is chi-squared with n degrees.
+# The numbers of observations at which the scale of a prior is checked, and the mean squares of
+# residuals that contradict it. If f is drawn from the prior, n times the mean square is chi-squared
+# with n degrees of freedom, so the probability that any of these checks warns is less than 1e-6.
 LOOKS = (8, 16, 32, 64)
 _LEAST_SQUARE, _MOST_SQUARE = 0.01, 9.0
 
 
 @torch.no_grad()
 def odd_lengthscales(kernels: Sequence[Kernel], points: Tensor) -> str | None:
-    """What to say where every one of these models has a lengthscale under a twentieth or over
-    twenty times the side of what points fill; else None.
+    """The warning if every model has a lengthscale under a twentieth of the side of the domain, or
+    over twenty times the side; else None.
 
     Args:
-        kernels: Of one model each, or of a batch of models.
-        points: ``n x d``, as the kernels see them.
+        kernels: The kernels, each of one model or of a batch of models.
+        points: The ``n x d`` points that fill the domain, as the kernels see them.
     """
     sides, worst = points.amax(dim=0) - points.amin(dim=0), None
     for kernel in kernels:
@@ -38,8 +38,8 @@ def odd_lengthscales(kernels: Sequence[Kernel], points: Tensor) -> str | None:
         if not bool(wrong.any(dim=1).all()):
             return None
         if worst is None:
-            model, place = wrong.nonzero()[0].tolist()
-            worst = columns[place], float(shares[model, place])
+            model, entry = wrong.nonzero()[0].tolist()
+            worst = columns[entry], float(shares[model, entry])
     if worst is None:
         return None
     return (
@@ -50,8 +50,8 @@ def odd_lengthscales(kernels: Sequence[Kernel], points: Tensor) -> str | None:
 
 
 def _shares(kernel: Kernel, sides: Tensor) -> tuple[list[int], Tensor]:
-    """Columns that a batch of kernels has lengthscales for, and these, one row for each kernel, in
-    sides; 1 where a side is 0."""
+    """The columns that have a lengthscale, and the lengthscales in sides of the domain, one row for
+    each kernel of the batch; 1 if a side is 0."""
     columns, shares = [], [torch.zeros(*kernel.batch_shape, 0)]
     for part, own in leaves(kernel):
         if isinstance(part, _OF_DISTANCES):
@@ -65,16 +65,16 @@ def _shares(kernel: Kernel, sides: Tensor) -> tuple[list[int], Tensor]:
 
 @torch.no_grad()
 def odd_scale(model: Any, X: Tensor, Y: Tensor) -> str | None:
-    """What to say where observations are too far from a prior mean, or too near, for the scale of
+    """The warning if observations are too far from the prior mean, or too near, for the scale of
     the prior; else None.
 
-    Their residuals count twice, by their own prior standard deviations and, each given those
-    before it, by those of predictions: only what both contradict is wrong in scale.
+    Residuals are compared with their prior standard deviations, and with the predictive standard
+    deviations of each given those before it. The scale is wrong only if both comparisons say so.
 
     Args:
-        model: One that is not batched, whatever data it has.
-        X: ``n x d``.
-        Y: ``n``.
+        model: A model that is not batched; its data do not matter.
+        X: The ``n x d`` points.
+        Y: The ``n`` observations.
     """
     n = len(Y)
     K = model.kernel_function(X, X)

@@ -1,4 +1,4 @@
-"""Random search, the baseline that all methods are compared with."""
+"""Random search, the baseline of all methods."""
 
 from __future__ import annotations
 
@@ -13,14 +13,23 @@ from botorch_ext.strategies.events import Event
 
 
 class RandomSearch(Strategy):
-    """Uniformly random points, whatever was observed and in whatever context.
+    """Asks uniformly random points, whatever the observations and the context.
+
+    It has no model: `best` compares observations, and ``info`` has at most ``index`` and
+    ``action``.
 
     Args:
-        domain: A `Box` or a `FiniteSet`; members of a set may repeat.
-        seed: The same seed gives the same points.
-        initial: ``(X, Y)`` the user already has.
-        num_initial: Sobol points asked first.
-        context_domain: The contexts that every ask then needs.
+        domain: The domain: a `Box`, its bounds, or a `FiniteSet`, whose members may repeat.
+        seed: The seed of the points.
+        initial: Observations from before the study, as for `Strategy`.
+        num_initial: The number of Sobol points that are asked first.
+        context_domain: The contexts, as for `Strategy`. None: no contexts.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> strategy = bx.strategies.RandomSearch(bx.FiniteSet([[0.0], [0.4], [1.0]]))
+        >>> [trial.x.tolist() for trial in strategy.ask(3)]
+        [[1.0], [0.4], [0.0]]
     """
 
     takes_actions = True

@@ -21,7 +21,7 @@ from botorch_ext.acquisition import (
     LowerConfidenceBound,
     MaxVariance,
 )
-from tests.acquisition.places import BOUNDS, PLACES, draw, kernel_gp, single_task_gp
+from tests.acquisition.every_function import BOUNDS, CASES, draw, kernel_gp, single_task_gp
 from tests.helpers import tolerance
 
 TOL = tolerance(torch.float64)
@@ -30,9 +30,9 @@ LEVELS = (2.0, 3.0, 5.0)
 BRIEF = {"maxiter": 8}
 
 
-@pytest.fixture(params=PLACES)
-def place(request):
-    return PLACES[request.param]
+@pytest.fixture(params=CASES)
+def case(request):
+    return CASES[request.param]
 
 
 def one_by_one(acqf, X, pending=None):
@@ -49,9 +49,9 @@ def one_by_one(acqf, X, pending=None):
 
 
 @pytest.mark.parametrize(("make", "pending"), [(kernel_gp, 2), (single_task_gp, 0)])
-def test_a_batch_is_the_sum_of_its_points_one_by_one(place, make, pending):
+def test_a_batch_is_the_sum_of_its_points_one_by_one(case, make, pending):
     told = draw(pending, 7)[0] if pending else None
-    acqf, X = place(make(), X_pending=told), draw(12, 3)[0].view(2, 2, 3, 2)
+    acqf, X = case(make(), X_pending=told), draw(12, 3)[0].view(2, 2, 3, 2)
     before = acqf(X[..., :1, :])
     values = acqf(X)
     expected = torch.stack([one_by_one(acqf, points, told) for points in X.flatten(0, 1)])
@@ -62,24 +62,24 @@ def test_a_batch_is_the_sum_of_its_points_one_by_one(place, make, pending):
     assert (acqf.X_pending is None) if told is None else torch.equal(acqf.X_pending, told)
 
 
-def test_gradients_of_a_batch_are_refused(place):
-    acqf, X = place(kernel_gp()), draw(3, 3)[0].requires_grad_()
+def test_gradients_of_a_batch_are_refused(case):
+    acqf, X = case(kernel_gp()), draw(3, 3)[0].requires_grad_()
     with pytest.raises(ValueError, match=r"X must have q = 1 .* got q = 3.*sequential=True"):
         acqf(X)
     with pytest.raises(ValueError, match="sequential=True"):
         optimize_acqf(acqf, BOUNDS, q=3, **FEW)
 
 
-def test_no_points(place):
-    acqf = place(kernel_gp())
+def test_no_points(case):
+    acqf = case(kernel_gp())
     assert acqf(torch.empty(0, 1, 2, dtype=torch.float64)).shape == (0,)
     assert acqf(torch.empty(2, 0, 3, 2, dtype=torch.float64)).shape == (2, 0)
     with pytest.raises(ValueError, match="X must have at least one point"):
         acqf(torch.empty(2, 0, 2, dtype=torch.float64))
 
 
-def test_many_batch_dimensions(place):
-    acqf, X = place(kernel_gp()), draw(4, 3)[0]
+def test_many_batch_dimensions(case):
+    acqf, X = case(kernel_gp()), draw(4, 3)[0]
     assert_close(acqf(X.view(1, 1, 2, 2, 1, 2)).view(-1), acqf(X.view(4, 1, 2)), **TOL)
     assert acqf(X.view(1, 1, 1, 4, 2)).shape == (1, 1, 1)
 
@@ -94,8 +94,8 @@ def chosen(acqf, optimise):
     return X, values
 
 
-def test_mixed(place):
-    acqf = place(kernel_gp())
+def test_mixed(case):
+    acqf = case(kernel_gp())
     X, value = chosen(
         acqf,
         lambda acqf: optimize_acqf_mixed(
@@ -106,8 +106,8 @@ def test_mixed(place):
     assert_close(value, one_by_one(acqf, X).view(1), **TOL)
 
 
-def test_mixed_alternating(place):
-    acqf = place(kernel_gp())
+def test_mixed_alternating(case):
+    acqf = case(kernel_gp())
     X, value = chosen(
         acqf,
         lambda acqf: optimize_acqf_mixed_alternating(
@@ -123,8 +123,8 @@ def test_mixed_alternating(place):
     assert_close(value, one_by_one(acqf, X).view(1), **TOL)
 
 
-def test_sequential(place):
-    acqf = place(kernel_gp())
+def test_sequential(case):
+    acqf = case(kernel_gp())
     X, values = chosen(
         acqf,
         lambda acqf: optimize_acqf(acqf, BOUNDS, q=3, sequential=True, options=BRIEF, **FEW),
@@ -133,8 +133,8 @@ def test_sequential(place):
     assert_close(total, one_by_one(acqf, X), **TOL)
 
 
-def test_discrete(place):
-    acqf, choices = place(kernel_gp()), draw(20, 5)[0]
+def test_discrete(case):
+    acqf, choices = case(kernel_gp()), draw(20, 5)[0]
     X, values = chosen(acqf, lambda acqf: optimize_acqf_discrete(acqf, q=3, choices=choices))
     with torch.no_grad():
         assert int(acqf(choices[:, None]).argmax()) == int((choices == X[0]).all(-1).nonzero())
@@ -142,9 +142,9 @@ def test_discrete(place):
     assert_close(total, one_by_one(acqf, X), **TOL)
 
 
-def test_discrete_local_search(place):
+def test_discrete_local_search(case):
     axis = [torch.tensor(LEVELS).double(), torch.linspace(-3, -1, 4).double()]
-    acqf = place(kernel_gp())
+    acqf = case(kernel_gp())
     X, value = chosen(
         acqf,
         lambda acqf: optimize_acqf_discrete_local_search(
@@ -191,45 +191,45 @@ def fitted(model):
 )
 @pytest.mark.filterwarnings("ignore:Data .* is not:botorch.exceptions.warnings.InputDataWarning")
 @pytest.mark.parametrize("pending", [0, 2])
-def test_later_data_count_with_pending_points(place, make, change, pending):
+def test_later_data_count_with_pending_points(case, make, change, pending):
     options = {"X_pending": draw(pending, 7)[0]} if pending else {}
-    if "misspecification" in place.options:
+    if "misspecification" in case.options:
         options["misspecification"] = 0.0  # it counts the data that are there at first
-    if place.cls is IntegratedLogEI:
+    if case.cls is IntegratedLogEI:
         options |= {"best_f": None, "X_baseline": draw(4, 0)[0]}
     model, X = make(), draw(4, 3)[0][:, None]
-    acqf = place(model, **options)
+    acqf = case(model, **options)
     before = acqf(X)
     change(model)
     after = acqf(X)
-    assert_close(after, place(model, **options)(X), **TOL)
-    if change is not replaced or place.cls is not MaxVariance:
+    assert_close(after, case(model, **options)(X), **TOL)
+    if change is not replaced or case.cls is not MaxVariance:
         assert (after - before).abs().max() > 1e-3
-    acqf = place(model, **options)
+    acqf = case(model, **options)
     change(model)
     if pending:  # the setter takes them, too
         acqf.set_X_pending(draw(1, 8)[0])
         options["X_pending"] = draw(1, 8)[0]
-    assert_close(acqf(X), place(model, **options)(X), **TOL)
+    assert_close(acqf(X), case(model, **options)(X), **TOL)
 
 
 # --- arrays, lists and what is none of them ------------------------------------------------------
 
 
-def test_arrays_and_lists(place):
+def test_arrays_and_lists(case):
     model, P, X = kernel_gp(), draw(2, 7)[0], draw(3, 3)[0][:, None]
-    expected = place(model, X_pending=P)(X)
+    expected = case(model, X_pending=P)(X)
     for pending in (P.numpy(), P.tolist(), tuple(P)):
-        acqf = place(model, X_pending=pending)
+        acqf = case(model, X_pending=pending)
         for points in (X.numpy(), X.tolist()):
             assert_close(acqf(points), expected, rtol=0, atol=0)
         assert acqf(X.numpy().astype(np.float32)).dtype == X.dtype
-    acqf = place(model)
+    acqf = case(model)
     for none in (None, [], np.zeros((0, 2)), P[:0]):
         acqf.set_X_pending(none)
-        assert_close(acqf(X), place(model)(X), rtol=0, atol=0)
+        assert_close(acqf(X), case(model)(X), rtol=0, atol=0)
     acqf.set_X_pending(P[0].tolist())  # one point
-    assert_close(acqf(X), place(model, X_pending=P[:1])(X), rtol=0, atol=0)
+    assert_close(acqf(X), case(model, X_pending=P[:1])(X), rtol=0, atol=0)
 
 
 NAN = float("nan")
@@ -248,33 +248,33 @@ NAN = float("nan")
         (torch.zeros(1, 2), "X_pending must be torch.float64 on cpu, got torch.float32"),
     ],
 )
-def test_bad_pending_points_are_named(place, pending, message):
+def test_bad_pending_points_are_named(case, pending, message):
     model, X = kernel_gp(), draw(3, 3)[0][:, None]
     with pytest.raises(ValueError, match=message):
-        place(model, X_pending=pending)
-    acqf = place(model, X_pending=draw(1, 7)[0])
+        case(model, X_pending=pending)
+    acqf = case(model, X_pending=draw(1, 7)[0])
     before = acqf(X)
     with pytest.raises(ValueError, match=message):
         acqf.set_X_pending(pending)
     assert_close(acqf(X), before, rtol=0, atol=0)
 
 
-def test_whole_numbers_in_tensors_are_taken(place):
-    acqf, X = place(kernel_gp()), [[[3, -2]], [[4, -1]]]
+def test_whole_numbers_in_tensors_are_taken(case):
+    acqf, X = case(kernel_gp()), [[[3, -2]], [[4, -1]]]
     assert_close(acqf(torch.tensor(X)), acqf(X), rtol=0, atol=0)
     acqf.set_X_pending(torch.tensor([[3, -2]]))
     assert acqf.X_pending.dtype == torch.float64
 
 
-def test_the_columns_of_models_with_an_input_transform_are_known(place):
+def test_the_columns_of_models_with_an_input_transform_are_known(case):
     model = single_task_gp()
     for gp in (model, model.train()):
         with pytest.raises(ValueError, match=r"X must have 2 columns, got shape \(3, 1, 3\)"):
-            place(gp)(torch.zeros(3, 1, 3).double())
+            case(gp)(torch.zeros(3, 1, 3).double())
 
 
-def test_nan_in_a_batch_is_that_of_the_points(place):
-    acqf, X = place(kernel_gp(), X_pending=draw(2, 7)[0]), draw(6, 3)[0].view(2, 3, 2)
+def test_nan_in_a_batch_is_that_of_the_points(case):
+    acqf, X = case(kernel_gp(), X_pending=draw(2, 7)[0]), draw(6, 3)[0].view(2, 3, 2)
     X[1, 0, 1] = NAN
     with pytest.raises(ValueError, match=r"^X must be finite"):
         acqf(X)
@@ -282,13 +282,13 @@ def test_nan_in_a_batch_is_that_of_the_points(place):
 
 
 @pytest.mark.parametrize("model", [None, "a", 2.0])
-def test_what_is_no_model_is_named(place, model):
+def test_what_is_no_model_is_named(case, model):
     with pytest.raises(ValueError, match=r"models? must be .*BoTorch model"):
-        place(model)
+        case(model)
 
 
-def test_bad_points_are_named(place):
-    acqf = place(kernel_gp())
+def test_bad_points_are_named(case):
+    acqf = case(kernel_gp())
     for points, message in (
         (torch.zeros(3, 1, 2), "X must be torch.float64 on cpu, got torch.float32"),
         (torch.zeros(3, 1, 3).double(), r"X must have 2 columns, got shape \(3, 1, 3\)"),
@@ -300,22 +300,22 @@ def test_bad_points_are_named(place):
 
 
 @pytest.mark.parametrize("bad", [-2, -0.5, "2", True, NAN, float("inf"), None])
-def test_bad_numbers_are_named(place, bad):
+def test_bad_numbers_are_named(case, bad):
     model = kernel_gp()
     for name in ("width", "misspecification", "radius"):
-        if name in place.options:
+        if name in case.options:
             with pytest.raises(ValueError, match=f"{name} must be"):
-                place(model, **{name: bad})
-    if place.can_minimise and bad is not True:
+                case(model, **{name: bad})
+    if case.can_minimise and bad is not True:
         with pytest.raises(ValueError, match="maximize must be True or False"):
-            place(model, maximize=bad)
-    if "best_f" in place.options and (bad is True or bad in ("2", NAN, float("inf"))):
+            case(model, maximize=bad)
+    if "best_f" in case.options and (bad is True or bad in ("2", NAN, float("inf"))):
         with pytest.raises(ValueError, match="best_f must be"):
-            place(model, best_f=bad)
+            case(model, best_f=bad)
     for values in (torch.tensor([1.0, NAN]), np.array([1.0, -1.0]), torch.tensor(True)):
-        if "width" in place.options:
+        if "width" in case.options:
             with pytest.raises(ValueError, match="width must"):
-                place(kernel_gp(lengthscales=(0.5, 1.0)), width=values)
+                case(kernel_gp(lengthscales=(0.5, 1.0)), width=values)
 
 
 @pytest.mark.parametrize("cls", [EnlargedUpperConfidenceBound, LowerConfidenceBound])

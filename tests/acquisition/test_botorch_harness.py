@@ -34,7 +34,7 @@ from botorch.utils.testing import BotorchTestCase, MockModel, MockPosterior
 from gpytorch.kernels import RBFKernel
 
 from botorch_ext import KernelGP
-from tests.acquisition.places import BOUNDS, PLACES, draw, kernel_gp
+from tests.acquisition.every_function import BOUNDS, CASES, draw, kernel_gp
 
 DTYPES = (torch.float, torch.double)
 UNIT = torch.stack([torch.zeros(2), torch.ones(2)]).double()
@@ -51,30 +51,30 @@ def points(*shape, dtype=torch.double):
     return torch.rand(*shape, 2, generator=g, dtype=dtype)
 
 
-def made(place, model, **more):
-    bounds = {"bounds": UNIT} if "bounds" in place.options else {}
-    probabilities = {"probabilities": [1.0]} if place.cls.__name__ == "ExpectedUCB" else {}
-    return place(model, **bounds | probabilities | more)
+def made(case, model, **more):
+    bounds = {"bounds": UNIT} if "bounds" in case.options else {}
+    probabilities = {"probabilities": [1.0]} if case.cls.__name__ == "ExpectedUCB" else {}
+    return case(model, **bounds | probabilities | more)
 
 
 class TestAcquisitionFunctions(BotorchTestCase):
     def test_kinds(self):
-        for place in PLACES.values():
-            acqf = made(place, trained_gp())
+        for case in CASES.values():
+            acqf = made(case, trained_gp())
             assert isinstance(acqf, AcquisitionFunction)
             assert isinstance(acqf, AnalyticAcquisitionFunction)
 
     def test_dtype_and_device(self):
-        for place in PLACES.values():
+        for case in CASES.values():
             for dtype in DTYPES:
-                acqf = made(place, trained_gp(dtype=dtype))
+                acqf = made(case, trained_gp(dtype=dtype))
                 value = acqf(points(4, 1, dtype=dtype))
                 assert (value.dtype, value.device.type) == (dtype, self.device.type)
 
     def test_output_shapes(self):
-        for place in PLACES.values():
+        for case in CASES.values():
             for known_noise in (False, True):
-                acqf = made(place, trained_gp(known_noise=known_noise))
+                acqf = made(case, trained_gp(known_noise=known_noise))
                 for shape in ((1,), (5, 1), (5, 3, 1), (2, 1, 3, 1), (3,), (2, 3)):
                     expected = torch.Size(shape[:-1] or (1,))
                     assert acqf(points(*shape)).shape == expected
@@ -82,33 +82,33 @@ class TestAcquisitionFunctions(BotorchTestCase):
                     acqf(points())
 
     def test_maximize(self):
-        for place in PLACES.values():
-            if place.can_minimise:
-                both = [made(place, trained_gp(), maximize=flag) for flag in (True, False)]
+        for case in CASES.values():
+            if case.can_minimise:
+                both = [made(case, trained_gp(), maximize=flag) for flag in (True, False)]
                 one, other = (acqf(points(4, 1)) for acqf in both)
                 assert not torch.allclose(one, other)
 
     def test_several_outputs_need_a_transform(self):
-        for place in PLACES.values():
+        for case in CASES.values():
             model = trained_gp(outputs=2)
             with pytest.raises(UnsupportedError, match="Must specify a posterior transform"):
-                made(place, model)
+                made(case, model)
             with pytest.raises(UnsupportedError, match="only support PosteriorTransforms"):
-                made(place, trained_gp(), posterior_transform=IdentityMCObjective())
+                made(case, trained_gp(), posterior_transform=IdentityMCObjective())
 
     def test_posterior_transform(self):
         turn = ScalarizedPosteriorTransform(torch.tensor([-1.0]).double())
-        for place in PLACES.values():
-            if place.can_minimise:
+        for case in CASES.values():
+            if case.can_minimise:
                 model = trained_gp()
-                zero = {"best_f": 0.0} if "best_f" in place.options else {}
-                turned = made(place, model, posterior_transform=turn, **zero)(points(4, 1))
-                expected = made(place, model, maximize=False, **zero)(points(4, 1))
+                zero = {"best_f": 0.0} if "best_f" in case.options else {}
+                turned = made(case, model, posterior_transform=turn, **zero)(points(4, 1))
+                expected = made(case, model, maximize=False, **zero)(points(4, 1))
                 self.assertAllClose(turned, expected)
 
     def test_pending_points(self):
-        for place in PLACES.values():
-            acqf, X = made(place, trained_gp()), points(4, 1)
+        for case in CASES.values():
+            acqf, X = made(case, trained_gp()), points(4, 1)
             assert acqf.X_pending is None
             before, P = acqf(X), points(2)
             acqf.set_X_pending(P)
@@ -123,20 +123,20 @@ class TestAcquisitionFunctions(BotorchTestCase):
             self.assertAllClose(acqf(X), before)
 
     def test_gradients(self):
-        for place in PLACES.values():
-            acqf, X = made(place, trained_gp()), points(4, 1).requires_grad_()
+        for case in CASES.values():
+            acqf, X = made(case, trained_gp()), points(4, 1).requires_grad_()
             (gradient,) = torch.autograd.grad(acqf(X).sum(), X)
             assert gradient.shape == X.shape
             assert bool(gradient.isfinite().all()) and bool(gradient.any())
 
     def test_copies(self):
-        for place in PLACES.values():
-            acqf, X = made(place, trained_gp(), X_pending=points(2)), points(4, 1)
+        for case in CASES.values():
+            acqf, X = made(case, trained_gp(), X_pending=points(2)), points(4, 1)
             copy = deepcopy(acqf)
             self.assertAllClose(copy(X), acqf(X))
             copy.set_X_pending(None)
             assert not torch.allclose(copy(X), acqf(X))
-            other = made(place, trained_gp(), X_pending=points(2))
+            other = made(case, trained_gp(), X_pending=points(2))
             other.load_state_dict(acqf.state_dict())
             self.assertAllClose(other(X), acqf(X))
 
@@ -156,9 +156,9 @@ class TestAcquisitionFunctions(BotorchTestCase):
             for dtype in DTYPES:
                 mean, variance = (torch.full((1, 1), v, dtype=dtype) for v in (1.25, 2.25))
                 model = MockModel(MockPosterior(mean=mean, variance=variance))
-                place = PLACES[name]
-                plain = {"misspecification": 0.0} if "misspecification" in place.options else {}
-                acqf = made(place, model, **plain)
+                case = CASES[name]
+                plain = {"misspecification": 0.0} if "misspecification" in case.options else {}
+                acqf = made(case, model, **plain)
                 got = acqf(points(1, dtype=dtype))
                 expected_value = torch.full((1,), value, dtype=dtype)
                 self.assertAllClose(got.reshape(1), expected_value, rtol=1e-5)
@@ -168,23 +168,23 @@ class TestAcquisitionFunctions(BotorchTestCase):
     def test_improvement_is_that_of_botorch(self):
         model = trained_gp()
         theirs = LogExpectedImprovement(model, best_f=0.5)(points(6, 1))
-        self.assertAllClose(PLACES["IntegratedLogEI"](model)(points(6, 1)), theirs)
+        self.assertAllClose(CASES["IntegratedLogEI"](model)(points(6, 1)), theirs)
 
     def test_input_constructors(self):
-        for place in PLACES.values():
-            constructor = get_acqf_input_constructor(place.cls)
+        for case in CASES.values():
+            constructor = get_acqf_input_constructor(case.cls)
             turn = ScalarizedPosteriorTransform(torch.tensor([1.0]).double())
-            options = {**place.options, "posterior_transform": turn, "X_pending": points(2)}
+            options = {**case.options, "posterior_transform": turn, "X_pending": points(2)}
             if "bounds" in options:
                 options["bounds"] = [(0.0, 1.0), (0.0, 1.0)]
-            if place.cls.__name__ == "ExpectedUCB":
+            if case.cls.__name__ == "ExpectedUCB":
                 options["probabilities"] = [1.0]
             inputs = constructor(model=trained_gp(), training_data=None, **options)
-            acqf = place.cls(**inputs)
+            acqf = case.cls(**inputs)
             assert acqf.posterior_transform is turn
             self.assertAllClose(acqf.X_pending, points(2))
             more = {"posterior_transform": turn, "X_pending": points(2)}
-            self.assertAllClose(acqf(points(4, 1)), made(place, trained_gp(), **more)(points(4, 1)))
+            self.assertAllClose(acqf(points(4, 1)), made(case, trained_gp(), **more)(points(4, 1)))
 
 
 class TestKernelGPAsModel(BotorchTestCase):

@@ -13,7 +13,7 @@ from botorch_ext.acquisition import OptimisticModelUCB, StableUCB
 from botorch_ext.acquisition.stable import closed_bounds
 from botorch_ext.robust.perturbations import Perturbations
 from botorch_ext.search.objectives import FunctionObjective
-from tests.acquisition.places import BOUNDS, draw, kernel_gp, single_task_gp
+from tests.acquisition.every_function import BOUNDS, draw, kernel_gp, single_task_gp
 from tests.helpers import tolerance
 
 NORMS = ("l2", "linf")

@@ -31,7 +31,7 @@ from botorch_ext.acquisition import (
     LowerConfidenceBound,
     MaxVariance,
 )
-from tests.acquisition.places import BOUNDS, PLACES, draw
+from tests.acquisition.every_function import BOUNDS, CASES, draw
 from tests.helpers import tolerance
 
 pytestmark = [
@@ -172,12 +172,12 @@ def appending_gp(chained=False, rows=1):
     return model.eval()
 
 
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("chained", [False, True])
 def test_models_that_append_features(name, chained):
-    place, model, X = PLACES[name], appending_gp(chained), draw(4, 3)[0]
-    options = {"misspecification": 0.0} if "misspecification" in place.options else {}
-    acqf = place(model, **options)
+    case, model, X = CASES[name], appending_gp(chained), draw(4, 3)[0]
+    options = {"misspecification": 0.0} if "misspecification" in case.options else {}
+    acqf = case(model, **options)
     values = acqf(X[:, None])
     assert values.isfinite().all()
     if name == "MaxVariance":

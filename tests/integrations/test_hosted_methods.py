@@ -14,8 +14,8 @@ from botorch_ext.domains.space import Space
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.integrations.host_trials import HostTrial
 from botorch_ext.integrations.hosted import HostedStrategy
-from tests.laws.places import value_of
 from tests.laws.registry import ENTRIES, METHODS, QUICK, Entry
+from tests.laws.scenarios import value_of
 from tests.laws.shared_sessions import quietly
 
 pytestmark = quietly
@@ -23,14 +23,14 @@ STEPS = 5
 
 
 def _entry(method: str) -> Entry:
-    """One place of a method: a set where it has one, for it is quick, contexts in turn."""
-    own = [each for each in ENTRIES if each.method == method and not each.place.changing]
-    sets = [each for each in own if not each.place.is_box] or own
+    """One scenario of a method: a set where it has one, for it is quick, contexts in turn."""
+    own = [each for each in ENTRIES if each.method == method and not each.scenario.changing]
+    sets = [each for each in own if not each.scenario.is_box] or own
     return sets[len(method) % len(sets)]
 
 
 CHOSEN = [_entry(method) for method in METHODS]
-CHOSEN += [each for each in ENTRIES if each.method in QUICK and each.place_name == "box"]
+CHOSEN += [each for each in ENTRIES if each.method in QUICK and each.scenario_name == "box"]
 
 
 def _space(domain: bx.Box | bx.FiniteSet) -> Space:
@@ -57,7 +57,7 @@ class _Both:
 
     def ask(self) -> bool:
         """Both ask, unless neither can; now and then so does one that has only what is kept."""
-        context = self.entry.place.offer(len(self.trials), 0).get("context")
+        context = self.entry.scenario.offer(len(self.trials), 0).get("context")
         self.hosted.follow(self.trials)
         fresh = self.hosted
         if len(self.trials) % 4 == 3:
@@ -102,7 +102,7 @@ class _Both:
     def add(self, seed: int) -> None:
         """A result that nobody asked for, which not all methods take."""
         x = self.hand.domain.sample(1, seed=seed)[0]
-        context = self.entry.place.offer(seed, 1).get("context")
+        context = self.entry.scenario.offer(seed, 1).get("context")
         key, seen = len(self.trials), None if context is None else context.tolist()
         trial = HostTrial(key, self.space.params(x), "told", context=seen)
         self.trials.append(replace(trial, value=0.25))

@@ -72,14 +72,14 @@ def differences(recorded: dict[str, Any]) -> list[str]:
     """Of a session, which questions are now others, and why nothing could be asked where nothing
     can: each is asked after the recorded events before it."""
     entry, seed = BY_NAME[recorded["entry"]], recorded["seed"]
-    method, place = entry.method, entry.place
+    method, scenario = entry.method, entry.scenario
     events = [recorded_names.event(method, record) for record in recorded["events"]]
     strategy, found, num_asked = entry.make(seed), [], 0
     for done, (event, of) in enumerate(zip(events, recorded["events"], strict=True)):
         if of[0] != "asked":
             strategy.replay([event])
             continue
-        now = question(strategy, place.offer(of[5], seed))
+        now = question(strategy, scenario.offer(of[5], seed))
         num_asked += 1
         expected = {"x": of[2], "info": recorded_names.info(method, dict(of[4]))}
         now, expected = _comparable(method, now), _comparable(method, expected)
@@ -95,7 +95,7 @@ def differences(recorded: dict[str, Any]) -> list[str]:
     ]
     if best(strategy) != recorded["best"]:
         found.append(f"best: {recorded['best']} was, {best(strategy)} is")
-    now = question(strategy, place.offer(num_asked, seed))
+    now = question(strategy, scenario.offer(num_asked, seed))
     expected = recorded["next"]
     if "info" in expected:
         expected = {**expected, "info": recorded_names.info(method, dict(expected["info"]))}
@@ -142,7 +142,7 @@ def _check(path: Path) -> None:
         except Exception as error:  # noqa: BLE001 - the others are checked all the same
             found = [f"{type(error).__name__}: {error}"]
         entry = BY_NAME[recorded["entry"]]
-        kind = f"{entry.method}, {'box' if entry.place.is_box else 'set'}"
+        kind = f"{entry.method}, {'box' if entry.scenario.is_box else 'set'}"
         total[kind] += 1
         equal[kind] += not found
         if found:

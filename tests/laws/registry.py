@@ -1,4 +1,4 @@
-"""The registry of what obeys the laws: methods, the places they are tried in, and what they do
+"""The registry of what obeys the laws: methods, the scenarios they are tried in, and what they do
 about pending trials.
 
 One line of `ENTRIES` says where a method is tried and with which policies. A new method is added
@@ -17,7 +17,7 @@ import torch
 
 import botorch_ext as bx
 from botorch_ext import algorithms, strategies
-from tests.laws.places import MINIMUM, PLACES, Place, matern, rbf, value_of
+from tests.laws.scenarios import MINIMUM, SCENARIOS, Scenario, matern, rbf, value_of
 
 # The observations are far from what so small a B allows, so that models are rejected. Nothing here
 # asks for widths that hold.
@@ -33,7 +33,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     "timeout": {"pending": "censor", "minimum": MINIMUM, "timeout": 3},
 }
 
-# A strategy in a place, from what the policy and the seed say.
+# A strategy in a scenario, from what the policy and the seed say.
 Make = Callable[..., strategies.Strategy]
 
 
@@ -41,13 +41,13 @@ Make = Callable[..., strategies.Strategy]
 
 
 def _one_model(method: str, **fixed: Any) -> Make:
-    def make(place: Place, **options: Any) -> strategies.Strategy:
+    def make(scenario: Scenario, **options: Any) -> strategies.Strategy:
         return getattr(algorithms, method)(
-            place.domain(),
-            place.kernel(),
+            scenario.domain(),
+            scenario.kernel(),
             noise_variance=LAMBDA,
             **{**NUMBERS, **fixed},
-            **place.options(),
+            **scenario.options(),
             **options,
         )
 
@@ -58,8 +58,8 @@ def _by_name(method: str, **fixed: Any) -> Make:
     """A method that is a pending policy: it is told only the options of it."""
     inner = _one_model(method, **fixed)
 
-    def make(place: Place, *, pending: str, **options: Any) -> strategies.Strategy:
-        return inner(place, **options)
+    def make(scenario: Scenario, *, pending: str, **options: Any) -> strategies.Strategy:
+        return inner(scenario, **options)
 
     return make
 
@@ -67,13 +67,13 @@ def _by_name(method: str, **fixed: Any) -> Make:
 def _fitted(method: str, **fixed: Any) -> Make:
     """Fits at some of the questions only."""
 
-    def make(place: Place, **options: Any) -> strategies.Strategy:
+    def make(scenario: Scenario, **options: Any) -> strategies.Strategy:
         return getattr(algorithms, method)(
-            place.domain(),
+            scenario.domain(),
             bx.Fitted(every=2),
             width=2.0,
             **fixed,
-            **place.options(),
+            **scenario.options(),
             **options,
         )
 
@@ -81,48 +81,50 @@ def _fitted(method: str, **fixed: Any) -> Make:
 
 
 def _cgp_ucb(**fixed: Any) -> Make:
-    def make(place: Place, **options: Any) -> strategies.Strategy:
+    def make(scenario: Scenario, **options: Any) -> strategies.Strategy:
         return algorithms.cgp_ucb(
-            place.domain(),
-            **place.parts(),
+            scenario.domain(),
+            **scenario.parts(),
             noise_variance=LAMBDA,
             **NUMBERS,
             **fixed,
-            **place.options(),
+            **scenario.options(),
             **options,
         )
 
     return make
 
 
-Models = Callable[[Place], bx.CandidateModels]
+Models = Callable[[Scenario], bx.CandidateModels]
 
 
 @cache
-def _several(place: Place) -> bx.CandidateModels:
+def _several(scenario: Scenario) -> bx.CandidateModels:
     """Models that share no form; some of their prior means lie above what is observed."""
-    kernels = [place.kernel(s) for s in (0.4, 1.0, 2.5)] + [place.kernel(0.8, matern)]
+    kernels = [scenario.kernel(s) for s in (0.4, 1.0, 2.5)] + [scenario.kernel(0.8, matern)]
     means = [_level(3.5), None, None, _level(1.5)]
-    return bx.CandidateModels(kernels, [0.02, 0.02, 0.05, 0.02], means, device=place.device)
+    return bx.CandidateModels(kernels, [0.02, 0.02, 0.05, 0.02], means, device=scenario.device)
 
 
 @cache
-def _lengthscales(place: Place) -> bx.CandidateModels:
+def _lengthscales(scenario: Scenario) -> bx.CandidateModels:
     return bx.CandidateModels.lengthscales(
-        rbf(1.0), [2.5, 1.0, 0.4], LAMBDA, means=_level(0.7), device=place.device
+        rbf(1.0), [2.5, 1.0, 0.4], LAMBDA, means=_level(0.7), device=scenario.device
     )
 
 
 @cache
-def _twins(place: Place) -> bx.CandidateModels:
+def _twins(scenario: Scenario) -> bx.CandidateModels:
     """Two lengthscales, and what else f may be at every point."""
-    kernels = [place.kernel(scale) for scale in (0.5, 1.5)]
-    return bx.CandidateModels(kernels, LAMBDA, device=place.device).with_nugget(0.2)
+    kernels = [scenario.kernel(scale) for scale in (0.5, 1.5)]
+    return bx.CandidateModels(kernels, LAMBDA, device=scenario.device).with_nugget(0.2)
 
 
 @cache
-def _growing(place: Place) -> bx.CandidateModels:
-    return bx.CandidateModels.growing(rbf(1.0), 2.0, LAMBDA, dim=place.dim, device=place.device)
+def _growing(scenario: Scenario) -> bx.CandidateModels:
+    return bx.CandidateModels.growing(
+        rbf(1.0), 2.0, LAMBDA, dim=scenario.dim, device=scenario.device
+    )
 
 
 def _level(value: float) -> Any:
@@ -130,20 +132,24 @@ def _level(value: float) -> Any:
 
 
 def _many_models(method: str, models: Models = _several, **fixed: Any) -> Make:
-    def make(place: Place, **options: Any) -> strategies.Strategy:
+    def make(scenario: Scenario, **options: Any) -> strategies.Strategy:
         return getattr(algorithms, method)(
-            place.domain(), models(place), **{**NUMBERS, **fixed}, **place.options(), **options
+            scenario.domain(),
+            models(scenario),
+            **{**NUMBERS, **fixed},
+            **scenario.options(),
+            **options,
         )
 
     return make
 
 
-def _thompson(models: Callable[[Place], Any] | None = None) -> Make:
-    def make(place: Place, **options: Any) -> strategies.Strategy:
-        kernel = place.kernel() if models is None else models(place)
+def _thompson(models: Callable[[Scenario], Any] | None = None) -> Make:
+    def make(scenario: Scenario, **options: Any) -> strategies.Strategy:
+        kernel = scenario.kernel() if models is None else models(scenario)
         noise = {"noise_variance": LAMBDA} if models is None else {}
-        options = {**noise, **place.options(), **options}
-        return algorithms.thompson_sampling(place.domain(), kernel, **options)
+        options = {**noise, **scenario.options(), **options}
+        return algorithms.thompson_sampling(scenario.domain(), kernel, **options)
 
     return make
 
@@ -151,8 +157,10 @@ def _thompson(models: Callable[[Place], Any] | None = None) -> Make:
 def _in_rounds(method: str, **fixed: Any) -> Make:
     numbers = {**NUMBERS, "rkhs_bound": 0.3, "noise_variance": 0.01, "horizon": HORIZON, **fixed}
 
-    def make(place: Place, **options: Any) -> strategies.Strategy:
-        return getattr(algorithms, method)(place.domain(), place.kernel(), **numbers, **options)
+    def make(scenario: Scenario, **options: Any) -> strategies.Strategy:
+        return getattr(algorithms, method)(
+            scenario.domain(), scenario.kernel(), **numbers, **options
+        )
 
     return make
 
@@ -160,32 +168,32 @@ def _in_rounds(method: str, **fixed: Any) -> Make:
 def _breadthwise(nu: float) -> Make:
     numbers = {"rkhs_bound": 1.0, "noise_std": 0.02, "noise_variance": 1e-3, "horizon": 60}
 
-    def make(place: Place, **options: Any) -> strategies.Strategy:
-        kernel = place.kernel(3.0, lambda *scales: matern(*scales, nu=nu))
-        return algorithms.breadthwise_exploration(place.domain(), kernel, **numbers, **options)
+    def make(scenario: Scenario, **options: Any) -> strategies.Strategy:
+        kernel = scenario.kernel(3.0, lambda *scales: matern(*scales, nu=nu))
+        return algorithms.breadthwise_exploration(scenario.domain(), kernel, **numbers, **options)
 
     return make
 
 
-def _integrated_ei(place: Place, **options: Any) -> strategies.Strategy:
-    own = {"num_initial": 2, **place.options()}
-    return algorithms.integrated_ei(place.domain(), **own, **options)
+def _integrated_ei(scenario: Scenario, **options: Any) -> strategies.Strategy:
+    own = {"num_initial": 2, **scenario.options()}
+    return algorithms.integrated_ei(scenario.domain(), **own, **options)
 
 
-def _credible_particles(place: Place, **options: Any) -> strategies.Strategy:
-    own = {"num_initial": 2, **place.options()}
-    return algorithms.credible_ucb(place.domain(), bx.Particles(8), **own, **options)
+def _credible_particles(scenario: Scenario, **options: Any) -> strategies.Strategy:
+    own = {"num_initial": 2, **scenario.options()}
+    return algorithms.credible_ucb(scenario.domain(), bx.Particles(8), **own, **options)
 
 
-def _random(place: Place, **options: Any) -> strategies.Strategy:
-    return strategies.RandomSearch(place.domain(), **place.options(), **options)
+def _random(scenario: Scenario, **options: Any) -> strategies.Strategy:
+    return strategies.RandomSearch(scenario.domain(), **scenario.options(), **options)
 
 
-def _contextwise(place: Place, *, seed: int, **options: Any) -> strategies.Strategy:
+def _contextwise(scenario: Scenario, *, seed: int, **options: Any) -> strategies.Strategy:
     """One that knows contexts, one that does not, and one that plays at random."""
-    alone = Place(place.domain, started=place.started)
+    alone = Scenario(scenario.domain, started=scenario.started)
     bases = [
-        _one_model("gp_ucb")(place, seed=seed, **options),
+        _one_model("gp_ucb")(scenario, seed=seed, **options),
         _one_model("gp_ucb")(alone, seed=seed + 1, **options),
         _random(alone, seed=seed + 2),
     ]
@@ -201,32 +209,32 @@ def _contextwise(place: Place, *, seed: int, **options: Any) -> strategies.Strat
 
 @dataclass(frozen=True)
 class Entry:
-    """A method in a place with a policy."""
+    """A method in a scenario with a policy."""
 
     method: str
-    place_name: str
+    scenario_name: str
     policy: str
     device: torch.device = torch.device("cpu")
 
     @property
     def name(self) -> str:
-        return " | ".join((self.method, self.place_name, self.policy))
+        return " | ".join((self.method, self.scenario_name, self.policy))
 
     @property
-    def place(self) -> Place:
-        return PLACES[self.place_name].on(self.device)
+    def scenario(self) -> Scenario:
+        return SCENARIOS[self.scenario_name].on(self.device)
 
     @property
     def num_actions(self) -> int:
         """Of a recorded session: fewer where an ask searches a box, and for balls in one still
         fewer."""
-        if not self.place.is_box or self.method in QUICK:
+        if not self.scenario.is_box or self.method in QUICK:
             return 44
         return 10 if self.method.partition(",")[0] in ("stable_opt", "he_stable_opt") else 22
 
     def offer(self, step: int, seed: int) -> dict[str, Any]:
         """Arguments of the ask at a step."""
-        return self.place.offer(step, seed)
+        return self.scenario.offer(step, seed)
 
     def value(self, x: torch.Tensor, context: torch.Tensor | None) -> float:
         """What is observed, but for noise."""
@@ -235,7 +243,7 @@ class Entry:
     def make(self, seed: int = 0) -> strategies.Strategy:
         """A strategy without events."""
         options = POLICIES.get(self.policy, {})
-        return METHODS[self.method](self.place, seed=seed, **options)
+        return METHODS[self.method](self.scenario, seed=seed, **options)
 
 
 METHODS: dict[str, Make] = {
@@ -290,7 +298,7 @@ METHODS: dict[str, Make] = {
     "bpe_delay, arrival": _in_rounds("bpe_delay", closing="arrival", kappa=1.5),
     "thompson_sampling": _thompson(),
     "thompson_sampling, models": _thompson(_several),
-    "thompson_sampling, fitted": _thompson(lambda place: bx.Fitted(every=2)),
+    "thompson_sampling, fitted": _thompson(lambda scenario: bx.Fitted(every=2)),
     "certified_bucb": _one_model("certified_bucb", horizon=HORIZON, width=0.8),
     "certified_bucb, published": _one_model(
         "certified_bucb", horizon=HORIZON, buy="always", kappa=1.3, share=0.25, free_width=1.5
@@ -298,17 +306,19 @@ METHODS: dict[str, Make] = {
 }
 
 
-def _over(method: str, places: Iterable[str], policies: Iterable[str] = ("none",)) -> list[Entry]:
+def _over(
+    method: str, scenarios: Iterable[str], policies: Iterable[str] = ("none",)
+) -> list[Entry]:
     policies = list(policies)
-    return [Entry(method, place, policy) for place in places for policy in policies]
+    return [Entry(method, scenario, policy) for scenario in scenarios for policy in policies]
 
 
-SETS = [name for name in PLACES if not PLACES[name].is_box]
-BOXES = [name for name in PLACES if PLACES[name].is_box]
-ALONE = [name for name in PLACES if PLACES[name].contexts is None]
+SETS = [name for name in SCENARIOS if not SCENARIOS[name].is_box]
+BOXES = [name for name in SCENARIOS if SCENARIOS[name].is_box]
+ALONE = [name for name in SCENARIOS if SCENARIOS[name].contexts is None]
 SETS_ALONE = [name for name in SETS if name in ALONE]
 BOXES_ALONE = [name for name in BOXES if name in ALONE]
-CONTEXTS = [name for name in PLACES if name not in ALONE]
+CONTEXTS = [name for name in SCENARIOS if name not in ALONE]
 # Methods that do not search for the maximum of a bound.
 QUICK = (
     "phased_uncertainty_sampling",
@@ -324,7 +334,7 @@ PLAIN = ("set, started", "line", "box")  # neither contexts nor changing actions
 TWO = ("hallucinate", "timeout")
 
 ENTRIES = [
-    *_over("gp_ucb", PLACES, POLICIES),
+    *_over("gp_ucb", SCENARIOS, POLICIES),
     *_over("igp_ucb", FEW, ("hallucinate", "inflate", "timeout")),
     *_over("ec_gp_ucb", FEW, POLICIES),
     *_over("gp_bucb", FEW, ("hallucinate", "inflate")),
@@ -355,25 +365,25 @@ ENTRIES = [
     *_over("bpe_delay", ("set", "line", "box")),
     *_over("breadthwise_exploration", ("line", "box")),
     *_over("breadthwise_exploration, smooth", ("line", "box")),
-    *_over("regret_balancing", PLACES, TWO),
-    *_over("integrated_ei", PLACES),
-    *_over("insured_ucb", PLACES),
-    *_over("safe_ucb", PLACES),
+    *_over("regret_balancing", SCENARIOS, TWO),
+    *_over("integrated_ei", SCENARIOS),
+    *_over("insured_ucb", SCENARIOS),
+    *_over("safe_ucb", SCENARIOS),
     *_over("safe_ucb, certificates", ("set", "set, started")),
-    *_over("random", PLACES),
+    *_over("random", SCENARIOS),
     *_over("contextwise", CONTEXTS, TWO),
-    *_over("gp_ucb, fitted", PLACES, TWO),
+    *_over("gp_ucb, fitted", SCENARIOS, TWO),
     *_over("gp_ucb, fitted", ("set", "box"), ("ignore", "inflate", "censor")),
     *_over("ec_gp_ucb, fitted", FEW, ("hallucinate",)),
     *_over("stable_opt, fitted", ("set, started", "line"), ("hallucinate",)),
     *_over("credible_ucb", SETS, POLICIES),
     *_over("credible_ucb", BOXES, TWO),
     *_over("credible_ucb, nugget", FEW, POLICIES),
-    *_over("credible_ucb, particles", PLACES),
+    *_over("credible_ucb, particles", SCENARIOS),
     *_over("credible_ucb, growing", PLAIN, TWO),
     *_over("bpe_delay, arrival", ("set", "line", "box")),
     *_over("certified_bucb", ("set", "set, started", "line", "box", "box, started")),
-    *_over("thompson_sampling", PLACES, ("ignore", "hallucinate")),
+    *_over("thompson_sampling", SCENARIOS, ("ignore", "hallucinate")),
     *_over("thompson_sampling", FEW, ("inflate", "timeout")),
     *_over("thompson_sampling, models", ("set, contexts", "set", "line"), ("ignore",)),
     *_over("thompson_sampling, fitted", ("set", "set, contexts"), ("ignore",)),
@@ -382,11 +392,11 @@ ENTRIES = [
 
 
 def _pairs(entry: Entry) -> set[Any]:
-    """What an entry tries together: every two of its method, place, kind of domain and policy."""
+    """What an entry tries together: every two of method, scenario, kind of domain and policy."""
     traits = {
         "method": entry.method.partition(",")[0],
-        "place": entry.place_name,
-        "is_box": entry.place.is_box,
+        "scenario": entry.scenario_name,
+        "is_box": entry.scenario.is_box,
         "policy": entry.policy,
     }
     return set(combinations(traits.items(), 2))
@@ -409,9 +419,9 @@ def entry_of(method: str) -> Entry:
     trials in the models."""
     entries = [entry for entry in ENTRIES if entry.method == method]
     policies = ("hallucinate", "inflate", "censor", "timeout", "ignore", "none")
-    first = min(entries, key=lambda e: (e.place.is_box, policies.index(e.policy)))
-    plain = first.place_name.removesuffix(", started")
-    return replace(first, place_name=plain if plain in PLACES else first.place_name)
+    first = min(entries, key=lambda e: (e.scenario.is_box, policies.index(e.policy)))
+    plain = first.scenario_name.removesuffix(", started")
+    return replace(first, scenario_name=plain if plain in SCENARIOS else first.scenario_name)
 
 
 # The entries that are played anew for every law.

@@ -18,7 +18,7 @@ from tests.laws.shared_sessions import every_entry, quietly
 @pytest.mark.parametrize("device", devices()[1:], indirect=True)
 def test_a_session_is_played_there(entry, device):
     session = started(replace(entry, device=device))
-    for action in session.actions[: 5 if entry.place.is_box else 12]:
+    for action in session.actions[: 5 if entry.scenario.is_box else 12]:
         session.do(action)
     asked = [event.trial for event in session.strategy.events if isinstance(event, Asked)]
     assert asked
@@ -30,4 +30,4 @@ def test_a_session_is_played_there(entry, device):
     known = [event.trial for event in played(entry).events if isinstance(event, Asked)]
     here, there = (torch.stack([t.x.cpu() for t in each[: len(asked)]]) for each in (asked, known))
     # On a box what CUDA does differently may end a little beside.
-    assert_close(here, there, rtol=0, atol=1e-4 if entry.place.is_box else 0)
+    assert_close(here, there, rtol=0, atol=1e-4 if entry.scenario.is_box else 0)

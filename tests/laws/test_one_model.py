@@ -11,8 +11,8 @@ from torch.testing import assert_close
 import botorch_ext as bx
 from botorch_ext import algorithms, widths
 from botorch_ext.testing.sessions import Session
-from tests.laws.places import PLACES, rbf
 from tests.laws.registry import ALONE, LAMBDA, POLICIES, Entry
+from tests.laws.scenarios import SCENARIOS, rbf
 from tests.laws.shared_sessions import quietly
 
 pytestmark = quietly
@@ -32,34 +32,36 @@ KNOW_NO_CONTEXTS = ("a_gp_ucb", "lb_gp_ucb")
 
 
 def _cases():
-    """Each method with each policy, in the places in turn."""
+    """Each method with each policy, in the scenarios in turn."""
     used = Counter()
     for method, policy in product(METHODS, POLICIES):
-        allowed = ALONE if method in KNOW_NO_CONTEXTS else PLACES
-        place = min(allowed, key=lambda name: used[name])
-        used[place] += 1
-        yield method, Entry("gp_ucb", place, policy)
+        allowed = ALONE if method in KNOW_NO_CONTEXTS else SCENARIOS
+        scenario = min(allowed, key=lambda name: used[name])
+        used[scenario] += 1
+        yield method, Entry("gp_ucb", scenario, policy)
 
 
 @pytest.mark.parametrize(
     ("method", "entry"), [pytest.param(*case, id=f"{case[0]}, {case[1].name}") for case in _cases()]
 )
 def test_one_model_is_gp_ucb(method, entry):
-    place = entry.place
-    known = {**place.options(), **POLICIES[entry.policy], "width": WIDTH, "seed": 6}
+    scenario = entry.scenario
+    known = {**scenario.options(), **POLICIES[entry.policy], "width": WIDTH, "seed": 6}
     if method in KNOW_NO_CONTEXTS:
         kernel, models = rbf(0.8), bx.CandidateModels.lengthscales(rbf(1.0), [0.8], LAMBDA)
     else:
-        kernel, models = place.kernel(), bx.CandidateModels(place.kernel(), LAMBDA)
-    plain, several = (Session(entry, 6, num_actions=12 if place.is_box else 30) for _ in range(2))
-    plain.strategy = algorithms.gp_ucb(place.domain(), kernel, noise_variance=LAMBDA, **known)
+        kernel, models = scenario.kernel(), bx.CandidateModels(scenario.kernel(), LAMBDA)
+    plain, several = (
+        Session(entry, 6, num_actions=12 if scenario.is_box else 30) for _ in range(2)
+    )
+    plain.strategy = algorithms.gp_ucb(scenario.domain(), kernel, noise_variance=LAMBDA, **known)
     make = getattr(algorithms, method)
-    several.strategy = make(place.domain(), models, **METHODS[method], **known)
+    several.strategy = make(scenario.domain(), models, **METHODS[method], **known)
     for session in (plain, several):
         session.play()
     trials = several.strategy.history.trials
     for one, other in zip(trials, plain.strategy.history.trials, strict=True):
-        if place.is_box:
+        if scenario.is_box:
             # Where both climb the same hill, a flat top leaves half the digits of the point.
             assert_close(one.x, other.x, rtol=1e-5, atol=1e-5)
         else:

@@ -34,7 +34,7 @@ def resumed(session: dict[str, Any]) -> tuple[Entry, Strategy, dict[str, Any]]:
     strategy = entry.make(seed)
     strategy.replay([recorded_names.event(entry.method, record) for record in session["events"]])
     num_asked = sum(record[0] == "asked" for record in session["events"])
-    return entry, strategy, entry.place.offer(num_asked, seed)
+    return entry, strategy, entry.scenario.offer(num_asked, seed)
 
 
 @pytest.mark.parametrize("session", CHOSEN, ids=lambda s: f"{s['entry']} | {s['seed']}")
@@ -49,7 +49,7 @@ def test_a_recorded_session_goes_on(session):
         assert asked == expected
     elif "fit" in expected["info"]:  # where rounding ends an ascent, not the question that follows
         assert_fits_alike(asked["info"]["fit"], expected["info"]["fit"])
-    elif not entry.place.is_box or "actions" in offer:
+    elif not entry.scenario.is_box or "actions" in offer:
         assert asked["x"] == expected["x"]
         now, then = (recorded_names.comparable(entry.method, q["info"]) for q in (asked, expected))
         assert now.keys() == then.keys()
@@ -201,5 +201,5 @@ def test_every_recorded_session_is_of_an_entry():
     recorded = {session["entry"] for session in SESSIONS}
     assert recorded <= BY_NAME.keys()
     assert len({BY_NAME[name].method for name in recorded}) > 25
-    assert len({BY_NAME[name].place_name for name in recorded}) > 12
+    assert len({BY_NAME[name].scenario_name for name in recorded}) > 12
     assert set(POLICIES) < {session["entry"].split(" | ")[2] for session in SESSIONS}

@@ -30,7 +30,7 @@ def test_sessions_have_in_them_what_the_laws_are_about():
         seen["eliminated"] += bool(report.get("eliminated"))
         seen["rounds"] += len(report.get("rounds", [])) > 1
         seen["levels"] += len(report.get("levels", [])) > 3
-        seen["changing actions"] += entry.place.changing
-        seen["contexts"] += entry.place.contexts is not None
+        seen["changing actions"] += entry.scenario.changing
+        seen["contexts"] += entry.scenario.contexts is not None
     assert min(seen.values()) >= 1, seen
     assert min(seen["pending"], seen["abandoned"]) > len(PLAYED) / 2, seen

@@ -200,7 +200,7 @@ def test_standardised_outputs_come_back():
 
 
 WITHOUT_MODEL = ("random", "regret_balancing")
-SLOW = [name for name in METHODS if entry_of(name).place.is_box and name not in QUICK]
+SLOW = [name for name in METHODS if entry_of(name).scenario.is_box and name not in QUICK]
 
 
 @quietly

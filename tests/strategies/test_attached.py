@@ -9,8 +9,8 @@ from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Abandoned, Asked, Attached, Told, Trial
 from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy
 from botorch_ext.testing.sessions import plain, question
-from tests.laws.places import PLACES, value_of
 from tests.laws.registry import METHODS, POLICIES, entry_of
+from tests.laws.scenarios import SCENARIOS, value_of
 from tests.laws.shared_sessions import quietly
 from tests.strategies.sessions import (
     LAMBDA,
@@ -30,19 +30,19 @@ pytestmark = quietly
 TAKING = [
     name
     for name in METHODS
-    if entry_of(name).place_name == "set" and entry_of(name).make().refuses_attached is None
+    if entry_of(name).scenario_name == "set" and entry_of(name).make().refuses_attached is None
 ]
 
 
 def made(method, **options):
     """A strategy on a finite set; with a policy where the method takes one."""
     return METHODS[method](
-        PLACES["set"], seed=3, **POLICIES.get(entry_of(method).policy, {}) | options
+        SCENARIOS["set"], seed=3, **POLICIES.get(entry_of(method).policy, {}) | options
     )
 
 
 def some_data(num_points=4):
-    X = PLACES["set"].domain().sample(num_points, seed=9)
+    X = SCENARIOS["set"].domain().sample(num_points, seed=9)
     return X, X.new_tensor([value_of(x, None) for x in X])
 
 
@@ -108,7 +108,7 @@ def test_what_is_attached_in_between_is_an_observation_and_no_play(method):
 )
 def test_who_cannot_use_it_says_why(method):
     strategy = entry_of(method).make(3)
-    x, context = strategy.domain.sample(1, seed=0)[0], entry_of(method).place.offer(0, 3)
+    x, context = strategy.domain.sample(1, seed=0)[0], entry_of(method).scenario.offer(0, 3)
     assert not context
     with pytest.raises(ValueError, match=r"takes no attached results: .* (alone|learns)"):
         strategy.attach(x, 0.1)
@@ -116,11 +116,11 @@ def test_who_cannot_use_it_says_why(method):
 
 
 def test_a_context_says_whose_result_it_is():
-    place = PLACES["set, contexts"]
-    strategy = METHODS["contextwise"](place, seed=3, **POLICIES["hallucinate"])
-    x = place.domain().sample(1, seed=0)[0]
+    scenario = SCENARIOS["set, contexts"]
+    strategy = METHODS["contextwise"](scenario, seed=3, **POLICIES["hallucinate"])
+    x = scenario.domain().sample(1, seed=0)[0]
     values = [[] for _ in strategy.bases]
-    for value, z in enumerate(place.contexts().sample(6, seed=0)):
+    for value, z in enumerate(scenario.contexts().sample(6, seed=0)):
         trial = strategy.attach(x, value, z)
         values[strategy.key(z)].append(float(value))
         assert trial.info["base"] == strategy.key(z)
@@ -158,9 +158,9 @@ def test_the_horizon_counts_what_is_asked():
 
 
 def test_contexts_are_needed_where_there_are_some():
-    place = PLACES["line, contexts"]
-    strategy = METHODS["gp_ucb"](place, seed=1, **POLICIES["hallucinate"])
-    x, z = place.domain().sample(1, seed=0)[0], place.contexts().sample(1, seed=0)[0]
+    scenario = SCENARIOS["line, contexts"]
+    strategy = METHODS["gp_ucb"](scenario, seed=1, **POLICIES["hallucinate"])
+    x, z = scenario.domain().sample(1, seed=0)[0], scenario.contexts().sample(1, seed=0)[0]
     with pytest.raises(ValueError, match="context must be given"):
         strategy.attach(x, 0.2)
     strategy.attach(x, 0.2, z)
@@ -305,13 +305,13 @@ def test_what_is_attached_is_no_center_of_a_search():
         for _ in range(2)
     ]
     X = box().sample(6, seed=2)
-    for place, strategy in enumerate(made):
+    for scenario, strategy in enumerate(made):
         for step in range(4):
-            if place:
+            if scenario:
                 strategy.attach(X[step], 0.3)
             trial = strategy.ask()
             strategy.tell(trial.id, f(trial.x))
-        if place:
+        if scenario:
             strategy.attach(X[5], 0.3)
     plain_one, attached = made
     assert len(centers(plain_one)) == len(centers(attached)) == 2

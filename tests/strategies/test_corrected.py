@@ -13,8 +13,8 @@ from botorch_ext.testing.nearness import assert_near
 from botorch_ext.testing.sessions import plain, question
 from botorch_ext.testing.states import state
 from botorch_ext.widths import SelfNormalized
-from tests.laws.places import PLACES, rbf, value_of
 from tests.laws.registry import DELTA, LAMBDA, METHODS, SIGMA, B, entry_of
+from tests.laws.scenarios import SCENARIOS, rbf, value_of
 from tests.laws.shared_sessions import quietly
 from tests.strategies.sessions import LAMBDA as OWN_LAMBDA
 from tests.strategies.sessions import all_policies, both_domains, box, data, f, make
@@ -33,8 +33,8 @@ def made(method, seed=3):
 
 
 def offer(strategy):
-    place = PLACES["set, contexts" if strategy.context_space else "set"]
-    return place.offer(len(strategy.history.trials), 3)
+    scenario = SCENARIOS["set, contexts" if strategy.context_space else "set"]
+    return scenario.offer(len(strategy.history.trials), 3)
 
 
 def steps(strategy, number, values=None):

@@ -24,8 +24,8 @@ from botorch_ext.strategies import (
 from botorch_ext.testing.sessions import Session, question
 from botorch_ext.testing.states import state
 from tests.helpers import tolerance
-from tests.laws.places import PLACES
 from tests.laws.registry import METHODS, QUICK, entry_of
+from tests.laws.scenarios import SCENARIOS
 from tests.laws.shared_sessions import quietly
 from tests.strategies.sessions import LAMBDA, finite, kernel
 
@@ -36,7 +36,7 @@ pytestmark = quietly
 
 def in_the_middle(entry):
     """A session of which something is told and something pends."""
-    session = Session(entry, seed=838, num_actions=9 if entry.place.is_box else 18)
+    session = Session(entry, seed=838, num_actions=9 if entry.scenario.is_box else 18)
     session.play()
     if not session.strategy.pending:
         session.do(("ask", 0.0, 0.0))
@@ -58,7 +58,7 @@ def possible(session):
         yield Attached(Trial(len(strategy.history.trials), x[0], context, info), 0.11)
 
 
-SLOW = [name for name in METHODS if entry_of(name).place.is_box and name not in QUICK]
+SLOW = [name for name in METHODS if entry_of(name).scenario.is_box and name not in QUICK]
 
 
 @pytest.mark.parametrize(
@@ -138,14 +138,14 @@ def changed(model, rows, generator):
         model.add(POINTS[row : row + 1], None if y is None else POINTS.new_tensor([y]))
         rows.append((row, y))
     elif kind < 5:
-        places = sorted({below(len(rows)) for _ in range(3)})
-        values = [float(below(1000)) / 500 - 1 for _ in places]
-        model.set_targets(places, POINTS.new_tensor(values))
-        for place, y in zip(places, values, strict=True):
-            rows[place] = rows[place][0], y
+        numbers = sorted({below(len(rows)) for _ in range(3)})
+        values = [float(below(1000)) / 500 - 1 for _ in numbers]
+        model.set_targets(numbers, POINTS.new_tensor(values))
+        for number, y in zip(numbers, values, strict=True):
+            rows[number] = rows[number][0], y
     else:
-        del rows[place := below(len(rows))]
-        model.remove(place)
+        del rows[number := below(len(rows))]
+        model.remove(number)
     return rows
 
 
@@ -224,7 +224,7 @@ def test_what_is_said_of_rows_is_said_of_their_own():
 
 
 def test_reading_before_the_first_event_leaves_no_chain():
-    strategy = METHODS["gp_ucb"](PLACES["set"], seed=3, pending="hallucinate")
+    strategy = METHODS["gp_ucb"](SCENARIOS["set"], seed=3, pending="hallucinate")
     for _ in range(5):
         strategy = strategy.successor()
     assert strategy._first.state._first is None
@@ -256,7 +256,7 @@ def test_logs_share_their_items_and_nothing_else():
     longer = one.with_item("e").with_item_at(1, "x")
     assert list(longer) == list("axce") and list(one) == list("abc")
     assert (one[-1], one[1:], len(one), one[-3]) == ("c", ["b", "c"], 3, "a")
-    for place in (3, -4):
+    for position in (3, -4):
         with pytest.raises(IndexError):
-            one[place]
+            one[position]
     assert list(pickle.loads(pickle.dumps(log))) == ["a", "b"]

@@ -1,4 +1,4 @@
-"""Arrivals: rounds that close on what has arrived of their plans."""
+"""Rounds that close once enough observations of their plans have arrived."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from botorch_ext.strategies.fixed_design.progress import is_reached
 from botorch_ext.strategies.fixed_design.round import Round
 from botorch_ext.strategies.fixed_design.survivors import Choice
 
-# Of a plan, what is added at once to a round that waits: of max-variance points any number may be
-# planned ahead.
+# A quarter of the length of a plan is added at once to a round that waits; any number of points of
+# largest variance may be planned ahead.
 _ADDED = 4
 
 
@@ -29,8 +29,8 @@ class More:
     """Points that are added to a round that waits for its observations.
 
     Args:
-        choice: Their plan.
-        points: ``m x d``.
+        choice: The plan of the points.
+        points: The points, ``m x d``.
     """
 
     choice: Choice
@@ -38,11 +38,11 @@ class More:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What the event must hold so that replaying it chooses nothing."""
+        """The entry ``more`` of ``info``, from which a replay takes the points."""
         return vars(self.choice).copy()
 
     def added_to(self, round: Round) -> Round:
-        """A copy of the round that goes on with them."""
+        """A copy of the round with these points added."""
         longer, choice = copy(round), round.choice
         plan, std = choice.plan + self.choice.plan, choice.std + self.choice.std
         longer.choice = replace(choice, plan=plan, std=std)
@@ -52,20 +52,20 @@ class More:
 
 @dataclass(frozen=True)
 class ToldData(Immutable):
-    """A posterior of told data that nothing is added to: its prior mean may be impossible to
+    """A posterior of told data that is never changed, since its prior mean may be impossible to
     copy."""
 
     posterior: Any
 
 
 class Arrivals(Immutable):
-    """When a round closes by arrival, and what it asks until then.
+    """Decides when a round closes by arrival, and what it asks until then.
 
     Args:
-        domain: Where to maximise.
-        model: Kernel and noise variance, without data.
+        domain: The domain.
+        model: The prior, without data.
         kappa: At least 1: a round closes when the largest standard deviation among survivors, given
-            what has arrived, is at most kappa times what it would be given all of the plan.
+            the points that have arrived, is at most kappa times that given the whole plan.
     """
 
     def __init__(self, domain: Domain, model: KernelGP, kappa: float) -> None:
@@ -78,38 +78,39 @@ class Arrivals(Immutable):
         return self.space.largest_std(survivors, belief, seed)
 
     def suffice(self, round: Round, arrived: list[int], asked: int, seed: int) -> bool:
-        """Whether what has arrived of the points that a round has asked is enough.
+        """Whether enough of the asked points of a round have arrived.
 
         Args:
-            round: With a promise.
-            arrived: The places of what has arrived among its points.
-            asked: How many points it has asked.
-            seed: Of the points that a region is searched by.
+            round: The round, with a promise.
+            arrived: The positions among its points of those that have arrived.
+            asked: The number of points that it has asked.
+            seed: The seed of the points from which a region is searched.
         """
         if arrived == list(range(asked)):
-            return True  # whatever rounding says
+            return True  # despite rounding
         most, model = self.kappa * (round.promise or 0.0), self._given(round.points[arrived])
         like = self.domain.like
         missing = sorted(set(range(asked)) - set(arrived))
-        # Survivors, and the least known of them: mostly they decide.
+        # The missing points first: they are survivors, and mostly those with the largest
+        # deviations.
         if not is_reached(float(model.mean_and_std(round.points[missing])[1].max()), most, like):
             return False
         largest = self.space.largest_std(round.survivors, self.space.belief(model), seed)
         return is_reached(largest, most, like)
 
     def more(self, round: Round, left: int, seed: int) -> More:
-        """The next max-variance points of a round that waits, with so many trials left."""
+        """The next points of largest variance of a round that waits, at most ``left`` of them."""
         given, count = self._given(round.points), _num_more(round, left)
         choice = self.space.choose(round.survivors, given, count, seed)
         return More(choice, self.space.points(choice))
 
     def told(self, X: Tensor, Y: Tensor, known: ToldData | None) -> ToldData:
-        """All told data, in the order of telling.
+        """The posterior of all told data, in the order of telling.
 
         Args:
-            X: ``n x d``.
-            Y: ``n``.
-            known: The first of them; None where nothing is known yet.
+            X: The ``n x d`` points.
+            Y: The ``n`` values.
+            known: The posterior of the first of them, to which the others are added; None for none.
         """
         posterior = self.space.posterior(self.model) if known is None else known.posterior.fork()
         n = posterior.num_observations
@@ -124,13 +125,13 @@ class Arrivals(Immutable):
         incumbents: Callable[[], Tensor],
         seeds: tuple[int, int],
     ) -> tuple[Tensor, dict[str, int]]:
-        """The survivor with the highest posterior mean, and what a trial records of its place.
+        """The survivor with the highest posterior mean, and the ``info`` that says where it is.
 
         Args:
-            survivors: Who.
-            posterior: Of all told data.
-            incumbents: Gives points that are looked at too.
-            seeds: Of the step, and of the points that a region is searched by.
+            survivors: The surviving rows, or the region.
+            posterior: The posterior of all told data.
+            incumbents: A function that gives evaluated points, at which the search starts too.
+            seeds: The seed of the step, and that of the points from which a region is searched.
         """
         return self.space.highest(survivors, posterior, 0.0, incumbents, seeds)
 

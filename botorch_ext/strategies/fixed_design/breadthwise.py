@@ -1,4 +1,4 @@
-"""Breadthwise exploration: ever smaller cells, as small as the instance is worth."""
+"""Breadthwise exploration of a tree of ever smaller cells."""
 
 from __future__ import annotations
 
@@ -38,52 +38,61 @@ from botorch_ext.widths import Width, as_width, check_rkhs_bound
 
 
 class BreadthwiseExploration(Strategy):
-    """A tree of cells, explored a level at a time: within a level the center with the largest
-    standard deviation is evaluated, until all are known better than f can move within a cell; then
-    cells that cannot hold the maximum are dropped and the others are split.
+    """Explores a tree of cells, one level at a time.
 
-    Each level starts from the prior and is judged by its own observations alone, so widths for
-    fixed designs apply. A level is refined when all its trials are told or abandoned; any number of
-    trials may be out within a level. The first trial of a level has what was kept before it in its
-    ``info["opening"]``.
+    Within a level, the center with the largest standard deviation is evaluated, until all centers
+    are known better than f can move within a cell. Then cells that cannot hold the maximum are
+    dropped, and the others are split. Each level starts from the prior and is judged by its own
+    observations alone, so widths for fixed designs apply. A level is refined when all its trials
+    are told or abandoned; any number of trials may be pending within a level.
 
-    Once a value is corrected, the levels are left where they were, but by right values; the cells
-    of a level are then those that these keep, and those where was asked.
+    If a value is corrected, the levels end where they ended before, but with the right values: the
+    cells of a level are then those that the right values keep, and those that were asked.
 
-    A cell x of level h is kept where mean + width * std + V_h reaches the largest mean - width *
-    std; V_h = B C_k r_h^xi, r_h its half-diagonal in lengthscales.
+    A cell of level h is kept if mean + width * std + V_h reaches the largest mean - width * std,
+    where V_h = B C_k r_h^xi and r_h is the half-diagonal of a cell in lengthscales.
 
-    Source: Shekhar and Javidi 2022, algorithm 1, corrected: the threshold is the largest lower
-    bound (definition 14 prints the smallest), V_h is added when cells are kept (else that of the
-    maximiser can be lost), refining waits for width * std, not std, to fall below V_h, V_h has the
-    constant B C_k for the printed B k(0), and it is V_h that must exceed 1/sqrt(T) (else one
-    evaluation with little noise ends all refining).
+    ``info`` of a trial has the keys
+
+    - ``level``: h, the number of the level, 0 for the whole box;
+    - ``cell``: the code of the cell in its level;
+    - ``std``: the standard deviation at its center, given the trials of the level before it;
+    - ``slack``: V_h, by how much f can move from the center to the points of the cell;
+    - ``opening``: for the first trial of a level, which cells were kept before it.
+
+    Source: Shekhar and Javidi 2022, algorithm 1, corrected. The threshold is the largest lower
+    bound (definition 14 prints the smallest). V_h is added when cells are kept (otherwise the cell
+    of the maximiser can be lost). Refining waits for width * std, not std, to fall below V_h. V_h
+    has the constant B C_k in place of the printed B k(0). And V_h must exceed 1/sqrt(T) (if the
+    error must, one evaluation with little noise ends all refining).
 
     Args:
-        domain: The box.
+        domain: The domain, a `Box` or its bounds.
         model: A `KernelGP` without data: kernel, noise variance and a prior mean that is constant.
         width: The confidence width, called with the design of one level, whose candidates are the
-            centers of its active cells; a float is a constant.
+            centers of its active cells; or a number.
         horizon: T, the number of trials. Levels in whose cells f moves by at most 1/sqrt(T), in
             units of f, are not refined.
-        rkhs_bound: B, at least the RKHS norm of f.
-        holder: C_k and xi of sqrt(k(x,x) + k(z,z) - 2 k(x,z)) <= C_k r^xi, where the kernel is no
-            RBF or Matern kernel nor made of such: `HolderConstants`, or a pair of which r is in the
-            units of the box.
-        max_cells: A level that would have more active cells than this is not entered, with a
-            warning: the one before is evaluated until it has twice as many observations, by which
-            more cells may be dropped, and so on. Where a value is corrected and a level that was
-            left would have more, those with the highest upper bounds are kept, with a warning.
-        seed: Of nothing: the method is deterministic.
+        rkhs_bound: B, at least the RKHS norm of f, in units of f.
+        holder: C_k and xi in sqrt(k(x,x) + k(z,z) - 2 k(x,z)) <= C_k r^xi: `HolderConstants`, or a
+            pair for r in the units of the box. None: derived from the kernel, which must then be
+            made of RBF and Matern kernels.
+        max_cells: The largest number of active cells. A level that would have more is not entered,
+            with a warning; the level before it is evaluated until it has twice as many
+            observations, by which more cells may be dropped, and so on. If a value is corrected and
+            a level would then have more cells, those with the highest upper bounds are kept, with a
+            warning.
+        seed: Unused, since the method is deterministic.
 
     Warns:
-        HorizonWarning: Not even the box is refined, as B is small: the unit of f is too large.
+        HorizonWarning: Not even the whole box is refined, since B is small: the unit of f is too
+            large.
 
     Raises:
-        ValueError: A domain that is no `Box`; a horizon less than 1; a kernel whose smoothness is
-            not known without ``holder``; an impossible constant; or a model that has data, batch
-            dimensions, transforms or a mean that is not constant, or another dtype or device than
-            the domain.
+        ValueError: If the domain is not a `Box`; if the horizon is less than 1; if ``holder`` is
+            missing for a kernel of unknown smoothness; if a constant is impossible; or if the model
+            has data, batch dimensions, transforms, a mean that is not constant, or another dtype or
+            device than the domain.
     """
 
     refuses_attached = "a level is judged by the centers of its own cells alone"
@@ -129,17 +138,27 @@ class BreadthwiseExploration(Strategy):
         self._raise_warnings()
         self.levels: list[Level] = [root]
         self._means = ObservedMeans(model)
-        # Everything asked on the current level and not abandoned.
+        # The design of all trials of the current level that are not abandoned.
         self._design = RepeatedDesign(model, root.centers)
-        # The rows of the trials of the current level.
+        # The row of the cell of each trial of the current level.
         self._rows: list[int] = []
 
     @property
     def model(self) -> KernelGP:
-        """The prior."""
+        """The prior, a `KernelGP` without data."""
         return self._means.model
 
     def report(self) -> dict[str, Any]:
+        """A summary of the study, as plain numbers, strings, lists and dicts.
+
+        Returns:
+            A dict with the keys of `Strategy.report` and
+
+            - ``horizon``: T;
+            - ``width``: the width as it was given;
+            - ``holder_constant``, ``holder_exponent``: C_k and xi;
+            - ``levels``: a list with the `Level.summary` of each level.
+        """
         return super().report() | {
             "horizon": self.horizon,
             "width": parts_of(self.width),
@@ -158,7 +177,8 @@ class BreadthwiseExploration(Strategy):
             raise waiting(num_trials, available, self.pending, "the level is refined")
 
     def _num_available(self, num_trials: int, t: int) -> int:
-        """How many of so many trials can be asked before something must be told."""
+        """The number of the next ``num_trials`` trials that can be asked before a result is
+        told."""
         pending = len(self.history.trials) - len(self.history.values) - len(self.history.abandoned)
         if pending and self._rule.is_known(self.levels[-1], self._design, t):
             return 0
@@ -175,8 +195,8 @@ class BreadthwiseExploration(Strategy):
         return num_trials
 
     def _at(self, t: int) -> tuple[Level, RepeatedDesign, Descent | None]:
-        """The level on which step t is asked, and what was refined before it, or was not for too
-        many cells."""
+        """The level of step t, its design, and the refinement before it, which may have been
+        refused since there are too many cells; None if no refinement was due."""
         if not self._rule.is_known(self.levels[-1], self._design, t):
             return self.levels[-1], self._design, None
         opening = self._rule.descend(self.levels[-1], self._design, t)
@@ -240,8 +260,8 @@ class BreadthwiseExploration(Strategy):
             )
 
     def _join(self, cell: int) -> None:
-        """Makes a cell active for the trial that was asked there, of which right values know
-        better."""
+        """Makes a cell active again, since a trial was asked there before its level was
+        corrected."""
         row = self.levels[-1].join(cell)
         counts = self._design.counts
         counts = torch.cat([counts[:row], torch.ones_like(counts[:1]), counts[row:]])
@@ -250,8 +270,8 @@ class BreadthwiseExploration(Strategy):
         self._rows = [*(own + (own >= row) for own in self._rows), row]
 
     def _recall(self, trial: Trial) -> tuple[Descent | None, int | None]:
-        """What was refined before a trial, and the row of its cell; None where right values have
-        dropped it."""
+        """The refinement before a trial, and the row of its cell, None if corrected values dropped
+        the cell."""
         if trial.id >= self.horizon:
             raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
         level, opening, record = self.levels[-1], None, trial.info.get("opening")
@@ -272,5 +292,6 @@ class BreadthwiseExploration(Strategy):
         return self._means.mixture(*self.evaluated())
 
     def evaluated_means(self) -> Tensor:
-        """Of the observations of all levels."""
+        """The posterior mean at the ``n`` evaluated points given the observations of all levels:
+        ``n``."""
         return self._means.at(*self.evaluated())

@@ -1,4 +1,5 @@
-"""Certified elimination: any rule that stays where a certificate says, and blocks that renew it."""
+"""Certified elimination: free steps of any rule inside a certified region, and blocks that renew
+its certificate."""
 
 from __future__ import annotations
 
@@ -33,65 +34,81 @@ from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_rkhs_bound, require
 
-#: A rule of the user's: from the posterior of the told data, the region (on a finite set a
-#: `FiniteSet` of the survivors), the ``p x d`` points that pend or failed, and a seed to a point of
-#: the region.
+#: A rule of the user's: a function of the posterior of the told data, the region (on a finite set a
+#: `FiniteSet` of the survivors), the ``p x d`` points of pending and failed trials, and a seed,
+#: which returns a point of the region.
 FreeRule = Callable[[KernelGP, FiniteSet | Region, Tensor, int], Any]
 Free = Literal["gp_bucb"] | FreeRule
 
 
 class CertifiedElimination(Strategy):
-    """Steps of any rule inside a region whose points all have a certified regret; a share of each
-    round buys a block of max-variance points, whose observations alone renew the certificate.
+    """Plays free steps of any rule inside a region whose points all have a certified regret.
 
-    A round closes when what has arrived of its block has nearly the standard deviation that its
-    plan promised: nothing needs to be known of the delays, and nothing waits. Between blocks, the
-    bounds of all told data certify and eliminate too. ``info`` of a trial has ``phase``: "free",
-    "block", "wait" (a free step while a block is out) or "rest" (one after a block that would not
-    have been useful); ``round``; and ``certificate``: no point of the region has more regret at
-    that time; None while nothing is known. ``closing``, ``cut`` and ``plan`` are there where they
-    were decided before the step.
+    A share of each round is spent on a block of points of largest variance, whose observations
+    alone renew the certificate. A round closes when the observations that have arrived of its block
+    leave nearly the standard deviation that its plan promised. So nothing needs to be known about
+    the delays, and nothing waits. Between blocks, the bounds of all told data also certify and
+    eliminate.
 
-    On a box, where each cut keeps all data, none is made while a block is put off. A replay takes
-    from the record that a round closed and that a block was put off. ``free`` must be a function of
-    what it is given: its answers are recorded, its state is not.
+    ``info`` of a trial has the keys
 
-    A trial of a block that is abandoned never arrives: where the others do not suffice, as many
-    points as the block had are bought once the wait has lasted for the length of the round.
-    The round that the horizon cuts has no block.
+    - ``phase``: "free"; "block"; "wait", a free step while a block is pending; or "rest", a free
+      step in place of a block that would not have been useful;
+    - ``round``: the number of the round, from 1;
+    - ``certificate``: the largest regret of any point of the region at that time; None while
+      nothing is known;
+    - ``index``: on a finite set, the row of the point;
+    - ``std``: for a trial of a block, its standard deviation given the points of the block before;
+    - ``closing``, ``cut``: if a round closed, or all told data eliminated points, before the step:
+      dicts with the ``threshold`` and its ``argmax``, the ``certificate``, and the share of the
+      domain that survives, ``volume``, with its standard error ``volume_error``; for a cut also
+      whether the block was ``put_off``;
+    - ``plan``: if a block was planned before the step: a dict with its ``plan`` (rows or
+      coordinates), their ``std``, and the largest standard deviation that it leaves, ``promise``.
 
-    With probability at least 1 - delta the maximiser of a finite set is never eliminated and no
+    On a box each cut keeps all data, so none is made while a block is put off. A replay takes from
+    ``info`` that a round closed and that a block was put off. ``free`` must depend on its arguments
+    alone, since its answers are recorded and its state is not.
+
+    An abandoned trial of a block never arrives. If the others do not suffice, as many points as the
+    block had are asked once the wait has lasted for the length of the round. The round that the
+    horizon cuts has no block.
+
+    With probability at least 1 - delta the maximiser of a finite set is never eliminated, and no
     asked point has more regret than the certificate of its time, whatever the delays and the free
-    rule, where both widths hold with delta/2, noise is independent and delays do not depend on it.
-    A delay is the number of trials asked before the result comes: with workers that ask as soon as
-    they are free it depends on values where the duration of an evaluation depends on its point.
-    Then this is shown only for rounds that close with all points of a single plan told. On a box
-    what is largest in the region is found by search.
+    rule. This assumes that both widths hold with delta/2, that the noise is independent and that
+    delays do not depend on it. A delay is the number of trials that are asked before the result
+    comes: if workers ask as soon as they are free and the duration of an evaluation depends on its
+    point, delays depend on values. The statement is then proven only for rounds that close with all
+    points of a single plan told. On a box a search finds the largest values in the region.
 
     Args:
-        domain: Where to maximise. On a box the survivors are a `Region`, never a grid.
-        model: A `KernelGP` without data and prior mean: kernel and noise variance.
+        domain: The domain: a `Box`, its bounds, or a `FiniteSet`. On a box the survivors are a
+            `Region`, never a grid.
+        model: A `KernelGP` without data and without prior mean: kernel and noise variance.
         horizon: T, the number of trials. The rounds share what ``num_initial`` leaves.
-        block_width: The width of the bounds of a block, for designs that do not depend on
-            observations.
-        told_width: The width of the bounds of all told data.
-        free_width: The width of GP-BUCB in the free steps.
-        rkhs_bound: B: all bounds are clipped to [-B, B]. None: they are not.
-        share: The share of the steps that are bought, in (0, 1].
+        block_width: The width of the bounds of a block, or a number. It must be valid for designs
+            that do not depend on observations.
+        told_width: The width of the bounds of all told data, or a number.
+        free_width: The width of GP-BUCB in the free steps, or a number.
+        rkhs_bound: B, in units of f: all bounds are clipped to [-B, B]. None: they are not clipped.
+        share: The share of the steps that are spent on blocks, in (0, 1].
         kappa: At least 1: a round closes when the largest standard deviation is at most kappa times
             the promised one.
-        buy: "useful": only where the certificate may become half of what it is; or "always".
-        free: "gp_bucb", or a function of a `KernelGP` with the told data, the region (on a finite
-            set a `FiniteSet` of the survivors), the ``p x d`` points that pend or failed and a
-            seed, which returns a point of the region.
-        seed: Seeds every random choice.
-        initial: ``(X, Y)`` the user already has; for the bounds of all told data.
-        num_initial: Points asked first, which may lie anywhere.
+        buy: When a round has a block. "useful": if the block may halve the certificate. "always":
+            in every round.
+        free: The rule of the free steps: "gp_bucb", or a function of a `KernelGP` with the told
+            data, the region (on a finite set a `FiniteSet` of the survivors), the ``p x d`` points
+            of pending and failed trials, and a seed, which returns a point of the region.
+        seed: The seed of every random choice.
+        initial: Observations from before the study, as for `Strategy`. The bounds of all told data
+            use them.
+        num_initial: The number of points that are asked first, anywhere in the domain.
 
     Raises:
-        ValueError: An impossible argument, no trial left by ``num_initial``, a model that has data,
-            a prior mean, batch dimensions or transforms, or another dtype or device than the
-            domain.
+        ValueError: If an argument is impossible, if ``num_initial`` leaves no trial, or if the
+            model has data, a prior mean, batch dimensions, transforms, or another dtype or device
+            than the domain.
     """
 
     def __init__(
@@ -155,9 +172,9 @@ class CertifiedElimination(Strategy):
         if self.initial is not None:
             posterior.add(*self.initial)
         self._rows: PendingRows[Any] = PendingRows(posterior, PendingPolicy("hallucinate"))
-        # Of the blocks of this round, those of their points that are told.
+        # The prior with the told points of the blocks of this round.
         self._arrived = model.fork()
-        # What a rule of the user's is given.
+        # The posterior of the told data, which is given to a rule of the user's.
         self._told = model.fork() if callable(free) else None
         if self._told is not None and self.initial is not None:
             self._told.add(*self.initial)
@@ -166,21 +183,35 @@ class CertifiedElimination(Strategy):
 
     @property
     def survivors(self) -> Tensor | Region:
-        """Where may be asked: ascending rows of the finite set, or the region."""
+        """The points that may be asked: ascending rows of the finite set, or the region."""
         return self._progress.survivors
 
     @property
     def certificate(self) -> float:
-        """The most regret that any survivor has; infinite while nothing is known."""
+        """The largest regret that any survivor can have; infinite while nothing is known."""
         return self._progress.certificate
 
     @property
     def posterior(self) -> Any:
-        """What the free steps look at: the told data, and pending trials in the deviations alone.
-        A `FinitePosterior` or a `KernelGP`."""
+        """The posterior that the free steps use: the told data, and pending trials in the standard
+        deviations alone. A `FinitePosterior` or a `KernelGP`."""
         return self._rows.current().posterior
 
     def report(self) -> dict[str, Any]:
+        """A summary of the study, as plain numbers, strings, lists and dicts.
+
+        Returns:
+            A dict with the keys of `Strategy.report` and
+
+            - ``horizon``: T;
+            - ``block_width``, ``told_width``, ``free_width``: the widths as they were given;
+            - ``round``: the number of the current round;
+            - ``phases``: a dict with the number of trials of each phase;
+            - ``certificate``: the current certificate, None while nothing is known;
+            - ``certificates``: a list of dicts, one for each change: the id of the ``trial`` before
+              which it happened, the ``round``, the cause as ``by`` ("closing" or "cut"), the
+              ``certificate``, and the ``volume`` with its ``volume_error``.
+        """
         phases = Counter(trial.info.get("phase") for trial in self.history.trials)
         phases.pop(None, None)
         return super().report() | {
@@ -205,8 +236,8 @@ class CertifiedElimination(Strategy):
         if progress.phase == "block":
             x = progress.planned[len(progress.bought)].clone()  # pyright: ignore
         else:
-            x, place = self._freely(progress, self._seed_of(step))
-            move.info.update(place)
+            x, where = self._freely(progress, self._seed_of(step))
+            move.info.update(where)
         return x, move.info
 
     @torch.no_grad()
@@ -219,21 +250,21 @@ class CertifiedElimination(Strategy):
         told, like = self._told.fork(), self.domain.like  # pyright: ignore
         pending = [self.history.trials[id].x for id in self.history.unanswered]
         points = torch.stack(pending) if pending else like.new_zeros(0, like.shape[-1])
-        with torch.enable_grad():  # a rule may climb
+        with torch.enable_grad():  # a rule may use gradients
             answer = self.free(told, self._space.region(survivors), points, seed)
         answer = answer.detach() if isinstance(answer, Tensor) else answer
-        place = None
+        where = None
         try:
             x = self.domain.require_contains(answer)
-            place = self._space.place(survivors, x) if len(x) == 1 else None
+            where = self._space.where(survivors, x) if len(x) == 1 else None
         except (TypeError, ValueError) as error:
             raise ValueError(f"free must return a point of the region, got {answer!r}") from error
-        if place is None:
+        if where is None:
             raise ValueError(f"free must return a point of the region, got {answer!r}")
-        return x[0].clone(), place
+        return x[0].clone(), where
 
     def _moved(self, recorded: dict[str, Any] | None) -> Move:
-        """What the next step begins with."""
+        """The phase and the ``info`` with which the next step begins."""
         self._rows.catch_up()
         return self._rounds.moved(self._progress, self._seen(), recorded)
 

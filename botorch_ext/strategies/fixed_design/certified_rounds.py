@@ -1,4 +1,4 @@
-"""Certified rounds: what each step of certified elimination begins with, line by line."""
+"""The rounds of certified elimination: closings, cuts and plans before a step."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from botorch_ext.widths.base import ConfidenceModel
 
 Buy = Literal["useful", "always"]
 
-# A block is useful where the certificate is more than so many times what the block promises: about
-# twice what the certificate would become.
+# A block is useful if the certificate is more than this many times the half-width that the block
+# promises, which is about twice the certificate after the block.
 _USEFUL = 4.0
-# A block is put off where what pends would make the certificate this share of what it is.
+# A block is put off if the pending trials would reduce the certificate to this share.
 _ENOUGH = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a step can look at.
+    """The data that are available before a step.
 
     Args:
-        step: The trials asked so far.
-        pending: Those that are neither told nor abandoned.
-        posterior: Of the told data, with pending rows.
-        expected: Gives that without the points whose evaluation failed.
-        arrived: Of the points of this round's blocks that are told.
-        points: Gives the ``n x d`` evaluated points.
-        seed_of: From a step to a seed.
-        is_corrected: Whether values are others than those by which a record was made: then it is
-            cut again.
+        step: The number of trials asked so far.
+        pending: The ids of pending trials.
+        posterior: The posterior of the told data, with pending rows.
+        expected: A function that gives ``posterior`` without the points of failed trials.
+        arrived: The prior with the told points of this round's blocks.
+        points: A function that gives the ``n x d`` evaluated points.
+        seed_of: A function from a step to its seed.
+        is_corrected: Whether a recorded trial is replayed with corrected values: cuts are then
+            computed again.
     """
 
     step: int
@@ -63,16 +63,16 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """What a step begins with: how far the rounds are then, and the info that says so."""
+    """The progress of the rounds when a step begins, and the ``info`` that records it."""
 
     progress: Progress
     info: dict[str, Any]
 
 
 class CertifiedRounds(Immutable):
-    """The lines of certified elimination before a step: closings, cuts, plans.
+    """The lines of certified elimination before a step: closings, cuts and plans.
 
-    Where a record is given nothing is chosen: what it says is taken. Arguments as for
+    If a record is given, nothing is chosen again: its choices are taken. Arguments are those of
     `CertifiedElimination`.
     """
 
@@ -96,28 +96,28 @@ class CertifiedRounds(Immutable):
         """Lines 1 to 3 of the pseudo-code before a step.
 
         Raises:
-            ValueError: A record in a wrong form.
-            KeyError: Something is missing in the record.
+            ValueError: If the record has a wrong form.
+            KeyError: If an entry is missing in the record.
         """
-        made: dict[str, Any] = {}
+        decided: dict[str, Any] = {}
         if now.phase == "wait" and self._closes(now, seen, recorded):
-            now = self._close(now, seen, recorded, made)
+            now = self._close(now, seen, recorded, decided)
         if now.phase == "free" and self._is_due(now, seen):
-            now = self._face_block(now, seen, recorded, made)
+            now = self._face_block(now, seen, recorded, decided)
         elif now.phase == "rest" and now.position >= self.schedule.length(now.round):
             now = now.next_round()
         if now.phase == "wait" and now.waited >= self.schedule.length(now.round):
-            now = self._plan(now, seen, recorded, made)
+            now = self._plan(now, seen, recorded, decided)
         info: dict[str, Any] = {"phase": now.phase, "round": now.round}
         info["certificate"] = plain_certificate(now.certificate)
         if now.phase == "block":
             info["std"] = now.std[len(now.bought)]
             if isinstance(self.domain, FiniteSet):
                 info["index"] = now.plan[len(now.bought)]
-        return Move(now, info | made)
+        return Move(now, info | decided)
 
     def population_seed(self, now: Progress, seen: Seen) -> int:
-        """Of the points that a region is searched by: one for each round."""
+        """The seed of the points from which a region is searched, one for each round."""
         return seen.seed_of(now.round)
 
     # --- line 1 -----------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class CertifiedRounds(Immutable):
     def _closes(self, now: Progress, seen: Seen, recorded: dict[str, Any] | None) -> bool:
         """Whether enough of the block has arrived."""
         if seen.arrived.num_observations == len(now.bought):
-            return True  # whatever rounding says
+            return True  # despite rounding
         if recorded is not None:
             return "closing" in recorded
         belief, seed = self.space.belief(seen.arrived), self.population_seed(now, seen)
@@ -133,12 +133,12 @@ class CertifiedRounds(Immutable):
         return is_reached(largest, self.kappa * now.promise, self.domain.like)
 
     def _close(
-        self, now: Progress, seen: Seen, recorded: dict[str, Any] | None, made: dict[str, Any]
+        self, now: Progress, seen: Seen, recorded: dict[str, Any] | None, decided: dict[str, Any]
     ) -> Progress:
         numbers = evaluated_at(self.block_width, seen.arrived)
         bounds = Bounds(self.space.belief(seen.arrived), *numbers, self.rkhs_bound)
         cut = self._cut(now, seen, bounds, recorded, "closing")
-        made["closing"] = cut.record()
+        decided["closing"] = cut.record()
         return now.after(cut).next_round()
 
     # --- line 2 -----------------------------------------------------------------------------------
@@ -147,13 +147,13 @@ class CertifiedRounds(Immutable):
         """Whether the free steps are over, in a round that the horizon does not cut."""
         length, bought = self.schedule.length(now.round), self.schedule.num_bought(now.round)
         left = self.horizon - seen.step - 1  # after this step
-        # Where these suffice for the block, the round is not the one that the horizon cuts.
+        # If they suffice for the block, the horizon does not cut this round.
         return now.position >= length - bought and left > bought
 
     def _face_block(
-        self, now: Progress, seen: Seen, recorded: dict[str, Any] | None, made: dict[str, Any]
+        self, now: Progress, seen: Seen, recorded: dict[str, Any] | None, decided: dict[str, Any]
     ) -> Progress:
-        """Cuts by all told data; then puts the block off, plans it, or finds it of no use."""
+        """Cuts by all told data; then puts the block off, plans it, or skips it as not useful."""
         numbers = evaluated_at(self.told_width, self._told(seen.posterior))
         known = self.space.belief_of_known(seen.posterior, self.model)
         bounds = Bounds(known, *numbers, self.rkhs_bound)
@@ -169,17 +169,17 @@ class CertifiedRounds(Immutable):
             puts_off = can and self._pending_will_do(now, seen, cut, numbers)
         else:
             puts_off = flag(recorded["cut"]["put_off"], "put_off of the cut")
-        made["cut"] = cut.record() | {"put_off": puts_off}
+        decided["cut"] = cut.record() | {"put_off": puts_off}
         if not puts_off or self.space.cuts_while_putting_off:
             now = now.after(cut)
         if puts_off:
             return replace(now, put_off=now.put_off + 1)
-        return self._plan(now, seen, recorded, made)
+        return self._plan(now, seen, recorded, decided)
 
     def _pending_will_do(
         self, now: Progress, seen: Seen, cut: Cut, numbers: tuple[float, float]
     ) -> bool:
-        """Whether the deviations that are left once all that pends is told would certify enough."""
+        """Whether the standard deviations after all pending results would certify enough."""
         bounds = Bounds(self.space.belief(seen.expected()), *numbers, self.rkhs_bound)
         seed = self.population_seed(now, seen)
         then = self.space.certificate(cut.survivors, bounds, seed)
@@ -193,7 +193,7 @@ class CertifiedRounds(Immutable):
         recorded: dict[str, Any] | None,
         name: str,
     ) -> Cut:
-        """What bounds leave, with a certificate that is never more than it was."""
+        """The cut by some bounds, with a certificate that never increases."""
         points = seen.points()
         if recorded is None or seen.is_corrected:
             seed = self.population_seed(now, seen)
@@ -207,7 +207,7 @@ class CertifiedRounds(Immutable):
         return self.space.recut(now.survivors, bounds, points, record)
 
     def _told(self, posterior: Any) -> ConfidenceModel:
-        """What a width sees of the posterior without pending rows."""
+        """The posterior without pending rows, as a width needs it."""
         factor = posterior.factor
         gain = posterior.information_gain() - factor.pending_information_gain()
         count = posterior.num_observations - len(factor.pending)
@@ -216,9 +216,9 @@ class CertifiedRounds(Immutable):
     # --- plans ------------------------------------------------------------------------------------
 
     def _plan(
-        self, now: Progress, seen: Seen, recorded: dict[str, Any] | None, made: dict[str, Any]
+        self, now: Progress, seen: Seen, recorded: dict[str, Any] | None, decided: dict[str, Any]
     ) -> Progress:
-        """The block of a round; or line 3, what is bought where too little of it came."""
+        """Plans the block of a round, or, in line 3, another block if too little of it arrived."""
         count, again = self.schedule.num_bought(now.round), now.phase == "wait"
         if recorded is None:
             given = seen.arrived if again else self.model
@@ -227,7 +227,7 @@ class CertifiedRounds(Immutable):
         else:
             choice = Choice.recorded(recorded["plan"], self.domain)
             promise = amount(recorded["plan"]["promise"], "promise", "non-negative and finite")
-        made["plan"] = vars(choice) | {"promise": promise}
+        decided["plan"] = vars(choice) | {"promise": promise}
         now = now.planning(choice, self.space.points(choice), promise)
         if recorded is not None and seen.is_corrected:
             return replace(now, phase=recorded_phase(recorded))
@@ -245,7 +245,7 @@ class CertifiedRounds(Immutable):
         return self.space.largest_std(now.survivors, belief, seed)
 
     def _of_plan(self, choice: Choice) -> ConfidenceModel:
-        """What a width sees of a block that has wholly arrived."""
+        """A block whose points are all told, as a width needs it."""
         noise = self.model.noise_variance
         gain = (noise.new_tensor(choice.std).square() / noise).log1p().sum() / 2
         return ToldOnly(noise, len(choice.std), self.domain.dim, gain)

@@ -1,4 +1,4 @@
-"""Certified survivors: where a certified method may still ask, and the most regret there."""
+"""The points that a certified method may still ask, and the largest regret among them."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from botorch_ext.search.screening import near_points
 from botorch_ext.strategies.fixed_design.cuts import Bounds, Cut
 from botorch_ext.strategies.fixed_design.survivors import BoxSurvivors, SetSurvivors, Survivors
 
-# Points of a region that climb; the region is searched at every step.
+# The number of ascents in a region, which is searched at every step.
 _NUM_STARTS = 12
 
 
 class CertifiedSurvivors(Survivors, Protocol):
-    """What differs between finite sets and boxes."""
+    """The operations on survivors that differ between finite sets and boxes."""
 
-    #: Whether survivors are cut while a block is put off. On a box every cut makes a constraint.
+    #: Whether survivors are cut while a block is put off. On a box every cut adds a constraint.
     cuts_while_putting_off: bool
 
     def posterior(self, prior: KernelGP) -> Any:
-        """The prior as a posterior to grow."""
+        """The prior as a posterior to which data can be added."""
         ...
 
     def belief(self, posterior: Any) -> Any:
-        """What a posterior says, as `Bounds` take it; pending rows count in its deviations."""
+        """The ``belief`` of `Bounds` for a posterior; pending rows count in its standard
+        deviations."""
         ...
 
     def belief_of_known(self, posterior: Any, prior: KernelGP) -> Any:
-        """The same without pending rows; it does not change when the posterior grows."""
+        """The ``belief`` without pending rows; it does not change when the posterior grows."""
         ...
 
     def largest_std(self, survivors: Any, belief: Any, seed: int) -> float:
@@ -44,11 +45,12 @@ class CertifiedSurvivors(Survivors, Protocol):
         ...
 
     def cut(self, survivors: Any, bounds: Bounds, X: Tensor, seed: int) -> Cut:
-        """Drops whose upper bound is below the largest lower one; ``X`` are points to look at."""
+        """Drops every point whose upper bound is below the largest lower bound; ``X`` are points at
+        which the search starts."""
         ...
 
     def recut(self, survivors: Any, bounds: Bounds, X: Tensor, record: dict[str, Any]) -> Cut:
-        """The cut of a record, with nothing searched for."""
+        """The cut of a record, without a search."""
         ...
 
     def certificate(self, survivors: Any, bounds: Bounds, seed: int) -> float:
@@ -63,7 +65,7 @@ class CertifiedSurvivors(Survivors, Protocol):
         incumbents: Callable[[], Tensor],
         seeds: tuple[int, int],
     ) -> tuple[Tensor, dict[str, int]]:
-        """The survivor with the highest mean + width std, and what a trial records of its place;
+        """The survivor with the highest mean + width std, and the ``info`` that says where it is;
         the seeds are those of the step and of the population."""
         ...
 
@@ -71,8 +73,8 @@ class CertifiedSurvivors(Survivors, Protocol):
         """The survivors, for a rule of the user's."""
         ...
 
-    def place(self, survivors: Any, x: Tensor) -> dict[str, int] | None:
-        """What a trial records of the place of a point ``1 x d``; None for one outside."""
+    def where(self, survivors: Any, x: Tensor) -> dict[str, int] | None:
+        """The ``info`` that says where a point ``1 x d`` is; None if it is not a survivor."""
         ...
 
 
@@ -147,7 +149,7 @@ class CertifiedSet(SetSurvivors):
     def region(self, survivors: Tensor) -> FiniteSet:
         return FiniteSet(self.candidates[survivors])
 
-    def place(self, survivors: Tensor, x: Tensor) -> dict[str, int] | None:
+    def where(self, survivors: Tensor, x: Tensor) -> dict[str, int] | None:
         row = self.domain.index(x)
         return {"index": int(row)} if bool((survivors == row).any()) else None
 
@@ -158,7 +160,8 @@ class CertifiedSet(SetSurvivors):
 
 
 class CertifiedBox(BoxSurvivors):
-    """Survivors are a region of the box; what is largest or least there is searched for."""
+    """Survivors are a region of the box; a search finds the largest and the smallest values
+    there."""
 
     cuts_while_putting_off = False
 
@@ -200,7 +203,7 @@ class CertifiedBox(BoxSurvivors):
         self, survivors: Region, bounds: Bounds, threshold: float, best: Tensor, X: Tensor
     ) -> Region:
         if bounds.limit is not None and threshold <= -bounds.limit:
-            return survivors  # which every clipped upper bound reaches
+            return survivors  # every clipped upper bound reaches the threshold
         model, points = bounds.belief, torch.cat([best, X])
         return survivors.restricted(model, bounds.width, bounds.offset, threshold, points)
 
@@ -236,7 +239,7 @@ class CertifiedBox(BoxSurvivors):
     def region(self, survivors: Region) -> Region:
         return survivors
 
-    def place(self, survivors: Region, x: Tensor) -> dict[str, int] | None:
+    def where(self, survivors: Region, x: Tensor) -> dict[str, int] | None:
         return {} if bool(survivors.contains(x).all()) else None
 
     def _largest(

@@ -1,4 +1,4 @@
-"""Cuts: what confidence bounds leave of a domain, and what they certify of it."""
+"""The part of a domain that confidence bounds leave, and its certificate."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """belief mean +- (width std + offset), both clipped.
+    """The confidence bounds mean +- (width std + offset), clipped to [-limit, limit].
 
     Args:
-        belief: On a set a function from rows to their means and standard deviations; on a box a
-            `KernelGP`.
+        belief: On a finite set a function from rows to their means and standard deviations; on a
+            box a `KernelGP`.
         width: The multiplier of the standard deviation.
-        offset: What is added and subtracted besides.
-        limit: B, that no value exceeds in size; None where that is not known.
+        offset: The part of the half-width that is added to ``width`` std.
+        limit: B, an upper bound on the size of f; None if it is not known.
     """
 
     belief: Any
@@ -31,16 +31,16 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """What bounds leave of a domain.
+    """The part of a domain that confidence bounds leave.
 
     Args:
         threshold: The largest lower bound, which the upper bounds of survivors reach.
         argmax: The ``d`` coordinates where the lower bound is largest.
-        certificate: The largest upper bound of the survivors minus their least lower bound: no
+        certificate: The largest upper bound of the survivors minus their smallest lower bound: no
             survivor has more regret.
         volume: The share of the domain that survives.
-        volume_error: The standard error of that estimate.
-        survivors: Who.
+        volume_error: The standard error of ``volume``, which is an estimate on a box.
+        survivors: The surviving rows, or the region.
     """
 
     threshold: float
@@ -57,7 +57,7 @@ class Cut:
         return cls(survivors=survivors, **{name: record[name] for name in names})
 
     def record(self) -> dict[str, Any]:
-        """All but the survivors, whom the rest gives back."""
+        """The cut as a dict for ``info``, without the survivors, which follow from the rest."""
         record = vars(self).copy()
         del record["survivors"]
         return record

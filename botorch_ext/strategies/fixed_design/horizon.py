@@ -1,4 +1,4 @@
-"""Horizon: what methods share whose rounds start from the prior and end with it."""
+"""What methods with a horizon share, whose rounds start from the prior."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from botorch_ext.state import Immutable
 
 
 def require_prior(model: KernelGP, domain: Domain) -> None:
-    """A ValueError unless this is a model without data and transforms that takes points of the
-    domain."""
+    """Raises a ValueError unless the model takes points of the domain and has neither data nor
+    transforms."""
     if not isinstance(model, KernelGP):
         raise ValueError(f"model must be a KernelGP, got {short(model)}")
     model.require_takes(domain.like)
@@ -29,7 +29,7 @@ def require_prior(model: KernelGP, domain: Domain) -> None:
 
 
 def require_left(num_trials: int, asked: int, horizon: int) -> None:
-    """Raises `HorizonReached` unless so many trials are left after those that were asked."""
+    """Raises `HorizonReached` if fewer than ``num_trials`` trials are left."""
     if asked + num_trials > horizon:
         raise HorizonReached(
             f"num_trials must be at most {horizon - asked}, what the horizon of {horizon} has "
@@ -41,13 +41,13 @@ def require_left(num_trials: int, asked: int, horizon: int) -> None:
 def waiting(
     num_trials: int, available: int, missing: list[int], before: str
 ) -> WaitingForObservations:
-    """The error where more trials are asked for than are available before all must be told.
+    """The error if more trials are asked for than can be asked before all results are told.
 
     Args:
-        num_trials: How many were asked for.
-        available: How many there are.
-        missing: The trials that are neither told nor abandoned.
-        before: What comes then.
+        num_trials: The number of trials that were asked for.
+        available: The number of trials that can be asked.
+        missing: The ids of the trials that are neither told nor abandoned.
+        before: The event before which all must be told, such as "the round closes".
     """
     if available:
         message = (
@@ -64,7 +64,7 @@ def waiting(
 
 
 class ObservedMeans(Immutable):
-    """The posterior mean of all observations at their own points, computed when data have come.
+    """The posterior mean at the evaluated points given all observations, computed when data came.
 
     Args:
         model: Kernel, noise variance and prior mean, without data.

@@ -1,4 +1,4 @@
-"""Level of a tree of cells, the record of what was asked there, and how it is refined."""
+"""A level of a tree of cells, the observations there, and its refinement."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from botorch_ext.models.replicates import RepeatedDesign, mean_from_counts
 
 @dataclass(frozen=True, eq=False)
 class Refinement:
-    """How a level ended.
+    """The end of a level.
 
     Args:
-        step: t, the step before which it was refined.
+        step: t, the step before which the level was refined.
         width: The multiplier of the standard deviation.
-        offset: What the bounds add besides.
+        offset: The part of the half-width that is added to ``width`` times the standard deviation.
         threshold: The largest lower bound, which the upper bounds of kept cells reach.
-        kept: ``n`` bools, whether the children of each cell live on.
+        kept: A mask of the ``n`` cells whose children are explored.
     """
 
     step: int
@@ -34,21 +34,21 @@ class Refinement:
 
 @dataclass(eq=False)
 class Level:
-    """The cells that were active at one level, and what was seen of them.
+    """The active cells of one level, and the observations at their centers.
 
     Args:
-        tree: Where the cells are.
+        tree: The tree of cells of the box.
         model: The prior.
-        depth: h, 0 for the whole box.
-        codes: ``n`` ascending codes of the cells in the tree.
+        depth: h, the number of the level, 0 for the whole box.
+        codes: The ``n`` codes of the cells in the tree, ascending.
         slack: V_h, by how much f can move from the center of a cell to its points.
-        first: The id of the first trial of the level; of a level that was refined at once, of the
-            first trial after it.
-        counts: ``n``, how often the center of each cell was evaluated and told.
-        sums: ``n``, the sums of those observations.
-        refinement: How it ended; None while it is the current one.
-        next_look: How many evaluations it must have to be refined: 0, or more where it could have
-            been but for too many cells.
+        first: The id of the first trial of the level, or of the first trial after a level that was
+            refined at once.
+        counts: The number of observations at the center of each cell, ``n``.
+        sums: The sums of these observations, ``n``.
+        refinement: The end of the level; None while it is the current one.
+        next_look: The number of evaluations before the level may be refined: 0, or more if it was
+            not refined since there were too many cells.
     """
 
     tree: CellTree
@@ -68,17 +68,17 @@ class Level:
 
     @property
     def num_cells(self) -> int:
-        """n, the active cells."""
+        """n, the number of active cells."""
         return len(self.codes)
 
     @property
     def num_evaluations(self) -> int:
-        """How many evaluations of the level were told."""
+        """The number of evaluations of the level that were told."""
         return int(self.counts.sum())
 
     @property
     def half_diagonal(self) -> float:
-        """r_h, in lengthscales."""
+        """r_h, the half-diagonal of a cell, in lengthscales."""
         return self.tree.half_diagonal(self.depth)
 
     @property
@@ -103,26 +103,36 @@ class Level:
 
     @property
     def std(self) -> Tensor:
-        """The posterior standard deviation at the ``n`` centers given those observations."""
+        """The posterior standard deviation at the ``n`` centers given the level's observations."""
         return RepeatedDesign.from_counts(self.model, self.centers, self.counts).std
 
     @property
     def kept(self) -> Tensor | None:
-        """``n`` bools, which cells' children live on; None while the level is the current one."""
+        """A mask of the ``n`` cells whose children are explored; None while the level is
+        current."""
         return None if self.refinement is None else self.refinement.kept
 
     @property
     def threshold(self) -> float | None:
-        """The largest lower bound at the end; None while the level is the current one."""
+        """The largest lower bound at the end of the level; None while it is the current one."""
         return None if self.refinement is None else self.refinement.threshold
 
     @property
     def width(self) -> float | None:
-        """The width at the end; None while the level is the current one."""
+        """The width at the end of the level; None while it is the current one."""
         return None if self.refinement is None else self.refinement.width
 
     def summary(self) -> dict[str, Any]:
-        """The level as plain numbers."""
+        """The level as plain numbers, for the report.
+
+        Returns:
+            A dict with the number of the level, ``level``; the number of its active cells,
+            ``num_cells``, and their share of the box, ``volume``; the ``half_diagonal`` and the
+            ``slack`` of a cell; ``num_evaluations``; and whether the level is ``refined``. A
+            refined level also has the number of cells that were kept, ``num_kept``; the ``step``
+            before which this happened; and the ``current_width``, ``offset`` and ``threshold`` of
+            the bounds.
+        """
         summary: dict[str, Any] = {
             "level": self.depth,
             "num_cells": self.num_cells,
@@ -143,24 +153,24 @@ class Level:
         return summary
 
     def observe(self, row: int, value: float) -> None:
-        """Learns an observation at the center of a cell."""
+        """Adds an observation at the center of a cell."""
         self.counts, self.sums = self.counts.clone(), self.sums.clone()
         self.counts[row] += 1
         self.sums[row] += value
 
     def put_off(self, num_evaluations: int) -> None:
-        """Refines the level no sooner than when it has twice as many evaluations as now."""
+        """Puts the refinement off until the level has twice as many evaluations as now."""
         self.next_look = max(2 * num_evaluations, 1)
 
     def row_of(self, code: int) -> int | None:
-        """The place of a code among those of the level; None where the cell is not active."""
+        """The row of the cell with a code; None if the cell is not active."""
         if not 0 <= code < 2**self.depth:
             return None
         row = int(torch.searchsorted(self.codes, code))
         return row if row < len(self.codes) and int(self.codes[row]) == code else None
 
     def join(self, code: int) -> int:
-        """Makes a cell active that is not, and gives its place."""
+        """Makes a cell active that is not, and returns its row."""
         row = int(torch.searchsorted(self.codes, code))
         for name, value in (("codes", code), ("counts", 0), ("sums", 0.0)):
             old = getattr(self, name)
@@ -168,6 +178,6 @@ class Level:
         return row
 
     def children_of(self, kept: Tensor) -> Tensor:
-        """The ascending codes of both children of each kept cell."""
+        """The codes of both children of each kept cell, ascending."""
         codes = 2 * self.codes[kept]
         return torch.stack([codes, codes + 1], dim=-1).flatten()

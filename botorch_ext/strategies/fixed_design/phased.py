@@ -1,4 +1,4 @@
-"""Phased elimination: rounds of largest variance, after which what cannot be best is dropped."""
+"""Phased elimination: rounds of points of largest variance, after which points are eliminated."""
 
 from __future__ import annotations
 
@@ -43,49 +43,60 @@ class _Opening:
 
     closing: Closing | None
     round: Round
-    # What the event must hold so that replaying it chooses nothing.
+    # The entry of ``info`` from which a replay takes the plan.
     record: dict[str, Any]
 
 
 class PhasedElimination(Strategy):
-    """Rounds of max-variance points; between rounds, whatever has an upper confidence bound below
-    the largest lower one is eliminated.
+    """Plays rounds of points of largest variance, and eliminates between rounds every point whose
+    upper confidence bound is below the largest lower one.
 
     Each round starts from the prior and is judged by its own observations alone. So no point
-    depends on an observation it is judged with, and widths for fixed designs apply. A round closes
-    at the first ask after its last point was asked; what is told later is recorded and not used.
-    The first trial of a round has the plan of the whole round in its ``info["opening"]``.
+    depends on an observation that it is judged with, and widths for fixed designs apply. A round
+    closes at the first ask after its last point was asked; results that are told later are recorded
+    but not used.
 
-    With ``closing="arrival"`` a round needs no allowance for delays: it closes at the first ask
-    after its plan at which what has arrived leaves no survivor a larger standard deviation than
-    ``kappa`` times what all of the plan would leave. Until then it goes on with its next
-    max-variance points (``info["more"]`` has those that are added), which count as the others do:
-    they depend on what has arrived, not on what it said. The last round, which the horizon would
-    cut, plans nothing: it plays the survivor with the highest mean of all told data.
+    With ``closing="arrival"`` a round needs no delay allowance. It closes at the first ask after
+    its plan at which the observations that have arrived leave no survivor a larger standard
+    deviation than ``kappa`` times what the whole plan would leave. Until then the round asks its
+    next points of largest variance. These count as the planned points do, since they depend on
+    which observations have arrived, not on their values. The last round, which the horizon would
+    cut, plans nothing: it asks the survivor with the highest posterior mean of all told data.
+
+    ``info`` of a trial has the keys
+
+    - ``round``: the number of the round, from 1;
+    - ``std``: the standard deviation at the point, given the points of the round before it; not in
+      a last round without a plan;
+    - ``index``: on a finite set, the row of the point;
+    - ``opening``: for the first trial of a round, a dict with the ``plan`` of the round (rows or
+      coordinates), their ``std``, the share of the domain that survives, ``volume``, with its
+      standard error ``volume_error``, and the ``threshold`` and ``argmax`` of the elimination;
+    - ``more``: with ``closing="arrival"``, points that are added to the plan, likewise.
 
     Source: Bogunovic and Krause 2021, algorithm 2; Li and Scarlett 2022 (BPE); Vakili et al. 2023,
     algorithm 1 (BPE-Delay).
 
     Args:
-        domain: Where to maximise. On a box the survivors are a `Region`, never a grid.
+        domain: The domain: a `Box`, its bounds, or a `FiniteSet`. On a box the survivors are a
+            `Region`, never a grid.
         model: A `KernelGP` without data: kernel, noise variance and prior mean.
-        width: The confidence width, called with the observations of one round; a float is a
-            constant.
-        rounds: The round lengths.
-        horizon: T, the number of trials; the last round is cut to it. None: that of ``rounds``,
-            where they are made for one.
+        width: The confidence width, called with the observations of one round; or a number.
+        rounds: The lengths of the rounds, such as `Doubling` or `SquareRoot`.
+        horizon: T, the number of trials; the last round is cut to it. None: the horizon of
+            ``rounds``, if it has one.
         waits: Whether a round closes only when all its trials are told or abandoned. Otherwise it
-            closes with what has arrived.
-        closing: "allowance": after as many trials as ``rounds`` say. "arrival": see above; only
-            without ``waits``, and with rounds that are not `DelayAware`.
+            closes with the observations that have arrived.
+        closing: "allowance": a round closes after as many trials as ``rounds`` says. "arrival": see
+            above; not with ``waits``, nor with rounds that are `DelayAware`.
         kappa: At least 1, for ``closing="arrival"``.
-        delta: Failure probability, for the delay allowance of ``rounds``.
-        seed: Seeds every random choice.
+        delta: The failure probability of the delay allowance of ``rounds``.
+        seed: The seed of every random choice.
 
     Raises:
-        ValueError: A horizon less than 1, another than that of ``rounds`` or none, delta not in
-            (0, 1), no `Rounds`, ``waits`` that is no bool, or a model that has data, batch
-            dimensions or transforms, or another dtype or device than the domain.
+        ValueError: If the horizon is less than 1, differs from that of ``rounds`` or is missing; if
+            delta is not in (0, 1); if ``rounds`` or ``waits`` has a wrong type; or if the model has
+            data, batch dimensions, transforms, or another dtype or device than the domain.
 
     Warns:
         HorizonWarning: The first round is longer than the horizon.
@@ -136,7 +147,7 @@ class PhasedElimination(Strategy):
         self._arrivals = Arrivals(domain, model, kappa) if closing == "arrival" else None
         self._space = self._arrivals.space if self._arrivals else survivors_of(domain)
         self._delays: dict[int, int] = {}
-        # All told data, once a round plays its mean.
+        # The posterior of all told data, once a round plays its mean.
         self._told: ToldData | None = None
         first = self._length_of(1)
         if first > horizon:
@@ -148,10 +159,28 @@ class PhasedElimination(Strategy):
 
     @property
     def model(self) -> KernelGP:
-        """The prior, which is never copied: its mean may be a function that cannot be."""
+        """The prior, a `KernelGP`. It is never copied, as its mean may be a function that cannot
+        be."""
         return self._means.model
 
     def report(self) -> dict[str, Any]:
+        """A summary of the study, as plain numbers, strings, lists and dicts.
+
+        Returns:
+            A dict with the keys of `Strategy.report` and
+
+            - ``horizon``, ``waits``, ``closing``: the arguments;
+            - ``width``, ``round_lengths``: the width and the rounds as they were given;
+            - ``rounds``: a list with a dict for each round, see below.
+
+            The dict of a round has its number, ``round``; the number of planned and of asked
+            points, ``length`` and ``asked``; the ``information_gain`` of its plan; the share of the
+            domain that it chose from, ``volume``, with its ``volume_standard_error``, and on a
+            finite set the number of points, ``num_candidates``; and whether it is ``closed``. A
+            closed round also has the number of observations that had ``arrived``; the ids of trials
+            that were ``told_too_late``; the ``current_width`` and the ``offset`` of its bounds; and
+            the ``threshold``, the largest lower bound.
+        """
         noise = self.model.noise_variance
         return super().report() | {
             "horizon": self.horizon,
@@ -176,7 +205,7 @@ class PhasedElimination(Strategy):
             raise waiting(num_trials, available, self._missing(), "the round closes")
 
     def _missing(self) -> list[int]:
-        """The trials of the last round that are asked, and neither told nor abandoned."""
+        """The ids of the pending trials of the last round."""
         ids = self.rounds[-1].ids if self.rounds else ()
         return [id for id in self.pending if id in ids]
 
@@ -215,9 +244,9 @@ class PhasedElimination(Strategy):
             return step == round.ids.stop
         if round.plays_mean or step < round.first + round.length:
             return False
-        places = [id - round.first for id in round.ids if id in self.history.values]
+        arrived = [id - round.first for id in round.ids if id in self.history.values]
         seed = self._seed_of(round.first)
-        return self._arrivals.suffice(round, places, round.num_asked(self.history), seed)
+        return self._arrivals.suffice(round, arrived, round.num_asked(self.history), seed)
 
     def _info(self, round: Round, step: int) -> dict[str, Any]:
         k = step - round.first
@@ -267,7 +296,7 @@ class PhasedElimination(Strategy):
         if last is None or "opening" in trial.info:
             opening = self._recorded_opening(trial.id, trial.info["opening"])
             last = opening.round
-        if last.plays_mean:  # it grows with the same events as where it was asked
+        if last.plays_mean:  # it grows with the same events as when the trial was asked
             arrivals: Any = self._arrivals
             self._told = arrivals.told(*self.evaluated(), self._told)
         if opening is not None or last.plays_mean or trial.id in last.ids:
@@ -276,7 +305,7 @@ class PhasedElimination(Strategy):
         return None, More(choice, self._space.points(choice))
 
     def _recorded_opening(self, step: int, record: dict[str, Any]) -> _Opening:
-        """What `_open` returned when the event was recorded, without choosing anything."""
+        """The result of `_open` for a recorded trial; nothing is chosen again."""
         closing, survivors = self._close(None if self._is_corrected else record)
         if isinstance(survivors, Tensor) and not len(survivors):
             raise ValueError(f"threshold of trial {step} must leave points, got {record}")
@@ -290,8 +319,8 @@ class PhasedElimination(Strategy):
         return Round(len(self.rounds) + 1, first, survivors, choice, points)
 
     def _close(self, record: dict[str, Any] | None) -> tuple[Closing | None, Tensor | Region]:
-        """The end of the last round, with the threshold of the record where there is one, and what
-        survives it."""
+        """The end of the last round, and its survivors; the threshold is that of the record, if
+        there is one."""
         if not self.rounds:
             return None, self._space.whole
         round = self.rounds[-1]
@@ -331,5 +360,6 @@ class PhasedElimination(Strategy):
         return self._means.mixture(*self.evaluated())
 
     def evaluated_means(self) -> Tensor:
-        """Of all observations, those that came too late for their round included."""
+        """The posterior mean at the ``n`` evaluated points given all observations, late ones
+        included: ``n``."""
         return self._means.at(*self.evaluated())

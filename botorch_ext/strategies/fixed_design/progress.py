@@ -1,4 +1,4 @@
-"""Progress of certified elimination: its rounds, and how far it has come in them."""
+"""The schedule of the rounds of certified elimination, and the progress within them."""
 
 from __future__ import annotations
 
@@ -14,57 +14,58 @@ from botorch_ext.rounds import SquareRoot
 from botorch_ext.strategies.fixed_design.cuts import Cut
 from botorch_ext.strategies.fixed_design.survivors import Choice
 
-# Of a round: free steps, then either a block of planned points and a wait for their observations,
-# or a rest where the block would not have been useful.
+# The phases of a round: free steps, then either a block of planned points and a wait for their
+# observations, or a rest if the block would not have been useful.
 PHASES = ("free", "block", "wait", "rest")
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """The rounds of a horizon: round r has at least q_r steps, of which it buys ceil(share q_r).
+    """The rounds of a horizon: round r has at least q_r steps, of which its block has
+    ceil(share q_r).
 
     Args:
-        horizon: T, the steps of all rounds.
-        share: The share of the steps that are bought.
+        horizon: T, the number of steps of all rounds.
+        share: The share of the steps that are spent on blocks.
     """
 
     horizon: int
     share: float
 
     def length(self, r: int) -> int:
-        """q_r."""
+        """The least number q_r of steps of round r."""
         return SquareRoot(self.horizon).design_length(r)
 
     def num_bought(self, r: int) -> int:
-        """n_r."""
-        # .07 times 100 is more than 7.
+        """The number n_r of points in the block of round r."""
+        # Rounded first, since 0.07 * 100 is more than 7 in floating point.
         return max(math.ceil(round(self.share * self.length(r), 9)), 1)
 
     @property
     def num_rounds(self) -> int:
-        """R, the first round with q_1 + ... + q_R >= T."""
+        """The number R of rounds: the first with q_1 + ... + q_R >= T."""
         return len(SquareRoot(self.horizon).lengths(self.horizon, 0.5))
 
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """How far the rounds have come before a step.
+    """The progress of the rounds before a step.
 
     Args:
-        survivors: Where may be asked: ascending rows of the finite set, or the region.
-        certificate: The most regret that any survivor has; infinite while nothing is known.
-        round: 1, 2, ...
+        survivors: The points that may be asked: ascending rows of the finite set, or the region.
+        certificate: The largest regret of any survivor; infinite while nothing is known.
+        round: The number of the round, from 1.
         phase: One of `PHASES`.
-        position: The steps of this round so far.
-        planned: ``m x d``, the points of this round's blocks; those after the bought ones are next.
+        position: The number of steps of this round so far.
+        planned: The ``m x d`` points of this round's blocks; the asked ones come first.
         plan: Their rows or coordinates.
         std: Their standard deviations, each given the points before it.
-        bought: The trials of those that were asked, in the order of the plan.
+        bought: The ids of the trials of those that were asked, in the order of the plan.
         promise: The largest standard deviation that the first block leaves.
         cost: The certificate when the first block was planned.
-        waited: The steps since the last point of a block.
-        watched: The trials that pended when the block was first due; None before.
-        put_off: How often it was put off since.
+        waited: The number of steps since the last point of a block.
+        watched: The ids of the trials that were pending when the block was first due; None before.
+        put_off: The number of times that the block was put off since.
     """
 
     survivors: Tensor | Region
@@ -89,7 +90,7 @@ class Progress:
         return Progress(self.survivors, self.certificate, self.round + 1)
 
     def planning(self, choice: Choice, points: Tensor, promise: float) -> Progress:
-        """With more points to buy."""
+        """The progress with more points planned."""
         return replace(
             self,
             planned=points if self.planned is None else torch.cat([self.planned, points]),
@@ -101,7 +102,7 @@ class Progress:
         )
 
     def asked(self, id: int) -> Progress:
-        """After the question of this step."""
+        """The progress after the trial of this step was asked."""
         after = replace(self, position=self.position + 1)
         if self.phase == "wait":
             return replace(after, waited=self.waited + 1)
@@ -113,13 +114,13 @@ class Progress:
 
 
 def is_reached(largest: float, promise: float, like: Tensor) -> bool:
-    """Whether a standard deviation is what was promised, or less, but for rounding."""
+    """Whether a standard deviation is at most the promised one, up to rounding."""
     rounding = 1e-9 if like.dtype is torch.float64 else 1e-4
     return largest <= promise * (1 + rounding)
 
 
 def recorded_phase(record: dict[str, Any]) -> str:
-    """The phase that a trial records, or a ValueError."""
+    """The phase in the ``info`` of a trial; raises a ValueError if it is none."""
     phase = record["phase"]
     if phase not in PHASES:
         raise ValueError(f"phase must be one of {PHASES}, got {phase!r}")
@@ -127,5 +128,5 @@ def recorded_phase(record: dict[str, Any]) -> str:
 
 
 def plain_certificate(certificate: float) -> float | None:
-    """A certificate as JSON has it: None while nothing is known."""
+    """A certificate for JSON: None if it is infinite, since nothing is known."""
     return None if math.isinf(certificate) else certificate

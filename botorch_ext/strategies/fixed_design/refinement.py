@@ -1,4 +1,4 @@
-"""Refinement of a level of cells: when it comes, and which of its cells are kept."""
+"""When a level of cells is refined, and which of its cells are kept."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from botorch_ext.widths import Width
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """What one step refined.
+    """The refinements before one step.
 
     Args:
         refinements: The ends of the levels that were left.
-        levels: Those that were entered.
-        level: Where the step is asked: the last of them, or the one from before.
-        design: Its evaluations.
-        record: What the event must hold so that replaying it decides nothing.
-        is_cut: Whether cells were dropped that may hold the maximum: once a value is corrected, a
-            level that was entered can have too many.
+        levels: The levels that were entered.
+        level: The level of the step: the last of ``levels``, or the level from before.
+        design: The evaluations of ``level``.
+        record: The entry ``opening`` of ``info``, from which a replay takes the kept cells.
+        is_cut: Whether cells were dropped that may hold the maximum, since a level would have too
+            many cells after a correction.
     """
 
     refinements: list[Refinement]
@@ -41,8 +41,8 @@ class Descent:
 
     @property
     def crowded(self) -> int | None:
-        """How many cells the next level would have, where they are too many and the level is
-        therefore not refined; else None."""
+        """The number of cells that the next level would have, if the level is not refined since
+        they are too many; else None."""
         return self.record.get("crowded")
 
 
@@ -51,13 +51,14 @@ class RefinementRule(Immutable):
     """Algorithm 1 of Shekhar and Javidi 2022, corrected, without its evaluations.
 
     Args:
-        tree: The cells.
+        tree: The tree of cells of the box.
         model: The prior.
         width: The confidence width.
         horizon: T.
         rkhs_bound: B.
-        holder: C_k and xi.
-        max_cells: A level whose kept cells would have more children than this is not refined.
+        holder: The Hoelder constants C_k and xi.
+        max_cells: The largest number of cells of a level; a level whose kept cells have more
+            children is not refined.
     """
 
     tree: CellTree
@@ -87,7 +88,7 @@ class RefinementRule(Immutable):
         )
 
     def why_idle(self, root: Level) -> str:
-        """What it means that the root `is_fine`."""
+        """The warning if the root `is_fine`, so that it is never refined."""
         return (
             f"only the center of the domain is evaluated: f moves by at most {root.slack:.3g} from "
             f"it for an rkhs_bound of {self.rkhs_bound:g}, and that is not above 1/sqrt(horizon) = "
@@ -95,16 +96,16 @@ class RefinementRule(Immutable):
         )
 
     def is_known(self, level: Level, design: RepeatedDesign, t: int) -> bool:
-        """Whether all centers of a level are known better than f can move within a cell, so that it
-        is refined before step t; cells in which f moves by at most 1/sqrt(T) never are.
+        """Whether a level is refined before step t, since all its centers are known better than f
+        can move within a cell. Cells in which f moves by at most 1/sqrt(T) are never refined.
 
-        Algorithm 1 prints 1/sqrt(T) < U < V_h for the error U, which implies V_h > 1/sqrt(T). Asked
-        of U itself it ends all exploration where one evaluation says more than 1/sqrt(T), for
-        instance at the root where noise is small.
+        Algorithm 1 prints 1/sqrt(T) < U < V_h for the error U, which implies V_h > 1/sqrt(T). If U
+        itself had to exceed 1/sqrt(T), all exploration would end once one evaluation has a smaller
+        error, for instance at the root if the noise is small.
 
         Args:
-            level: The current one.
-            design: All its evaluations.
+            level: The current level.
+            design: All evaluations of the level.
             t: The step, from 1.
         """
         if self.is_fine(level) or design.num_observations < level.next_look:
@@ -121,19 +122,19 @@ class RefinementRule(Immutable):
         record: dict[str, Any] | None = None,
         is_corrected: bool = False,
     ) -> Descent:
-        """Refines while everything is known and the cells are not too many.
+        """Refines levels while `is_known` holds and the cells are not too many.
 
         Args:
-            level: The current one, with no trial pending.
-            design: All its evaluations.
+            level: The current level, with no trial pending.
+            design: All evaluations of the level.
             t: The step, from 1.
-            record: That of the descent, where it was recorded.
-            is_corrected: Whether values are others than those by which the record was made: then as
-                many levels are left, and which cells are kept is decided again.
+            record: The record of the descent, if it is replayed.
+            is_corrected: Whether it is replayed with corrected values: then as many levels are
+                left, but which cells are kept is decided again.
 
         Raises:
-            KeyError: Something is missing in the record.
-            ValueError: A record of cells that are not there.
+            KeyError: If an entry is missing in the record.
+            ValueError: If the record has cells that are not there.
         """
         levels, refinements, crowded, is_cut = [], [], None, False
         kept: list[list[int] | None] = []
@@ -165,14 +166,14 @@ class RefinementRule(Immutable):
     def _most_hopeful(
         self, refinement: Refinement, level: Level, design: RepeatedDesign
     ) -> Refinement:
-        """A refinement that keeps as many cells as there may be, those with the highest bounds."""
+        """The refinement that keeps the cells with the highest upper bounds, as many as allowed."""
         upper = level.mean + refinement.width * design.std
         kept = torch.zeros_like(refinement.kept)
         kept[upper.topk(self.max_cells // 2).indices] = True
         return replace(refinement, kept=kept)
 
     def _are_too_many(self, children: int, level: Level) -> bool:
-        """Whether a level with so many children of kept cells is not refined."""
+        """Whether a level is not refined since its kept cells have too many children."""
         return children > self.max_cells or level.depth == MAX_LEVEL
 
     def _level(self, depth: int, codes: torch.Tensor, first: int) -> Level:
@@ -181,7 +182,7 @@ class RefinementRule(Immutable):
         return Level(self.tree, self.model, depth, codes, slack, first)
 
     def _refine(self, level: Level, design: RepeatedDesign, t: int) -> Refinement:
-        """Which cells of a level are kept."""
+        """The refinement of a level, by its confidence bounds."""
         w, offset = float(self.width(t, design)), float(self.width.offset(t, design))
         mean, half = level.mean, w * design.std + offset
         threshold = (mean - half).max()
@@ -190,7 +191,7 @@ class RefinementRule(Immutable):
 
 
 def _keeping(refinement: Refinement, rows: list[int] | None) -> Refinement:
-    """A refinement that keeps other cells, all of them if None; or a ValueError."""
+    """The refinement that keeps other cells, or all if ``rows`` is None; checks the rows."""
     kept = torch.ones_like(refinement.kept)
     if rows is not None:
         if not rows or not all(type(row) is int and 0 <= row < len(kept) for row in rows):

@@ -1,4 +1,4 @@
-"""Round of a phased method, the record of it."""
+"""A round of a phased method, and its record."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from botorch_ext.strategies.fixed_design.survivors import Choice
 
 @dataclass(frozen=True, eq=False)
 class Closing:
-    """What a round ended with.
+    """The end of a round, and the bounds that eliminated points.
 
     Args:
-        arrived: The trials whose observations were in.
-        width: The multiplier of the standard deviation; None, like the others, where nothing had
+        arrived: The ids of the trials whose observations had arrived.
+        width: The multiplier of the standard deviation. None, as the others, if no observation had
             arrived, so that nothing was eliminated.
-        offset: What the bounds add besides.
+        offset: The part of the half-width that is added to ``width`` times the standard deviation.
         threshold: The largest lower bound, which the upper bounds of survivors reach.
         argmax: The ``d`` coordinates where the lower bound is largest.
     """
@@ -36,18 +36,18 @@ class Closing:
 
 @dataclass(eq=False)
 class Round:
-    """One round, as far as it has come.
+    """A round that is open or closed.
 
     Args:
-        number: 1, 2, ...
+        number: The number of the round, from 1.
         first: The id of its first trial; the others follow.
-        survivors: Where its points were chosen: ascending rows of the finite set, or the region.
-        choice: Its plan.
-        points: ``t_r x d``, the planned points.
-        closing: What it ended with; None while it is open.
-        promise: The largest standard deviation that the plan leaves, where the round closes once
-            what has arrived leaves no more; None elsewhere.
-        length: The points of the plan without those that were added while waiting for it.
+        survivors: The points to choose from: ascending rows of the finite set, or the region.
+        choice: The plan of the round.
+        points: The planned points, ``t_r x d``.
+        closing: The end of the round; None while it is open.
+        promise: The largest standard deviation that the plan leaves, if the round closes by
+            arrival; else None.
+        length: The number of points of the plan, without those that were added later.
     """
 
     number: int
@@ -64,17 +64,17 @@ class Round:
 
     @property
     def ids(self) -> range:
-        """The ids of its trials, those still to be asked included."""
+        """The ids of its trials, with those that are not asked yet."""
         return range(self.first, self.first + len(self.points))
 
     @property
     def plays_mean(self) -> bool:
-        """Whether it is the last one of a strategy whose rounds close by arrival: it plans nothing,
-        and its points are those it has asked."""
+        """Whether this is the last round of a strategy whose rounds close by arrival, which plans
+        nothing: its points are those it has asked."""
         return not self.length
 
     def num_asked(self, history: History) -> int:
-        """How many of its points were asked."""
+        """The number of its points that were asked."""
         return min(len(history.trials) - self.first, len(self.points))
 
     def with_point(self, x: Tensor) -> Round:
@@ -84,8 +84,8 @@ class Round:
         return new
 
     def ended(self, closing: Closing | None, stop: int) -> Round:
-        """The round once it is closed; what was planned from the trial ``stop`` on and never asked
-        is forgotten."""
+        """The round after it is closed, without the points from the trial ``stop`` on, which were
+        planned and never asked."""
         new, asked = copy(self), stop - self.first
         plan, std = self.choice.plan[:asked], self.choice.std[:asked]
         new.choice = replace(self.choice, plan=plan, std=std)
@@ -93,14 +93,14 @@ class Round:
         return new
 
     def told_too_late(self, history: History) -> list[int]:
-        """The trials that were told after the round had closed."""
+        """The ids of the trials that were told after the round had closed."""
         if self.closing is None:
             return []
         arrived = set(self.closing.arrived)
         return [id for id in self.ids if id in history.values and id not in arrived]
 
     def describe(self, history: History, noise_variance: Tensor) -> dict[str, Any]:
-        """What a report says of it, in plain numbers."""
+        """The dict of the round in the report."""
         std = noise_variance.new_tensor(self.choice.std)
         summary: dict[str, Any] = {
             "round": self.number,

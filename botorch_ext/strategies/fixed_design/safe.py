@@ -1,4 +1,4 @@
-"""Safe: insured optimism over several models, with certificates where they are asked for."""
+"""Insured optimism over several models, with certificates as an option."""
 
 from __future__ import annotations
 
@@ -34,34 +34,44 @@ from botorch_ext.strategies.fixed_design.survivors import Choice as Plan
 from botorch_ext.strategies.fixed_design.survivors import SetSurvivors, evaluated_at
 from botorch_ext.widths import FixedDesign, Width
 
-# A share of the steps of a round is bought; a block is useful where the certificate is more than
-# so many times what it promises.
+# The share of the steps of a round that are spent on its block; and a block is useful if the
+# certificate is more than this many times the half-width that the block promises.
 _SHARE, _USEFUL = 1 / 8, 4.0
 
 
 class SafeStrategy(InsuredStrategy):
-    """Insured optimism over the credible models, inside what the level has not excluded; on a
-    finite set, where ``certificates`` are asked for, with blocks that certify the regret of what is
-    left.
+    """Insured optimism over the credible models, which exploits only points that the level has not
+    excluded.
 
-    With certificates ``info`` also has ``phase`` and ``round``, as `CertifiedElimination` has them,
-    and the ``certificate``: where the misspecification is at most that of the level and the bounds
-    hold, what is exploited at this step has no more regret; it falls within a level, unless a model
-    comes back. The ``kind`` of a bought trial is
-    "block"; it may lose its ``cost``, the certificate when the block was planned first: points that
-    a second plan adds are of the same survivors. ``closed`` is there where the block of the round
-    before entered the bounds, ``plan`` where one was planned or found of no use.
+    On a finite set, with ``certificates``, blocks of points of largest variance certify the regret
+    of the points that are left. ``info`` of a trial has the keys of `InsuredStrategy`, and with
+    certificates also
+
+    - ``phase``, ``round``: as for `CertifiedElimination`;
+    - ``certificate``: the largest regret of a point that is exploited at this step, if the
+      misspecification is at most that of the level and the bounds hold. It never increases within a
+      level, unless a model becomes credible again;
+    - ``kind``: "block" for a trial of a block. Its ``cost`` is the certificate when the block was
+      planned first, since points that a second plan adds are from the same survivors;
+    - ``closed``: True if the block of the round before entered the bounds at this step;
+    - ``plan``: as for `CertifiedElimination`, if a block was planned, or skipped as not useful.
 
     Args:
-        domain: A `Box` or a `FiniteSet`, of actions.
+        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
         models: `CandidateModels` without data.
-        certificates: Whether blocks are bought; on a `FiniteSet` without contexts.
-        horizon: T, the number of trials; for certificates, which need it.
-        options: See `InsuredStrategy`.
+        rkhs_bound: B, at least the RKHS norm of f under the right model, in units of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        delta: The failure probability, as for `InsuredStrategy`, and of the bounds of blocks.
+        width: The width of the index. None: `SelfNormalized`, which the tests always use.
+        credibility: As for `InsuredStrategy`.
+        terms: The limits on what the insurance may cost. None: `Terms()`.
+        certificates: Whether blocks are asked. Needs a `FiniteSet` without contexts.
+        horizon: T, the number of trials. Needed with ``certificates``, and only there.
+        options: The keyword arguments of `BoundsStrategy`, as for `InsuredStrategy`.
 
     Raises:
-        ValueError: What `InsuredStrategy` raises, certificates elsewhere or without a horizon, or
-            a horizon without certificates.
+        ValueError: If `InsuredStrategy` raises it, if certificates are asked for on another domain
+            or without a horizon, or if a horizon is given without them.
     """
 
     def __init__(
@@ -115,12 +125,19 @@ class SafeStrategy(InsuredStrategy):
         )
         self._space = SetSurvivors(domain)
         self._progress = Progress(self._space.whole, math.inf)
-        # Of the block of this round, what has come; and which model planned it.
+        # The models with the told points of the block of this round.
         self._block = self._empty_block()
-        # The models that played at the last step, of which its certificate is.
+        # Whether each model played at the last step, whose certificate holds for those that did.
         self._players: list[bool] = [False] * len(models)
 
     def report(self) -> dict[str, Any]:
+        """A summary of the study, as plain numbers, strings, lists and dicts.
+
+        Returns:
+            A dict with the keys of `InsuredStrategy.report`, and with certificates also the
+            ``horizon``, the number of the current ``round``, the current ``certificate`` (None
+            while nothing is known), and the list of the ``certificates`` of all trials.
+        """
         summary = super().report()
         if self._schedule is None:
             return summary
@@ -145,7 +162,7 @@ class SafeStrategy(InsuredStrategy):
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         if self._schedule is None:
             return super()._decide(choices)
-        look, now, notes = self._begin(self.history.num_asked, None)
+        look, now, record = self._begin(self.history.num_asked, None)
         if now.phase == "block":
             row = now.plan[len(now.bought)]
             kept = self.ledger.suspect
@@ -159,17 +176,17 @@ class SafeStrategy(InsuredStrategy):
             "round": now.round,
             "phase": now.phase,
             "certificate": now.certificate,
-        } | notes
+        } | record
 
     def _begin(
         self, step: int, recorded: dict[str, Any] | None
     ) -> tuple[Look, Progress, dict[str, Any]]:
-        """Goes over to the rounds as they are when a step begins; what is known then, how far the
-        rounds are, and what ``info`` says of that. In a recorded step nothing is chosen again."""
-        look, now, notes = self._look(), self._progress, {}
+        """Updates the rounds when a step begins, and returns the bounds, the progress and the
+        ``info`` about it. For a recorded step nothing is chosen again."""
+        look, now, record = self._look(), self._progress, {}
         schedule = cast(Schedule, self._schedule)
         if now.phase == "wait" and self._closes(now, look, recorded):
-            block, notes["closed"] = self._block, True
+            block, record["closed"] = self._block, True
             widths = self._told.widths(block, self.block_width)
             bounds = look.bounds.tightened(block.mean, block.std, widths)
             credible = cast(Credible, self.judge).contenders(self)
@@ -184,22 +201,23 @@ class SafeStrategy(InsuredStrategy):
         if now.phase == "rest" and now.position >= length:
             now = now.next_round()
         elif is_due or (now.phase == "wait" and now.waited >= length):
-            now = self._planned(now, look, step, bought, recorded, notes)
+            now = self._planned(now, look, step, bought, recorded, record)
         if now.round > self._progress.round:
             self._block = self._empty_block()
         self._progress = now
-        return look, now, notes
+        return look, now, record
 
     def _survivors(self, look: Look) -> tuple[Tensor, Tensor]:
-        """The rows that the level has not excluded, and the regret that any of them has at most."""
+        """The rows that the level has not excluded, and the largest regret that any of them can
+        have."""
         upper, lower, _ = (values[look.level] for values in look.bounds.of(look.playing))
         inside = upper >= lower.max()
         inside = inside | ~inside.any()
         return inside.nonzero().flatten(), (upper.max() - lower[inside].min()).clamp_min(0)
 
     def _certified(self, now: Progress, look: Look, recorded: dict[str, Any] | None) -> Progress:
-        """With the certificate of this step: no larger than before, within a level, while no model
-        comes back."""
+        """The progress with the certificate of this step, which is no larger than before unless the
+        level changed or a model became credible again."""
         if recorded is not None and not self._is_corrected:
             certificate = amount(recorded["certificate"], "certificate", "non-negative and finite")
             return replace(now, certificate=certificate)
@@ -214,7 +232,8 @@ class SafeStrategy(InsuredStrategy):
             return "closed" in recorded
         if self._block.num_observations == len(now.bought):
             return True
-        # Of what was left when the block was planned: what arrives must not choose what closes it.
+        # Among the survivors when the block was planned: observations must not decide when it
+        # closes.
         largest = float(self._block.std[0, cast(Tensor, now.survivors)].max())
         return is_reached(largest, now.promise, self.domain.like)
 
@@ -225,9 +244,9 @@ class SafeStrategy(InsuredStrategy):
         step: int,
         count: int,
         recorded: dict[str, Any] | None,
-        notes: dict[str, Any],
+        record: dict[str, Any],
     ) -> Progress:
-        """With a block that the first model plans, or at rest where it would be of no use."""
+        """The progress with a block that the first model plans, or at rest if it is not useful."""
         again = now.phase == "wait"
         if not again:
             now = replace(now, survivors=self._survivors(look)[0], cost=now.certificate)
@@ -245,7 +264,7 @@ class SafeStrategy(InsuredStrategy):
         else:
             plan = Plan.recorded(recorded["plan"], self.domain)
             promise = amount(recorded["plan"]["promise"], "promise", "non-negative and finite")
-        notes["plan"] = vars(plan) | {"promise": promise}
+        record["plan"] = vars(plan) | {"promise": promise}
         after = now.planning(plan, self._space.points(plan), promise)
         if again:
             return after

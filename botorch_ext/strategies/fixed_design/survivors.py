@@ -1,4 +1,4 @@
-"""Survivors: where a phased method may still ask, on finite sets and on boxes."""
+"""The points that a phased method may still ask, on finite sets and on boxes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Choice:
     """The plan of a round.
 
     Args:
-        plan: Its ``t_r`` points in the order of asking: rows of the finite set, or coordinates.
-        std: ``t_r`` standard deviations, each given the points before it.
+        plan: The ``t_r`` points in the order of asking: rows of the finite set, or coordinates.
+        std: The ``t_r`` standard deviations, each given the points before it.
         volume: The share of the domain that the points were chosen from.
-        volume_error: The standard error of that estimate.
+        volume_error: The standard error of ``volume``, which is an estimate on a box.
     """
 
     plan: list[Any]
@@ -39,12 +39,12 @@ class Choice:
 
     @classmethod
     def recorded(cls, record: dict[str, Any], domain: Domain) -> Self:
-        """The plan that a trial has recorded.
+        """The plan in the ``info`` of a trial.
 
         Raises:
-            KeyError: Something is missing.
-            ValueError: A point that is none of the domain, a point without a deviation, or a number
-                that is none.
+            KeyError: If an entry is missing.
+            ValueError: If a point is not in the domain, if the numbers of points and of standard
+                deviations differ, or if a number is impossible.
         """
         choice = cls(**{name: record[name] for name in cls.__annotations__})
         if len(choice.std) != len(choice.plan):
@@ -61,16 +61,16 @@ class Choice:
         return choice
 
 
-# Width, offset, threshold and argmax of a `Closing`.
+# The width, offset, threshold and argmax of a `Closing`.
 Bounds = tuple[float, float, float, list[float]]
 
 
 class Survivors(Protocol):
-    """What differs between finite sets and boxes."""
+    """The operations on survivors that differ between finite sets and boxes."""
 
     @property
     def whole(self) -> Tensor | Region:
-        """What survives before anything is eliminated."""
+        """The survivors before any elimination."""
         ...
 
     def choose(self, survivors: Any, model: KernelGP, length: int, seed: int) -> Choice:
@@ -95,8 +95,8 @@ class Survivors(Protocol):
         known: tuple[float, list[float]] | None,
         seed: int,
     ) -> tuple[Bounds, Tensor | Region]:
-        """The confidence bounds of observations and who survives them; ``known`` are the threshold
-        and the argmax where they were recorded."""
+        """The confidence bounds given observations, and the points that survive them; ``known`` has
+        the threshold and the argmax, if they were recorded."""
         ...
 
 
@@ -148,7 +148,8 @@ class BoxSurvivors(Immutable):
         self._last: tuple[Region, int, Population] | None = None
 
     def _population(self, survivors: Region, seed: int) -> Population:
-        """That of the last call where it was the same: a round is planned and judged with one."""
+        """The population of survivors, kept from the last call if the arguments are the same, since
+        a round is planned and judged with one."""
         if self._last is None or self._last[0] is not survivors or self._last[1] != seed:
             self._last = survivors, seed, survivors.population(POPULATION_SIZE, seed)
         return self._last[2]
@@ -191,7 +192,7 @@ class BoxSurvivors(Immutable):
 
 
 def evaluated_at(width: Width, posterior: ConfidenceModel) -> tuple[float, float]:
-    """The width and the offset of a posterior."""
+    """The width and the offset of the confidence bounds of a posterior, as numbers."""
     t = posterior.num_observations + 1
     return float(width(t, posterior)), float(width.offset(t, posterior))
 

@@ -1,4 +1,4 @@
-"""Regret-bound balancing: which of several strategies to trust, by what each says it may lose."""
+"""Regret-bound balancing: which of several strategies to trust, by their regret bounds."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from botorch_ext.strategies.masters.master import MasterStrategy
 from botorch_ext.strategies.masters.regret_bounds import RegretBound, RescaledBound
 from botorch_ext.widths import check_delta
 
-# Candidate bounds are looked at up to here when a strategy is made, and further on as they are
-# reached.
+# Candidate bounds are checked for up to this number of trials when a strategy is made, and for more
+# trials as these are reached.
 _NUM_CHECKED = 1000
 
 
 @dataclass(frozen=True)
 class BalancingTest:
-    """Whether one base is refuted after one more observation; rewards rescaled to [0, 1].
+    """The test of one base after one more observation, with rewards rescaled to [0, 1].
 
     Args:
-        t: How many observations there were.
+        t: The number of observations of all bases.
         base: The position of the base.
-        count: N_i, those of the base.
-        mean_reward: J_i / N_i.
-        regret: R_i(N_i) / N_i.
+        count: N_i, the number of observations of the base.
+        mean_reward: The mean reward of the base, J_i / N_i.
+        regret: Its candidate bound for one trial, R_i(N_i) / N_i.
         deviation: c sqrt(ln(M max(ln N_i, 1) / delta) / N_i).
-        highest: The highest lower end of an active base.
+        highest: The largest ``lower`` of an active base.
     """
 
     t: int
@@ -44,12 +44,12 @@ class BalancingTest:
 
     @property
     def upper(self) -> float:
-        """What the best rewards are on average at most, if the bound of the base holds."""
+        """An upper bound on the average of the best rewards, if the bound of the base holds."""
         return self.mean_reward + self.regret + self.deviation
 
     @property
     def lower(self) -> float:
-        """What the best rewards are on average at least, whether it holds or not."""
+        """A lower bound on the average of the best rewards, whether that bound holds or not."""
         return self.mean_reward - self.deviation
 
     @property
@@ -59,36 +59,37 @@ class BalancingTest:
 
 
 class RegretBalancing(MasterStrategy):
-    """Plays the strategy that says it has lost least so far, and drops those whose rewards are too
-    low for what they say.
+    """Plays the base with the smallest regret bound so far, and eliminates bases whose rewards are
+    too low for their bounds.
 
-    Every base comes with a candidate bound R_i(n) on its regret. Among the active bases the one
-    with the least R_i(N_i) plays, of equal ones the first. With rewards rescaled to [0, 1], J_i
-    their sum and M the number of bases given, base i is eliminated when
+    Every base comes with a candidate bound R_i(n) on its regret. The active base with the smallest
+    R_i(N_i) plays, or the first of several such bases. With rewards rescaled to [0, 1], J_i their
+    sum and M the number of bases, base i is eliminated when
 
     J_i/N_i + R_i(N_i)/N_i + c sqrt(ln(M ln(N_i)/delta)/N_i) <
     max_j (J_j/N_j - c sqrt(ln(M ln(N_j)/delta)/N_j)),
 
-    with max(ln N, 1) for ln N, over the active bases that have an observation. That is right where
+    with max(ln N, 1) for ln N, over the active bases that have an observation. The test is valid if
     the best reward of a step has the same expectation for all bases: one function, and contexts and
-    action sets that are drawn independently. To choose, N_i counts what was asked and not given up;
-    to test, what was told. So evaluations may be pending and late.
+    action sets that are drawn independently. For the choice, N_i counts trials that were asked and
+    not abandoned; for the test, told trials. So trials may be pending, and results late. ``info``
+    of a trial is that of `MasterStrategy`.
 
     Source: Bogunovic and Krause 2021, algorithm 3, whose eq. 24 prints the sums without dividing by
     N; Pacchiano et al. 2020.
 
     Args:
-        bases: The strategies; see `MasterStrategy`.
-        bounds: R_i for each: from the number of trials (any, from 0 on) to the regret, in units of
-            the rewards; not negative, finite, never decreasing. No more than n times the length of
-            ``reward_range`` is used.
-        reward_range: The least and the largest value that can be told, noise included.
-        delta: Failure probability.
+        bases: The strategies, as for `MasterStrategy`.
+        bounds: The candidate bound R_i of each base: a function from any number of trials, from 0
+            on, to the regret, in units of the rewards; finite, not negative and never decreasing.
+            R_i(n) is clipped to n times the length of ``reward_range``.
+        reward_range: The smallest and the largest value that can be told, with the noise.
+        delta: The failure probability.
         c: The constant of the test.
 
     Raises:
-        ValueError: Not as many bounds as bases, a bound that is not as above, an empty range, or a
-            number out of range.
+        ValueError: If the numbers of bounds and bases differ, if a bound is not as above, if the
+            range is empty, or if a number is out of range.
     """
 
     def __init__(
@@ -112,19 +113,20 @@ class RegretBalancing(MasterStrategy):
             bound(_NUM_CHECKED)
         # The positions of the bases that may still play.
         self.active = list(range(len(bases)))
-        # From the position of a base to the number of observations that refuted it.
+        # Maps the position of an eliminated base to the number of observations at that time.
         self.eliminated: dict[int, int] = {}
         self._rewards = [0.0] * len(bases)
         self._tests: list[BalancingTest] = []
 
     @property
     def bounds(self) -> list[RegretBound]:
-        """R_i of each base, as given."""
+        """The candidate bound R_i of each base, as it was given."""
         return [bound.bound for bound in self._bounds]
 
     @property
     def tests(self) -> list[BalancingTest]:
-        """Every test that was made: after each observation one of each active base that has one."""
+        """All tests so far: after each observation, one for each active base that has
+        observations."""
         return list(self._tests)
 
     # --- decisions --------------------------------------------------------------------------------
@@ -132,11 +134,11 @@ class RegretBalancing(MasterStrategy):
     def _choose(self, choices: Choices, given: Sequence[int]) -> int:
         played = [self._num_played(base) + more for base, more in enumerate(given)]
         chosen = min(self.active, key=lambda base: self._bounds[base](played[base]))
-        self._bounds[chosen](played[chosen] + 1)  # refused before it is needed
+        self._bounds[chosen](played[chosen] + 1)  # checks the next value before it is needed
         return chosen
 
     def _num_played(self, position: int) -> int:
-        """What was asked of a base and not given up."""
+        """The number of trials that a base has asked and that are not abandoned."""
         history = self.bases[position].history
         return len(history.trials) - len(history.abandoned)
 
@@ -164,7 +166,7 @@ class RegretBalancing(MasterStrategy):
     def _test(self, t: int) -> None:
         told = [base for base in self.active if self.bases[base].history.values]
         ends = [self._ends(base) for base in told]
-        # Where only an eliminated base has observations there is nothing to compare.
+        # The default is for the case that only an eliminated base has observations.
         highest = max((mean - deviation for _, mean, _, deviation in ends), default=-math.inf)
         for base, numbers in zip(told, ends, strict=True):
             test = BalancingTest(t, base, *numbers, highest)
@@ -174,7 +176,7 @@ class RegretBalancing(MasterStrategy):
                 self.eliminated[base] = t
 
     def _ends(self, base: int) -> tuple[int, float, float, float]:
-        """N, J/N, R(N)/N and the deviation of a base."""
+        """The numbers N, J/N, R(N)/N and the deviation of a base."""
         count = len(self.bases[base].history.values)
         union = len(self.bases) * max(math.log(count), 1.0) / self.delta
         deviation = self.c * math.sqrt(math.log(union) / count)
@@ -183,6 +185,19 @@ class RegretBalancing(MasterStrategy):
     # --- report -----------------------------------------------------------------------------------
 
     def report(self) -> dict[str, Any]:
+        """A summary of the study, as plain numbers, strings, lists and dicts.
+
+        Returns:
+            A dict with the keys of `MasterStrategy.report`, the ``reward_range``, the positions of
+            the ``active`` bases, and ``eliminated``, a dict from the positions of the other bases
+            to the numbers of observations when they were eliminated.
+
+            The dict of a base also has the number of its trials that are not abandoned, ``plays``;
+            the number of its observations, ``told``, and their mean, ``mean_reward``; its candidate
+            ``bound`` R_i(N_i); the ends ``upper`` and ``lower`` of its `BalancingTest`; its
+            ``status``, "active" or "eliminated"; and ``eliminated_at``. Numbers are in units of the
+            rewards.
+        """
         summary = super().report()
         summary |= {
             "reward_range": list(self.reward_range),
@@ -213,7 +228,7 @@ class RegretBalancing(MasterStrategy):
 
 
 def checked_range(reward_range: tuple[float, float]) -> tuple[float, float]:
-    """Two finite numbers in order, or a ValueError."""
+    """The range as two floats; raises a ValueError unless they are finite and ascending."""
     name = "reward_range"
     if not isinstance(reward_range, Sequence) or len(reward_range) != 2:
         raise ValueError(f"{name} must be a pair (low, high), got {reward_range!r}")

@@ -1,4 +1,4 @@
-"""Contextwise: one strategy for each kind of context, none of which knows of the others."""
+"""One strategy for each kind of context, independent of the others."""
 
 from __future__ import annotations
 
@@ -19,22 +19,30 @@ from botorch_ext.strategies.masters.master import MasterStrategy
 
 
 class ContextwiseStrategy(MasterStrategy):
-    """One instance per context: the context says which base plays, and nothing that is learned in
-    one is known in another.
+    """Plays one base for each kind of context; no base learns from the results of another.
 
-    What contextual methods are compared with: it ignores that contexts are alike.
-    Source: Krause and Ong 2011, section 6.
+    This is the baseline of contextual methods, as it ignores that contexts are similar. ``info`` of
+    a trial and the report are those of `MasterStrategy`. Source: Krause and Ong 2011, section 6.
 
     Args:
-        bases: The strategies, often of the same kind; see `MasterStrategy`. Those that take no
-            contexts are given none.
-        key: From a ``d_z``-dim context to the position of the base that plays.
-        context_domain: The contexts that every ask needs: a domain, their dimension d_z, or a
-            `ContextSpace`. None: those of the bases.
+        bases: The strategies, as for `MasterStrategy`. Bases that take no contexts are given none.
+        key: A function from a ``d_z``-dim context to the position of the base that plays.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. None: the
+            contexts of the bases.
 
     Raises:
-        ValueError: Bases that `MasterStrategy` refuses, or no contexts at all. While asking, a key
-            that is no position.
+        ValueError: If `MasterStrategy` refuses the bases, or if there are no contexts. `ask` raises
+            it if ``key`` does not return a position.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> points = bx.FiniteSet([[0.0], [1.0]])
+        >>> bases = [bx.strategies.RandomSearch(points, seed) for seed in (0, 1)]
+        >>> strategy = bx.strategies.ContextwiseStrategy(
+        ...     bases, key=lambda z: int(z[0] > 0), context_domain=1
+        ... )
+        >>> strategy.ask(context=[0.7]).info["base"]
+        1
     """
 
     separates_contexts = "the base of a context learns from the results of its own contexts alone"
@@ -52,14 +60,14 @@ class ContextwiseStrategy(MasterStrategy):
         if not callable(key):
             raise ValueError(f"key must be a function of the context, got {key!r}")
         self._key = _Key(key)
-        # The context says which base an attached result belongs to.
+        # Attached results are allowed, since the context says to which base they belong.
         for trait in ("refuses_attached", "depends_on_trial_number", "refits_after_correction"):
             reasons = (getattr(base, trait) for base in bases)
             setattr(self, trait, next((why for why in reasons if why is not None), None))
 
     @property
     def key(self) -> Callable[[Tensor], int]:
-        """From a context to the position of the base that plays."""
+        """The function from a context to the position of the base that plays."""
         return self._key.function
 
     def _choose(self, choices: Choices, given: Sequence[int]) -> int:

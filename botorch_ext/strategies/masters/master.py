@@ -1,4 +1,4 @@
-"""Masters: each step goes to one of several base strategies, and only that one learns from it."""
+"""Masters: strategies that hand each step to one of several base strategies."""
 
 from __future__ import annotations
 
@@ -30,19 +30,22 @@ from botorch_ext.strategies.events import (
 class MasterStrategy(Strategy):
     """Hands each step to one of several base strategies; only that base learns from it.
 
-    A subclass says which base plays (`_choose`). To a base its own trials are all there are; they
-    have ids of their own. A trial has the position of its base in ``info["base"]`` and what the
-    base knew in ``info["decision"]``. A base may be a master. A base whose turn it is and that must
-    wait makes the master wait; one that has reached its horizon ends it.
+    A subclass chooses the base that plays (`_choose`). A base knows only its own trials, which have
+    ids of their own. A base may be a master. If the base that plays must wait, the master waits; if
+    it has reached its horizon, the master has too.
+
+    ``info`` of a trial has the position of its base as ``base``, and the ``info`` of that base as
+    ``decision``; points of a finite set, or chosen from ``actions``, also have their row as
+    ``index`` and ``action``.
 
     Args:
-        bases: At least one, without trials; they are copied. Those that take no contexts are given
-            none.
-        context_domain: The contexts that every ask needs. None: those of the bases.
+        bases: The strategies, at least one, without trials; they are copied. Bases that take no
+            contexts are given none.
+        context_domain: The contexts, as for `Strategy`. None: the contexts of the bases.
 
     Raises:
-        ValueError: No base, or one that is no strategy, has trials, or lives on another domain than
-            the first.
+        ValueError: If there is no base, or if a base is not a strategy, has trials, or has another
+            domain than the first one.
     """
 
     takes_spaces = True  # as the bases do
@@ -62,14 +65,24 @@ class MasterStrategy(Strategy):
         super().__init__(first.domain, first.seed, context_domain=context_domain)
         self.bases = [base.clone() for base in bases]
         self.takes_actions = all(base.takes_actions for base in bases)
-        # Of each base, the ids that its trials have here.
+        # For each base, the ids that its trials have in the master.
         self._ids: list[list[int]] = [[] for _ in bases]
         for position, base in enumerate(bases):
             self.warnings += [f"base {position}: {message}" for message in base.warnings]
 
     def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
-        """Of the best points of the bases, each by its own posterior mean, the one with the highest
-        mean. The arguments are those of `Strategy.best`."""
+        """The best of the best points of the bases, each compared by the posterior mean of its
+        base.
+
+        Args:
+            context: As for `Strategy.best`.
+
+        Returns:
+            The ``d``-dim point and its posterior mean, in units of the observations.
+
+        Raises:
+            NoObservationsError: If no point was evaluated yet.
+        """
         if context is not None:
             context = self.checked_context(context)
         answers = [
@@ -82,6 +95,12 @@ class MasterStrategy(Strategy):
         return max(answers, key=lambda answer: answer[1])
 
     def report(self) -> dict[str, Any]:
+        """A summary of the study, as plain numbers, strings, lists and dicts.
+
+        Returns:
+            A dict with the keys of `Strategy.report` and ``bases``, a list with a dict for each
+            base: its class as ``strategy``, ``num_asked``, ``num_told`` and ``best``.
+        """
         summary = super().report()
         summary["bases"] = [self._summary(position) for position in range(len(self.bases))]
         return summary
@@ -90,19 +109,19 @@ class MasterStrategy(Strategy):
 
     @abstractmethod
     def _choose(self, choices: Choices, given: Sequence[int]) -> int:
-        """The position of the base that plays next, changing nothing.
+        """The position of the base that plays next; changes nothing.
 
         Args:
-            choices: What there is to choose from.
-            given: How many trials each base is about to be given before this one.
+            choices: The actions to choose from, and the context.
+            given: The number of trials that each base will be given before this one.
         """
 
     def _judges(self, context: Tensor | None) -> list[Strategy]:
-        """The bases whose best points count at a context; None where none is given."""
+        """The bases whose best points are compared at a context, or, with None, at all contexts."""
         return self.bases
 
     def _summary(self, position: int) -> dict[str, Any]:
-        """What `report` says of a base."""
+        """The dict of a base in the report."""
         base = self.bases[position]
         X, _ = base.evaluated()
         x, mean = base.best() if len(X) else (None, None)
@@ -122,7 +141,7 @@ class MasterStrategy(Strategy):
             given[position] += 1
             base = self.bases[position]
             own = _own_choices(base, choices)
-            base.checked_context(own.context)  # its contexts may be others than the master's
+            base.checked_context(own.context)  # its context domain may differ from the master's
             try:
                 base.require_askable(given[position], own)
             except WaitingForObservations as waits:
@@ -145,8 +164,8 @@ class MasterStrategy(Strategy):
         position = self._choose(choices, [0] * len(self.bases))
         base = self.bases[position] = self.bases[position].successor()
         trial = base.next_trial(_own_choices(base, choices))
-        places = {name: trial.info[name] for name in ("index", "action") if name in trial.info}
-        return trial.x, {"base": position, "decision": trial.info} | places
+        rows = {name: trial.info[name] for name in ("index", "action") if name in trial.info}
+        return trial.x, {"base": position, "decision": trial.info} | rows
 
     def who_takes_no_actions(self) -> str:
         bases = enumerate(self.bases)
@@ -167,7 +186,7 @@ class MasterStrategy(Strategy):
         self.bases[position].check_recorded(self._own_trial(trial, trial.id), is_member)
 
     def _own_trial(self, trial: Trial, id: int) -> Trial:
-        """A trial as its base sees it."""
+        """The trial for its base, with another id."""
         base = self.bases[trial.info["base"]]
         context = None if base.context_space is None else trial.context
         return Trial(id, trial.x, context, trial.info["decision"]).copy()
@@ -195,19 +214,19 @@ class MasterStrategy(Strategy):
             self._note(f"base {position}: {message}", category)
 
     def _own_event(self, event: Event) -> tuple[int, Event]:
-        """The position of the base that an event belongs to, and the event as the base sees it."""
+        """The position of the base that an event belongs to, and the event for that base."""
         match event:
             case Asked(trial):
                 position = trial.info["base"]
                 return position, Asked(self._own_trial(trial, len(self._ids[position])))
             case Told(id, value):
-                position, own_id = self._place_of(id)
+                position, own_id = self._base_and_id(id)
                 return position, Told(own_id, value)
             case Abandoned(id, failed):
-                position, own_id = self._place_of(id)
+                position, own_id = self._base_and_id(id)
                 return position, Abandoned(own_id, failed)
             case Corrected(id, value):
-                position, own_id = self._place_of(id)
+                position, own_id = self._base_and_id(id)
                 return position, Corrected(own_id, value)
             case Attached(trial, value):
                 position = trial.info["base"]
@@ -222,16 +241,17 @@ class MasterStrategy(Strategy):
             base._take_as_asked(is_corrected)
 
     def _forget_fits(self, id: int) -> None:
-        position, own_id = self._place_of(id)
+        position, own_id = self._base_and_id(id)
         self.bases[position]._forget_fits(own_id)
 
-    def _place_of(self, id: int) -> tuple[int, int]:
+    def _base_and_id(self, id: int) -> tuple[int, int]:
         """The position of the base that a trial belongs to, and its id there."""
         position = self.history.trials[id].info["base"]
         return position, bisect_left(self._ids[position], id)
 
     def evaluated(self) -> tuple[Tensor, Tensor]:
-        """The evaluated actions of all bases, data they began with included, base by base."""
+        """The evaluated actions of all bases, ``n x d``, and their ``n`` values, base by base, with
+        the data that the bases began with."""
         X, Y = zip(*(base.evaluated() for base in self.bases), strict=True)
         return torch.cat([own[:, : self.domain.dim] for own in X]), torch.cat(Y)
 

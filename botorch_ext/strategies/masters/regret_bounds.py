@@ -1,4 +1,4 @@
-"""Regret bounds: what strategies say they may lose."""
+"""Candidate bounds on the regret of strategies."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from botorch_ext.checks import amount, one_number
 from botorch_ext.state import Immutable
 from botorch_ext.widths.base import require
 
-# R(n): what a strategy loses in n trials at most, in units of the rewards.
+# R(n), an upper bound on the regret of a strategy in n trials, in units of the rewards.
 RegretBound = Callable[[int], float]
 
 
 @dataclass(frozen=True)
 class CandidateBound:
-    """R(n) = min(c1 (B sqrt(gamma) + gamma) sqrt(n) + c2 eps sqrt(gamma) n, n), the regret that an
-    EC-GP-UCB told eps would have in n trials if f is within eps of the RKHS ball.
+    """The bound R(n) = min(c1 (B sqrt(gamma) + gamma) sqrt(n) + c2 eps sqrt(gamma) n, n) on the
+    regret of `ec_gp_ucb` with misspecification eps in n trials, if f is within eps of the RKHS
+    ball.
 
     Source: Bogunovic and Krause 2021, eq. 85 (eq. 22 drops the term with B).
 
@@ -25,13 +26,19 @@ class CandidateBound:
         rkhs_bound: B, in units of the rewards.
         misspecification: eps, in units of the rewards.
         max_information_gain: gamma_T, or an upper bound on it.
-        c1: The constant of the regret without misspecification.
-        c2: The constant of the regret by misspecification.
-        scale: high - low of the rewards: the formula is about rewards and noise divided by it, R(n)
-            is not.
+        c1: The constant of the term that does not depend on eps.
+        c2: The constant of the term that grows with eps.
+        scale: The length high - low of the range of the rewards. The formula holds for rewards and
+            noise divided by it; R(n) is in units of the rewards.
 
     Raises:
-        ValueError: A number out of range.
+        ValueError: If a number is out of range.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> bound = bx.strategies.CandidateBound(1.0, 0.01, max_information_gain=4.0)
+        >>> bound(10), round(bound(1000), 1)
+        (10.0, 209.7)
     """
 
     rkhs_bound: float
@@ -51,7 +58,7 @@ class CandidateBound:
         object.__setattr__(self, name, number)
 
     def __call__(self, num_trials: int) -> float:
-        """R(n)."""
+        """The bound R(n) for n trials, in units of the rewards."""
         gamma, root = self.max_information_gain, math.sqrt(self.max_information_gain)
         learning = self.c1 * (self.rkhs_bound * root + self.scale * gamma) * math.sqrt(num_trials)
         bias = self.c2 * self.misspecification * root * num_trials
@@ -59,7 +66,8 @@ class CandidateBound:
 
 
 class RescaledBound(Immutable):
-    """min(R(n) / scale, n), each R(n) computed and checked once, in turn."""
+    """The bound min(R(n) / scale, n); each R(n) is computed and checked once, in ascending
+    order."""
 
     def __init__(self, bound: RegretBound, scale: float, position: int) -> None:
         if not callable(bound):

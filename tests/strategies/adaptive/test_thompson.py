@@ -14,8 +14,8 @@ from botorch_ext.search import draws
 from botorch_ext.search.draws import best_in_box, best_of_points
 from botorch_ext.testing.sessions import Session
 from botorch_ext.widths import ChowdhuryGopalan
-from tests.laws.places import rbf
 from tests.laws.registry import Entry
+from tests.laws.scenarios import rbf
 
 LAMBDA = 0.05
 
@@ -167,9 +167,11 @@ def test_a_width_of_the_theory_scales_the_draw():
     assert trial.info["width"] == pytest.approx(float(width(1, model)))
 
 
-@pytest.mark.parametrize("place", ["numbers, started", "codes, contexts", "line, tasks, changing"])
-def test_it_plays_in_mixed_spaces_and_contexts(place):
-    session = Session(Entry("thompson_sampling", place, "ignore"), seed=4, num_actions=8)
+@pytest.mark.parametrize(
+    "scenario", ["numbers, started", "codes, contexts", "line, tasks, changing"]
+)
+def test_it_plays_in_mixed_spaces_and_contexts(scenario):
+    session = Session(Entry("thompson_sampling", scenario, "ignore"), seed=4, num_actions=8)
     session.play()
     domain = session.strategy.domain
     trials = session.strategy.history.trials

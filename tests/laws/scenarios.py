@@ -1,5 +1,5 @@
-"""Places that strategies are tried in: a domain, and where there are any contexts, changing actions
-and data from before.
+"""Scenarios that strategies are tried in: a domain, and where there are any contexts, changing
+actions and initial data.
 
 All lie off the origin, and none is a cube.
 """
@@ -84,7 +84,7 @@ def _tasks() -> bx.FiniteSet:
 
 
 @dataclass(frozen=True)
-class Place:
+class Scenario:
     """Where strategies choose.
 
     Args:
@@ -115,8 +115,8 @@ class Place:
     def _has_tasks(self) -> bool:
         return self.contexts is not None and isinstance(self.contexts(), bx.FiniteSet)
 
-    def on(self, device: torch.device) -> Place:
-        """The same place on a device."""
+    def on(self, device: torch.device) -> Scenario:
+        """The same scenario on a device."""
         if device == self.device:
             return self
         domain, contexts = self.domain, self.contexts
@@ -146,7 +146,7 @@ class Place:
         }
 
     def options(self) -> dict[str, Any]:
-        """Arguments of a strategy that follow from the place."""
+        """Arguments of a strategy that follow from the scenario."""
         options: dict[str, Any] = {}
         if self.contexts is not None:
             options["context_domain"] = self.contexts()
@@ -185,21 +185,21 @@ def value_of(x: Tensor, context: Tensor | None) -> float:
     return float(angle[0].sin() * angle[1].cos() + 0.3 * last)
 
 
-PLACES: dict[str, Place] = {
-    "set": Place(_finite),
-    "set, started": Place(_finite, started=True),
-    "set, changing": Place(_finite, changing=True),
-    "set, contexts": Place(_finite, _seen),
-    "set, tasks, started": Place(_finite, _tasks, started=True),
-    "set, contexts, changing": Place(_finite, _seen, changing=True),
-    "line": Place(_line),
-    "box": Place(_box),
-    "box, started": Place(_box, started=True),
-    "numbers, started": Place(_numbers, started=True),
-    "codes, contexts": Place(_codes, _seen),
-    "space, started": Place(_space, started=True),
-    "line, changing": Place(_line, changing=True),
-    "line, contexts": Place(_line, _seen),
-    "line, contexts, started": Place(_line, _seen, started=True),
-    "line, tasks, changing": Place(_line, _tasks, changing=True),
+SCENARIOS: dict[str, Scenario] = {
+    "set": Scenario(_finite),
+    "set, started": Scenario(_finite, started=True),
+    "set, changing": Scenario(_finite, changing=True),
+    "set, contexts": Scenario(_finite, _seen),
+    "set, tasks, started": Scenario(_finite, _tasks, started=True),
+    "set, contexts, changing": Scenario(_finite, _seen, changing=True),
+    "line": Scenario(_line),
+    "box": Scenario(_box),
+    "box, started": Scenario(_box, started=True),
+    "numbers, started": Scenario(_numbers, started=True),
+    "codes, contexts": Scenario(_codes, _seen),
+    "space, started": Scenario(_space, started=True),
+    "line, changing": Scenario(_line, changing=True),
+    "line, contexts": Scenario(_line, _seen),
+    "line, contexts, started": Scenario(_line, _seen, started=True),
+    "line, tasks, changing": Scenario(_line, _tasks, changing=True),
 }

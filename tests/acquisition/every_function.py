@@ -25,7 +25,7 @@ BOUNDS = torch.tensor([[2.0, -3.0], [5.0, -1.0]], dtype=torch.float64)
 
 
 @dataclass(frozen=True)
-class Place:
+class Case:
     """An acquisition function and what it takes besides a model.
 
     Args:
@@ -42,16 +42,16 @@ class Place:
         return self.cls(model, **self.options | more)
 
 
-PLACES = {
-    "EnlargedUpperConfidenceBound": Place(
+CASES = {
+    "EnlargedUpperConfidenceBound": Case(
         EnlargedUpperConfidenceBound, {"misspecification": 0.01, "width": 2.0}
     ),
-    "LowerConfidenceBound": Place(LowerConfidenceBound, {"width": 2.0}),
-    "MaxVariance": Place(MaxVariance, can_minimise=False),
-    "OptimisticModelUCB": Place(OptimisticModelUCB, {"width": 2.0}),
-    "ExpectedUCB": Place(ExpectedUCB, {"width": 2.0}),
-    "IntegratedLogEI": Place(IntegratedLogEI, {"best_f": 0.5}),
-    "StableUCB": Place(StableUCB, {"width": 2.0, "radius": 0.1, "bounds": BOUNDS}),
+    "LowerConfidenceBound": Case(LowerConfidenceBound, {"width": 2.0}),
+    "MaxVariance": Case(MaxVariance, can_minimise=False),
+    "OptimisticModelUCB": Case(OptimisticModelUCB, {"width": 2.0}),
+    "ExpectedUCB": Case(ExpectedUCB, {"width": 2.0}),
+    "IntegratedLogEI": Case(IntegratedLogEI, {"best_f": 0.5}),
+    "StableUCB": Case(StableUCB, {"width": 2.0, "radius": 0.1, "bounds": BOUNDS}),
 }
 
 
