@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from botorch_ext.predictions.tables import frame
+from botorch_ext.ranks import highest_first
 from botorch_ext.state import Immutable
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Importance(Immutable):
         Raises:
             ImportError: pandas is not installed.
         """
-        order = self.total.argsort(descending=True)
+        order = highest_first(self.total)
         return frame(
             {
                 "parameter": [self.names[j] for j in order.tolist()],
