@@ -1,4 +1,4 @@
-"""Single numbers, checked at the door."""
+"""Checks of single numbers and flags that users pass."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ _HOLDS: dict[Allowed, Callable[[float], bool]] = {
 
 
 def short(value: Any) -> str:
-    """How a value that was given looks, in one line that is not long."""
+    """A short text of a value, in one line, for messages.
+
+    Args:
+        value: Any value.
+
+    Returns:
+        The text.
+    """
     if isinstance(value, int) and value.bit_length() > 10_000:  # which Python may refuse to print
         return f"an int of {value.bit_length()} bits"
     return " ".join(_SHORT.repr(value).split())
@@ -32,8 +39,20 @@ def short(value: Any) -> str:
 def whole_number(
     value: Any, name: str, least: int | None = None, error: type[ValueError] = ValueError
 ) -> int:
-    """A whole number of any library, one of 64 bits, as an int, or an error that names the
-    argument."""
+    """Check a whole number.
+
+    Args:
+        value: A number of any library; bools, missing values and floats are refused.
+        name: The name of the argument, for the message.
+        least: The least number allowed; None for no limit.
+        error: The class of the error.
+
+    Returns:
+        The number as an int of at most 64 bits.
+
+    Raises:
+        ValueError: If it is not such a number.
+    """
     number = None
     if not (isinstance(value, bool) or _is_no_number(value)):
         with suppress(TypeError):
@@ -43,26 +62,49 @@ def whole_number(
     if least is not None and number < least:
         raise error(f"{name} must be at least {least}, got {short(value)}")
     if not -(2**63) <= number < 2**63:
-        raise error(f"{name} must be less than 2^63 either way, got {short(value)}")
+        raise error(f"{name} must be from -2^63 to less than 2^63, got {short(value)}")
     return number
 
 
 def one_number(value: Any, name: str, whose: str = "") -> float:
-    """A number of any library as a float, or a ValueError that names the argument (and, after the
-    value, ``whose`` it is). Bools, dates and numbers that may be missing are none."""
+    """Check a number.
+
+    Args:
+        value: A number of any library; bools, dates and missing values are refused.
+        name: The name of the argument, for the message.
+        whose: A text that follows the value in the message.
+
+    Returns:
+        The number as a float, which may be NaN or infinite.
+
+    Raises:
+        ValueError: If it is not one number.
+    """
     if type(value) is float:
         return value
     try:
         if not (isinstance(value, bool | str | bytes | bytearray) or _is_no_number(value)):
-            # Of arrays and tensors `item` takes one entry, whatever their shape.
+            # `item` converts arrays and tensors with one entry, whatever their shape.
             return float(value.item() if hasattr(value, "item") else value)
-    except (TypeError, ValueError, RuntimeError, OverflowError):  # RuntimeError: of torch
+    except (TypeError, ValueError, RuntimeError, OverflowError):  # torch raises RuntimeError
         pass
     raise ValueError(f"{name} must be one number, got {short(value)}{whose}")
 
 
 def amount(value: Any, name: str, allowed: Allowed) -> float:
-    """`one_number` that is as it is allowed to be."""
+    """Check a number and its range.
+
+    Args:
+        value: A number of any library.
+        name: The name of the argument, for the message.
+        allowed: The range, in words.
+
+    Returns:
+        The number as a float.
+
+    Raises:
+        ValueError: If it is not one number in this range.
+    """
     number = one_number(value, name)
     if not _HOLDS[allowed](number):
         raise ValueError(f"{name} must be {allowed}, got {value}")
@@ -70,14 +112,25 @@ def amount(value: Any, name: str, allowed: Allowed) -> float:
 
 
 def flag(value: Any, name: str) -> bool:
-    """True or False itself, or a ValueError that names the argument."""
+    """Check that a value is True or False.
+
+    Args:
+        value: What was given.
+        name: The name of the argument, for the message.
+
+    Returns:
+        The value.
+
+    Raises:
+        ValueError: If it is not a bool.
+    """
     if not isinstance(value, bool):
         raise ValueError(f"{name} must be True or False, got {short(value)}")
     return value
 
 
 def _is_no_number(value: Any) -> bool:
-    """Whether what another library made is masked, or of a dtype other than real numbers."""
+    """Whether a value of another library is masked, or has a dtype other than real numbers."""
     dtype = getattr(value, "dtype", None)
     if dtype is None:
         return False
@@ -87,7 +140,15 @@ def _is_no_number(value: Any) -> bool:
 
 
 def did_you_mean(given: Any, known: Iterable[Any]) -> str:
-    """The end of a message: the known value that a misspelt one resembles, or nothing."""
+    """The end of a message that suggests a known value for a misspelt one.
+
+    Args:
+        given: What was given.
+        known: The known values.
+
+    Returns:
+        A text such as ``"; did you mean 'water'?"``, or an empty text if none is similar.
+    """
     texts = {str(each).casefold(): each for each in known}
     close = get_close_matches(str(given).casefold(), texts, n=1)
     return f"; did you mean {texts[close[0]]!r}?" if close else ""

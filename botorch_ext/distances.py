@@ -5,16 +5,23 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-# Differences, d for each pair of points, that are held at once on CUDA.
+# The most differences, d for each pair of points, that are held at once on CUDA.
 _MOST_DIFFERENCES = 2**27
 
 
 def distances(X1: Tensor, X2: Tensor) -> Tensor:
-    """Euclidean distances: ``... x n1 x d`` and ``... x n2 x d`` to ``... x n1 x n2``, those of
-    points near each other to full precision."""
+    """Euclidean distances between the points of two sets.
+
+    Args:
+        X1: Points, ``... x n1 x d``.
+        X2: Points, ``... x n2 x d``.
+
+    Returns:
+        The distances, ``... x n1 x n2``; small distances have full precision.
+    """
     if X1.is_cuda:
         squares = _squares_by_differences(X1, X2)
-        # The root of zero has no gradient.
+        # The square root has no gradient at zero.
         return squares.clamp_min_(torch.finfo(squares.dtype).tiny).sqrt()
     if _by_products(X1, X2):
         return _squares_by_products(X1, X2).sqrt_()
@@ -22,7 +29,15 @@ def distances(X1: Tensor, X2: Tensor) -> Tensor:
 
 
 def squared_distances(X1: Tensor, X2: Tensor) -> Tensor:
-    """The squares of `distances`."""
+    """Squared Euclidean distances between the points of two sets.
+
+    Args:
+        X1: Points, ``... x n1 x d``.
+        X2: Points, ``... x n2 x d``.
+
+    Returns:
+        The squared distances, ``... x n1 x n2``; small distances have full precision.
+    """
     if X1.is_cuda:
         return _squares_by_differences(X1, X2)
     if _by_products(X1, X2):
@@ -31,7 +46,7 @@ def squared_distances(X1: Tensor, X2: Tensor) -> Tensor:
 
 
 def _squares_by_differences(X1: Tensor, X2: Tensor) -> Tensor:
-    # cdist has a block of threads for each pair on CUDA, and fails from 2^31 pairs on.
+    # On CUDA, cdist uses a block of threads for each pair and fails from 2^31 pairs on.
     (n1, d), n2 = X1.shape[-2:], X2.shape[-2]
     batch = torch.broadcast_shapes(X1.shape[:-2], X2.shape[:-2])
     rows = max(_MOST_DIFFERENCES // max(batch.numel() * n2 * d, 1), 1)
@@ -51,7 +66,7 @@ def _direct_cdist(X1: Tensor, X2: Tensor) -> Tensor:
 
 
 def _by_products(X1: Tensor, X2: Tensor) -> bool:
-    """Whether distances in many columns take less time by matrix products."""
+    """Whether matrix products compute the distances faster, as they do with many columns."""
     (n1, d), n2 = X1.shape[-2:], X2.shape[-2]
     large = d >= 32 and min(n1, n2) >= 16 and n1 * n2 * d >= 2**20
     by_autograd = torch.is_grad_enabled() and (X1.requires_grad or X2.requires_grad)
@@ -59,15 +74,15 @@ def _by_products(X1: Tensor, X2: Tensor) -> bool:
 
 
 def _squares_by_products(X1: Tensor, X2: Tensor) -> Tensor:
-    """Squared distances as |x1|^2 + |x2|^2 - 2 x1 x2, except where that loses more than two digits:
-    there they are sums of squared differences."""
+    """Squared distances as |x1|^2 + |x2|^2 - 2 x1 x2; where this loses more than two digits, sums
+    of squared differences replace them."""
     batch = torch.broadcast_shapes(X1.shape[:-2], X2.shape[:-2])
     X1, X2 = (X.expand(*batch, *X.shape[-2:]) for X in (X1, X2))
     center = X1.mean(dim=-2, keepdim=True)
     A, B = X1 - center, X2 - center
     sizes = B.square().sum(dim=-1).unsqueeze(-2)
     squares = A.new_empty(*batch, A.shape[-2], B.shape[-2])
-    # So many rows at once as fit into the cache.
+    # As many rows at once as fit into the cache.
     for X, part, out in zip(*(Z.split(64, dim=-2) for Z in (X1, A, squares)), strict=True):
         torch.matmul(part, B.mT, out=out)
         scale = part.square().sum(dim=-1, keepdim=True) + sizes
@@ -75,6 +90,6 @@ def _squares_by_products(X1: Tensor, X2: Tensor) -> Tensor:
         *members, rows, columns = near = (out < scale.mul_(0.01)).nonzero(as_tuple=True)
         if len(rows) <= out.numel() // 16:
             out[near] = (X[*members, rows] - X2[*members, columns]).square().sum(dim=-1)
-        else:  # that many differences would take much memory
+        else:  # so many differences would take much memory
             out.copy_(_direct_cdist(X, X2).square_())
     return squares

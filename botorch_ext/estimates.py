@@ -1,4 +1,4 @@
-"""Help with the numbers a guarantee asks for: the RKHS bound and the noise, from data."""
+"""Estimates, from data, of the numbers that guarantees need: the RKHS bound and the noise."""
 
 from __future__ import annotations
 
@@ -17,21 +17,29 @@ from botorch_ext.models.kernel_gp import KernelGP
 
 
 def rkhs_norm_lower_estimate(model: KernelGP) -> Tensor:
-    """sqrt(y' (K + lambda I)^-1 y), a lower estimate of the RKHS norm of f.
+    """A lower estimate of the RKHS norm of f, sqrt(y' (K + lambda I)^-1 y).
 
-    For noiseless data it never exceeds the norm and grows towards it with more points. With noise
-    of variance lambda it exceeds it by about sqrt(n) at most, less the more the points overlap.
-    Choose ``rkhs_bound`` above it, never below.
+    For noiseless data the estimate never exceeds the norm and grows towards it with more points.
+    With noise of variance lambda it exceeds the norm by about sqrt(n) at most, and by less the more
+    the points overlap. Choose ``rkhs_bound`` above the estimate, never below.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> model = bx.KernelGP(RBFKernel(), noise_variance=1e-6)
+        >>> model.add([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
+        >>> bx.estimates.rkhs_norm_lower_estimate(model).round(decimals=2)
+        tensor(1.1500, dtype=torch.float64)
 
     Args:
-        model: A `KernelGP` with data; its prior mean is taken off first.
+        model: A `KernelGP` with data; its prior mean is subtracted first.
 
     Returns:
-        One number for each batched model, in the units the model sees: of the observations, after
-        its outcome transform where it has one.
+        One number for each batched model, in the units of the observations (after the outcome
+        transform, if the model has one).
 
     Raises:
-        ValueError: The model has no observations.
+        ValueError: If the model has no observations.
     """
     if not isinstance(model, KernelGP):
         raise ValueError(f"model must be a KernelGP, got {short(model)}")
@@ -41,17 +49,22 @@ def rkhs_norm_lower_estimate(model: KernelGP) -> Tensor:
 
 
 def noise_std_from_repeats(X: PointsLike, Y: PointsLike) -> float:
-    """The standard deviation of the noise from points that were evaluated more than once.
+    """The standard deviation of the noise, from points that were evaluated more than once.
+
+    Example:
+        >>> from botorch_ext.estimates import noise_std_from_repeats
+        >>> round(noise_std_from_repeats([[0.2], [0.2], [0.7]], [1.0, 1.2, 3.0]), 4)
+        0.1414
 
     Args:
-        X: ``n x d``; equal rows are repeats of each other.
-        Y: ``n x 1`` or ``n``.
+        X: Points, ``n x d``; equal rows are repeats of each other.
+        Y: Observations, ``n x 1`` or ``n``.
 
     Returns:
-        The pooled standard deviation within groups of repeats.
+        The pooled standard deviation within groups of repeats, in units of the observations.
 
     Raises:
-        ValueError: No point is repeated, or the shapes do not match.
+        ValueError: If no point is repeated, or the shapes do not match.
     """
     X = as_floating(X, None, None, "X")
     X = as_points(X, None, X)
@@ -69,24 +82,25 @@ def noise_std_from_repeats(X: PointsLike, Y: PointsLike) -> float:
 def noise_variance_by_likelihood(
     kernel: Kernel, X: PointsLike, Y: PointsLike, lower: float = 1e-6, upper: float = 1.0
 ) -> float:
-    """The noise variance with the highest marginal likelihood for a fixed kernel and zero prior
+    """The noise variance that maximises the marginal likelihood, for a fixed kernel and zero prior
     mean.
 
-    One eigendecomposition, then a one-dimensional search: the likelihood may have several maxima,
-    so a grid is refined around its best point.
+    After one eigendecomposition the search is one-dimensional. Since the likelihood may have
+    several maxima, the best point of a grid is refined.
 
     Args:
         kernel: Any GPyTorch kernel without batch dimensions.
-        X: ``n x d``.
-        Y: ``n x 1`` or ``n``.
-        lower: The least noise variance considered.
-        upper: The largest.
+        X: Points, ``n x d``.
+        Y: Observations, ``n x 1`` or ``n``.
+        lower: The least noise variance to consider.
+        upper: The largest noise variance to consider.
 
     Returns:
         The noise variance, in squared units of the observations.
 
     Raises:
-        ValueError: A batched kernel, shapes that do not match, or 0 < lower < upper does not hold.
+        ValueError: If the kernel is batched, the shapes do not match, or 0 < lower < upper does not
+            hold.
     """
     from scipy.optimize import minimize_scalar  # slow to import, and needed here only
 

@@ -1,7 +1,7 @@
-"""Typed errors and warnings.
+"""The errors and warnings of the library.
 
-Every error a caller can cause is a `ValueError` or a subclass of it, names the argument, says what
-it was and what is allowed, and is raised before any state changes.
+Every error that a caller can cause is a `ValueError` or a subclass of it. Its message names the
+argument, what was given and what is allowed. It is raised before any state changes.
 """
 
 import warnings
@@ -25,26 +25,25 @@ class JitterWarning(BotorchExtWarning):
 
 
 class KernelBoundWarning(BotorchExtWarning):
-    """The kernel exceeds 1 on the diagonal; the confidence widths assume k(x, x) <= 1."""
+    """The variance of the kernel exceeds 1, but the confidence widths assume k(x, x) <= 1."""
 
 
 class EnlargementWarning(BotorchExtWarning):
-    """The enlargement of a width for misspecification is several times the width itself: what is
-    asked follows the standard deviation alone."""
+    """The enlargement of a width for misspecification is several times the width itself, so the
+    method chooses points by their standard deviation alone."""
 
 
 class LengthscaleWarning(BotorchExtWarning):
-    """A lengthscale is under a twentieth or over twenty times the side of the domain."""
+    """A lengthscale is below a twentieth of the side of the domain or above twenty times it."""
 
 
 class PriorScaleWarning(BotorchExtWarning):
-    """Observations are many times too far from the prior mean for the scale of the prior, or too
-    near."""
+    """Observations are much too far from the prior mean, or much too near to it, for the scale of
+    the prior."""
 
 
 class PriorDrawsWarning(BotorchExtWarning):
-    """Draws of hyperparameters are from the prior, or few of them bear what is known of the
-    data."""
+    """Hyperparameter samples are from the prior alone, or few of them fit the data."""
 
 
 class TrialFailedWarning(BotorchExtWarning):
@@ -52,38 +51,39 @@ class TrialFailedWarning(BotorchExtWarning):
 
 
 class UntoldValueWarning(BotorchExtWarning):
-    """A run computed a value and could not tell it, as others had answered its trial or the study
-    could not be reached; the message has the value."""
+    """A run computed a value but could not tell it, since another process had answered the trial or
+    the study could not be reached. The message has the value."""
 
 
 class HorizonWarning(BotorchExtWarning):
-    """The horizon is too short: it ends in the first round or before any cell is split, and nothing
+    """The horizon is too short: it ends in the first round or before any cell is split, so nothing
     is ever eliminated."""
 
 
 class CellLimitWarning(BotorchExtWarning):
-    """Finer cells would be more than allowed: those that there are are evaluated further."""
+    """Finer cells would exceed the allowed number, so the method goes on with the present cells."""
 
 
 class AllModelsRejectedWarning(BotorchExtWarning):
-    """The data refute every candidate model; the last one stays."""
+    """The data reject every candidate model; the last one is kept."""
 
 
 class IndependentSamplingWarning(BotorchExtWarning):
-    """A sampler chose at random what its strategy was meant to choose."""
+    """A sampler chose a value at random that its strategy should have chosen."""
 
 
 class VersionWarning(BotorchExtWarning):
-    """A study was begun with another version of a library, or with other code of a function: its
-    next question may be another one."""
+    """A study was begun with another version of a library, or with other code of a function, so its
+    next trial may differ."""
 
 
 class UndescribedWarning(BotorchExtWarning):
-    """A strategy was made with something that a study cannot compare when it is opened again."""
+    """A strategy has an argument that a study cannot compare when it is opened again."""
 
 
 class NetworkFileSystemWarning(BotorchExtWarning):
-    """The file of a study lies on a network file system: only one machine may use it at a time."""
+    """The file of a study is on a network file system, where only one machine at a time may use
+    it."""
 
 
 class TableWarning(BotorchExtWarning):
@@ -91,7 +91,7 @@ class TableWarning(BotorchExtWarning):
 
 
 class HostWarning(BotorchExtWarning):
-    """Another tool keeps something else of a trial than its strategy needs, or cannot keep others
+    """Another tool does not keep what a strategy needs of a trial, or cannot prevent two processes
     from asking at the same time."""
 
 
@@ -104,15 +104,15 @@ class OutsideDomainWarning(BotorchExtWarning):
 
 
 class UnknownTrialError(ValueError):
-    """No pending trial has this id: it was never asked, or it is already told or abandoned."""
+    """No pending trial has this id: it was never asked, or was already told or abandoned."""
 
 
 class NoObservationsError(ValueError):
-    """An answer was requested that needs at least one observation."""
+    """A question was asked that needs at least one observation."""
 
 
 class NoModelError(ValueError):
-    """A prediction was requested of a method that has no model of the objective."""
+    """A prediction was requested from a method that has no model of the objective."""
 
 
 class ObjectiveError(ValueError):
@@ -121,20 +121,20 @@ class ObjectiveError(ValueError):
 
 
 class RepeatedFailures(ValueError):
-    """The objective failed too often in a row; its last failure is the ``__cause__``."""
+    """The objective failed too often in a row; the last failure is the ``__cause__``."""
 
 
 class WaitingForObservations(ValueError):
-    """The method must be told something before it can ask as much as it was asked for.
+    """The method needs results of pending trials before it can ask for as many trials as requested.
 
     Args:
-        message: What for.
-        ids: The pending trials it waits for.
-        available: How many trials it can ask before it must wait.
+        message: The message.
+        ids: The ids of the pending trials that it waits for.
+        available: The number of trials that it can ask for without waiting.
     """
 
     def __init__(self, message: str, ids: list[int], available: int) -> None:
-        # All of them, so that the error can be pickled.
+        # All arguments, so that the error can be pickled.
         super().__init__(message, ids, available)
         self.ids = ids
         self.available = available
@@ -144,11 +144,11 @@ class WaitingForObservations(ValueError):
 
 
 class HorizonReached(ValueError):
-    """More trials were asked for than the horizon has left.
+    """More trials were requested than the horizon has left.
 
     Args:
-        message: How many are left.
-        horizon: The horizon.
+        message: The message, which says how many are left.
+        horizon: The horizon, in trials.
     """
 
     def __init__(self, message: str, horizon: int) -> None:
@@ -160,25 +160,24 @@ class HorizonReached(ValueError):
 
 
 class TableError(ValueError):
-    """A table that cannot be read as results of a study; the message names columns and rows, and
-    nothing of the table was kept."""
+    """A table cannot be read as results of a study. The message names columns and rows; nothing of
+    the table was kept."""
 
 
 class StudyError(ValueError):
-    """A study cannot be used, and nothing of the call that failed was kept; the class of them
-    all."""
+    """Base class of errors of studies that cannot be used; nothing of the failed call was kept."""
 
 
 class NoStudyError(StudyError):
-    """A file or a database that is there and holds no study."""
+    """A file or a database exists but holds no study."""
 
 
 class BrokenStudyError(StudyError):
-    """A study that was truncated or changed by something else than this library."""
+    """A study was truncated, or changed by something other than this library."""
 
 
 class NewerStudyError(StudyError):
-    """A study that a newer version of this library wrote."""
+    """A study was written by a newer version of this library."""
 
 
 class AnotherStrategyError(StudyError):

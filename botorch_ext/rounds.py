@@ -1,7 +1,7 @@
-"""Round lengths of phased elimination.
+"""The lengths of the rounds of phased elimination.
 
-A round has a design length q_r, which depends on r alone, and a length t_r >= q_r, the points it
-asks. The last round of a horizon is cut by the strategy.
+A round has a design length q_r, which depends only on r, and a length t_r >= q_r, the number of
+points that it asks. The strategy cuts the last round to the horizon.
 """
 
 from __future__ import annotations
@@ -17,32 +17,46 @@ from botorch_ext.state import Immutable
 
 
 class Rounds(Immutable, ABC):
-    """A schedule of rounds r = 1, 2, ..."""
+    """Base class of schedules of rounds r = 1, 2, ..."""
 
     @abstractmethod
     def design_length(self, r: int) -> int:
-        """q_r, the length of round ``r`` without allowance for delays."""
-
-    def length(self, r: int, horizon: int, delta: float, seen: SeenDelays) -> int:
-        """t_r, the points that round ``r`` asks unless the horizon cuts it.
+        """The design length q_r of a round, without allowance for delays.
 
         Args:
-            r: 1, 2, ...
+            r: The number of the round: 1, 2, ...
+
+        Returns:
+            The number of points.
+        """
+
+    def length(self, r: int, horizon: int, delta: float, seen: SeenDelays) -> int:
+        """The length t_r of a round, the number of points that it asks unless the horizon cuts it.
+
+        Args:
+            r: The number of the round: 1, 2, ...
             horizon: T.
-            delta: Failure probability.
-            seen: The delays known when the round opens.
+            delta: The failure probability.
+            seen: The delays that are known when the round opens.
+
+        Returns:
+            The number of points.
         """
         return self.design_length(r)
 
     def lengths(self, horizon: int, delta: float) -> list[int]:
-        """t_1, ..., t_R where no delay is known, the last one cut to the horizon.
+        """The lengths t_1, ..., t_R of all rounds if no delays are known, the last one cut to the
+        horizon.
 
         Args:
             horizon: T.
-            delta: Failure probability.
+            delta: The failure probability.
+
+        Returns:
+            The lengths, whose sum is the horizon.
 
         Raises:
-            ValueError: ``horizon`` is less than 1.
+            ValueError: If ``horizon`` is less than 1.
         """
         _require_count("horizon", horizon)
         lengths: list[int] = []
@@ -54,40 +68,53 @@ class Rounds(Immutable, ABC):
         return lengths
 
     def count(self, horizon: int, delta: float) -> int:
-        """R, how many rounds make up the whole horizon, the last one cut.
+        """The number R of rounds of the whole horizon, with the last one cut.
 
         Args:
             horizon: T.
-            delta: Failure probability.
+            delta: The failure probability.
+
+        Returns:
+            The number of rounds.
 
         Raises:
-            ValueError: ``horizon`` is less than 1.
+            ValueError: If ``horizon`` is less than 1.
         """
         return len(self.lengths(horizon, delta))
 
     def agreed_horizon(self, given: int | None = None) -> int:
-        """T: the given one, or that of rounds that are made for one.
+        """The horizon T, given by the user or by rounds that are made for a horizon.
 
         Args:
-            given: None where the rounds know it.
+            given: The horizon that the user gave; None if the rounds have one.
+
+        Returns:
+            The horizon.
 
         Raises:
-            ValueError: Nobody knows it, another than that of the rounds, or less than 1.
+            ValueError: If neither has a horizon, the two differ, or it is less than 1.
         """
         if given is None:
-            raise ValueError(f"horizon must be given with {self!r}, got None")
+            raise ValueError(f"horizon must be given, since {self!r} has none, got None")
         return whole_number(given, "horizon", least=1)
 
 
 @dataclass(frozen=True)
 class Doubling(Rounds):
-    """first, 2 first, 4 first, ... Source: Bogunovic and Krause 2021, algorithm 2.
+    """Rounds whose lengths double: first, 2 first, 4 first, ...
+
+    Source: Bogunovic and Krause 2021, algorithm 2.
+
+    Example:
+        >>> from botorch_ext.rounds import Doubling
+        >>> Doubling().lengths(horizon=20, delta=0.1)
+        [1, 2, 4, 8, 5]
 
     Args:
-        first: At least 1.
+        first: The length of the first round, at least 1.
 
     Raises:
-        ValueError: ``first`` is less than 1 or no whole number.
+        ValueError: If ``first`` is less than 1 or no whole number.
     """
 
     first: int = 1
@@ -102,15 +129,20 @@ class Doubling(Rounds):
 
 @dataclass(frozen=True)
 class SquareRoot(Rounds):
-    """q_r = ceil(sqrt(T q_{r-1})), q_0 = 1: about ln ln T rounds.
+    """Rounds of lengths q_r = ceil(sqrt(T q_{r-1})) with q_0 = 1, about ln ln T in number.
 
     Source: Li and Scarlett 2022, algorithm 1; Vakili et al. 2023, section 4.
+
+    Example:
+        >>> from botorch_ext.rounds import SquareRoot
+        >>> SquareRoot(100).lengths(horizon=100, delta=0.1)
+        [10, 32, 57, 1]
 
     Args:
         horizon: T, at least 1.
 
     Raises:
-        ValueError: ``horizon`` is less than 1 or no whole number.
+        ValueError: If ``horizon`` is less than 1 or no whole number.
     """
 
     horizon: int
@@ -122,29 +154,37 @@ class SquareRoot(Rounds):
         _require_count("r", r)
         length = 1
         for _ in range(r):
-            # The ceiling of the root in whole numbers: floats are wrong from 2^53 on.
+            # The ceiling of the root in whole numbers, since floats are not exact from 2^53 on.
             length = math.isqrt(self.horizon * length - 1) + 1
         return length
 
     def agreed_horizon(self, given: int | None = None) -> int:
         if given not in (None, self.horizon):
-            raise ValueError(f"horizon must be {self.horizon}, that of the rounds, got {given}")
+            raise ValueError(
+                f"horizon must be {self.horizon}, for which the rounds were made, got {given}"
+            )
         return super().agreed_horizon(self.horizon)
 
 
 @dataclass(frozen=True)
 class DelayAware(Rounds):
-    """t_r = ceil(q_r + u), with an allowance u for late feedback.
+    """Rounds of lengths t_r = ceil(q_r + u), with an allowance u for late feedback.
 
-    The round goes on for u more points, so that the feedback of its first q_r has arrived when it
-    ends. Source: Vakili et al. 2023, algorithm 1.
+    A round goes on for u more points, so that the feedback of its first q_r points has arrived when
+    it ends. Source: Vakili et al. 2023, algorithm 1.
+
+    Example:
+        >>> from botorch_ext.rounds import DelayAware, Doubling
+        >>> DelayAware(Doubling(), 3).lengths(horizon=20, delta=0.1)
+        [4, 5, 7, 4]
 
     Args:
         rounds: `Doubling` or `SquareRoot`, which give q_r.
-        allowance: u, or what `botorch_ext.delays.as_allowance` makes one.
+        allowance: The allowance u for delays, or anything that `botorch_ext.delays.as_allowance`
+            turns into one, such as a number of steps.
 
     Raises:
-        ValueError: Neither rounds nor an allowance.
+        ValueError: If the rounds or the allowance are of another kind.
     """
 
     rounds: Rounds
@@ -163,7 +203,16 @@ class DelayAware(Rounds):
         return length + math.ceil(self.allowance(length, horizon, delta, seen))
 
     def count(self, horizon: int, delta: float) -> int:
-        """R; with an allowance that learns, the most it can be, which is R without allowance."""
+        """The number R of rounds. If the allowance learns from delays, the largest possible number,
+        which is R without allowance.
+
+        Args:
+            horizon: T.
+            delta: The failure probability.
+
+        Returns:
+            The number of rounds.
+        """
         if self.allowance.learns:
             return self.rounds.count(horizon, delta)
         return super().count(horizon, delta)

@@ -1,4 +1,4 @@
-"""State: values that are replaced rather than changed, and values that never change."""
+"""Values that are replaced rather than changed, and values that never change."""
 
 from __future__ import annotations
 
@@ -11,22 +11,29 @@ _Value = TypeVar("_Value")
 
 
 def shallow(value: _Value) -> _Value:
-    """A copy with the same attributes; much faster than `copy.copy`."""
+    """Copy an object with the same attributes; much faster than `copy.copy`.
+
+    Args:
+        value: Any object with a ``__dict__``.
+
+    Returns:
+        The copy.
+    """
     new = object.__new__(type(value))
     new.__dict__ = vars(value).copy()  # a third of the time of an update
     return new
 
 
 class State:
-    """A value that is replaced rather than changed: who changes it makes a `successor` first.
+    """Base class of values that are replaced rather than changed: changes go to a `successor`.
 
-    Attributes that are lists, dicts or sets may be changed in place in a successor, and what has a
-    ``successor`` of its own as well. Everything else is shared, and only replaced.
+    Attributes of a successor that are lists, dicts, sets or have a ``successor`` method themselves
+    may be changed in place. All other attributes are shared, and may only be replaced.
     """
 
     def successor(self) -> Self:
-        """A copy that may be changed and takes the place of this value. It may share buffers that
-        grow: of two successors of one value, only one may be used."""
+        """A copy that may be changed and takes the place of this value. Only one successor of a
+        value may be used, since successors may share buffers that grow."""
         new = shallow(self)
         attributes = vars(new)
         for name, value in vars(self).items():
@@ -40,10 +47,10 @@ class State:
 
 
 class Log(Sequence[_Value]):
-    """A list that is replaced by a longer one, which shares the items of both.
+    """A sequence that is replaced by a longer one, with which it shares its items.
 
     Args:
-        items: The first ones.
+        items: The first items.
     """
 
     def __init__(self, items: Iterable[_Value] = ()) -> None:
@@ -51,7 +58,14 @@ class Log(Sequence[_Value]):
         self._num = len(self._items)
 
     def with_item(self, item: _Value) -> Log[_Value]:
-        """This log with one more item; O(1) unless there was another successor of it."""
+        """This log with one more item, in O(1) unless an item was appended to it before.
+
+        Args:
+            item: The new last item.
+
+        Returns:
+            A new log.
+        """
         new = shallow(self)
         if len(self._items) > self._num:
             new._items = self._items[: self._num]
@@ -60,7 +74,15 @@ class Log(Sequence[_Value]):
         return new
 
     def with_item_at(self, place: int, item: _Value) -> Log[_Value]:
-        """This log with another item in a place."""
+        """This log with another item at a position.
+
+        Args:
+            place: The position.
+            item: The new item.
+
+        Returns:
+            A new log.
+        """
         items = list(self)
         items[place] = item
         return Log(items)
@@ -81,7 +103,7 @@ class Log(Sequence[_Value]):
         if isinstance(place, slice):
             return [self._items[i] for i in range(*place.indices(self._num))]
         if not -self._num <= place < self._num:
-            raise IndexError(f"place must be less than {self._num}, got {place}")
+            raise IndexError(f"place must be less than {self._num}, the length, got {place}")
         return self._items[place if place >= 0 else place + self._num]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -89,7 +111,8 @@ class Log(Sequence[_Value]):
 
 
 class Immutable:
-    """A value that no event changes, and that may be large or impossible to copy."""
+    """Base class of values that never change; copies share them, since they may be large or
+    impossible to copy."""
 
     def __copy__(self) -> Self:
         return self
@@ -99,7 +122,15 @@ class Immutable:
 
 
 def parts_of(value: Any) -> Any:
-    """What an object is made of, in names and plain numbers, for reports."""
+    """Describe an object by names and plain values, for reports.
+
+    Args:
+        value: A dataclass, a list, a function, a plain value or any other object.
+
+    Returns:
+        A dict with the ``name`` of the class and the parts of a dataclass, a list of such parts, a
+        plain value as it is, or for other objects a dict with only the ``name``.
+    """
     if isinstance(value, list | tuple):
         return [parts_of(part) for part in value]
     if not is_dataclass(value) or isinstance(value, type):
@@ -109,5 +140,5 @@ def parts_of(value: Any) -> Any:
     return {"name": type(value).__name__} | parts
 
 
-# How values of a class are copied for a successor; None where they are shared.
+# The function that copies values of a class for a successor; None if they are shared.
 _COPIES: dict[type, Callable[[Any], Any] | None] = {kind: kind.copy for kind in (list, dict, set)}

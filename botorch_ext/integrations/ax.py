@@ -1,7 +1,7 @@
-"""Ax: strategies of the library as generation strategies, and its acquisition functions.
+"""Ax: the library's strategies as generation strategies, and its acquisition functions.
 
-Importing this module makes both known to Ax by name. It is imported where an experiment is made,
-and in every process that loads it.
+Importing this module registers both with Ax by name. Import it where an experiment is made, and in
+every process that loads the experiment.
 """
 
 from __future__ import annotations
@@ -31,17 +31,22 @@ def generation_strategy(
     name: str | None = None,
     **arguments: Any,
 ) -> GenerationStrategy:
-    """A generation strategy of Ax that is one strategy of the library, first points included.
+    """Make a generation strategy of Ax with a single node, a strategy of this library, which also
+    chooses the first points.
 
     Args:
-        algorithm: A name in `botorch_ext.algorithms`, such as ``"gp_bucb"``.
-        contexts: As in `StrategyNode`.
-        num_points: As in `StrategyNode`.
-        name: Of the generation strategy; None: that of the algorithm.
-        arguments: As in `StrategyNode`.
+        algorithm: The name of an algorithm in `botorch_ext.algorithms`, such as ``"gp_bucb"``; or a
+            function, as for `StrategyNode`.
+        contexts: The names of context parameters, as for `StrategyNode`.
+        num_points: The number of points among which the method chooses, as for `StrategyNode`.
+        name: The name of the generation strategy; None for that of the algorithm.
+        **arguments: The arguments of the algorithm, as for `StrategyNode`.
+
+    Returns:
+        The generation strategy, for ``Client.set_generation_strategy``.
 
     Raises:
-        ValueError: As `StrategyNode`.
+        ValueError: As for `StrategyNode`.
     """
     node = StrategyNode(algorithm, contexts=contexts, num_points=num_points, **arguments)
     return GenerationStrategy(nodes=[node], name=name or node.name)

@@ -47,12 +47,12 @@ from botorch_ext.integrations.saved_arguments import (
 from botorch_ext.strategies import Strategy
 
 _TRIED_ON = Box([[0.0, 0.0], [1.0, 1.0]])
-# A method that can ask for so many trials at once is not asked how many it can.
+# The largest number of trials at once for which a method is checked.
 _MANY = 64
-# The type of a node in Ax's JSON. Where it is not known, as in a process that has not imported this
-# module, Ax's error quotes it.
+# The type of a node in Ax's JSON. Ax's error quotes it in a process that has not imported this
+# module.
 _SAVED_AS = "StrategyNode (import botorch_ext.integrations.ax)"
-# What Ax's JSON has of a node, each with its type; the last ones as Ax saves them.
+# The entries of a node in Ax's JSON, with their types; Ax saves those of the second dict.
 _SAVED = {
     "arguments": str,
     "contexts": list[str],
@@ -68,35 +68,38 @@ _SAVED_BY_AX = {
 
 
 class StrategyNode(ExternalGenerationNode):
-    """A strategy of the library that chooses the trials of an Ax experiment.
+    """A node of Ax's generation strategies in which a strategy of this library chooses the trials.
 
-    Trials of the experiment are all it remembers: with each one it keeps a short record in the
-    metadata of its candidate, which Ax saves to JSON and to databases. So in another process, or
-    after this one was killed, it asks what it would have asked.
+    The trials of the experiment are its only memory. It keeps a short record of each trial in the
+    metadata of the candidate, which Ax saves to JSON and to databases. So another process, or this
+    process after a crash, asks the same trials that this process would have asked.
 
-    Values are those of the one metric of the objective in its own units, or of a weighted sum. As
-    Ax saves values with ten decimals, the strategy learns them with ten decimals at once. What
-    other nodes asked, or was attached, is data where the method can use it. A trial that was
-    stopped early counts as failed; one that is complete and has no value counts as running.
+    The values are those of the single metric of the objective in its own units, or of a weighted
+    sum. Since Ax saves values with ten decimals, the strategy learns them with ten decimals from
+    the start. Trials of other nodes and attached trials are data if the method can use them. A
+    trial that was stopped early counts as failed; a complete trial without a value counts as
+    running.
 
     Args:
-        algorithm: A name in `botorch_ext.algorithms`, or a function of a domain and arguments that
-            `allow_argument` has allowed as one.
-        contexts: Names of parameters that are seen and not chosen: each ask is then given their
-            values as fixed features.
-        num_points: Where given, the method chooses among so many points of the space: for methods
-            that search nothing but boxes with bounds, or finite sets.
-        name: Of the node; None: that of the algorithm.
-        should_deduplicate: As in Ax. A method that asks for a point again does it for a reason.
+        algorithm: The name of an algorithm in `botorch_ext.algorithms`; or a function of a domain
+            and arguments that `allow_argument` has registered with ``is_algorithm=True``.
+        contexts: The names of context parameters, which are observed and not chosen; Ax passes
+            their values as fixed features whenever it asks for a trial.
+        num_points: The number of points of the space among which the method chooses, for methods
+            that search only finite sets or boxes with nothing but bounds; None searches the space
+            itself.
+        name: The name of the node; None for that of the algorithm.
+        should_deduplicate: As in Ax. Methods of this library ask for a point again on purpose.
         transition_criteria: As in Ax.
         pausing_criteria: As in Ax.
         suggested_experiment_status: As in Ax.
-        arguments: Of the algorithm. Where it takes a `Fitted` kernel and none is given, it has one.
-            Two nodes with the same method on one space need different seeds.
+        **arguments: The arguments of the algorithm. If the algorithm takes a `Fitted` kernel and
+            none is given, it gets one. Two nodes with the same method on one space need different
+            seeds.
 
     Raises:
-        ValueError: An argument that is missing, unknown or impossible, or one that cannot be saved;
-            the message names it.
+        ValueError: If an argument is missing, unknown, impossible or cannot be saved; the message
+            names it.
     """
 
     def __init__(
@@ -116,9 +119,9 @@ class StrategyNode(ExternalGenerationNode):
         started = time.monotonic()
         self._contexts = _checked_contexts(contexts)
         self._recipe = _checked_recipe(algorithm, arguments, num_points, self._contexts)
-        # Looked at now, or the experiment could not be saved when it is under way.
+        # Checked now, so that the experiment can be saved when it is under way.
         self._saved = as_text({"algorithm": algorithm, **self._recipe.arguments})
-        if not _is_loaded:  # what comes from a file is not called, and was where it was made
+        if not _is_loaded:  # a saved algorithm was checked when its node was made
             _require_possible(self._recipe, self._contexts)
         super().__init__(
             name=self._recipe.name if name is None else name,

@@ -1,4 +1,4 @@
-"""Parameters of other tools as version 0.2.0 of the library had them: trials it asked go on."""
+"""Parameters of other tools as version 0.2.0 of the library had them, so its studies resume."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from botorch_ext.domains.choices import Choice, Fixed, Ordered
 from botorch_ext.domains.parameters import Integer, Parameter, Real
 
-# What the classes were called, and their arguments.
+# The names of the classes in version 0.2.0, and their arguments.
 _RANGE = ("low", "high", "log", "step")
 _FORMS: dict[type, tuple[str, tuple[str, ...]]] = {
     Real: ("Real", _RANGE),
@@ -21,11 +21,10 @@ _FORMS: dict[type, tuple[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Counted:
-    """A range with steps whose column counts them from 0 on: the points of trials that are kept
-    do so.
+    """A range with steps whose column holds the number of the step, from 0, as in stored trials.
 
     Args:
-        range: With steps.
+        range: The range, with steps.
     """
 
     range: Real | Integer
@@ -44,15 +43,33 @@ class Counted:
 
     @property
     def rule(self) -> str:
-        """What a value must be, as words that follow the name."""
+        """What a value must be, in words that follow the name of the parameter."""
         return self.range.rule
 
     def encoded(self, value: Any) -> float:
-        """The number of the step of a value, or a ValueError whose message follows the name."""
+        """The number of a value in a point.
+
+        Args:
+            value: A value of the range.
+
+        Returns:
+            The number of its step.
+
+        Raises:
+            ValueError: If the range does not have the value; the message is meant to follow the
+                name of the parameter.
+        """
         return float(round(self._steps.place(self.range.encoded(value))))
 
     def decoded(self, number: float) -> Any:
-        """The value of the step of a number."""
+        """The value that a number in a point stands for.
+
+        Args:
+            number: The number of a step.
+
+        Returns:
+            The value.
+        """
         return self.range.decoded(self._steps.value(round(number)))
 
     @property
@@ -61,12 +78,26 @@ class Counted:
 
 
 def counted(parameter: Real | Integer) -> Parameter:
-    """A range, by its steps where it has them."""
+    """A range whose column holds the number of the step, if it has steps.
+
+    Args:
+        parameter: The range.
+
+    Returns:
+        A `Counted` range; the range itself if it has no steps.
+    """
     return parameter if parameter.spacing is None else Counted(parameter)
 
 
 def form_of(parameter: Parameter) -> dict[str, Any]:
-    """The class of a parameter, and its arguments by name, as version 0.2.0 called them."""
+    """The description of a parameter in the terms of version 0.2.0.
+
+    Args:
+        parameter: The parameter.
+
+    Returns:
+        The class, and the arguments by name.
+    """
     given = parameter.range if isinstance(parameter, Counted) else parameter
     kind, names = _FORMS[type(given)]
     return {"class": kind} | {name: getattr(given, name) for name in names}

@@ -1,4 +1,4 @@
-"""Trials of another tool, the records it keeps with them, and what both say of a strategy."""
+"""Trials of another tool, the records that it stores with them, and the facts that follow."""
 
 from __future__ import annotations
 
@@ -10,32 +10,34 @@ from typing import Any, Literal
 from botorch_ext.exceptions import BrokenStudyError, NewerStudyError
 from botorch_ext.studies.plain_events import from_json, to_json
 
-# The first one had no descriptions.
+# The version of records that is written, and those that are read; version 1 has no descriptions.
 _VERSION, _READ = 2, (1, 2)
 
 Status = Literal["running", "told", "failed", "abandoned"]
-#: What became of a trial: its kind, the key of the trial, and a value where there is one.
+#: A fact about a trial: its kind, the key of the trial, and the value, if there is one.
 Fact = tuple[str, int | str, float | None]
 
 _WITH_VALUE = ("told", "attached", "corrected")
 _KINDS = (*_WITH_VALUE, "failed", "abandoned")
-# What is known of a trial: it runs, it is given up, or its value.
+# The known state of a trial: it runs, it was abandoned, or its value.
 _RUNS, _GONE = "runs", "gone"
 _Known = dict[int | str, str | float]
 
 
 @dataclass(frozen=True)
 class HostTrial:
-    """A trial as another tool has it.
+    """A trial of another tool.
 
     Args:
-        key: What that tool knows it by, and nothing else.
-        values: Of its parameters, as far as they are known.
-        status: Whether it runs, has a value, failed or was given up.
-        value: What was observed, in the sign of the user; a trial that was told a value which is
-            not finite counts as failed.
-        context: What was seen before it was asked, ``d_z`` numbers; None where there are none.
-        record: The text that came with it when it was asked; None where something else asked it.
+        key: The key by which the tool identifies the trial, and no other.
+        values: The values of its parameters by name, as far as they are known.
+        status: The state of the trial: ``"running"``, ``"told"`` (it has a value), ``"failed"`` or
+            ``"abandoned"``.
+        value: The observed value, in the sign of the user; a told trial whose value is not finite
+            counts as failed.
+        context: The context of the trial, ``d_z`` numbers; None if there is none.
+        record: The record that `HostedStrategy.ask` returned with the trial; None if something else
+            asked for it.
     """
 
     key: int | str
@@ -47,25 +49,26 @@ class HostTrial:
 
     @property
     def outcome(self) -> Status:
-        """The status, where values count that can be told."""
+        """The status, where a told trial without a finite value counts as failed."""
         is_told = self.value is not None and math.isfinite(self.value)
         return "failed" if self.status == "told" and not is_told else self.status
 
 
 @dataclass(frozen=True)
 class Record:
-    """What is kept with a trial so that the strategy can be made anew.
+    """The data that are stored with a trial, from which the strategy can be restored.
 
     Args:
-        of: What tells the strategy from others, a digest of its arguments as the version of the
-            library that asked fills them in.
-        number: 0, 1, 2, ... in the order of asking.
-        before: What the strategy learnt between the question before and this one, in that order.
+        of: The identity of the strategy: a digest of its arguments, as the version of the library
+            that asked completes them.
+        number: The number of the trial in the order of asking: 0, 1, 2, ...
+        before: The facts that the strategy learned between the previous trial and this one, in
+            order.
         x: The point, ``d`` numbers.
-        context: ``d_z`` numbers, or None.
-        info: What was known when it was asked.
-        strategy: The description of the strategy, by which versions whose digest is another one
-            know it; None where another trial has it.
+        context: The context, ``d_z`` numbers; None if there is none.
+        info: The ``info`` of the trial.
+        strategy: The description of the strategy, by which versions with another digest recognise
+            it; None if another trial has the description.
     """
 
     of: str
@@ -77,21 +80,28 @@ class Record:
     strategy: Any = None
 
     def text(self) -> str:
-        """JSON, whose numbers come back bit for bit."""
+        """The record as JSON, from which numbers are restored bit for bit.
+
+        Returns:
+            The text.
+        """
         before = [list(fact) if fact[2] is not None else list(fact[:2]) for fact in self.before]
         entries = {"version": _VERSION} | vars(self) | {"before": before}
         return to_json({name: entry for name, entry in entries.items() if entry is not None})
 
     @classmethod
     def read(cls, text: str) -> Record:
-        """The record of a text.
+        """Read a record.
 
         Args:
-            text: What `text` wrote.
+            text: The text that `text` returned.
+
+        Returns:
+            The record.
 
         Raises:
-            NewerStudyError: A newer version wrote it.
-            BrokenStudyError: Anything else.
+            NewerStudyError: If a newer version of the library wrote it.
+            BrokenStudyError: If it cannot be read.
         """
         try:
             entries = from_json(text)
@@ -105,30 +115,39 @@ class Record:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise BrokenStudyError(f"the record of a trial cannot be read: {error!r}") from error
         raise NewerStudyError(
-            f"the record of a trial has version {version!r}, this library reads up to {_VERSION}"
+            f"the record of a trial has version {version!r}, but this library reads only versions "
+            f"up to {_VERSION}: update botorch_ext"
         )
 
 
 def _fact(kind: str, key: int | str, value: float | None = None) -> Fact:
     if kind not in _KINDS or (kind in _WITH_VALUE) != isinstance(value, int | float):
-        raise ValueError(f"{[kind, key, value]} is nothing that becomes of a trial")
+        raise ValueError(
+            f"facts must have a known kind and a value if it needs one, got {[kind, key, value]}"
+        )
     return kind, key, value
 
 
-# --- what a strategy learnt, in that order --------------------------------------------------------
+# --- the facts that a strategy learns, in order ---------------------------------------------------
 
 
 def own_records(
     trials: Sequence[HostTrial], record_of: Callable[[HostTrial], Record | None]
 ) -> tuple[dict[int | str, Record], list[int | str]]:
-    """The records of a strategy by the keys of their trials, in the order of asking. Of several
-    with the same number the first trial has it: the others are copies, or were asked by somebody
-    who did not know of it. Those that knew something else of the trials than these say came from
-    another place, where trials had other keys, and count for nothing; their keys come second.
+    """The records of a strategy, in the order of asking.
+
+    Among several records with the same number the one of the first trial counts; the others are
+    copies, or were asked by a process that did not know of the first. A record that does not fit
+    the facts of the trials comes from another study, where trials had other keys, and does not
+    count.
 
     Args:
-        trials: Of the host.
-        record_of: The record of a trial, None where it has none of this strategy.
+        trials: The trials of the host.
+        record_of: A function that returns the record of a trial; None if the trial has no record of
+            this strategy.
+
+    Returns:
+        The records by the keys of their trials, and the keys of trials whose records do not fit.
     """
     found: dict[int, tuple[int | str, Record]] = {}
     for trial in trials:
@@ -159,13 +178,15 @@ def facts_of(
     records: Mapping[int | str, Record],
     takes: Callable[[HostTrial], bool],
 ) -> list[Fact]:
-    """All that a strategy has to know: first what records say that it knew, then what is new, in
-    the order of the trials.
+    """All facts that a strategy must learn.
 
     Args:
-        trials: Of the host.
-        records: What `own_records` gives first for them.
-        takes: Whether the value of a trial can be attached.
+        trials: The trials of the host.
+        records: The records that `own_records` returned for them.
+        takes: A function that returns whether the value of a trial can be attached.
+
+    Returns:
+        First the facts that the records have, then the new ones in the order of the trials.
     """
     now, known = {trial.key: trial for trial in trials}, _Known()
     facts: list[Fact] = []
@@ -193,7 +214,7 @@ def _note(known: _Known, fact: Fact) -> None:
 
 
 def _can_follow(fact: Fact, before: str | float | None) -> bool:
-    """Whether a trial of which this is known, None for nothing, can come to that."""
+    """Whether a fact can follow the known state of its trial; None for no known state."""
     kind, _, _ = fact
     if kind == "corrected":
         return isinstance(before, float | int)
@@ -203,7 +224,15 @@ def _can_follow(fact: Fact, before: str | float | None) -> bool:
 
 
 def taken_back(facts: Sequence[Fact], trials: Sequence[HostTrial]) -> list[int | str]:
-    """The keys of trials that had a value and have none any more."""
+    """The trials that had a value and have none any more.
+
+    Args:
+        facts: The facts that a strategy has learned.
+        trials: The trials of the host.
+
+    Returns:
+        The keys of these trials.
+    """
     told = {key for _, key, value in facts if value is not None}
     return [trial.key for trial in trials if trial.key in told and trial.outcome != "told"]
 
@@ -211,7 +240,7 @@ def taken_back(facts: Sequence[Fact], trials: Sequence[HostTrial]) -> list[int |
 def _new(
     trial: HostTrial, before: str | float | None, takes: Callable[[HostTrial], bool]
 ) -> Fact | None:
-    """What the state of a trial says beyond what is known of it; None for nothing."""
+    """The new fact that follows from the state of a trial; None if there is nothing new."""
     outcome = trial.outcome
     value = trial.value if outcome == "told" else None
     if before == _RUNS:

@@ -1,4 +1,4 @@
-"""HostedStrategy: a strategy whose only memory are the trials of another tool."""
+"""HostedStrategy: a strategy whose only memory is the trials of another tool."""
 
 from __future__ import annotations
 
@@ -38,29 +38,30 @@ from botorch_ext.studies.translations import SINCE_0_2_0, bare
 
 
 class HostedStrategy:
-    """A strategy that follows the trials of another tool, its host, which keeps everything.
+    """A strategy that follows the trials of another tool, its host, which stores everything.
 
-    With each question comes a record, a text that the host keeps with the trial. From the records
-    and the present state of the trials the strategy is made anew, bit for bit, in any process;
-    where it only has to learn what is new, it does that.
+    `ask` returns a record with each trial, a text that the host stores with the trial. From the
+    records and the present state of the trials, the strategy can be restored bit for bit in any
+    process. If only some trials are new, it only learns those.
 
-    - Trials without a record of this strategy that have a value are attached, where the method
-      takes such results and the point is one of its domain; while they run it knows nothing of
-      them.
-    - Failed trials, and those whose value is not finite, are abandoned as failed, so that methods
-      look elsewhere; trials that were given up are abandoned. A value that comes later is attached.
-    - A value that has changed is corrected. Where it was taken back after the next question, by
-      which it was recorded, it stays known, with a warning.
+    - A trial without a record of this strategy that has a value is attached, if the method takes
+      such results and the point lies in its domain. While such a trial runs, the strategy does not
+      know of it.
+    - A trial that failed, or whose value is not finite, is abandoned as failed, so that methods
+      look elsewhere. A cancelled trial is abandoned. A value that comes later is attached.
+    - A value that has changed is corrected. If a value is removed after the record of the next
+      trial has stored it, the value stays known, with a warning.
 
-    The caller sees to it that between `follow` and the keeping of the record of the next question
-    nothing else asks.
+    The caller must make sure that nothing else asks between `follow` and storing the record of the
+    next trial.
 
     Args:
-        strategy: Without events; it is copied.
-        space: The parameters of the host; the domain of the strategy is its box without
-            names, or points of it.
+        strategy: The strategy, without events; it is copied.
+        space: The parameters of the host. The domain of the strategy must be its box without names,
+            or points of that box.
         minimize: Whether smaller values are better.
-        objective: What values are of, plain data: records of another objective are others'.
+        objective: Plain data that identify the objective; records of another objective do not count
+            as records of this strategy.
     """
 
     def __init__(
@@ -75,15 +76,15 @@ class HostedStrategy:
         self.space = space
         self._fresh = kept_copy(strategy, minimize)
         self._sign = self._fresh.history.sign
-        # Other parameters can be the same box.
+        # Different parameters can have the same box, so the parameters are described as well.
         parameters = {name: plain(form_of(each)) for name, each in space.parameters.items()}
         of = [describe(strategy)["strategy"], parameters, minimize]
         self._described = from_json(to_json(of if objective is None else [*of, objective]))
         digest = hashlib.sha256(to_json(bare(self._described, SINCE_0_2_0)).encode())
         self._of = digest.hexdigest()[:8]
-        # Whether records are of this strategy, by their digests: other versions have others.
+        # Whether records with a digest are of this strategy; other versions have other digests.
         self._is_own = {self._of: True}
-        self._is_described = False  # by a trial, under its own digest
+        self._is_described = False  # whether a trial has the description, under this digest
         self._records: dict[str, Record] = {}
         self._warned: set[str] = set()
         self._has_unused = False
@@ -91,23 +92,23 @@ class HostedStrategy:
 
     @property
     def strategy(self) -> Strategy:
-        """A copy of the strategy, in the state of the trials it followed last."""
+        """A copy of the strategy, in the state of the trials that it followed last."""
         return self._strategy.clone()
 
     def follow(self, trials: Sequence[HostTrial]) -> None:
-        """Learns all that the trials say.
+        """Learn the present state of all trials.
 
         Args:
-            trials: All of the host, always in the same order.
+            trials: All trials of the host, always in the same order.
 
         Raises:
-            BrokenStudyError: Records that were changed, or are of another version of the library
-                whose strategies ask otherwise.
+            BrokenStudyError: If records were changed, or are from a version of the library whose
+                strategies ask for other trials.
 
         Warns:
-            BotorchExtWarning: What the strategy warns of; each message once.
-            HostWarning: A value was taken back, or a record does not fit those before it; each
-                once. Values that the strategy cannot use, the first time there are any.
+            BotorchExtWarning: A warning of the strategy; each message once.
+            HostWarning: If a value was removed, or a record does not fit the records before it;
+                each once. Also the first time that the strategy cannot use a value.
         """
         self._read(trials)
         records, strangers = own_records(trials, self._record_of)
@@ -120,16 +121,17 @@ class HostedStrategy:
             self._forget()
             what = repr(error) if isinstance(error, LookupError) else error
             raise BrokenStudyError(
-                f"what was asked before does not fit this strategy: {what}"
+                f"the trials of the host do not fit this strategy: {what}"
             ) from error
         said: list[tuple[str, type[Warning]]] = [
-            (f"trial {key} had a value and has none: what it was stays known", HostWarning)
+            (f"trial {key} has lost its value: the strategy still uses it", HostWarning)
             for key in taken_back(facts, trials)
         ]
         said += [
             (
-                f"trial {key} was asked when others said something else of themselves, in another "
-                "study maybe: it counts as one that somebody else asked",
+                f"the record of trial {key} does not fit the other trials, which had other values "
+                "when it was asked, perhaps in another study: the trial counts as asked by another "
+                "tool",
                 HostWarning,
             )
             for key in strangers
@@ -141,22 +143,22 @@ class HostedStrategy:
                 warnings.warn(message, category, stacklevel=3)
 
     def ask(self, context: ContextLike | None = None) -> tuple[dict[str, Any], str]:
-        """The next question, given the trials that it followed last.
+        """Ask for the next trial, given the trials that were followed last.
 
         Args:
-            context: ``d_z``, where the strategy takes contexts.
+            context: The context, ``d_z``; only if the strategy takes contexts.
 
         Returns:
-            The values of all parameters, and the record to keep with the trial.
+            The values of all parameters by name, and the record to store with the trial.
 
         Raises:
-            WaitingForObservations: The method must be told something first.
-            HorizonReached: The method has no trials left.
-            StudyError: The call before broke off, so that trials must be followed first.
-            ValueError: A context that the strategy cannot take.
+            WaitingForObservations: If the method needs results of pending trials first.
+            HorizonReached: If the method has no trials left.
+            StudyError: If the previous call was interrupted, so that `follow` must be called first.
+            ValueError: If the strategy cannot take the context.
         """
         if self._is_behind():
-            raise StudyError("the trials must be followed first, as the last question broke off")
+            raise StudyError("call follow before ask, since the previous ask was interrupted")
         trial = self._strategy.ask(context=context)
         record = Record(
             self._of,
@@ -175,10 +177,14 @@ class HostedStrategy:
         return self.space.params(trial.x), text
 
     def num_askable(self, most: int) -> int:
-        """How many trials without a context can be asked, given those that it followed last.
+        """The number of trials without a context that can be asked for, given the trials that were
+        followed last.
 
         Args:
-            most: Where it is so many or more, this is the answer.
+            most: The largest number to check.
+
+        Returns:
+            The number, at most ``most``.
         """
         if self._is_behind():
             return most
@@ -196,32 +202,39 @@ class HostedStrategy:
         return most - 1
 
     def has_asked(self, trial: HostTrial) -> bool:
-        """Whether the record of a trial is one of this strategy, with its arguments and space.
+        """Whether this strategy, with the same arguments and space, asked for a trial.
 
         Args:
-            trial: Of the host; it was followed.
+            trial: A trial of the host that was followed.
+
+        Returns:
+            True if the record of the trial is one of this strategy.
         """
         return self._record_of(trial) is not None
 
     def state(self) -> tuple[Any, ...]:
-        """Where it is now, for `return_to`."""
+        """The present state, for `return_to`.
+
+        Returns:
+            An opaque value.
+        """
         facts, is_described = list(self._facts), self._is_described
         return self._strategy.successor(), facts, self._num_recorded, self._number, is_described
 
     def return_to(self, state: tuple[Any, ...]) -> None:
-        """Takes back what was asked since, of which no record is kept.
+        """Go back to a state, if the records of the trials asked since then were not stored.
 
         Args:
-            state: What `state` gave; once.
+            state: The value that `state` returned; it can be used only once.
         """
         self._strategy, self._facts, self._num_recorded, self._number, self._is_described = state
 
     # --- the state --------------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """Starts again before the first event."""
+        """Start again before the first event."""
         self._strategy = self._fresh.clone()
-        # What it knows, in order; how much of it records say; the number of the next record.
+        # The known facts in order; how many of them records have; the number of the next record.
         self._facts: list[Fact] = []
         self._num_recorded = self._number = 0
 
@@ -231,13 +244,13 @@ class HostedStrategy:
     def _learn(
         self, facts: list[Fact], trials: Sequence[HostTrial], records: Mapping[int | str, Record]
     ) -> None:
-        """Brings the strategy from the facts it has to these, which begin with them."""
+        """Bring the strategy to new facts, which begin with the facts that it has."""
         strategy, events = self._strategy, []
         keys: dict[Any, int | str] = {  # by records
             trial.record: trial.key for trial in reversed(trials) if trial.key in records
         }
         by_key = {trial.key: trial for trial in trials}
-        ids: dict[int | str, int] = {}  # of the latest trial of the strategy that has the key
+        ids: dict[int | str, int] = {}  # the latest trial of the strategy for each key
         num_trials = 0
         for place, (kind, key, value) in enumerate(facts):
             if kind in ("asked", "attached"):
@@ -273,7 +286,7 @@ class HostedStrategy:
         return Attached(Trial(id, x, context, info), own)
 
     def _read(self, trials: Sequence[HostTrial]) -> None:
-        """Reads the records of trials, and which of the strategies they describe is this one."""
+        """Read the records of trials, and find out which records are of this strategy."""
         self._is_described = False
         for text in (trial.record for trial in trials if trial.record is not None):
             if text not in self._records:
@@ -285,7 +298,7 @@ class HostedStrategy:
                     self._is_own[record.of] = is_same(record.strategy, self._described)
 
     def _record_of(self, trial: HostTrial) -> Record | None:
-        """The record of a trial that was read, where it is one of this strategy."""
+        """The record of a trial that was read, if it is one of this strategy; otherwise None."""
         record = None if trial.record is None else self._records[trial.record]
         return record if record is not None and self._is_own.get(record.of, False) else None
 
@@ -302,7 +315,7 @@ class HostedStrategy:
     def _unused(
         self, facts: Sequence[Fact], trials: Sequence[HostTrial]
     ) -> list[tuple[str, type[Warning]]]:
-        """What is said of values that nothing is learnt from."""
+        """The warning about values that the strategy cannot use, once."""
         known = {key for _, key, value in facts if value is not None}
         keys = [trial.key for trial in trials if trial.outcome == "told" and trial.key not in known]
         if not keys or self._has_unused:
@@ -315,8 +328,7 @@ class HostedStrategy:
         return [(f"{which} not used: {why}", HostWarning)]
 
     def _place_of(self, trial: HostTrial) -> tuple[Tensor, Tensor | None]:
-        """The point and the context of a trial, or a ValueError where they are none of the
-        strategy."""
+        """The point and the context of a trial; a ValueError if the strategy cannot have them."""
         strategy, record = self._fresh, self._record_of(trial)
         like = strategy.domain.like
         x = self.space.point(trial.values) if record is None else like.new_tensor(record.x)

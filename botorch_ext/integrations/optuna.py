@@ -1,4 +1,4 @@
-"""Optuna: its studies ask the strategies of this library."""
+"""Optuna: a sampler that asks the strategies of this library."""
 
 from __future__ import annotations
 
@@ -34,54 +34,72 @@ __all__ = ["ATTRIBUTE", "StrategySampler"]
 
 
 class StrategySampler(BaseSampler):
-    """An Optuna sampler that asks a strategy.
+    """An Optuna sampler that asks a strategy of this library.
 
-    The study's storage is its only memory: each trial has the record of its question among its
-    system attributes, and with the same arguments another process, or this one after a crash, asks
-    next what this one would have asked. Trials that run are pending. Several processes on one
-    storage ask one after the other, under a lock: a file beside that of SQLite or of a journal,
-    ending in ``.asking.lock``, or an advisory lock of PostgreSQL; on other storages two that ask at
-    once may ask the same. All of them have to be given the same arguments, the seed among them.
+    Example:
+        >>> import optuna
+        >>> from botorch_ext.integrations.optuna import StrategySampler
+        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+        >>> study = optuna.create_study(sampler=StrategySampler("gp_bucb", seed=1))
+        >>> study.optimize(lambda trial: (trial.suggest_float("x", -1, 1) - 0.3) ** 2, n_trials=12)
+        >>> len(study.trials)
+        12
 
-    The space is the one that all completed trials had in common, so that the first trial, and all
-    parameters that not all trials have, are sampled independently, at random; unless
-    ``search_space`` says it beforehand. So are trials of which some parameters are given, as by
-    ``enqueue_trial``, studies of several objectives, and trials for which the method cannot ask, as
-    it waits for observations or has reached its horizon. Their results, and those of other
-    samplers, are attached, where the method takes such results; while they run the strategy knows
-    nothing of them.
+    The storage of the study is its only memory. The system attributes of each trial have a record,
+    so another process with the same arguments, or this process after a crash, asks the next trial
+    that this process would have asked. Running trials are pending.
 
-    Failed trials that the strategy asked count as pending for ever, and so do pruned ones, as what
-    they reported last is no result: it is less curious about what is near. No failed point is asked
-    again unless ``repeat``. Constraints of Optuna are not looked at. A trial whose process died
-    stays running, and pending, until somebody fails it, as the heartbeat of Optuna's storages does.
+    Parallel processes on one storage ask one after the other, under a lock: a file beside that of
+    SQLite or of a journal, whose name ends in ``.asking.lock``, or an advisory lock of PostgreSQL.
+    On other storages two processes that ask at the same time may ask for the same point. All
+    processes must use the same arguments, including the seed.
+
+    The search space consists of the parameters that all completed trials have in common, unless
+    ``search_space`` is given. The first trial, and all parameters that some trials do not have, are
+    therefore sampled independently at random. So are trials some of whose parameters are given, as
+    by ``enqueue_trial``; trials of studies with several objectives; and trials for which the method
+    cannot ask because it waits for observations or has reached its horizon. The results of such
+    trials, and of trials of other samplers, are attached if the method takes such results. While
+    they run, the strategy does not know of them.
+
+    Failed trials of the strategy stay pending for ever, and so do pruned trials, since their last
+    report is not a result. The strategy explores less near them. It does not ask for a failed point
+    again unless ``repeat`` is set. Constraints of Optuna are ignored. A trial whose process died
+    stays running, and pending, until it is marked as failed, as the heartbeat of Optuna's storages
+    does.
 
     Args:
-        algorithm: A name in `botorch_ext.algorithms`, or a function of a domain and arguments.
-        search_space: Distributions by name, where they are known beforehand.
-        conditions: Where the objective suggests some names of ``search_space`` only in a branch:
-            from such a name to a parent, a choice or whole numbers, and the values of it with which
-            the name is suggested, as in ``{"depth": ("model", ["forest"])}``, if the parent is so
-            itself. The strategy then searches the tree, and asks nothing of what is not suggested.
-        num_points: Where given, the method chooses among so many points of the space: some search
-            no logarithmic scales, whole numbers or choices.
-        repeat: Whether a point may be asked while a trial runs there, or where one has failed;
-            points of complete trials may be asked again in any case. Otherwise a random point is
-            taken in its place, which follows from the seed and the number of the trial, and the
-            method has not asked; if no other is found, as on a small space, its own is taken.
-            Methods that take no results but their own, as those with rounds, always repeat.
-        arguments: Of the algorithm, all but the domain. Without a kernel one is fitted, wherever
-            the algorithm takes a `Fitted` one, after 8 first points (``num_initial``). Values such
-            as ``minimum`` are of what is maximised.
+        algorithm: The name of an algorithm in `botorch_ext.algorithms`, or a function of a domain
+            and arguments.
+        search_space: The distributions by name, if they are known beforehand; None for those that
+            all completed trials have in common.
+        conditions: For objectives that suggest some names of ``search_space`` only in a branch: a
+            dict from such a name to its parent, which is a choice or has whole numbers, and the
+            values of the parent for which the name is suggested, as in
+            ``{"depth": ("model", ["forest"])}``. If the parent is not suggested, the name is not
+            either. The strategy then searches the tree, and chooses no value for names that are not
+            suggested.
+        num_points: The number of points of the space among which the method chooses, for methods
+            that cannot search logarithmic scales, whole numbers or choices; None searches the space
+            itself.
+        repeat: Whether the strategy may ask for a point where a trial runs or has failed; points of
+            complete trials may always be asked for again. Otherwise a random point replaces it,
+            which follows from the seed and the number of the trial; if no other point is found, as
+            on a small space, the point itself is asked for. Methods that take only their own
+            results, such as those with rounds, always repeat.
+        **arguments: The arguments of the algorithm except the domain. If the algorithm takes a
+            `Fitted` kernel and none is given, one is fitted after 8 first points (``num_initial``).
+            Values such as ``minimum`` refer to the maximised function.
 
     Raises:
-        ValueError: An unknown algorithm, an argument that is missing, unknown or impossible.
+        ValueError: If the algorithm is unknown, or an argument is missing, unknown or impossible.
 
     Warns:
-        IndependentSamplingWarning: Something was sampled at random that the strategy was meant to
-            choose; once for each reason.
-        HostWarning: No lock is known for the storage, a name of ``search_space`` is not suggested,
-            or a trial that runs was asked with other arguments or in another space; once each.
+        IndependentSamplingWarning: If a value was sampled at random that the strategy should have
+            chosen; once for each reason.
+        HostWarning: If no lock is known for the storage, a name of ``search_space`` is not
+            suggested, or a running trial was asked with other arguments or in another space; once
+            each.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Spaces of Optuna as named parameters."""
+"""Search spaces of Optuna as spaces of this library."""
 
 from __future__ import annotations
 
@@ -20,22 +20,32 @@ from botorch_ext.integrations.recipes import UnsearchableSpace
 
 
 def free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
-    """Those that have more than one value."""
+    """The distributions with more than one value.
+
+    Args:
+        search_space: Distributions by name.
+
+    Returns:
+        These distributions by name.
+    """
     return {name: each for name, each in search_space.items() if not each.single()}
 
 
 def space_of(
     search_space: Mapping[str, BaseDistribution], conditions: Mapping[str, Condition] | None = None
 ) -> Space:
-    """The space of distributions.
+    """Make the space of some distributions.
 
     Args:
-        search_space: By name.
-        conditions: As those of `Space`.
+        search_space: Distributions by name.
+        conditions: Conditions as for `Space`; None for none.
+
+    Returns:
+        The space.
 
     Raises:
-        UnsearchableSpace: One cannot be searched, by its name, or all have one value; an impossible
-            condition.
+        UnsearchableSpace: If a distribution cannot be searched, all have only one value, or a
+            condition is impossible.
     """
     try:
         parameters = {name: parameter(name, each) for name, each in search_space.items()}
@@ -45,11 +55,14 @@ def space_of(
 
 
 def as_kept(value: Any, distribution: BaseDistribution) -> Any:
-    """A value of a trial as Optuna knows it again: of choices the first that is equal.
+    """A value of a trial as Optuna identifies it: for choices, the first one that is equal.
 
     Args:
-        value: Of a trial.
-        distribution: Of the trial.
+        value: A value of a trial.
+        distribution: The distribution of the value in the trial.
+
+    Returns:
+        The value.
     """
     if isinstance(distribution, CategoricalDistribution):
         return distribution.choices[int(distribution.to_internal_repr(value))]
@@ -57,14 +70,17 @@ def as_kept(value: Any, distribution: BaseDistribution) -> Any:
 
 
 def parameter(name: str, distribution: BaseDistribution) -> Parameter:
-    """A distribution as a parameter.
+    """Make the parameter of a distribution.
 
     Args:
-        name: For messages.
-        distribution: Of Optuna.
+        name: The name of the parameter, for messages.
+        distribution: A distribution of Optuna.
+
+    Returns:
+        The parameter.
 
     Raises:
-        ValueError: It cannot be searched.
+        ValueError: If the distribution cannot be searched.
     """
     try:
         match distribution:
@@ -73,7 +89,7 @@ def parameter(name: str, distribution: BaseDistribution) -> Parameter:
             case IntDistribution(low=low, high=high, log=log, step=step):
                 return counted(Integer(low, high, log=log, step=step))
             case CategoricalDistribution(choices=choices):
-                # Optuna takes those that are equal in Python, as True, 1 and 1.0, for the first.
+                # Optuna identifies values that are equal in Python, such as True, 1 and 1.0.
                 return Choice(tuple(x for i, x in enumerate(choices) if choices.index(x) == i))
     except ValueError as error:
         raise ValueError(f"{name} cannot be searched: {error}") from error

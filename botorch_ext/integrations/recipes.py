@@ -1,4 +1,4 @@
-"""Recipe: an algorithm by its name and its arguments, before there is anything to search."""
+"""Recipe: an algorithm and its arguments, before the space to search is known."""
 
 from __future__ import annotations
 
@@ -22,44 +22,55 @@ from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.strategies import Strategy
 from botorch_ext.widths import Width
 
-# First points beside a `Fitted` kernel, unless something else is given.
+# The default number of first points of algorithms with a `Fitted` kernel.
 _NUM_INITIAL = 8
-# What the host gives.
+# Arguments that the host provides, and where they come from.
 _OF_HOST = {
     "domain": "it is the space of the study",
     "initial": "add the trials to the study, they are attached",
 }
-# A kernel that is put together from these needs no other.
+# Arguments from which a kernel is composed; an algorithm with them needs no other kernel.
 _PARTS = ("action_kernel", "context_kernel")
 _PLAIN = bool | int | float | str | None | Fitted | Particles | Width | Kernel
-# How the error of a kernel begins that is for points of another dimension.
+# The beginning of the error of a kernel for points of another dimension.
 _OF_SHAPE = "kernel must take points of dimension"
 
 
 class UnsearchableSpace(ValueError):
-    """A space that a method cannot search, or nothing can."""
+    """The method cannot search the space."""
 
 
 @dataclass(frozen=True)
 class Recipe:
     """An algorithm of the library, or a function like one, with its arguments.
 
-    Where the algorithm takes a `Fitted` kernel and none is given it has one, and with a `Fitted`
-    kernel a width of 2, where the algorithm declares none, and 8 first points, unless told
-    otherwise.
+    If the algorithm takes a `Fitted` kernel and none is given, the recipe adds one. An algorithm
+    with a `Fitted` kernel also gets a width of 2, if it declares no default width, and 8 first
+    points, unless these arguments are given.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from botorch_ext.integrations.recipes import Recipe
+        >>> recipe = Recipe("gp_bucb", {"seed": 1})
+        >>> strategy = recipe.make(bx.Space(x=bx.Real(0, 1)))
+        >>> strategy.ask().x.shape
+        torch.Size([1])
 
     Args:
-        algorithm: A name in `botorch_ext.algorithms`, or a function of a domain and arguments.
-        arguments: All but the domain, those that have a default may be missing. Values such as
-            ``minimum`` are of what is maximised: where a study minimises, of its negative.
-        who: What is made with it, for messages.
-        num_points: Where given, the method chooses among so many points of the space.
-        takes_contexts: Whether there can be contexts.
-        is_tried: Whether it is called once, on a space of its own, to see that arguments are
-            possible; `require_possible` does it later.
+        algorithm: The name of an algorithm in `botorch_ext.algorithms`, or a function of a domain
+            and arguments.
+        arguments: The arguments except the domain; arguments with a default may be missing. Values
+            such as ``minimum`` refer to the maximised function, which is the negative objective if
+            a study minimises.
+        who: The name of the object that uses the recipe, for messages.
+        num_points: The number of points of the space among which the method chooses; None searches
+            the space itself.
+        takes_contexts: Whether the host can provide contexts.
+        is_tried: Whether to check the arguments now by calling the algorithm once on another space;
+            `require_possible` does this later.
 
     Raises:
-        ValueError: An unknown algorithm, an argument that is missing, unknown or impossible.
+        ValueError: If the algorithm is unknown, or an argument is missing, unknown or impossible.
     """
 
     algorithm: str | Callable[..., Strategy]
@@ -78,10 +89,14 @@ class Recipe:
             self.require_possible()
 
     def require_possible(self) -> None:
-        """A ValueError for arguments that are impossible in any space."""
+        """Check that the arguments are possible in some space.
+
+        Raises:
+            ValueError: If an argument is impossible in any space.
+        """
         are_plain = all(isinstance(each, _PLAIN) for each in self.arguments.values())
         if isinstance(self.algorithm, str) and are_plain and not self.is_contextual:
-            # Nothing but the kernel depends on the space: what is wrong is wrong anywhere.
+            # Only the kernel depends on the space: other errors would occur in any space.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
@@ -92,28 +107,33 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        """Of the algorithm."""
+        """The name of the algorithm."""
         return getattr(self._function(), "__name__", repr(self.algorithm))
 
     @property
     def is_contextual(self) -> bool:
-        """Whether every question needs a context."""
+        """Whether every ask needs a context."""
         named = "context_kernel" in inspect.signature(self._function()).parameters
         return named or self.arguments.get("context_domain") is not None
 
     def make(
         self, space: Space, context_domain: Domain | int | ContextSpace | None = None
     ) -> Strategy:
-        """The strategy for a space.
+        """Make the strategy for a space.
 
         Args:
-            space: It is the domain, without its names; where the method takes no such box, all
-                points of it, if they are few, or ``num_points`` of them.
-            context_domain: As every algorithm takes it, unless the arguments have it.
+            space: The space. The domain of the strategy is this space without its names; if the
+                method does not take such a box, the domain is the set of all its points, if they
+                are few, or of ``num_points`` points.
+            context_domain: The contexts, as every algorithm takes them; None if there are none. The
+                arguments of the recipe have precedence.
+
+        Returns:
+            The strategy, without events.
 
         Raises:
-            UnsearchableSpace: The method cannot search it.
-            ValueError: An argument that does not fit it.
+            UnsearchableSpace: If the method cannot search the space.
+            ValueError: If an argument does not fit the space.
         """
         is_given = context_domain is None or self.arguments.get("context_domain") is not None
         more = {} if is_given else {"context_domain": context_domain}
@@ -145,9 +165,9 @@ class Recipe:
         }
         found = "; ".join(f"{kind}: {', '.join(at)}" for kind, at in special.items() if at)
         raise UnsearchableSpace(
-            f"{self.name} searches boxes with nothing but bounds, and there are {found}. Give "
-            "num_points=1000 to let it choose among so many points of the space, or use a method "
-            "that searches such spaces, as gp_bucb and integrated_ei do"
+            f"{self.name} searches only boxes with nothing but bounds, got a space with {found}. "
+            "Give num_points=1000 to let it choose among so many points of the space, or use a "
+            "method that searches such spaces, as gp_bucb and integrated_ei do"
         )
 
     def _some_points(self, box: Box) -> FiniteSet:
@@ -180,7 +200,7 @@ class Recipe:
         return getattr(algorithms, self.algorithm)
 
     def _checked(self) -> dict[str, Any]:
-        """The arguments, with those that they lack and need."""
+        """The arguments, completed by those that the algorithm needs."""
         arguments, name = dict(self.arguments), self.name
         parameters = inspect.signature(self._function()).parameters
         takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
@@ -203,12 +223,13 @@ class Recipe:
     def _require_contexts(self, is_contextual: bool) -> None:
         if is_contextual and not self.takes_contexts:
             raise ValueError(
-                f"{self.name} must have a context at every question, and {self.who} has none"
+                f"{self.name} needs a context for every trial, but {self.who} provides none: use "
+                "an algorithm without contexts"
             )
 
 
 def _tried_on(arguments: Iterable[Any]) -> Box:
-    """A box of a dimension that kernels take."""
+    """A box of the dimension that the kernels among the arguments take."""
     kernels = (each for each in arguments if isinstance(each, Kernel))
     parts = (part for kernel in kernels for part in kernel.modules() if isinstance(part, Kernel))
     d = max((part.ard_num_dims for part in parts if part.ard_num_dims is not None), default=2)
@@ -216,15 +237,15 @@ def _tried_on(arguments: Iterable[Any]) -> Box:
 
 
 def _fill(arguments: dict[str, Any], parameters: Mapping[str, inspect.Parameter]) -> None:
-    """Adds hyperparameters from the data where an algorithm takes them and has no others, and what
-    it needs with them."""
+    """Add hyperparameters that are learned from the data, if the algorithm takes them and has no
+    others, and the arguments that they need."""
     for kind, made in (("Fitted", Fitted), ("Particles", Particles)):
         for key, parameter in parameters.items():
             given = arguments.get(key)
             if kind not in str(parameter.annotation) or not isinstance(given, made | None):
                 continue
             arguments[key] = made() if given is None else given
-            # A method whose width has a default of its own keeps it.
+            # A method with its own default width keeps it.
             undeclared = "width" in parameters and parameters["width"].default in (
                 None,
                 inspect.Parameter.empty,

@@ -83,20 +83,20 @@ def from_text(text: str) -> dict[str, Any]:
 def allow_argument(
     argument: Callable[..., Any], name: str | None = None, *, is_algorithm: bool = False
 ) -> None:
-    """Allows a function, or the objects of a class, among arguments that are saved. Call it before
-    the strategy is made, and in a new process before it is loaded.
+    """Allow a function, or the objects of a class, to be saved among the arguments of a strategy.
 
-    Objects are made again by calling the class with the attributes that its constructor's
-    parameters are named for; a module of PyTorch then gets its parameters, buffers and constraints.
-    What is defined again, as in a notebook, takes the place of what it was.
+    Call this before the strategy is made, and in a new process before it is loaded. Objects are
+    restored by calling the class with the saved attributes whose names are those of the
+    constructor's parameters; a module of PyTorch then gets its parameters, buffers and constraints.
+    A new definition under the same name, as in a notebook, replaces the previous one.
 
     Args:
         argument: A function, or a class.
-        name: What it is called where it is saved; None: its own name.
-        is_algorithm: Whether the function is an algorithm, and no argument of one.
+        name: The name under which it is saved; None for its own name.
+        is_algorithm: Whether the function is an algorithm itself rather than an argument of one.
 
     Raises:
-        ValueError: No function or class, or a name that is taken.
+        ValueError: If it is not a function or a class, or the name is taken.
     """
     if not callable(argument):
         raise ValueError(f"argument must be a function or a class, got {argument!r}")

@@ -1,4 +1,4 @@
-"""Base of all frozen kernels, and the one that asks GPyTorch."""
+"""The base class of frozen kernels, and the frozen kernel that calls GPyTorch."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Pullback = Callable[[Tensor], Tensor]
 
 
 class KernelFunction(nn.Module):
-    """A frozen kernel.
+    """Base class of frozen kernels.
 
-    Shapes: ``*batch`` is the batch shape of the kernel (many kernels at once); inputs are
+    ``*batch`` is the batch shape of the kernel, for several kernels at once. Inputs are
     ``... x n x d`` and broadcast against it.
     """
 
@@ -22,32 +22,47 @@ class KernelFunction(nn.Module):
     has_closed_form_gradient = False
 
     def forward(self, X1: Tensor, X2: Tensor) -> Tensor:
-        """``... x n1 x d`` and ``... x n2 x d`` to ``... x n1 x n2``, differentiable in both."""
+        """The kernel matrix.
+
+        Args:
+            X1: Points, ``... x n1 x d``.
+            X2: Points, ``... x n2 x d``.
+
+        Returns:
+            The values, ``... x n1 x n2``, differentiable in both inputs.
+        """
         raise NotImplementedError
 
     def diagonal(self, X: Tensor) -> Tensor:
-        """k(x, x): ``... x n x d`` to what broadcasts to ``... x n``."""
+        """The variances k(x, x).
+
+        Args:
+            X: Points, ``... x n x d``.
+
+        Returns:
+            A tensor that broadcasts to ``... x n``.
+        """
         raise NotImplementedError
 
     def value_and_pullback(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
-        """K and what takes weights back to the second inputs, in closed form, without autograd.
+        """The kernel matrix and its pullback to the second inputs, in closed form without autograd.
 
         Args:
-            X1: ``... x n1 x d``.
-            X2: ``... x n2 x d``.
+            X1: Points, ``... x n1 x d``.
+            X2: Points, ``... x n2 x d``.
 
         Returns:
-            K, ``... x n1 x n2``, which the pullback may need: not to be changed in place. And the
-            pullback: of W, which broadcasts against K, it is sum_i W_ij dk(x1_i, x2_j)/dx2_j as
-            ``... x n2 x d``.
+            K, ``... x n1 x n2``, which must not be changed in place, since the pullback may use it;
+            and the pullback, which maps weights W that broadcast against K to
+            sum_i W_ij dk(x1_i, x2_j)/dx2_j, ``... x n2 x d``.
         """
         raise NotImplementedError
 
     def restricted(self, masks: Tensor) -> KernelFunction:
-        """This kernel on groups of columns: the other columns of both inputs are zero.
+        """This kernel on groups of columns: all other columns of both inputs are set to zero.
 
         Args:
-            masks: ``*batch x groups x d`` of zeros and ones.
+            masks: Masks of zeros and ones, ``*batch x groups x d``.
 
         Returns:
             A kernel of batch shape ``*batch x groups``.
@@ -56,7 +71,11 @@ class KernelFunction(nn.Module):
 
 
 class GenericKernel(KernelFunction):
-    """Any kernel, evaluated through GPyTorch."""
+    """A frozen kernel of any kind, evaluated by GPyTorch.
+
+    Args:
+        kernel: The kernel.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__()
@@ -71,11 +90,11 @@ class GenericKernel(KernelFunction):
 
 
 class RestrictedKernel(KernelFunction):
-    """Any frozen kernel on groups of columns, by setting the others to zero.
+    """A frozen kernel on groups of columns, by setting all other columns to zero.
 
     Args:
-        base: The kernel.
-        masks: ``*batch x groups x d``.
+        base: The frozen kernel.
+        masks: Masks of zeros and ones, ``*batch x groups x d``.
     """
 
     masks: Tensor
@@ -88,7 +107,7 @@ class RestrictedKernel(KernelFunction):
         self.batch_shape = torch.Size((*batch, masks.shape[-2]))
 
     def _to_front(self, *inputs: Tensor) -> list[Tensor]:
-        """Groups before all other dimensions, which are those the base knows of."""
+        """The masked inputs with the groups before all dimensions that the base knows."""
         masked = [X * self.masks.unsqueeze(-2) for X in inputs]
         num_dims = max(len(self.batch_shape) + 2, *(Z.ndim for Z in masked))
         return [Z[(None,) * (num_dims - Z.ndim)].movedim(-3, 0) for Z in masked]
@@ -101,8 +120,15 @@ class RestrictedKernel(KernelFunction):
 
 
 def flat(K: Tensor, X2: Tensor) -> Pullback:
-    """The pullback of a kernel that is constant between points: to zeros. The arguments are its
-    values and the second inputs."""
+    """The pullback of a kernel whose gradient is zero.
+
+    Args:
+        K: The values, ``... x n1 x n2``.
+        X2: The second inputs, ``... x n2 x d``.
+
+    Returns:
+        A pullback that returns zeros.
+    """
 
     def pullback(W: Tensor) -> Tensor:
         batch = torch.broadcast_shapes(W.shape[:-2], K.shape[:-2], X2.shape[:-2])
@@ -112,13 +138,29 @@ def flat(K: Tensor, X2: Tensor) -> Pullback:
 
 
 def columns(X: Tensor, active_dims: Tensor | None) -> Tensor:
-    """The columns a kernel looks at."""
+    """The columns of points that a kernel sees.
+
+    Args:
+        X: Points, ``... x d``.
+        active_dims: The columns; None for all.
+
+    Returns:
+        ``... x k``.
+    """
     return X if active_dims is None else X[..., active_dims]
 
 
 def onto_columns(gradient: Tensor, active_dims: Tensor | None, dim: int) -> Tensor:
-    """What `columns` does to a gradient: all ``dim`` columns, zero where the kernel does not
-    look."""
+    """The gradient with respect to all columns, from that with respect to the selected columns.
+
+    Args:
+        gradient: The gradient with respect to the columns that the kernel sees, ``... x k``.
+        active_dims: These columns; None for all.
+        dim: d, the number of all columns.
+
+    Returns:
+        ``... x d``, zero in the other columns.
+    """
     if active_dims is None:
         return gradient
     full = gradient.new_zeros(*gradient.shape[:-1], dim)

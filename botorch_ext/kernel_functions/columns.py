@@ -1,4 +1,4 @@
-"""Columns of the inputs that a frozen kernel is given."""
+"""ColumnsKernel: a frozen kernel that sees some columns of its inputs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from botorch_ext.kernels.columns import Selection, require_columns
 
 
 class ColumnsKernel(KernelFunction):
-    """Any frozen kernel, given some columns of its inputs only.
+    """A frozen kernel that sees only some columns of its inputs.
 
     Args:
-        base: The kernel; its own columns are numbered from 0 within these.
+        base: The frozen kernel, for which these columns are numbered from 0.
         selection: The columns: a slice, or a list without repetitions.
-        least: How many columns the inputs have at least.
+        least: The least number of columns of the inputs.
     """
 
     listed: Tensor | None
@@ -35,7 +35,17 @@ class ColumnsKernel(KernelFunction):
         return self.selection if self.listed is None else self.listed
 
     def columns(self, dim: int) -> list[int]:
-        """The columns of inputs that have ``dim`` of them, or a ValueError."""
+        """The columns that the kernel sees.
+
+        Args:
+            dim: The number of columns of the inputs.
+
+        Returns:
+            The columns.
+
+        Raises:
+            ValueError: If the inputs have too few columns.
+        """
         every = torch.arange(dim)
         require_columns(every, self.least)
         return every[self.selection].tolist()  # on the host, wherever the kernel lives

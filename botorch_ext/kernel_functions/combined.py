@@ -1,4 +1,4 @@
-"""Combined frozen kernels: sums and products."""
+"""CombinedKernel: sums and products of frozen kernels."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class CombinedKernel(KernelFunction):
     """A sum or a product of frozen kernels, times an optional output scale.
 
     Args:
-        parts: The kernels.
-        product: Whether they are multiplied; else they are added.
-        outputscale: ``*batch``, or None for 1.
+        parts: The frozen kernels.
+        product: Whether the parts are multiplied; otherwise they are added.
+        outputscale: The output scale, ``*batch``; None for 1.
     """
 
     outputscale: Tensor | None

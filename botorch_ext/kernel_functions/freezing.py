@@ -32,7 +32,14 @@ from botorch_ext.kernels.tasks import task_covariance
 
 
 def require_unbatched(kernel: Kernel) -> None:
-    """Raises a ValueError if the kernel is a batch of kernels, or none."""
+    """Check that a kernel has no batch dimensions.
+
+    Args:
+        kernel: A GPyTorch kernel.
+
+    Raises:
+        ValueError: If it is batched, or not a GPyTorch kernel.
+    """
     require_kernel(kernel)
     if len(kernel.batch_shape) > 0:
         raise ValueError(
@@ -41,10 +48,10 @@ def require_unbatched(kernel: Kernel) -> None:
 
 
 def freeze(kernel: Kernel, dtype: torch.dtype, device: torch.device) -> KernelFunction:
-    """A frozen copy of a GPyTorch kernel; later changes of the kernel do not reach it.
+    """Copy a GPyTorch kernel to a frozen one, which later changes of the kernel do not affect.
 
     Args:
-        kernel: Any GPyTorch kernel; its batch shape means many kernels at once.
+        kernel: Any GPyTorch kernel; batch dimensions stand for several kernels.
         dtype: The dtype of the copy.
         device: The device of the copy.
 
@@ -52,7 +59,7 @@ def freeze(kernel: Kernel, dtype: torch.dtype, device: torch.device) -> KernelFu
         A `KernelFunction` with the values of ``kernel``.
 
     Raises:
-        ValueError: No GPyTorch kernel.
+        ValueError: If it is not a GPyTorch kernel.
     """
     require_kernel(kernel)
     copy = deepcopy(kernel).to(dtype=dtype, device=device).requires_grad_(False)
@@ -60,7 +67,14 @@ def freeze(kernel: Kernel, dtype: torch.dtype, device: torch.device) -> KernelFu
 
 
 def composed(kernel: Kernel) -> KernelFunction:
-    """A frozen kernel made of one that nobody changes any more; it is not copied."""
+    """Make a frozen kernel without a copy.
+
+    Args:
+        kernel: A GPyTorch kernel that is not changed any more.
+
+    Returns:
+        A `KernelFunction` that may share tensors with ``kernel``.
+    """
     return _compose(kernel.eval())
 
 
@@ -110,8 +124,8 @@ def _compose_parts(kernel: ActionContextKernel) -> CombinedKernel:
 
 
 def _same_columns(kernel: Kernel, base: Kernel) -> bool:
-    """Whether a `ScaleKernel`, which takes over the columns of its base and then goes past them,
-    looks where its base says."""
+    """Whether a `ScaleKernel` sees the columns of its base; GPyTorch copies ``active_dims`` to it
+    but does not use them afterwards."""
     if kernel.active_dims is None or base.active_dims is None:
         return kernel.active_dims is base.active_dims
     return torch.equal(kernel.active_dims, base.active_dims)

@@ -1,4 +1,4 @@
-"""Grouped kernels: sums of one over groups of columns."""
+"""GroupedKernel: weighted sums of a frozen kernel over groups of columns."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from botorch_ext.kernel_functions.base import KernelFunction, Pullback
 
 
 class GroupedKernel(KernelFunction):
-    """A weighted sum of one kernel on several groups of columns.
+    """A weighted sum of one frozen kernel over groups of columns.
 
     Args:
-        base: The kernel; of batch shape () where it is the same in the whole batch.
-        masks: ``*batch x groups x d`` of zeros and ones.
-        weights: ``*batch x groups``.
+        base: The frozen kernel; without batch dimensions if the whole batch shares it.
+        masks: Masks of zeros and ones, ``*batch x groups x d``.
+        weights: The weights of the groups, ``*batch x groups``.
     """
 
     weights: Tensor
@@ -30,14 +30,14 @@ class GroupedKernel(KernelFunction):
         self.parts = base.restricted(masks)
         self.register_buffer("weights", weights)
         self.has_closed_form_gradient = self.parts.has_closed_form_gradient
-        # Decompositions of few columns have most of their groups in common.
+        # Different decompositions of few columns share most of their groups.
         self.distinct = None
         if base.batch_shape == () and self.batch_shape:
             distinct, which = masks.flatten(0, -2).unique(dim=0, return_inverse=True)
             if len(distinct) < len(which):
                 members = weights.new_zeros(*weights.shape[:-1], len(distinct))
                 members.scatter_add_(-1, which.reshape(weights.shape), weights)
-                kept = distinct.any(dim=-1)  # not the empty one, which fills up others
+                kept = distinct.any(dim=-1)  # without the empty group of unused masks
                 self.distinct = base.restricted(distinct[kept])
                 self.register_buffer("distinct_weights", members[..., kept])
 
@@ -66,5 +66,6 @@ class GroupedKernel(KernelFunction):
 
 
 def _with_groups(X: Tensor) -> Tensor:
-    """``*batch x n x d`` beside groups; without batch dimensions broadcasting does it."""
+    """Points, ``*batch x n x d``, with a dimension for groups; without batch dimensions they
+    broadcast as they are."""
     return X if X.ndim == 2 else X.unsqueeze(-3)

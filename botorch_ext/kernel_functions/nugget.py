@@ -1,4 +1,4 @@
-"""Nugget: a frozen kernel of what is different at every point."""
+"""NuggetKernel: the frozen kernel of independent values at all points."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from botorch_ext.kernels.nugget import nugget_values
 
 
 class NuggetKernel(KernelFunction):
-    """variance 1{x = x'}. Its gradient is zero wherever it has one.
+    """The frozen kernel variance 1{x = x'}, whose gradient is zero wherever it exists.
 
     Args:
-        variance: ``*batch``.
-        active_dims: The columns the kernel looks at, or None for all.
+        variance: The variance, ``*batch``.
+        active_dims: The columns that the kernel sees; None for all.
     """
 
     variance: Tensor

@@ -1,4 +1,4 @@
-"""Periodic kernels."""
+"""PeriodicKernel: frozen periodic kernels."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from botorch_ext.kernel_functions.stationary import StationaryKernel
 
 
 class PeriodicKernel(KernelFunction):
-    """exp(-2 sum_i sin^2(pi (x_i - x'_i) / p_i) / l_i), as in GPyTorch: l is not squared.
+    """The frozen periodic kernel exp(-2 sum_i sin^2(pi (x_i - x'_i) / p_i) / l_i).
 
-    It is the RBF kernel with lengthscales sqrt(l_i) between the points (cos a_i, sin a_i) with a_i
-    = 2 pi x_i / p_i, as the squared distance of two such points is 4 sin^2(half their angle).
+    The lengthscale l is not squared, as in GPyTorch. The kernel is the RBF kernel with lengthscales
+    sqrt(l_i) between the points (cos a_i, sin a_i) with a_i = 2 pi x_i / p_i, since the squared
+    distance of two such points is 4 sin^2(half their angle).
 
     Args:
-        period: p: ``*batch x 1 x (1 or d)``; infinite in columns the kernel does not look at.
-        lengthscale: l: ``*batch x 1 x (1 or d)``.
-        active_dims: The columns the kernel looks at, or None for all.
+        period: The period p, ``*batch x 1 x (1 or d)``; infinite in columns that do not count.
+        lengthscale: The lengthscale l, ``*batch x 1 x (1 or d)``.
+        active_dims: The columns that the kernel sees; None for all.
     """
 
     frequency: Tensor

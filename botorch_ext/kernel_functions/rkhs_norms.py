@@ -1,4 +1,4 @@
-"""RKHS norms of radial functions, of a Matern kernel, from their Fourier transforms.
+"""RKHS norms of radial functions for Matern kernels, from their Fourier transforms.
 
 At lengthscale 1, |g|_k^2 = (2 pi)^-d int |g^(w)|^2 / k^(w) dw with g^(w) = int g(x) e^(-i w x) dx.
 """
@@ -19,21 +19,21 @@ from botorch_ext.kernel_functions.freezing import freeze, require_unbatched
 from botorch_ext.kernel_functions.smoothness import holder_constants
 from botorch_ext.kernel_functions.stationary import StationaryKernel
 
-# Beyond this many columns rounding swamps the transform of the bump where it matters.
+# With more columns, rounding errors exceed the transform of the bump where it matters.
 _MOST_BUMP_COLUMNS = 4
-# Beyond this growth the coefficients of the series alternate and are too large for float64.
+# With a larger growth, the coefficients of the series alternate and are too large for float64.
 _MOST_GROWTH = 20
-# A growth that is not even: the Gaussians summed one by one, the nodes for all the others, and the
-# frequency above which the transform is a power.
+# For a growth that is not even: the number of Gaussians that are summed one by one, the number of
+# nodes for all further ones, and the frequency above which the transform is a power.
 _NUM_GAUSSIANS, _NUM_TAIL_NODES, _LAST_FREQUENCY = 4000, 200, 4000.0
 
 
 class RadialKernel(NamedTuple):
-    """variance * profile(|(x - z) / lengthscales|), the profile RBF or Matern.
+    """The parameters of the kernel variance * profile(|(x - z) / lengthscales|), RBF or Matern.
 
     Args:
         nu: The smoothness of the Matern kernel; infinite for RBF.
-        lengthscales: One per column, infinite where the kernel does not look.
+        lengthscales: One for each column; infinite for columns that the kernel does not see.
         variance: k(x, x).
     """
 
@@ -43,43 +43,46 @@ class RadialKernel(NamedTuple):
 
     @property
     def dim(self) -> int:
-        """How many columns the kernel looks at."""
+        """The number of columns that the kernel sees."""
         return sum(math.isfinite(lengthscale) for lengthscale in self.lengthscales)
 
 
 def radial_kernel(kernel: Kernel, dim: int) -> RadialKernel:
-    """The parts of an RBF or Matern kernel, or of a multiple of one.
+    """The parameters of an RBF or Matern kernel, or of a multiple of one.
 
     Args:
         kernel: A GPyTorch kernel.
-        dim: d, how many columns its inputs have.
+        dim: d, the number of columns of the inputs.
+
+    Returns:
+        The parameters.
 
     Raises:
-        ValueError: Another kernel, one with batch dimensions, or not on ``dim`` columns.
+        ValueError: If it is another kernel, has batch dimensions, or is not on ``dim`` columns.
     """
     require_unbatched(kernel)
     function = freeze(kernel, torch.float64, torch.device("cpu"))
     if not isinstance(function, StationaryKernel):
         raise ValueError(
-            "kernel must be RBF or Matern, or a multiple of one, for norms in its space to be "
-            f"computed, got {type(kernel).__name__}"
+            "kernel must be RBF or Matern, or a multiple of one, since norms in the space of other "
+            f"kernels are not computed, got {type(kernel).__name__}"
         )
     constants = holder_constants(kernel, dim)
     return RadialKernel(function.nu, constants.lengthscales, constants.variance)
 
 
 def spectral_density(nu: float, frequency: np.ndarray, dim: int) -> np.ndarray:
-    """k^(w) of a Matern kernel with lengthscale 1 and k(0) = 1.
+    """The spectral density k^(w) of a Matern kernel with lengthscale 1 and k(0) = 1.
 
     2^d pi^(d/2) Gamma(nu + d/2) (2 nu)^nu / Gamma(nu) (2 nu + |w|^2)^-(nu + d/2).
 
     Args:
         nu: The smoothness, positive and finite.
-        frequency: |w|, in radians per lengthscale.
-        dim: d, how many columns the kernel looks at.
+        frequency: |w|, in radians per lengthscale, of any shape.
+        dim: d, the number of columns that the kernel sees.
 
     Returns:
-        As many densities.
+        The densities, in the same shape.
     """
     power = nu + dim / 2
     constant = 2**dim * math.pi ** (dim / 2) * (2 * nu) ** nu
@@ -88,44 +91,55 @@ def spectral_density(nu: float, frequency: np.ndarray, dim: int) -> np.ndarray:
 
 
 def radial_weights(dim: int, radius: np.ndarray) -> np.ndarray:
-    """The area of the spheres of these radii in R^dim: int g(|x|) dx = int g(r) area(r) dr."""
+    """The areas of spheres in R^dim, the weights in int g(|x|) dx = int g(r) area(r) dr.
+
+    Args:
+        dim: The dimension.
+        radius: The radii, of any shape.
+
+    Returns:
+        The areas, in the same shape.
+    """
     return 2 * math.pi ** (dim / 2) / math.gamma(dim / 2) * radius ** (dim - 1)
 
 
 @cache
 def bump_norm(nu: float, dim: int) -> float:
-    """M_nu, the norm of exp(-|x|^2 / (1 - |x|^2)) on |x| < 1 in the space of a Matern kernel with
-    lengthscale 1 and k(0) = 1, to a relative 1e-6 for nu up to 5/2.
+    """M_nu, the norm of a bump in the space of a Matern kernel with lengthscale 1 and k(0) = 1.
 
-    The bump of the lower bounds of Shekhar and Javidi 2022, section 3, who print exp(1 - ...) and
-    mean height 1. At width w <= 1 and height 1 its norm is at most w^-nu M_nu; |x| and w in
-    lengthscales.
+    The bump is exp(-|x|^2 / (1 - |x|^2)) on |x| < 1, that of the lower bounds of Shekhar and Javidi
+    2022, section 3; the paper prints exp(1 - ...) and means height 1. A bump of width w <= 1 and
+    height 1 has a norm of at most w^-nu M_nu, with |x| and w in lengthscales. The relative error is
+    1e-6 for nu up to 5/2.
 
     Args:
         nu: The smoothness of the kernel.
-        dim: d, how many columns the kernel looks at.
+        dim: d, the number of columns that the kernel sees.
+
+    Returns:
+        The norm.
 
     Raises:
-        ValueError: The RBF kernel (in whose space no function vanishes on an open set), or more
-            than four columns.
+        ValueError: If the kernel is RBF, in whose space no function vanishes on an open set, or
+            there are more than four columns.
     """
     if nu == math.inf:
         raise ValueError(
-            "nu must be finite: a bump that vanishes outside a ball is not in the space of the RBF "
-            f"kernel, got {nu}"
+            "nu must be finite, since the space of the RBF kernel has no bump that vanishes "
+            f"outside a ball, got {nu}"
         )
     if not nu > 0:
         raise ValueError(f"nu must be positive, got {nu}")
     dim = whole_number(dim, "dim", least=1)
     if dim > _MOST_BUMP_COLUMNS:
         raise ValueError(
-            f"dim must be at most {_MOST_BUMP_COLUMNS}, beyond which the norm is not computed "
-            f"accurately, got {dim}"
+            f"dim must be at most {_MOST_BUMP_COLUMNS}, since the norm is not accurate beyond, got "
+            f"{dim}"
         )
-    # The transform falls like exp(-sqrt(w)): here the integrand is e^-40 of its largest value.
+    # The transform falls like exp(-sqrt(w)); at the end the integrand is e^-40 of its maximum.
     end = (2 * (2 * nu + 2 * dim - 1) + 25) ** 2
     nodes, weights = np.polynomial.legendre.leggauss(16)
-    edges = np.linspace(0.0, end, math.ceil(end / 8) + 1)  # the integrand turns every pi
+    edges = np.linspace(0.0, end, math.ceil(end / 8) + 1)  # the integrand oscillates with period pi
     half = np.diff(edges)[:, None] / 2
     frequency = (edges[:-1, None] + half * (1 + nodes)).ravel()
     power = _bump_transform(frequency, dim) ** 2 / spectral_density(nu, frequency, dim)
@@ -150,21 +164,25 @@ def _bump_transform(frequency: np.ndarray, dim: int) -> np.ndarray:
 
 @cache
 def growth_norm(nu: float, exponent: float, dim: int, scale: float = 1.0) -> float:
-    """The norm of 1 - (1 - exp(-|u|^2))^(b/2), u = x / scale, in the space of a Matern or RBF
-    kernel with lengthscale 1 and k(0) = 1, to a relative 1e-6.
+    """The norm of a function of growth b, 1 - (1 - exp(-|u|^2))^(b/2) with u = x / scale.
 
-    The binomial series makes the function a sum of Gaussians, finite for even b. For other b the
-    transform falls like |w|^(-b - d), as that of |u|^b does, and the norm is finite for b > nu.
+    It is the norm in the space of a Matern or RBF kernel with lengthscale 1 and k(0) = 1, with a
+    relative error of 1e-6. The binomial series writes the function as a sum of Gaussians, which is
+    finite for even b. For other b the transform falls like |w|^(-b - d), as that of |u|^b does, and
+    the norm is finite for b > nu.
 
     Args:
         nu: The smoothness of the kernel; infinite for RBF.
         exponent: b, positive and at most 20.
-        dim: d, how many columns the kernel looks at.
-        scale: In lengthscales.
+        dim: d, the number of columns that the kernel sees.
+        scale: The scale, in lengthscales.
+
+    Returns:
+        The norm.
 
     Raises:
-        ValueError: The norm is infinite (b <= nu and b not even; RBF and b not even or
-            scale^2 <= b/2), or an argument out of range.
+        ValueError: If the norm is infinite (b <= nu and b not even; RBF and b not even or
+            scale^2 <= b/2), or an argument is out of range.
     """
     dim = whole_number(dim, "dim", least=1)
     if not 0 < exponent <= _MOST_GROWTH:
@@ -219,8 +237,8 @@ def _gaussian_growth_norm(exponent: float, dim: int, scale: float) -> float:
 def _gaussians(half: float, dim: int) -> tuple[np.ndarray, np.ndarray]:
     """Precisions p and weights a with 1 - (1 - exp(-r^2))^half = sum of a exp(-p r^2).
 
-    a_j = (-1)^(j + 1) binom(half, j) at p = j. Beyond the last j the sum is an integral, by
-    Gauss-Jacobi quadrature in 1/p that is made for transforms in ``dim`` columns.
+    a_j = (-1)^(j + 1) binom(half, j) at p = j. Beyond the last j the sum becomes an integral, which
+    Gauss-Jacobi quadrature in 1/p computes, with nodes for transforms in ``dim`` columns.
     """
     last = round(half) if half == round(half) else _NUM_GAUSSIANS
     j = np.arange(1.0, last + 1)

@@ -1,4 +1,4 @@
-"""Smoothed Matern: a share of an RBF kernel and the rest of a Matern 5/2 kernel."""
+"""SmoothedMatern: a weighted mean of an RBF kernel and a Matern 5/2 kernel."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from botorch_ext.kernel_functions.stationary import differences_pulled, weighted
 
 
 def profiles(squares: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Of squared distances r^2 in lengthscales, any shape: the Matern 5/2 and the RBF kernel, and
-    what their slopes are made of, s = sqrt(5) r and exp(-s)."""
+    """The Matern 5/2 and the RBF kernel as functions of the squared distance.
+
+    Args:
+        squares: Squared distances r^2 in lengthscales, of any shape.
+
+    Returns:
+        The Matern 5/2 kernel, the RBF kernel, s = sqrt(5) r and exp(-s), each in this shape;
+        `slopes` uses the last two.
+    """
     smooth = (-0.5 * squares).exp_()
     s = (5 * squares).sqrt_()
     decay = torch.neg(s).exp_()
@@ -20,17 +27,26 @@ def profiles(squares: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def slopes(smooth: Tensor, s: Tensor, decay: Tensor, share: Tensor) -> Tensor:
-    """-2 dk / d(r^2) of the kernel with a share of the RBF kernel; ``s`` and ``decay`` are used
-    up."""
+    """The slope -2 dk / d(r^2) of the weighted mean of the kernels.
+
+    Args:
+        smooth: The RBF kernel.
+        s: sqrt(5) r; it is overwritten.
+        decay: exp(-s).
+        share: The share of the RBF kernel, in [0, 1].
+
+    Returns:
+        The slope, in the same shape.
+    """
     return torch.lerp(s.add_(1).mul_(decay).mul_(5 / 3), smooth, share)
 
 
 class SmoothedMatern(KernelFunction):
-    """share * RBF + (1 - share) * Matern 5/2, for a batch of m.
+    """The frozen kernel share * RBF + (1 - share) * Matern 5/2, for a batch of m kernels.
 
     Args:
-        lengthscale: ``m x 1 x d``.
-        share: ``m``, of the RBF kernel, in [0, 1].
+        lengthscale: The lengthscales, ``m x 1 x d``.
+        share: The share of the RBF kernel, in [0, 1], ``m``.
     """
 
     inverse_lengthscale: Tensor

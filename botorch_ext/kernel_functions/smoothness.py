@@ -19,14 +19,15 @@ from botorch_ext.kernel_functions.stationary import StationaryKernel
 
 
 class HolderConstants(NamedTuple):
-    """sqrt(k(x,x) + k(z,z) - 2 k(x,z)) <= constant r^exponent, r = |(x - z) / lengthscales|.
+    """The constants of the Holder continuity of functions in the RKHS of a kernel.
 
-    So |f(x) - f(z)| <= B constant r^exponent for f in the RKHS with norm at most B.
+    sqrt(k(x,x) + k(z,z) - 2 k(x,z)) <= constant r^exponent, r = |(x - z) / lengthscales|. So
+    |f(x) - f(z)| <= B constant r^exponent for f in the RKHS with norm at most B.
 
     Args:
         constant: C_k.
         exponent: xi, in (0, 1]; 1/2 or 1 for the kernels that `holder_constants` knows.
-        lengthscales: One per column, infinite where the kernel does not look.
+        lengthscales: One for each column; infinite for columns that the kernel does not see.
         variance: k(x, x).
     """
 
@@ -36,8 +37,8 @@ class HolderConstants(NamedTuple):
     variance: float
 
 
-# C_k and xi by smoothness nu: the limits of sqrt(2 (k(0) - k(r))) / r^xi at r = 0, where each is
-# largest.
+# C_k and xi for each smoothness nu. C_k is the limit of sqrt(2 (k(0) - k(r))) / r^xi at r = 0,
+# where this ratio is largest.
 _STATIONARY = {
     0.5: (math.sqrt(2), 0.5),
     1.5: (math.sqrt(3), 1.0),
@@ -47,37 +48,44 @@ _STATIONARY = {
 
 
 def holder_constants(kernel: Kernel, dim: int) -> HolderConstants:
-    """The constants of an RBF or Matern kernel, or of sums, products and multiples of them.
+    """The Holder constants of an RBF or Matern kernel, or of sums, products and multiples of them.
 
-    The constant is the smallest for one kernel, and for sums and products of kernels with the same
-    lengthscales and exponent; otherwise it is valid. Sums: C^2 = C_1^2 + C_2^2. Products: C^2 =
-    k_1(0) C_2^2 + k_2(0) C_1^2, as k_1(0) k_2(0) - k_1 k_2 = k_1(0) (k_2(0) - k_2) + k_2 (k_1(0) -
-    k_1). Each column gets the smallest lengthscale of the parts, so distances never shrink. Where
-    exponents differ, an exponent 1 becomes 1/2 with C^2 = C_1 sqrt(2 k_1(0)): the squared distance
-    is at most min(C_1^2 r^2, 2 k_1(0)) for kernels that are nowhere negative.
+    The constant is the smallest possible one for a single kernel, and for sums and products of
+    kernels with the same lengthscales and exponent; otherwise it is a valid constant. Sums: C^2 =
+    C_1^2 + C_2^2. Products: C^2 = k_1(0) C_2^2 + k_2(0) C_1^2, since k_1(0) k_2(0) - k_1 k_2 =
+    k_1(0) (k_2(0) - k_2) + k_2 (k_1(0) - k_1). Each column gets the smallest lengthscale of the
+    parts, so distances never shrink. If exponents differ, an exponent 1 becomes 1/2 with C^2 = C_1
+    sqrt(2 k_1(0)), since the squared distance is at most min(C_1^2 r^2, 2 k_1(0)) for kernels that
+    are nowhere negative.
 
     Args:
         kernel: A GPyTorch kernel.
-        dim: d, how many columns its inputs have.
+        dim: d, the number of columns of the inputs.
+
+    Returns:
+        The constants.
 
     Raises:
-        ValueError: Another kernel, one with batch dimensions, or not on ``dim`` columns.
+        ValueError: If it is another kernel, has batch dimensions, or is not on ``dim`` columns.
     """
     require_unbatched(kernel)
     return _constants(freeze(kernel, torch.float64, torch.device("cpu")), dim)
 
 
 def given_constants(holder: HolderConstants | tuple[float, float], dim: int) -> HolderConstants:
-    """The constants that a user gives for a kernel.
+    """Read the Holder constants that a user gives for a kernel.
 
     Args:
         holder: `HolderConstants`, or a pair of constant and exponent, for distances in the units of
             the columns.
-        dim: d, how many columns there are.
+        dim: d, the number of columns.
+
+    Returns:
+        The constants.
 
     Raises:
-        ValueError: A constant that is not positive and finite, an exponent outside (0, 1], or not
-            one positive lengthscale for each column.
+        ValueError: If the constant is not positive and finite, the exponent is outside (0, 1], or
+            there is not one positive lengthscale for each column.
     """
     if not isinstance(holder, HolderConstants):
         pair = tuple(holder) if isinstance(holder, Sequence) else (holder,)
@@ -109,9 +117,9 @@ def _constants(function: nn.Module, dim: int) -> HolderConstants:
     if not isinstance(function, CombinedKernel):
         given = function.kernel if isinstance(function, GenericKernel) else function
         raise ValueError(
-            "kernel must be RBF or Matern, or a sum, product or multiple of such kernels, for its "
-            "smoothness to be known; pass width= for any other, or holder= where there is one, got "
-            f"{type(given).__name__}"
+            "kernel must be RBF or Matern, or a sum, product or multiple of such kernels, since "
+            "the smoothness of other kernels is not known; pass width= for any other kernel, or "
+            f"holder= if the method takes it, got {type(given).__name__}"
         )
     parts = [_constants(part, dim) for part in function.parts]
     exponent = min(part.exponent for part in parts)
@@ -148,9 +156,9 @@ def _lengthscales(function: StationaryKernel, dim: int) -> tuple[float, ...]:
     given = (1 / function.inverse_lengthscale).flatten().tolist()
     columns = range(dim) if function.active_dims is None else function.active_dims.tolist()
     if any(column >= dim for column in columns):
-        raise ValueError(f"kernel must be one on {dim} columns, got active_dims {columns}")
+        raise ValueError(f"kernel must be on {dim} columns, got active_dims {columns}")
     if len(given) not in (1, len(columns)):
-        raise ValueError(f"kernel must be one on {dim} columns, got {len(given)} lengthscales")
+        raise ValueError(f"kernel must be on {dim} columns, got {len(given)} lengthscales")
     lengthscales = [math.inf] * dim
     for j, column in enumerate(columns):
         lengthscales[column] = given[j] if len(given) > 1 else given[0]

@@ -1,4 +1,4 @@
-"""Stationary kernels: RBF and Matern."""
+"""StationaryKernel: frozen RBF and Matern kernels."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from torch import Tensor
 from botorch_ext.distances import distances, squared_distances
 from botorch_ext.kernel_functions.base import KernelFunction, Pullback, columns, onto_columns
 
-# By smoothness nu: s = rate |x1 - x2| / lengthscale is what the profile is simplest in,
-# exp(-s^2) or a polynomial in s times exp(-s); and the factor of the slope.
+# For each smoothness nu: the rate for which the profile is simplest in s = rate |x1 - x2| /
+# lengthscale, exp(-s^2) or a polynomial in s times exp(-s).
 _RATES = {math.inf: math.sqrt(0.5), 0.5: 1.0, 1.5: math.sqrt(3), 2.5: math.sqrt(5)}
-# Differences in each column, of all pairs, that are held at once.
+# The most differences in each column, of all pairs, that are held at once.
 _MOST_DIFFERENCES = 2**20
+# For each smoothness nu the constant factor of the gradient.
 _SLOPES = {math.inf: 2.0, 0.5: 1.0, 1.5: 1.0, 2.5: 1 / 3}
 
 
 class StationaryKernel(KernelFunction):
-    """outputscale * profile(|x1 - x2| / lengthscale): RBF (nu = inf) or Matern (nu = 1/2, 3/2,
-    5/2).
+    """The frozen kernel outputscale * profile(|x1 - x2| / lengthscale), RBF or Matern.
 
     Args:
-        nu: Smoothness; ``math.inf`` is the RBF kernel.
-        lengthscale: ``*batch x 1 x (1 or d)``.
-        outputscale: ``*batch``, or None for 1.
-        active_dims: The columns the kernel looks at, or None for all.
+        nu: The smoothness of a Matern kernel, 1/2, 3/2 or 5/2; ``math.inf`` for RBF.
+        lengthscale: The lengthscale, ``*batch x 1 x (1 or d)``.
+        outputscale: The output scale, ``*batch``; None for 1.
+        active_dims: The columns that the kernel sees; None for all.
     """
 
     inverse_lengthscale: Tensor
@@ -72,8 +72,8 @@ class StationaryKernel(KernelFunction):
             return K * outputscale
         return K.mul_(outputscale)
 
-    # Large temporaries cost more than arithmetic: what is new here and not needed by autograd is
-    # changed in place.
+    # Large temporary tensors cost more than arithmetic. Tensors that are made here and not needed
+    # by autograd are therefore changed in place.
 
     def forward(self, X1: Tensor, X2: Tensor) -> Tensor:
         X1, X2 = columns(X1, self.active_dims), columns(X2, self.active_dims)
@@ -99,7 +99,7 @@ class StationaryKernel(KernelFunction):
         s = self._distance(X1, X2)
         decay = self._rescale(torch.neg(s).exp_())
         if self.nu == 0.5:
-            # Not differentiable at s = 0, where 0 is the symmetric choice.
+            # The kernel is not differentiable at s = 0; 0 is the symmetric choice there.
             return decay, torch.where(s > 0, decay / s, 0)
         linear = (s + 1) * decay
         if self.nu == 1.5:
@@ -119,7 +119,7 @@ class StationaryKernel(KernelFunction):
         return K, pullback
 
     def restricted(self, masks: Tensor) -> StationaryKernel:
-        # A lengthscale that is infinite makes a column one that is not there.
+        # An infinite lengthscale removes a column.
         masks = columns(masks, self.active_dims).unsqueeze(-2)
         lengthscale = 1 / (self.inverse_lengthscale.unsqueeze(-3) * masks)
         outputscale = None if self.outputscale is None else self.outputscale.unsqueeze(-1)
@@ -127,17 +127,26 @@ class StationaryKernel(KernelFunction):
 
 
 def weighted_squares(X1: Tensor, X2: Tensor, rate: Tensor, sign: float = 1) -> Tensor:
-    """Squared distances of points scaled by ``... x 1 x d`` rates, times a sign: ``... x n1 x d``
-    and ``... x n2 x d`` to ``... x n1 x n2``."""
+    """The squared distances of scaled points.
+
+    Args:
+        X1: Points, ``... x n1 x d``.
+        X2: Points, ``... x n2 x d``.
+        rate: The factor of each column, ``... x 1 x d``.
+        sign: A factor of the result, 1 or -1.
+
+    Returns:
+        The squared distances times the sign, ``... x n1 x n2``.
+    """
     if rate.ndim > 2 and X1.ndim == X2.ndim == 2:
         if X1.numel() * len(X2) > _MOST_DIFFERENCES:
-            # Rounding of squares does not matter to kernels, whose slope in the square is finite.
+            # Rounding errors of squares are harmless: the slope of RBF in the square is finite.
             center = X1.mean(dim=0)
             A, B = (X1 - center) * rate, (X2 - center) * rate
             sizes = A.square().sum(dim=-1).unsqueeze(-1) + B.square().sum(dim=-1).unsqueeze(-2)
             return sign * (sizes - 2 * A @ B.mT).clamp_min(0)
-        # Weighted sums of the squared differences in each column: d numbers for each pair of
-        # points are shared by the batch, and summed by a matrix product.
+        # The batch shares the squared differences in each column, d numbers for each pair of
+        # points; a matrix product computes their weighted sums.
         squares = (X1.mT.unsqueeze(-1) - X2.mT.unsqueeze(-2)).square()  # d x n1 x n2
         sums = (sign * rate.square().squeeze(-2)) @ squares.flatten(1)
         return sums.unflatten(-1, squares.shape[1:])
@@ -145,6 +154,15 @@ def weighted_squares(X1: Tensor, X2: Tensor, rate: Tensor, sign: float = 1) -> T
 
 
 def differences_pulled(W: Tensor, X1: Tensor, X2: Tensor) -> Tensor:
-    """sum_i W_ij (x1_i - x2_j), ``... x n2 x d``."""
-    # Far faster than with W transposed: W is read in the order it lies in memory.
+    """The weighted sums sum_i W_ij (x1_i - x2_j).
+
+    Args:
+        W: Weights, ``... x n1 x n2``.
+        X1: Points, ``... x n1 x d``.
+        X2: Points, ``... x n2 x d``.
+
+    Returns:
+        ``... x n2 x d``.
+    """
+    # This is far faster than with W transposed, since W is read in the order of memory.
     return (X1.mT @ W - X2.mT * W.sum(dim=-2, keepdim=True)).mT

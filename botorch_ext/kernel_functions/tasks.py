@@ -1,4 +1,4 @@
-"""Tasks, finitely many: frozen kernels on them."""
+"""TaskKernel: frozen kernels on finitely many tasks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from botorch_ext.kernels.tasks import task_values
 
 
 class TaskKernel(KernelFunction):
-    """covariance[i, j] for task numbers i and j, in one column of the inputs.
+    """The frozen kernel covariance[i, j] of task numbers i and j in one column of the inputs.
 
-    Its gradient is zero: there is nothing between two tasks. What is no task is an error on the CPU
-    and NaN elsewhere, where to look would stop the device at every evaluation.
+    Its gradient is zero, since nothing lies between two tasks. A number that is not a task is an
+    error on the CPU. On other devices its values are NaN, since a check would synchronise the
+    device at every evaluation.
 
     Args:
-        covariance: ``*batch x T x T``.
-        active_dims: The one column the kernel looks at, or None where there are no others.
+        covariance: The covariance between the tasks, ``*batch x T x T``.
+        active_dims: The column that the kernel sees; None if there are no other columns.
     """
 
     covariance: Tensor

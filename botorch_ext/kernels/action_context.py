@@ -1,4 +1,4 @@
-"""Action and context kernels, joined."""
+"""ActionContextKernel: a kernel of the action and a kernel of the context, combined."""
 
 from __future__ import annotations
 
@@ -18,28 +18,39 @@ Combination = Literal["product", "sum"]
 
 
 class ActionContextKernel(Kernel):
-    """One kernel on the columns of the action and one on those of the context, combined:
+    """A kernel on joint inputs: a kernel of the action combined with a kernel of the context:
 
         product: k((s, z), (s', z')) = k_S(s, s') k_Z(z, z')
         sum:     k((s, z), (s', z')) = (k_S(s, s') + k_Z(z, z')) / 2
 
-    Halved, the sum keeps k(x, x) <= 1 where both kernels do. A product says that actions which are
-    alike have alike effects in contexts that are alike; a sum that the context shifts all actions
-    by the same amount. With a `TaskKernel` or GPyTorch's `IndexKernel` the contexts are tasks.
+    The halved sum keeps k(x, x) <= 1 if both kernels do. A product models that similar actions have
+    similar values in similar contexts; a sum models that the context shifts the values of all
+    actions by the same amount. With a `TaskKernel` or GPyTorch's `IndexKernel` the contexts are
+    tasks.
 
-    Source: Krause and Ong 2011, section 5; the halving is ours.
+    Source: Krause and Ong 2011, section 5; the halving is our own.
+
+    Example:
+        >>> import torch
+        >>> from gpytorch.kernels import MaternKernel
+        >>> from botorch_ext.kernels import ActionContextKernel
+        >>> kernel = ActionContextKernel(MaternKernel(), MaternKernel(), action_columns=2)
+        >>> kernel(torch.rand(5, 3)).shape
+        torch.Size([5, 5])
 
     Args:
-        action_kernel: Any GPyTorch kernel. It sees the action columns only, numbered from 0, which
-            is what its own ``active_dims`` refer to. It is not copied.
-        context_kernel: The same for the context columns.
-        action_columns: Columns of the joint inputs, or a number n for the first n.
-        context_columns: Columns, or a number n for the n columns after the actions; None for all
-            columns after the actions. Both need the action columns to be the first ones.
+        action_kernel: Any GPyTorch kernel; it is not copied. It sees only the action columns,
+            numbered from 0; its own ``active_dims`` refer to these numbers.
+        context_kernel: Any GPyTorch kernel, which sees only the context columns in the same way.
+        action_columns: The columns of the action in the joint inputs, or a number n for the first
+            n columns.
+        context_columns: The columns of the context; a number n for the n columns after the action;
+            or None for all columns after the action. A number or None needs the action columns to
+            be the first ones.
         combination: "product" or "sum".
 
     Raises:
-        ValueError: Columns that overlap, repeat or are negative, or an unknown combination.
+        ValueError: If columns overlap, repeat or are negative, or the combination is unknown.
     """
 
     def __init__(
@@ -65,14 +76,15 @@ class ActionContextKernel(Kernel):
 
     @property
     def selections(self) -> tuple[Selection, Selection]:
-        """What takes the actions, and the contexts, out of joint inputs ``X[..., selection]``."""
+        """The selections of the action columns and of the context columns, for
+        ``X[..., selection]``."""
         if self.context_columns is None:
             return selection(self.action_columns), slice(len(self.action_columns), None)
         return selection(self.action_columns), selection(self.context_columns)
 
     @property
     def least_columns(self) -> int:
-        """How many columns joint inputs have at least."""
+        """The least number of columns of joint inputs."""
         if self.context_columns is None:
             return len(self.action_columns) + 1
         return max(*self.action_columns, *self.context_columns) + 1
@@ -91,12 +103,12 @@ class ActionContextKernel(Kernel):
 
     @property
     def _typed_part(self) -> Kernel:
-        # A kernel without parameters, such as one of given tasks, may not know its dtype.
+        # A kernel without parameters, such as a `TaskKernel`, may not know its dtype.
         has_parameters = any(True for _ in self.action_kernel.parameters())
         return self.action_kernel if has_parameters else self.context_kernel
 
     def named_sub_kernels(self) -> Iterable[tuple[str, Kernel]]:
-        # GPyTorch's also names the kernels inside the parts, and assigns to those names.
+        # GPyTorch's method also names the kernels inside the parts, and assigns to those names.
         yield "action_kernel", self.action_kernel
         yield "context_kernel", self.context_kernel
 
@@ -118,7 +130,7 @@ class ActionContextKernel(Kernel):
             raise RuntimeError("ActionContextKernel does not take last_dim_is_batch")
         require_columns(x1, self.least_columns)
         if diag:
-            # An IndexKernel that is batched and meets points that are not has no diagonal.
+            # A batched IndexKernel computes no diagonal at points without a batch dimension.
             batch = torch.broadcast_shapes(x1.shape[:-2], self.batch_shape)
             x1, x2 = (x.expand(*batch, *x.shape[-2:]) for x in (x1, x2))
         parts = zip((self.action_kernel, self.context_kernel), self.selections, strict=True)
@@ -131,7 +143,7 @@ class ActionContextKernel(Kernel):
 def _values(kernel: Kernel, x1: Tensor, x2: Tensor, diag: bool, params: dict[str, Any]) -> Tensor:
     covariance = task_covariance(kernel)
     if covariance is not None:
-        # GPyTorch's IndexKernel takes any number for a task, and a sparse matrix to look it up.
+        # GPyTorch's IndexKernel accepts any number as a task, and looks it up by a sparse matrix.
         x1, x2 = (x if kernel.active_dims is None else x[..., kernel.active_dims] for x in (x1, x2))
         return task_values(covariance, x1, x2, diag)
     values = kernel(x1, x2, diag=diag, **params)
@@ -149,13 +161,13 @@ def _context_columns(columns: Any, actions: tuple[int, ...]) -> tuple[int, ...] 
         contexts = checked_columns(columns, "context_columns")
         both = sorted(set(actions) & set(contexts))
         if both:
-            raise ValueError(f"context_columns must not be action_columns as well, got {both}")
+            raise ValueError(f"context_columns must not overlap action_columns, got {both} in both")
         return contexts
     num = None if columns is None else whole_number(columns, "context_columns", least=1)
     first = len(actions)
     if sorted(actions) != list(range(first)):
         raise ValueError(
-            "context_columns must be listed where action_columns are not the first ones, got "
-            f"{columns} with {actions}"
+            "context_columns must be a list of columns if action_columns are not the first ones, "
+            f"got {columns} with action_columns {actions}"
         )
     return None if num is None else tuple(range(first, first + num))

@@ -1,4 +1,4 @@
-"""Additive kernels: sums of one over groups of columns."""
+"""GroupAdditiveKernel: the mean of a kernel over groups of columns."""
 
 from __future__ import annotations
 
@@ -14,29 +14,35 @@ from botorch_ext.kernels.checks import require_kernel
 
 
 class GroupAdditiveKernel(Kernel):
-    """A sum over groups of columns, divided by their number G, so that k(x, x) is that of its base:
+    """The mean of a base kernel over G groups of columns:
 
         k(x, x') = 1/G sum_g base(x restricted to group g, x' restricted to group g).
 
-    Restricted to a group means zero in all other columns. To a stationary base, which sees only
-    x - x', that is the same as not having them.
+    The division by G keeps k(x, x) equal to that of the base. Restriction to a group sets all other
+    columns to zero. For a stationary base, which sees only x - x', this is the same as removing the
+    other columns.
 
-    Groups are kept as 0/1 masks of a fixed number, unused ones zero: kernels with different
-    decompositions of the same columns differ in numbers only and can run as one batch. Leading
-    dimensions of ``masks`` and of the base are batch dimensions.
+    Groups are stored as a fixed number of 0/1 masks, and unused masks are zero. So kernels with
+    different decompositions of the same columns differ only in numbers and can run as one batch.
+    Leading dimensions of ``masks`` and of the base are batch dimensions.
 
-    Source: Ziomek, Adachi and Osborne 2024, section 7; the division is ours.
+    Source: Ziomek, Adachi and Osborne 2024, section 7; the division is our own.
+
+    Example:
+        >>> from gpytorch.kernels import RBFKernel
+        >>> from botorch_ext.kernels import AdditiveKernel
+        >>> AdditiveKernel(RBFKernel(), [[0, 1], [2]], dim=3).groups
+        ((0, 1), (2,))
 
     Args:
         base_kernel: A stationary GPyTorch kernel on all ``dim`` columns: RBF, Matern, periodic, or
             such kernels scaled, added or multiplied. It is not copied.
-        groups: Lists of columns. They may overlap, and need not cover all columns.
-        dim: d, how many columns the inputs have.
+        groups: Lists of columns. They may overlap and need not cover all columns.
+        dim: d, the number of columns of the inputs.
 
     Raises:
-        ValueError: No group, an empty group, the same group twice, a column twice in a group, a
-            column that does not exist, or a base that is not stationary or does not take ``dim``
-            columns.
+        ValueError: If there is no group, a group is empty or comes twice, a column comes twice in a
+            group or does not exist, or the base is not stationary or does not take ``dim`` columns.
     """
 
     masks: Tensor
@@ -49,12 +55,12 @@ class GroupAdditiveKernel(Kernel):
         batch = base_kernel.batch_shape
         super().__init__(batch_shape=batch)
         self.base_kernel = base_kernel
-        # Partitions of the columns and spanning forests of them have at most dim groups.
+        # Partitions of the columns and spanning forests have at most dim groups.
         masks = torch.zeros(max(dim, len(checked)), dim)
         for row, group in zip(masks, checked, strict=False):
             row[list(group)] = 1
         masks = masks.to(dtype=base_kernel.dtype, device=base_kernel.device)
-        # One for each kernel of the batch, so that indexing the batch indexes them.
+        # One set of masks for each kernel of the batch, so that indexing the batch indexes them.
         self.register_buffer("masks", masks.expand(*batch, *masks.shape).clone())
 
     @property
@@ -63,17 +69,17 @@ class GroupAdditiveKernel(Kernel):
 
     @property
     def groups(self) -> Any:
-        """Tuples of columns; of a batch, such a tuple for each kernel."""
+        """The groups as tuples of columns; for a batch, one such tuple for each kernel."""
         return _groups_of(self.masks.tolist(), self.masks.ndim - 2)
 
     @property
     def weights(self) -> Tensor:
-        """``*batch x groups``: 1/G for each group, 0 where there is none."""
+        """The weights of the groups, ``*batch x groups``: 1/G, and 0 for unused masks."""
         used = self.masks.amax(dim=-1)
         return used / used.sum(dim=-1, keepdim=True)
 
     def named_sub_kernels(self) -> Iterable[tuple[str, Kernel]]:
-        # GPyTorch's also names the kernels inside the base, and assigns to those names.
+        # GPyTorch's method also names the kernels inside the base, and assigns to those names.
         yield "base_kernel", self.base_kernel
 
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -89,7 +95,7 @@ class GroupAdditiveKernel(Kernel):
         weights = self.weights
         num_groups = int((weights > 0).sum(dim=-1).max())
         num_batch = max(x1.ndim, x2.ndim) - 2
-        # Groups in front of all batch dimensions, of the inputs too: groups x *batch x 1 x d.
+        # Groups come before all batch dimensions, those of the inputs too: groups x *batch x 1 x d.
         masks = _to_front(self.masks, num_batch)[:num_groups].unsqueeze(-2)
         values = self.base_kernel(x1 * masks, x2 * masks, diag=diag, **params)
         values = values if diag else values.to_dense()
@@ -119,22 +125,22 @@ def _checked_groups(groups: Iterable[Iterable[int]], dim: int) -> list[tuple[int
             raise ValueError(f"groups must be lists of columns, got {group!r}")
         columns = tuple(sorted(whole_number(column, "column of a group") for column in group))
         if not columns:
-            raise ValueError("groups must not be empty, got one without columns")
+            raise ValueError("groups must not be empty, got a group without columns")
         if columns[0] < 0 or columns[-1] >= dim:
-            raise ValueError(f"groups must hold columns from 0 to {dim - 1}, got {columns}")
+            raise ValueError(f"groups must have columns from 0 to {dim - 1}, got {columns}")
         if len(set(columns)) < len(columns):
-            raise ValueError(f"groups must hold each column at most once, got {columns}")
+            raise ValueError(f"groups must have each column at most once, got {columns}")
         if columns in checked:
-            raise ValueError(f"groups must differ, got {columns} twice")
+            raise ValueError(f"groups must be different from each other, got {columns} twice")
         checked.append(columns)
     if not checked:
-        raise ValueError("groups must hold at least one group, got none")
+        raise ValueError("groups must have at least one group, got none")
     return checked
 
 
 @torch.no_grad()
 def _require_stationary(kernel: Kernel, dim: int) -> None:
-    """By what the kernel says of itself, and by what it does at a few points."""
+    """Raise a ValueError unless the kernel says that it is stationary and is so at a few points."""
     generator = torch.Generator().manual_seed(0)
     X, steps, shift = (torch.rand(8, dim, generator=generator) for _ in range(3))
     like = {"dtype": kernel.dtype, "device": kernel.device}
@@ -147,10 +153,10 @@ def _require_stationary(kernel: Kernel, dim: int) -> None:
             f"base_kernel must take points of dimension {dim}, got {error!r}"
         ) from error
     scale = here.abs().max().clamp_min(torch.finfo(here.dtype).tiny)
-    # GPyTorch's distances are good to half of the digits.
+    # GPyTorch's distances are accurate to half of the digits.
     unmoved = ((here - there).abs() / scale).max() < torch.finfo(here.dtype).eps ** 0.25
     if not (kernel.is_stationary and bool(unmoved)):
         raise ValueError(
-            "base_kernel must be stationary, so that a column of zeros is none, got a "
+            "base_kernel must be stationary, so that a column of zeros does not count, got a "
             f"{type(kernel).__name__} that is not"
         )

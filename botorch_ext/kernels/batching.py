@@ -1,4 +1,4 @@
-"""Batching of kernels of one form, and the members of a batch on their own."""
+"""Stacking kernels of the same form into a batch, and selecting members of a batch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from botorch_ext.kernels.tasks import TaskKernel
 
 Module = TypeVar("Module", bound=nn.Module)
 
-# Exact types only, whose batches are tested: a subclass may compute something else.
+# Only exact types whose batches are tested, since a subclass may compute something else.
 _STACKABLE = frozenset(
     {
         ActionContextKernel,
@@ -54,7 +54,7 @@ _STACKABLE = frozenset(
         TaskKernel,
     }
 )
-# What modules keep for themselves, and priors and batch shapes, which say nothing of the values.
+# Attributes that do not affect the values of a kernel: those of all modules, priors, batch shapes.
 _NO_CONFIGURATION = frozenset(vars(nn.Module())) | {
     "_added_loss_terms",
     "_batch_shape",
@@ -67,16 +67,27 @@ _NO_CONFIGURATION = frozenset(vars(nn.Module())) | {
 
 
 def same_form(a: Kernel, b: Kernel) -> bool:
-    """Whether two plain kernels without batch dimensions differ in the values of parameters and
-    floating-point buffers at most, and are of types that can be stacked."""
+    """Whether two kernels can be stacked: they have types whose batches are tested, and differ at
+    most in the values of parameters and floating-point buffers.
+
+    Args:
+        a: A plain kernel without batch dimensions.
+        b: Another one.
+    """
     walks = list(_walk(a)), list(_walk(b))
     orders = [[[id(m) for m in walk].index(id(m)) for m in walk] for walk in walks]
     return orders[0] == orders[1] and all(map(_same_module, *walks))
 
 
 def stacked_kernel(kernels: Sequence[Kernel]) -> Kernel:
-    """Plain kernels of the `same_form` as one kernel of batch shape ``(m,)``; if all are equal, as
-    one of them."""
+    """Stack kernels into one batched kernel.
+
+    Args:
+        kernels: m plain kernels of the `same_form`.
+
+    Returns:
+        A kernel of batch shape ``(m,)``; one of the kernels if all are equal.
+    """
     copy = deepcopy(kernels[0])
     varied = False
     done: set[int] = set()
@@ -93,8 +104,16 @@ def stacked_kernel(kernels: Sequence[Kernel]) -> Kernel:
 
 
 def selected_kernel(kernel: Kernel, index: int | list[int]) -> Kernel:
-    """One kernel, or a smaller batch, of a plain kernel of batch shape ``(m,)``; all of a kernel
-    that has none. It shares nothing that anything changes."""
+    """Select members of a batched kernel.
+
+    Args:
+        kernel: A plain kernel of batch shape ``(m,)``, or without batch dimensions.
+        index: The position of one member, or a list of positions.
+
+    Returns:
+        One kernel, or a smaller batch, which shares nothing that is changed later; the kernel
+        itself if it has no batch dimensions.
+    """
     if not kernel.batch_shape:
         return kernel
     copy = _shell(kernel, {})
@@ -102,7 +121,7 @@ def selected_kernel(kernel: Kernel, index: int | list[int]) -> Kernel:
         if not isinstance(module, Kernel) or not module._batch_shape:
             continue
         (size,) = module._batch_shape
-        if size == 1:  # the same for every member
+        if size == 1:  # all members share it
             member: Any = 0 if isinstance(index, int) else [0] * len(index)
         else:
             member = index
@@ -115,7 +134,16 @@ def selected_kernel(kernel: Kernel, index: int | list[int]) -> Kernel:
 
 
 def members_of(values: Tensor, index: int | Sequence[int]) -> Tensor:
-    """``values[index]`` of the members of a batch; the same positions go to a device once."""
+    """The values of some members of a batch, ``values[index]``.
+
+    Args:
+        values: Values, ``m x ...``.
+        index: The position of one member, or several positions, which are copied to a device only
+            once.
+
+    Returns:
+        The values, ``...`` or ``k x ...``.
+    """
     return values[index if isinstance(index, int) else _positions(tuple(index), values.device)]
 
 
@@ -125,7 +153,14 @@ def _positions(index: tuple[int, ...], device: torch.device) -> Tensor:
 
 
 def without_repeats(kernel: Kernel) -> Kernel:
-    """One kernel in place of a batch of the same."""
+    """Replace a batch of equal kernels by a single kernel.
+
+    Args:
+        kernel: A plain kernel.
+
+    Returns:
+        The single kernel; the kernel itself if its members differ or it has no batch dimensions.
+    """
     if not kernel.batch_shape:
         return kernel
     first = _shell(kernel, {})
@@ -143,7 +178,7 @@ def without_repeats(kernel: Kernel) -> Kernel:
 
 
 def _shell(module: Module, done: dict[int, nn.Module]) -> Module:
-    """A copy of a tree of modules that shares what is no module and no dict of its own."""
+    """Copy a tree of modules and their dicts; everything else is shared."""
     if id(module) not in done:
         new = done[id(module)] = object.__new__(type(module))
         for name, value in vars(module).items():
@@ -154,7 +189,7 @@ def _shell(module: Module, done: dict[int, nn.Module]) -> Module:
 
 
 def _walk(module: nn.Module) -> Iterator[nn.Module]:
-    """All modules of a tree in order, one that occurs twice twice."""
+    """All modules of a tree in order, with repetitions."""
     yield module
     for child in module._modules.values():
         if child is not None:

@@ -1,4 +1,4 @@
-"""Kernels, checked at the door."""
+"""Checks of kernels."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ from botorch_ext.checks import short
 
 
 def require_kernel(kernel: Any, name: str = "kernel") -> None:
-    """A ValueError that says what to write unless this is a GPyTorch kernel."""
+    """Check that an argument is a GPyTorch kernel.
+
+    Args:
+        kernel: What was given.
+        name: The name of the argument, for the message.
+
+    Raises:
+        ValueError: If it is not a GPyTorch kernel; the message says what to write.
+    """
     if isinstance(kernel, Kernel):
         return
     got = short(kernel)
     if isinstance(kernel, type):
         got = f"the class {kernel.__name__}: write {kernel.__name__}()"
     elif type(kernel).__module__.startswith("sklearn."):
-        got += " of scikit-learn: write the one of gpytorch.kernels, such as RBFKernel() for RBF()"
+        got += " of scikit-learn: use one of gpytorch.kernels, such as RBFKernel() for RBF()"
     raise ValueError(
         f"{name} must be a GPyTorch kernel, such as gpytorch.kernels.MaternKernel(nu=2.5), got "
         f"{got}"

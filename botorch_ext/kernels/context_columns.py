@@ -1,4 +1,4 @@
-"""Context columns: what a kernel on joint columns says of its contexts."""
+"""The contexts that a kernel on joint columns implies."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from botorch_ext.kernels.tasks import task_covariance
 
 
 def context_space_of(kernel: Kernel, action_dim: int) -> ContextSpace:
-    """What a kernel on joint columns says of its contexts, which come after the actions.
+    """The context space that a kernel on joint columns implies; contexts come after the actions.
 
-    A `TaskKernel` or an `IndexKernel` on a column of the context makes it one of tasks. The number
-    of columns is that of a part with ``ard_num_dims`` (or groups) that sees all of them, or the
-    last column that any part names where all parts name theirs; otherwise it stays unknown.
+    A column of the context with a `TaskKernel` or an `IndexKernel` is a column of tasks. The number
+    of columns is that of a part with ``ard_num_dims`` (or groups) that sees all columns; or, if all
+    parts name their columns, the last column that a part names. Otherwise it is unknown.
 
     Args:
         kernel: Any GPyTorch kernel.
-        action_dim: d, how many columns the actions have.
+        action_dim: d, the number of columns of the actions.
+
+    Returns:
+        The context space.
 
     Raises:
-        ValueError: No kernel, parts that cannot be on the same columns, or no column left for the
-            contexts.
+        ValueError: If it is not a kernel, its parts cannot be on the same columns, or no column is
+            left for the contexts.
     """
     require_kernel(kernel)
     action_dim = whole_number(action_dim, "action_dim", least=1)
@@ -42,8 +45,8 @@ def context_space_of(kernel: Kernel, action_dim: int) -> ContextSpace:
         )
     if num_columns is not None and num_columns <= action_dim:
         raise ValueError(
-            f"kernel must have columns for contexts after the {action_dim} of the actions, got one "
-            f"on {num_columns}"
+            f"kernel must have columns for contexts after the {action_dim} columns of the actions, "
+            f"got a kernel on {num_columns} columns"
         )
     if num_columns is None and found.named and not found.sees_all:
         num_columns = max(found.named) + 1
@@ -56,12 +59,13 @@ def context_space_of(kernel: Kernel, action_dim: int) -> ContextSpace:
 
 @dataclass
 class _Found:
-    """What the parts of a kernel say of the joint columns.
+    """The information of the parts of a kernel about the joint columns.
 
     Args:
-        numbers: Of columns, by the parts that see all of them and know how many there are.
-        named: Columns that some part names.
-        tasks: The number of tasks in a column.
+        numbers: The numbers of columns according to the parts that see all columns and know their
+            number.
+        named: The columns that some part names.
+        tasks: The number of tasks of each column of tasks.
         sees_all: Whether a part sees all columns, however many there are.
     """
 

@@ -1,4 +1,4 @@
-"""Nugget: a kernel of what is different at every point."""
+"""NuggetKernel: a kernel of independent values at all points."""
 
 from __future__ import annotations
 
@@ -15,18 +15,26 @@ from botorch_ext.checks import one_number
 
 
 class NuggetKernel(Kernel):
-    """variance 1{x = x'}: what a function adds at each point whatever it adds elsewhere. Unlike
-    noise it is the same in every observation of a point.
+    """A kernel of independent values at all points: k(x, x') = variance 1{x = x'}.
 
-    Points are the same where all their columns are equal to the last digit. It has nothing to
-    learn.
+    It models a part of the function that differs from point to point without any structure. Unlike
+    noise, this part is the same in every observation of a point. Two points are the same if all
+    their columns are exactly equal. The kernel has nothing to learn.
+
+    Example:
+        >>> import torch
+        >>> from botorch_ext.kernels import NuggetKernel
+        >>> X = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+        >>> NuggetKernel(0.25)(X).to_dense()
+        tensor([[0.2500, 0.0000],
+                [0.0000, 0.2500]], dtype=torch.float64)
 
     Args:
         variance: s^2, in squared units of f.
-        active_dims: The columns it looks at; None for all.
+        active_dims: The columns that the kernel compares; None for all columns.
 
     Raises:
-        ValueError: A variance that is not positive and finite.
+        ValueError: If the variance is not positive and finite.
     """
 
     variance: Tensor
@@ -62,7 +70,15 @@ class NuggetKernel(Kernel):
 
 
 def nugget_values(variance: Tensor, X1: Tensor, X2: Tensor) -> Tensor:
-    """``*batch`` variances where rows of ``... x n x d`` and ``... x m x d`` are equal and 0
-    elsewhere: ``... x n x m``."""
+    """The kernel matrix of a nugget.
+
+    Args:
+        variance: Variances, ``*batch``.
+        X1: Points, ``... x n x d``.
+        X2: Points, ``... x m x d``.
+
+    Returns:
+        The variance where two points are equal and 0 elsewhere, ``... x n x m``.
+    """
     columns = zip(X1.unsqueeze(-2).unbind(-1), X2.unsqueeze(-3).unbind(-1), strict=True)
     return variance[..., None, None] * reduce(and_, (a == b for a, b in columns))

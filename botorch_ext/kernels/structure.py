@@ -1,4 +1,4 @@
-"""Structure of kernels: what they are made of, on which columns, and the numbers they hold."""
+"""The structure of kernels: their parts, the columns of the parts, and their values."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from torch import Tensor, nn
 from botorch_ext.kernels.action_context import ActionContextKernel
 from botorch_ext.kernels.checks import require_kernel
 
-# Columns of the joint inputs, or the first one, where it is all from there on.
+# Columns of the joint inputs; a single number stands for all columns from there on.
 Columns = Sequence[int] | int
 
 
 class Composition(NamedTuple):
-    """How a kernel is made of others.
+    """How a kernel is composed of others.
 
     Args:
-        kind: What is done to their values.
-        parts: The others.
+        kind: The operation on the values of the parts.
+        parts: The kernels that it is composed of.
     """
 
     kind: Literal["scale", "sum", "product"]
@@ -29,8 +29,15 @@ class Composition(NamedTuple):
 
 
 def composition(kernel: Kernel) -> Composition | None:
-    """How a multiple, a sum, a product or an `ActionContextKernel` is made of others; None of any
-    other kernel."""
+    """How a kernel is composed of others.
+
+    Args:
+        kernel: Any GPyTorch kernel.
+
+    Returns:
+        The composition of a multiple, a sum, a product or an `ActionContextKernel`; None for any
+        other kernel.
+    """
     if isinstance(kernel, ScaleKernel):
         return Composition("scale", (kernel.base_kernel,))
     if isinstance(kernel, AdditiveKernel):
@@ -46,15 +53,18 @@ def composition(kernel: Kernel) -> Composition | None:
 def leaves(
     kernel: Kernel, columns: Columns = 0, taken: bool = False
 ) -> Iterator[tuple[Kernel, Columns]]:
-    """The parts that are not made of others, each with the joint columns it is given.
+    """Iterate over the parts that are not composed of others, with the joint columns they see.
 
     Args:
         kernel: Any GPyTorch kernel.
-        columns: The joint columns it is given itself.
-        taken: Whether its ``active_dims`` are already taken out of these.
+        columns: The joint columns that the kernel is given.
+        taken: Whether ``columns`` are already restricted to the ``active_dims`` of the kernel.
+
+    Yields:
+        A part and its columns.
 
     Raises:
-        ValueError: A part on columns that there are not.
+        ValueError: If a part uses columns that do not exist.
     """
     if kernel.active_dims is not None and not taken:
         columns = _chosen(columns, kernel.active_dims.reshape(-1).tolist())
@@ -65,17 +75,17 @@ def leaves(
         yield from leaves(kernel.action_kernel, _chosen(columns, kernel.action_columns))
         yield from leaves(kernel.context_kernel, _contexts(columns, kernel))
     else:
-        for part in made.parts:  # a multiple takes over the columns of its base
+        for part in made.parts:  # a multiple has the columns of its base
             yield from leaves(part, columns, taken=made.kind == "scale")
 
 
 def _chosen(columns: Columns, places: Sequence[int]) -> list[int]:
-    """The joint columns that a part with these columns of its own sees."""
+    """The joint columns at these places of the columns that a kernel is given."""
     if isinstance(columns, int):
         return [columns + place for place in places]
     if max(places) >= len(columns):
         raise ValueError(
-            f"kernel must have parts on columns that there are, got one on {list(places)} of "
+            f"kernel must have parts on existing columns, got one on the columns {list(places)} of "
             f"{len(columns)} columns"
         )
     return [columns[place] for place in places]
@@ -92,8 +102,19 @@ def _contexts(columns: Columns, kernel: ActionContextKernel) -> Columns:
 
 
 def plain_kernel(kernel: Kernel, like: Tensor, name: str = "kernel") -> Kernel:
-    """A copy without gradients and priors, of the dtype and on the device of ``like``; or a
-    ValueError that names the argument."""
+    """Copy a kernel without gradients and priors.
+
+    Args:
+        kernel: A GPyTorch kernel.
+        like: A tensor with the dtype and device of the copy.
+        name: The name of the argument, for the message.
+
+    Returns:
+        The copy.
+
+    Raises:
+        ValueError: If it is not a GPyTorch kernel.
+    """
     require_kernel(kernel, name)
     copy = deepcopy(kernel)
     for module in copy.modules():
@@ -105,14 +126,28 @@ def plain_kernel(kernel: Kernel, like: Tensor, name: str = "kernel") -> Kernel:
 
 
 def own_values(module: nn.Module) -> dict[str, Tensor]:
-    """The parameters and floating-point buffers of a module itself: what differs in a batch."""
+    """The parameters and floating-point buffers of a module without its submodules; these are the
+    values that differ within a batch.
+
+    Args:
+        module: The module.
+
+    Returns:
+        The tensors by name.
+    """
     buffers = {name: buffer for name, buffer in module._buffers.items() if buffer is not None}
     floating = {name: buffer for name, buffer in buffers.items() if buffer.is_floating_point()}
     return {name: p for name, p in module._parameters.items() if p is not None} | floating
 
 
 def set_own_value(module: nn.Module, name: str, value: Tensor) -> None:
-    """Replaces one of the `own_values` in place, by one that may have another shape."""
+    """Replace one of the `own_values` in place.
+
+    Args:
+        module: The module, which is changed.
+        name: The name of the parameter or buffer.
+        value: The new value, which may have another shape.
+    """
     if name in module._parameters:
         module._parameters[name] = nn.Parameter(value.detach(), requires_grad=False)
     else:
@@ -120,19 +155,33 @@ def set_own_value(module: nn.Module, name: str, value: Tensor) -> None:
 
 
 def part_with_lengthscale(kernel: Kernel) -> Kernel:
-    """The only part that has a lengthscale, or a ValueError."""
+    """The only part of a kernel that has a lengthscale.
+
+    Args:
+        kernel: Any GPyTorch kernel.
+
+    Returns:
+        The part, not copied.
+
+    Raises:
+        ValueError: If no part, or more than one part, has a lengthscale.
+    """
     return _only(kernel, lambda part: part.has_lengthscale, "part with a lengthscale")
 
 
 def with_lengthscale(kernel: Kernel, lengthscale: Tensor) -> Kernel:
-    """A copy of the kernel whose only part with a lengthscale has this one.
+    """Copy a kernel with another lengthscale of its only part that has one.
 
     Args:
-        kernel: Without batch dimensions.
-        lengthscale: 0-dim, or one for each column that the part looks at.
+        kernel: A kernel without batch dimensions.
+        lengthscale: The lengthscale, 0-dim, or one for each column that the part sees.
+
+    Returns:
+        The copy.
 
     Raises:
-        ValueError: No or several parts with a lengthscale, or a lengthscale that is not possible.
+        ValueError: If no part, or more than one part, has a lengthscale, or the lengthscale is not
+            possible.
     """
     copy = plain_kernel(kernel, lengthscale)
     set_lengthscale(part_with_lengthscale(copy), lengthscale)
@@ -140,7 +189,15 @@ def with_lengthscale(kernel: Kernel, lengthscale: Tensor) -> Kernel:
 
 
 def set_lengthscale(part: Kernel, lengthscale: Tensor) -> None:
-    """Gives a plain kernel this lengthscale in place; one for each column makes it ARD."""
+    """Set the lengthscale of a kernel in place.
+
+    Args:
+        part: A plain kernel with a lengthscale, which is changed.
+        lengthscale: The lengthscale, 0-dim; or one for each column, which makes the kernel ARD.
+
+    Raises:
+        ValueError: If the number of lengthscales is wrong, or the constraint rules them out.
+    """
     columns = lengthscale.numel()
     if lengthscale.ndim and part.ard_num_dims is None:
         part.ard_num_dims = columns
@@ -155,8 +212,18 @@ def set_lengthscale(part: Kernel, lengthscale: Tensor) -> None:
 
 
 def with_period(kernel: Kernel, period: Tensor) -> Kernel:
-    """A copy of the kernel whose only periodic part has this period, 0-dim; errors as for
-    `with_lengthscale`."""
+    """Copy a kernel with another period of its only periodic part.
+
+    Args:
+        kernel: A kernel without batch dimensions.
+        period: The period, 0-dim.
+
+    Returns:
+        The copy.
+
+    Raises:
+        ValueError: If no part, or more than one part, is periodic, or the period is not possible.
+    """
     copy = plain_kernel(kernel, period)
     part = _only(copy, lambda part: isinstance(part, PeriodicKernel), "PeriodicKernel")
     _set(part, "period_length", period)
@@ -173,5 +240,5 @@ def _only(kernel: Kernel, wanted: Callable[[Kernel], bool], what: str) -> Kernel
 def _set(kernel: Kernel, name: str, value: Tensor) -> None:
     try:
         setattr(kernel, name, value)
-    except RuntimeError as error:  # GPyTorch's answer to what its constraint rules out
+    except RuntimeError as error:  # raised by GPyTorch for values that the constraint rules out
         raise ValueError(f"{name} must satisfy the constraint of the kernel, got {error}") from None

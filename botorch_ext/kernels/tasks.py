@@ -1,4 +1,4 @@
-"""Tasks, finitely many by number, and kernels on them."""
+"""TaskKernel: a kernel on finitely many tasks, given by their numbers."""
 
 from __future__ import annotations
 
@@ -16,18 +16,29 @@ from botorch_ext.domains.points import require_finite
 
 
 class TaskKernel(Kernel):
-    """A given covariance between T tasks: k(i, j) = covariance[i, j] for task numbers i and j.
+    """A kernel with a given covariance between T tasks: k(i, j) = covariance[i, j].
 
-    Its inputs have one column of whole numbers from 0 to T - 1. It has nothing to learn; GPyTorch's
-    `IndexKernel` has.
+    Its inputs have one column with the task numbers, whole numbers from 0 to T - 1. It has nothing
+    to learn; use GPyTorch's `IndexKernel` to learn the covariance.
+
+    Example:
+        >>> import torch
+        >>> from botorch_ext.kernels import TaskKernel
+        >>> kernel = TaskKernel([[1.0, 0.5], [0.5, 1.0]])
+        >>> kernel(torch.tensor([[0.0], [1.0], [1.0]], dtype=torch.float64)).to_dense()
+        tensor([[1.0000, 0.5000, 0.5000],
+                [0.5000, 1.0000, 1.0000],
+                [0.5000, 1.0000, 1.0000]], dtype=torch.float64)
 
     Args:
-        covariance: ``T x T``, symmetric and positive semi-definite; leading dimensions are batch
-            dimensions. float64 unless it is a floating-point tensor. It is copied.
-        active_dims: The column of the task, where the inputs have others: a sequence of one.
+        covariance: The covariance matrix, ``T x T``, symmetric and positive semi-definite; leading
+            dimensions are batch dimensions. It is copied, as float64 unless it is a floating-point
+            tensor.
+        active_dims: The column of the task as a sequence of one number, if the inputs have other
+            columns as well.
 
     Raises:
-        ValueError: A covariance that is not square, symmetric, positive semi-definite (up to
+        ValueError: If the covariance is not square, symmetric, positive semi-definite (up to
             rounding) or finite.
     """
 
@@ -44,7 +55,7 @@ class TaskKernel(Kernel):
 
     @property
     def num_tasks(self) -> int:
-        """T."""
+        """T, the number of tasks."""
         return self.covariance.shape[-1]
 
     @property
@@ -69,7 +80,15 @@ class TaskKernel(Kernel):
 
 
 def task_covariance(kernel: Kernel) -> Tensor | None:
-    """``*batch x T x T`` of a `TaskKernel` or of GPyTorch's `IndexKernel`; None of any other."""
+    """The covariance between the tasks of a kernel.
+
+    Args:
+        kernel: Any GPyTorch kernel.
+
+    Returns:
+        The covariance, ``*batch x T x T``, of a `TaskKernel` or of GPyTorch's `IndexKernel`; None
+        for any other kernel.
+    """
     if type(kernel) is TaskKernel:
         return kernel.covariance
     if isinstance(kernel, IndexKernel) and type(kernel).forward is IndexKernel.forward:
@@ -80,24 +99,26 @@ def task_covariance(kernel: Kernel) -> Tensor | None:
 def task_values(
     covariance: Tensor, X1: Tensor, X2: Tensor, diag: bool = False, check: bool = True
 ) -> Tensor:
-    """Entries of ``*batch x T x T`` at ``... x n x 1`` and ``... x m x 1`` task numbers.
+    """The covariances between tasks given by their numbers.
 
     Args:
-        covariance: ``*batch x T x T``.
-        X1: ``... x n x 1``.
-        X2: ``... x m x 1``.
-        diag: Whether only the variances of the first are wanted.
-        check: Whether what is no task number is an error, for which the host must look at the
-            numbers; without it, its entries are NaN.
+        covariance: The covariance between all tasks, ``*batch x T x T``.
+        X1: Task numbers, ``... x n x 1``.
+        X2: Task numbers, ``... x m x 1``.
+        diag: Whether to return only the variances of the first tasks.
+        check: Whether a number that is not a task is an error, which needs a synchronisation of the
+            device. Without the check, entries of such numbers are NaN.
 
     Returns:
-        ``... x n x m``, or ``... x n`` for ``diag``.
+        The covariances, ``... x n x m``; for ``diag`` the variances, ``... x n``.
 
     Raises:
-        ValueError: What is no task number, or several columns.
+        ValueError: If a number is not a task, or there are several columns.
     """
     if not check:
-        covariance = pad(covariance, (0, 1, 0, 1), value=math.nan)  # the task of all that is none
+        covariance = pad(
+            covariance, (0, 1, 0, 1), value=math.nan
+        )  # stands for numbers that are no task
     rows = _task_numbers(X1, covariance.shape[-1], check)
     if diag:
         batch = torch.broadcast_shapes(covariance.shape[:-2], rows.shape[:-1])
@@ -105,7 +126,7 @@ def task_values(
         return variances.expand(*batch, -1).gather(-1, rows.expand(*batch, -1))
     columns = _task_numbers(X2, covariance.shape[-1], check)
     if rows.ndim == columns.ndim == 1:
-        # Columns first: then whole rows are copied at once.
+        # Columns first, so that whole rows are copied at once.
         return covariance.index_select(-1, columns).index_select(-2, rows)
     num_tasks = covariance.shape[-1]
     places = num_tasks * rows.unsqueeze(-1) + columns.unsqueeze(-2)
@@ -116,8 +137,8 @@ def task_values(
 
 
 def _task_numbers(X: Tensor, num_tasks: int, check: bool) -> Tensor:
-    """``... x n x 1`` as ``... x n`` integers. What is no task number (-1 would index the last one)
-    is an error, or without ``check`` the last task."""
+    """Task numbers as integers, ``... x n x 1`` to ``... x n``. A number that is not a task (-1
+    would index the last task) is an error; without ``check`` it becomes the last task."""
     if X.shape[-1] != 1:
         raise ValueError(f"tasks must be one column of numbers, got shape {tuple(X.shape)}")
     given = X.detach()[..., 0]
@@ -140,7 +161,7 @@ def _checked_covariance(covariance: Any) -> Tensor:
     if C.ndim < 2 or C.shape[-1] != C.shape[-2] or 0 in C.shape:
         raise ValueError(f"covariance must be square, T x T with T >= 1, got {tuple(C.shape)}")
     require_finite({"covariance": C})
-    # What rounding does to a product of T columns.
+    # The rounding error of a product with T columns.
     rounding = 100 * C.shape[-1] * torch.finfo(C.dtype).eps * float(C.abs().max())
     asymmetry = float((C - C.mT).abs().max())
     if asymmetry > rounding:

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from botorch_ext.predictions.tables import frame, lines_of
+from botorch_ext.ranks import highest_first
 from botorch_ext.state import Immutable
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Importance(Immutable):
 
     @property
     def _columns(self) -> dict[str, Any]:
-        order = self.total.argsort(descending=True)
+        order = highest_first(self.total)
         return {
             "parameter": [self.names[j] for j in order.tolist()],
             "first_order": self.first_order[order],

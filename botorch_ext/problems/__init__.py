@@ -1,6 +1,6 @@
-"""Test problems: RKHS functions, with contexts too or of a given growth, perturbed ones and the
-worst cases among them, unknown hyperparameters, a robust one, BoTorch's test functions, a real
-tuning task."""
+"""Test problems: functions with known RKHS norm, with contexts or of a given growth, misspecified
+functions and the worst cases among them, unknown hyperparameters, a robust problem, BoTorch's test
+functions, measured data and a real tuning task."""
 
 from botorch_ext.problems.base import KnownFunction, Problem, global_maximum
 from botorch_ext.problems.functions.contextual import (

@@ -1,4 +1,4 @@
-"""Base of problems: what one offers, and how its maximum on a box is found."""
+"""The protocol and the base class of problems, and the search for their maximum on a box."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from botorch_ext.search.objectives import FunctionObjective
 
 
 class Problem(Protocol):
-    """A function to maximise, with what is known about it.
+    """The protocol of problems: a function to maximise, and what is known about it.
 
     Attributes:
-        domain: Where its points live.
+        domain: The domain of the function.
         noise_std: The standard deviation of the observation noise, in units of the function.
-        optimal_value: The largest noiseless value on the domain; None where nobody knows it.
-        optimizer: A ``d``-dim point that attains it; None where nobody knows it.
+        optimal_value: The largest noiseless value on the domain; None if it is not known.
+        optimizer: A point that attains it, ``d``; None if it is not known.
     """
 
     @property
@@ -40,7 +40,7 @@ class Problem(Protocol):
     def optimizer(self) -> Tensor | None: ...
 
     def __call__(self, X: Tensor) -> Tensor:
-        """The ``n`` noiseless values at ``n x d`` points, or the scalar at one point."""
+        """The noiseless values at points, ``n x d`` to ``n``, or at one point, ``d`` to 0-dim."""
         ...
 
 
@@ -50,46 +50,64 @@ def pointwise(
     domain: Domain,
     inside: bool = False,
 ) -> Tensor:
-    """Checks points at the door and evaluates a function of ``n x d`` points on them.
+    """Check points and evaluate a function at them.
 
     Args:
-        function: From ``n x d`` to ``n``.
-        X: ``n x d``, or one ``d``-dim point.
-        domain: Gives the dimension, dtype and device.
+        function: The function, from ``n x d`` to ``n``.
+        X: Points, ``n x d``, or one point, ``d``.
+        domain: The domain, which gives the dimension, dtype and device.
         inside: Whether points outside the domain are refused.
 
     Returns:
-        ``n`` values, or a scalar tensor for one point.
+        The values, ``n``, or a 0-dim tensor for one point.
 
     Raises:
-        ValueError: ``X`` has the wrong shape, dtype or device, is not finite, or lies outside.
+        ValueError: If ``X`` has the wrong shape, dtype or device, is not finite, or lies outside.
     """
     points = domain.require_contains(X) if inside else as_points(X, domain.dim, domain.like)
     return one_or_many(function(points), X)
 
 
 def one_or_many(values: Tensor, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
-    """``n`` values as they are, or as a scalar tensor where ``X`` is one point."""
+    """The values in the shape that a caller expects.
+
+    Args:
+        values: Values, ``n``.
+        X: The points as the caller gave them.
+
+    Returns:
+        The values, ``n``; a 0-dim tensor if ``X`` is one point.
+    """
     one_point = X.ndim == 1 if isinstance(X, Tensor) else not isinstance(X[0], Sequence)
     return values.squeeze(0) if one_point else values
 
 
 def best_of(function: Callable[[Tensor], Tensor], points: Tensor) -> tuple[Tensor, float]:
-    """The first of ``n x d`` points with the largest value, and that value."""
+    """The point with the largest value.
+
+    Args:
+        function: The function, from ``n x d`` to ``n``.
+        points: Points, ``n x d``.
+
+    Returns:
+        The first such point, ``d``, and its value.
+    """
     values = function(points)
     row = int(values.argmax())
     return points[row], float(values[row])
 
 
 class KnownFunction(ABC):
-    """A problem whose values are known everywhere, from `_evaluate` of a subclass.
+    """Base class of problems whose values are known everywhere.
+
+    A subclass defines the values in `_evaluate`.
 
     Args:
-        domain: Where the function is maximised; gives dtype and device.
-        noise_std: Standard deviation of the observation noise, in units of the function.
+        domain: The domain on which the function is maximised; it gives dtype and device.
+        noise_std: The standard deviation of the observation noise, in units of the function.
 
     Raises:
-        ValueError: A noise that is negative or infinite.
+        ValueError: If the noise is negative or infinite.
     """
 
     def __init__(self, domain: Domain, noise_std: float = 0.0) -> None:
@@ -98,34 +116,35 @@ class KnownFunction(ABC):
 
     @abstractmethod
     def _evaluate(self, X: Tensor) -> Tensor:
-        """``n x d`` points of the domain's kind to ``n`` values."""
+        """The values at points with the domain's dtype and device, ``n x d`` to ``n``."""
 
     def _near_maxima(self) -> Tensor | None:
-        """``m x d`` points of a box that a search for the maximum should start from as well."""
+        """Points of a box from which a search for the maximum should start as well, ``m x d``."""
         return None
 
     def __call__(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
         """The noiseless values.
 
         Args:
-            X: ``n x d`` points, inside the domain or not, or one ``d``-dim point.
+            X: Points, ``n x d``, inside the domain or not; or one point, ``d``.
 
         Returns:
-            ``n`` values, or a scalar tensor for one point; differentiable in ``X``.
+            The values, ``n``, or a 0-dim tensor for one point; differentiable in ``X``.
 
         Raises:
-            ValueError: ``X`` has the wrong shape, dtype or device, or is not finite.
+            ValueError: If ``X`` has the wrong shape, dtype or device, or is not finite.
         """
         return pointwise(self._evaluate, X, self.domain)
 
     @property
     def optimal_value(self) -> float:
-        """The maximum on the domain: exact on a finite set, by multi-start refinement on a box."""
+        """The maximum on the domain: exact on a finite set, found by multi-start search on a
+        box."""
         return self._optimum[1]
 
     @property
     def optimizer(self) -> Tensor:
-        """A ``d``-dim point of the domain where the maximum is attained."""
+        """A point of the domain that attains the maximum, ``d``."""
         return self._optimum[0]
 
     @cached_property
@@ -136,7 +155,8 @@ class KnownFunction(ABC):
 
 
 def require_noise_std(noise_std: float) -> float:
-    """``noise_std`` as a float, or a ValueError unless it is finite and at least 0."""
+    """The standard deviation of the noise as a float; a ValueError unless it is finite and at least
+    0."""
     return amount(noise_std, "noise_std", "non-negative and finite")
 
 
@@ -148,24 +168,30 @@ def global_maximum(
     num_starts: int = 32,
     extra: Tensor | None = None,
 ) -> tuple[Tensor, float]:
-    """The maximum of a deterministic function on a box, by multi-start refinement.
+    """The maximum of a deterministic function on a box, by multi-start search.
 
-    Good to 1e-9 of the function's spread where it is smooth and one of the screened points
-    lies in the basin of the maximum; this is a search, not a certificate.
+    The value is good to 1e-9 of the function's spread if the function is smooth and one of the
+    screened points lies in the basin of the maximum. This is a search, not a certificate.
+
+    Example:
+        >>> from botorch_ext.problems import global_maximum
+        >>> x, value = global_maximum(lambda X: -(X[:, 0] - 0.3) ** 2, [(0, 1)], seed=0)
+        >>> x.round(decimals=4)
+        tensor([0.3000], dtype=torch.float64)
 
     Args:
-        function: Noiseless, from ``n x d`` to ``n``, differentiable by autograd.
-        box: Where to search.
-        seed: Of the screened points.
-        num_raw: How many points are screened; 0 where ``extra`` is enough.
-        num_starts: How many are refined.
-        extra: ``m x d`` points of the box to screen as well: corners, centres, known maximisers.
+        function: A noiseless function, from ``n x d`` to ``n``, differentiable by autograd.
+        box: The box to search, or its bounds.
+        seed: The seed of the screened points.
+        num_raw: The number of points that are screened; 0 if ``extra`` is enough.
+        num_starts: The number of points that are refined.
+        extra: Points of the box to screen as well, ``m x d``: corners, centres, known maximisers.
 
     Returns:
-        A ``d``-dim maximiser and its value.
+        A maximiser, ``d``, and its value.
 
     Raises:
-        ValueError: No point to start from, or the function is not finite on the box.
+        ValueError: If there is no point to start from, or the function is not finite on the box.
     """
     if not callable(function):
         raise ValueError(f"function must be callable, got {short(function)}")
@@ -174,7 +200,7 @@ def global_maximum(
     num_starts = whole_number(num_starts, "num_starts", least=1)
     given = box.bounds[:0] if extra is None else box.require_contains(extra, "extra")
     if num_raw == 0 and len(given) == 0:
-        raise ValueError("num_raw must be positive where extra holds no point, got 0")
+        raise ValueError("num_raw must be positive if extra has no point, got 0")
 
     def checked(X: Tensor) -> Tensor:
         values = function(X)
@@ -187,11 +213,11 @@ def global_maximum(
     if num_raw > 0:
         x, _ = maximize_on_box(objective, box, seed, num_raw, num_starts, tolerance=1e-12)
         found.append(x)
-    if len(given):  # on their own: they are refined even where screened points are better
+    if len(given):  # refined on their own, even if screened points are better
         x, _ = maximize_on_box(objective, box, seed, 0, num_starts, given, tolerance=1e-12)
         found.append(x)
     with torch.no_grad():
-        # One at a time: the rounding of many points evaluated together can differ.
+        # One point at a time: rounding can differ if many points are evaluated together.
         values = [float(function(x.unsqueeze(0))) for x in found]
     best = values.index(max(values))
     return found[best], values[best]

@@ -171,9 +171,12 @@ def test_kernels_tell_their_contexts(name):
     [
         (
             RBFKernel(ard_num_dims=2),
-            "columns for contexts after the 2 of the actions, got one on 2",
+            "columns for contexts after the 2 columns of the actions, got a kernel on 2",
         ),
-        (TaskKernel(EYE), "columns for contexts after the 2 of the actions, got one on 1"),
+        (
+            TaskKernel(EYE),
+            "columns for contexts after the 2 columns of the actions, got a kernel on 1",
+        ),
         (
             RBFKernel(ard_num_dims=3) * RBFKernel(ard_num_dims=4),
             r"for the same number of columns, got parts for \[3, 4\]",
@@ -184,7 +187,7 @@ def test_kernels_tell_their_contexts(name):
         ),
         (
             ActionContextKernel(RBFKernel(), RBFKernel(active_dims=(2,)), 2, [2, 3]),
-            r"on columns that there are, got one on \[2\] of 2 columns",
+            r"parts on existing columns, got one on the columns \[2\] of 2 columns",
         ),
     ],
 )

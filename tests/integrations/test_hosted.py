@@ -178,7 +178,9 @@ def test_a_value_that_is_taken_back_stays_once_it_is_recorded(name: str, status:
     told = host.trials[0].value
     for key in (0, 5):
         host.set(key, status=status, value=None)
-    with pytest.warns(BotorchExtWarning, match="trial 0 had a value and has none: what it was"):
+    with pytest.warns(
+        BotorchExtWarning, match="trial 0 has lost its value: the strategy still uses it"
+    ):
         hosted.follow(host.trials)
     history = hosted.strategy.history
     assert history.values[0] == told and 5 not in history.values
@@ -383,13 +385,13 @@ def test_a_record_that_does_not_fit_is_refused_and_changes_nothing() -> None:
     record = Record.read(good.record)
     wrong = Record(record.of, record.number, record.before, [99.0] * 3, None, record.info)
     host.set(5, record=wrong.text())
-    with pytest.raises(BrokenStudyError, match="what was asked before does not fit"):
+    with pytest.raises(BrokenStudyError, match="the trials of the host do not fit"):
         hosted.follow(host.trials)
     host.set(5, record=good.record)
     assert _next(hosted, host) == answer
 
 
-@pytest.mark.filterwarnings("ignore:trial . was asked when others")
+@pytest.mark.filterwarnings("ignore:the record of trial . does not fit")
 def test_records_that_others_do_not_fit_are_trials_of_others() -> None:
     """As where one was lost, or in a copy of a study with some of its trials."""
     hosted, host = HostedStrategy(METHODS["gp_bucb"].make(PLAIN), PLAIN), Host()
@@ -400,7 +402,7 @@ def test_records_that_others_do_not_fit_are_trials_of_others() -> None:
     for trial in host.trials[:2] + host.trials[3:]:
         copy.add(dict(trial.values), trial.value, record=trial.record)
     again = HostedStrategy(METHODS["gp_bucb"].make(PLAIN), PLAIN)
-    with pytest.warns(HostWarning, match="was asked when others said something else"):
+    with pytest.warns(HostWarning, match="the record of trial .* does not fit the other trials"):
         again.follow(copy.trials)
     history = again.strategy.history
     assert sorted(history.values.values()) == [0.5, 1.5, 3.5, 4.5, 5.5]

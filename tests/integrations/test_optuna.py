@@ -277,7 +277,7 @@ def test_a_copy_asks_the_same(copied: Any) -> None:
         ("gp_bcub", {}, "did you mean 'gp_bucb'"),
         ("gp_bucb", {"widht": 2.0}, "gp_bucb takes no argument 'widht'"),
         ("certified_bucb", {}, "kernel must be given for certified_bucb"),
-        ("cgp_ucb", {}, "a context at every question, and StrategySampler has none"),
+        ("cgp_ucb", {}, "needs a context for every trial, but StrategySampler provides none"),
         ("gp_bucb", {"seed": 0.5}, "seed must be a whole number"),
         ("gp_bucb", {"search_space": {"a": 3}}, "a must have a distribution of Optuna, got 3"),
         ("gp_bucb", {"search_space": {"a": IntDistribution(0, 2**60)}}, "a cannot be searched"),

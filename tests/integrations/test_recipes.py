@@ -92,9 +92,13 @@ def test_a_function_of_one_space_alone_is_not_tried_on_another() -> None:
         ("breadthwise_exploration", KERNEL | {"horizon": 9}, "rkhs_bound must be given for"),
         ("he_gp_ucb", {"noise_std": 0.1}, "models must be given for he_gp_ucb"),
         ("ec_gp_ucb", {}, "misspecification must be given for ec_gp_ucb"),
-        ("cgp_ucb", {}, "cgp_ucb must have a context at every question, and Recipe has none"),
-        ("cgp_ucb", {"kernel": RBFKernel(), "noise_variance": 0.1}, "a context at every question"),
-        ("gp_bucb", {"context_domain": 2}, "gp_bucb must have a context at every question"),
+        ("cgp_ucb", {}, "cgp_ucb needs a context for every trial, but Recipe provides none"),
+        (
+            "cgp_ucb",
+            {"kernel": RBFKernel(), "noise_variance": 0.1},
+            "needs a context for every trial",
+        ),
+        ("gp_bucb", {"context_domain": 2}, "gp_bucb needs a context for every trial"),
     ],
 )
 def test_wrong_arguments_are_refused_before_there_is_a_space(algorithm, arguments, message) -> None:

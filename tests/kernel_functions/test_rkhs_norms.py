@@ -107,7 +107,7 @@ def test_interpolation_in_the_plane_approaches_the_norm_from_below(nu: float, cl
 @pytest.mark.parametrize(
     ("nu", "dim", "message"),
     [
-        (math.inf, 2, "nu must be finite: a bump .* RBF kernel, got inf"),
+        (math.inf, 2, "nu must be finite, .* RBF kernel .* bump .*, got inf"),
         (0.0, 2, "nu must be positive, got 0"),
         (0.5, 0, "dim must be at least 1, got 0"),
         (0.5, 5, "dim must be at most 4, .* got 5"),
@@ -142,7 +142,7 @@ def test_other_kernels_are_refused() -> None:
         radial_kernel(RBFKernel() + RBFKernel(), 2)
     with pytest.raises(ValueError, match="no batch dimensions"):
         radial_kernel(RBFKernel(batch_shape=torch.Size([2])), 2)
-    with pytest.raises(ValueError, match="one on 1 columns"):
+    with pytest.raises(ValueError, match="on 1 columns"):
         radial_kernel(RBFKernel(ard_num_dims=2), 1)
 
 

@@ -156,7 +156,7 @@ def test_other_kernels_are_refused(kernel, name: str) -> None:
 def test_kernels_of_the_wrong_size_are_refused() -> None:
     with pytest.raises(ValueError, match="kernel must have no batch dimensions"):
         holder_constants(RBFKernel(batch_shape=torch.Size([2])), DIM)
-    with pytest.raises(ValueError, match="kernel must be one on 3 columns, got 2 lengthscales"):
+    with pytest.raises(ValueError, match="kernel must be on 3 columns, got 2 lengthscales"):
         holder_constants(rbf(0.2, 0.3), DIM)
-    with pytest.raises(ValueError, match="kernel must be one on 3 columns, got active_dims"):
+    with pytest.raises(ValueError, match="kernel must be on 3 columns, got active_dims"):
         holder_constants(rbf(0.2, active_dims=(4,)), DIM)

@@ -124,12 +124,12 @@ def test_parameters_of_the_base_have_gradients():
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        ([], "groups must hold at least one group, got none"),
-        ([(0,), ()], "groups must not be empty, got one without columns"),
-        ([(0, 3)], r"groups must hold columns from 0 to 2, got \(0, 3\)"),
-        ([(-1,)], r"groups must hold columns from 0 to 2, got \(-1,\)"),
-        ([(1, 1)], r"groups must hold each column at most once, got \(1, 1\)"),
-        ([(0, 1), (2,), (1, 0)], r"groups must differ, got \(0, 1\) twice"),
+        ([], "groups must have at least one group, got none"),
+        ([(0,), ()], "groups must not be empty, got a group without columns"),
+        ([(0, 3)], r"groups must have columns from 0 to 2, got \(0, 3\)"),
+        ([(-1,)], r"groups must have columns from 0 to 2, got \(-1,\)"),
+        ([(1, 1)], r"groups must have each column at most once, got \(1, 1\)"),
+        ([(0, 1), (2,), (1, 0)], r"groups must be different from each other, got \(0, 1\) twice"),
         ([0, 1], "groups must be lists of columns, got 0"),
         (["01"], "groups must be lists of columns, got '01'"),
         ([(0.5,)], "column of a group must be a whole number, got 0.5"),

@@ -77,7 +77,7 @@ def test_a_peptide_measured_twice_gets_the_mean_of_its_logarithms(tmp_path) -> N
         ("AAATSAGTR,500", "AAATSAGTR,inf", "line 2.*ic50_nM must be positive"),
         ("AAATSAGTR,500", "AAATSAGTR,low", "line 2.*ic50_nM must be positive.*'low'"),
         ("AAATSAGTR,500", "AAATSAGTR", "line 2.*ic50_nM must be positive.*None"),
-        ("HLA-B*07:02,", "HLA-B*08:01,", "no measurement of HLA-B\\*07:02"),
+        ("HLA-B*07:02,", "HLA-B*08:01,", "no measurement for HLA-B\\*07:02"),
     ],
 )
 def test_bad_tables(tmp_path, old, new, match) -> None:
@@ -93,8 +93,8 @@ def test_bad_tables(tmp_path, old, new, match) -> None:
         ("allele,residues\nHLA-A*02:01,YFAC\n", "columns allele, pocket_residues"),
         ("allele,pocket_residues\n", "at least one molecule"),
         (POCKETS + "HLA-A*02:01,YFAC\n", "HLA-A\\*02:01 twice"),
-        (POCKETS.replace("YFAC", "YFA"), "of one length"),
-        (POCKETS.replace("YFAC", ""), "residues of HLA-A\\*02:01"),
+        (POCKETS.replace("YFAC", "YFA"), "must all have the same length"),
+        (POCKETS.replace("YFAC", ""), "residues for HLA-A\\*02:01"),
     ],
 )
 def test_bad_pockets(tmp_path, pockets, match) -> None:
@@ -115,7 +115,7 @@ def test_affinities_check_what_they_hold() -> None:
         BindingAffinities(("a",), (one, one), (rewards, rewards), ("YY", "YY"))
     with pytest.raises(ValueError, match="rewards of a must be 1 finite numbers"):
         BindingAffinities(("a",), (one,), (rewards / 0,), ("YY",))
-    with pytest.raises(ValueError, match="peptides of a must differ"):
+    with pytest.raises(ValueError, match="peptides of a must be different"):
         BindingAffinities(("a",), (one + one,), (rewards.repeat(2),), ("YY",))
 
 

@@ -150,13 +150,13 @@ def test_bad_arguments_are_named():
         ValueError, match=r"context must have shape \(n, 1\) or \(1,\), got \(1, 2\)"
     ):
         f.optimal_value_at([3.0, 1.0])
-    with pytest.raises(ValueError, match="context must be one context, got 2"):
+    with pytest.raises(ValueError, match="context must be a single context, got 2"):
         f.optimal_value_at(torch.ones(2, 1).double())
     with pytest.raises(ValueError, match="context must be finite"):
         f.optimal_value_at([math.nan])
     with pytest.raises(ValueError, match=r"actions must have shape \(n, 2\) or \(2,\)"):
         f.optimal_value_at([3.0], torch.ones(4, 3).double())
-    with pytest.raises(ValueError, match="actions must hold at least one point, got none"):
+    with pytest.raises(ValueError, match="actions must have at least one point, got none"):
         f.optimal_value_at([3.0], torch.ones(0, 2).double())
     with pytest.raises(ValueError, match=r"context must be torch\.float64"):
         f.optimal_value_at(torch.ones(1))

@@ -133,7 +133,7 @@ def test_warnings_of_the_optimiser_are_hidden_and_those_of_the_function_are_not(
 
 def test_bad_arguments_are_named() -> None:
     sums = lambda X: X.sum(dim=-1)  # noqa: E731
-    with pytest.raises(ValueError, match="num_raw must be positive where extra"):
+    with pytest.raises(ValueError, match="num_raw must be positive if extra"):
         global_maximum(sums, BOX, seed=0, num_raw=0)
     with pytest.raises(ValueError, match=r"num_starts must be at least 1, got 0"):
         global_maximum(sums, BOX, seed=0, num_raw=8, num_starts=0)

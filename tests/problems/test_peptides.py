@@ -58,7 +58,7 @@ def test_peptides_that_differ_everywhere_are_at_distance_one_on_average() -> Non
     [
         ([], "at least one"),
         ([""], "at least one amino acid"),
-        (["ACD", "AC"], "of one length"),
+        (["ACD", "AC"], "must all have the same length"),
         (["ACX"], "'X' of 'ACX'"),
         (["acd"], "'a' of 'acd'"),
     ],
@@ -76,7 +76,7 @@ def test_similarity_is_the_share_of_equal_residues_and_positive_semidefinite() -
     letters = torch.randint(4, (30, 12), generator=generator)
     K = shared_residues(["".join("ACDE"[i] for i in row) for row in letters.tolist()])
     assert float(torch.linalg.eigvalsh(K).min()) > -1e-12
-    with pytest.raises(ValueError, match="of one length"):
+    with pytest.raises(ValueError, match="must all have the same length"):
         shared_residues(["AA", "A"])
     with pytest.raises(ValueError, match="at least one"):
         shared_residues([])

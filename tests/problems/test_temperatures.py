@@ -110,7 +110,7 @@ def test_short_gaps_are_interpolated_and_a_mote_with_a_long_one_is_left_out(tmp_
     ("text", "arguments", "match"),
     [
         ("", {}, "must hold temperatures, got an empty file"),
-        ("1,2\n3\n", {}, "as many numbers in each row"),
+        ("1,2\n3\n", {}, "the same number of columns in each row"),
         ("1,x\n", {}, "must hold numbers separated by commas"),
         (",".join(["20"] * 47) + "\n", {}, "a multiple of 48 columns, half-hours of days, got 47"),
         (",".join(["20"] * 47 + ["nan"]) + "\n", {}, "must be finite"),

@@ -127,7 +127,7 @@ def test_what_does_not_fit_is_named() -> None:
         TwoPeaks(radius=0.2)
     with pytest.raises(ValueError, match='norm must be "l2" or "linf", got \'l1\''):
         TwoPeaks(norm="l1")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"domain must hold the points within 0\.2 of 0\.65"):
+    with pytest.raises(ValueError, match=r"domain must contain the points within 0\.2 of 0\.65"):
         TwoPeaks(Box([[0.0], [0.8]]))
     with pytest.raises(ValueError, match="center must lie in the box"):
         TwoPeaks(box(1)).worst_value(torch.tensor([1.5], dtype=torch.float64))

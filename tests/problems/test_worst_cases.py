@@ -116,7 +116,7 @@ def test_random_linear_instances_are_what_they_say() -> None:
 
 def test_linear_arms_are_short_enough_for_the_bound() -> None:
     for arms, theta in (([[1.1, 0.0]], [1.0, 0.0]), ([[1.0, 0.0]], [1.0, 0.5])):
-        with pytest.raises(ValueError, match="at most 1 long"):
+        with pytest.raises(ValueError, match="must have norm at most 1"):
             LinearArms(arms, theta, [0.0])
 
 

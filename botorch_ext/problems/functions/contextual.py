@@ -1,4 +1,4 @@
-"""Problems whose values depend on a context that is given and not chosen."""
+"""Problems whose values depend on a context that the method observes and does not choose."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from botorch_ext.problems.functions.rkhs import RKHSFunction
 
 @runtime_checkable
 class ContextualProblem(Protocol):
-    """A function of action and context, to maximise over the action alone.
+    """The protocol of contextual problems: a function of action and context, to maximise over the
+    action.
 
     Attributes:
-        domain: Where its actions live.
-        context_dim: d_z, how many columns a context has.
+        domain: The domain of the actions.
+        context_dim: d_z, the number of columns of a context.
         noise_std: The standard deviation of the observation noise, in units of the function.
     """
 
@@ -45,26 +46,35 @@ class ContextualProblem(Protocol):
     def noise_std(self) -> float: ...
 
     def __call__(self, X: Tensor) -> Tensor:
-        """The ``n`` noiseless values at ``n x (d + d_z)`` points, actions first, or the scalar at
-        one point."""
+        """The noiseless values at joint points, actions first, ``n x (d + d_z)`` to ``n``; or at
+        one point, to 0-dim."""
         ...
 
     def optimal_value_at(self, context: Tensor, actions: Tensor | None = None) -> float:
-        """The largest noiseless value at a ``d_z``-dim context, over the domain or over ``m x d``
-        actions."""
+        """The largest noiseless value at a context.
+
+        Args:
+            context: The context, ``d_z``.
+            actions: The actions to choose from, ``m x d``; None for the whole domain.
+
+        Returns:
+            The value, in units of the function.
+        """
         ...
 
 
 class ContextualFunction(ABC):
-    """A contextual problem whose values are known everywhere, from `_evaluate` of a subclass.
+    """Base class of contextual problems whose values are known everywhere.
+
+    A subclass defines the values in `_evaluate`.
 
     Args:
-        domain: Where its actions live; gives dtype and device.
-        context_dim: d_z, how many columns a context has.
-        noise_std: Standard deviation of the observation noise, in units of the function.
+        domain: The domain of the actions; it gives dtype and device.
+        context_dim: d_z, the number of columns of a context.
+        noise_std: The standard deviation of the observation noise, in units of the function.
 
     Raises:
-        ValueError: No column of contexts, or a noise that is negative or infinite.
+        ValueError: If contexts have no column, or the noise is negative or infinite.
     """
 
     def __init__(self, domain: Domain, context_dim: int, noise_std: float = 0.0) -> None:
@@ -75,23 +85,25 @@ class ContextualFunction(ABC):
 
     @abstractmethod
     def _evaluate(self, X: Tensor) -> Tensor:
-        """``n x (d + d_z)`` points of the domain's kind, actions first, to ``n`` values."""
+        """The values at joint points with the domain's dtype and device, actions first,
+        ``n x (d + d_z)`` to ``n``."""
 
     def _near_maxima(self) -> Tensor | None:
-        """``m x d`` actions of a box that a search for the best one should start from as well."""
+        """Actions of a box from which a search for the best should start as well, ``m x d``."""
         return None
 
     def __call__(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
         """The noiseless values.
 
         Args:
-            X: ``n x (d + d_z)`` points, actions first, inside the domain or not, or one point.
+            X: Joint points, actions first, ``n x (d + d_z)``, inside the domain or not; or one
+                point.
 
         Returns:
-            ``n`` values, or a scalar tensor for one point; differentiable in ``X``.
+            The values, ``n``, or a 0-dim tensor for one point; differentiable in ``X``.
 
         Raises:
-            ValueError: ``X`` has the wrong shape, dtype or device, or is not finite.
+            ValueError: If ``X`` has the wrong shape, dtype or device, or is not finite.
         """
         points = as_points(X, self.domain.dim + self.context_dim, self.domain.like)
         return one_or_many(self._evaluate(points), X)
@@ -99,26 +111,35 @@ class ContextualFunction(ABC):
     def optimal_value_at(
         self, context: Tensor | Sequence[float], actions: Tensor | None = None
     ) -> float:
-        """The largest value at a context: exact on a finite set or over given actions, by
-        multi-start refinement on a box.
+        """The largest value at a context: exact on a finite set or over given actions, found by
+        multi-start search on a box.
 
         Args:
-            context: ``d_z``.
-            actions: ``m x d``: what there is to choose from; None for the whole domain, whose
-                maximum is searched once for each context.
+            context: The context, ``d_z``.
+            actions: The actions to choose from, ``m x d``; None for the whole domain, whose maximum
+                is searched once for each context.
 
         Returns:
-            The value.
+            The value, in units of the function.
 
         Raises:
-            ValueError: A context or actions of the wrong shape, dtype or device, or not finite.
+            ValueError: If the context or the actions have the wrong shape, dtype or device, or are
+                not finite.
         """
         return self._optimum_at(context, actions)[1]
 
     def optimizer_at(
         self, context: Tensor | Sequence[float], actions: Tensor | None = None
     ) -> Tensor:
-        """The ``d``-dim action that attains `optimal_value_at`, with its arguments."""
+        """The action that attains `optimal_value_at`.
+
+        Args:
+            context: The context, ``d_z``.
+            actions: The actions to choose from, ``m x d``; None for the whole domain.
+
+        Returns:
+            The action, ``d``.
+        """
         return self._optimum_at(context, actions)[0]
 
     def _optimum_at(
@@ -126,7 +147,7 @@ class ContextualFunction(ABC):
     ) -> tuple[Tensor, float]:
         contexts = as_points(context, self.context_dim, self.domain.like, "context")
         if len(contexts) != 1:
-            raise ValueError(f"context must be one context, got {len(contexts)}")
+            raise ValueError(f"context must be a single context, got {len(contexts)} of them")
         z = contexts[0]
 
         def at_context(X: Tensor) -> Tensor:
@@ -135,7 +156,7 @@ class ContextualFunction(ABC):
         if actions is not None:
             actions = as_points(actions, self.domain.dim, self.domain.like, "actions")
             if not len(actions):
-                raise ValueError("actions must hold at least one point, got none")
+                raise ValueError("actions must have at least one point, got none")
             return best_of(at_context, actions)
         key = tuple(z.tolist())
         if key not in self._optima:
@@ -148,23 +169,24 @@ class ContextualFunction(ABC):
 
 
 class ContextualRKHSFunction(ContextualFunction):
-    """A finite kernel expansion over actions and contexts together, f(x, z) = sum_i a_i k(c_i,
-    (x, z)), with |f|_k = sqrt(a' K a).
+    """A contextual function whose RKHS norm is known: a finite kernel expansion over joint points.
+
+    f(x, z) = sum_i a_i k(c_i, (x, z)), with |f|_k = sqrt(a' K a).
 
     Args:
         kernel: Any GPyTorch kernel of the joint columns, actions first, without batch dimensions; a
             frozen copy is kept.
-        centers: ``m x (d + d_z)``, the c_i.
-        weights: ``m``, the a_i.
-        domain: Where the actions live; gives dtype and device.
-        noise_std: Standard deviation of the observation noise, in units of f.
+        centers: The c_i, ``m x (d + d_z)``.
+        weights: The a_i, ``m``.
+        domain: The domain of the actions; it gives dtype and device.
+        noise_std: The standard deviation of the observation noise, in units of f.
 
     Attributes:
         joint: f as an `RKHSFunction`, whose domain is the set of the centers.
-        norm: The norm of f.
+        norm: The RKHS norm of f.
 
     Raises:
-        ValueError: A batched kernel, or centers, weights or noise_std that do not fit.
+        ValueError: If the kernel is batched, or centers, weights or noise_std do not fit.
     """
 
     def __init__(
@@ -196,24 +218,25 @@ class ContextualRKHSFunction(ContextualFunction):
         noise_std: float = 0.0,
         seed: int = 0,
     ) -> ContextualRKHSFunction:
-        """A random function of exactly the given norm.
+        """Draw a random function of exactly the given norm.
 
         Args:
-            domain: Where the actions live.
-            contexts: Where the contexts of the centers are drawn; the function is defined for all.
+            domain: The domain of the actions.
+            contexts: The domain from which the contexts of the centers are drawn; the function is
+                defined for all contexts.
             kernel: Any GPyTorch kernel of the joint columns, actions first, without batch
                 dimensions.
             norm: The norm |f|_k, positive.
-            num_centers: How many centers: pairs of an action and a context.
-            noise_std: Standard deviation of the observation noise, in units of f.
+            num_centers: The number of centers, which are pairs of an action and a context.
+            noise_std: The standard deviation of the observation noise, in units of f.
             seed: The same seed gives the same function.
 
         Returns:
-            The function; its weights are normal, then scaled.
+            The function; its weights are normal draws, scaled to the norm.
 
         Raises:
-            ValueError: A norm that is not positive and finite, no center, or contexts of another
-                dtype or device than the domain.
+            ValueError: If the norm is not positive and finite, there is no center, or the contexts
+                have another dtype or device than the domain.
         """
         num_centers = whole_number(num_centers, "num_centers", least=1)
         require_same_kind(contexts.like, domain.like, "contexts")
@@ -238,7 +261,7 @@ class ContextualRKHSFunction(ContextualFunction):
 
 
 def _random_pairs(domain: Domain, contexts: Domain, num_pairs: int, seed: int) -> Tensor:
-    """``num_pairs x (d + d_z)`` pairs of a random action and a random context."""
+    """Pairs of a random action and a random context, ``num_pairs x (d + d_z)``."""
     if all(isinstance(side, Box) and side.is_plain for side in (domain, contexts)):
         # One sequence of Sobol points: two of them, paired, would be correlated.
         return Box(torch.cat([domain.like, contexts.like], dim=-1)).sample(num_pairs, seed)

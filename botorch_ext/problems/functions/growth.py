@@ -17,27 +17,38 @@ from botorch_ext.problems.base import KnownFunction, pointwise
 
 
 class GrowthFunction(KnownFunction):
-    """f(x) = height (1 - (1 - exp(-|u|^2))^(b/2)) with u = (x - center) / (scale lengthscales).
+    """A function of known RKHS norm that falls off around its maximum like a power of the distance.
 
-    f* - f = height (1 - exp(-|u|^2))^(b/2), which is height |u|^b near the maximum: the growth
-    condition under which the cost of an instance is known (Shekhar and Javidi 2022, assumption 3).
-    The height is the one that gives f the norm asked for, by the Fourier transform of f (relative
-    error 1e-6). That is the norm on R^d; the norm on the box is at most as large.
+    f(x) = height (1 - (1 - exp(-|u|^2))^(b/2)) with u = (x - center) / (scale lengthscales).
+
+    f* - f = height (1 - exp(-|u|^2))^(b/2), which is height |u|^b near the maximum. This is the
+    growth condition under which the cost of an instance is known (Shekhar and Javidi 2022,
+    assumption 3). The height is chosen so that f has the given norm, by the Fourier transform of f
+    (relative error 1e-6). That is the norm on R^d; the norm on the box is at most as large.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import MaternKernel
+        >>> f = bx.problems.GrowthFunction(
+        ...     MaternKernel(nu=2.5), bx.Box([(0, 1), (0, 2)]), exponent=4, norm=2.0
+        ... )
+        >>> round(f.optimal_value, 4) == round(float(f(f.optimizer)), 4)
+        True
 
     Args:
-        kernel: RBF or Matern, or a multiple of one; a copy is kept. The space of a Matern kernel
-            holds f if b > nu or b is even, that of RBF if b is even and scale^2 > b / 2.
-        domain: Where the function is maximised; gives dtype and device.
+        kernel: An RBF or Matern kernel, or a multiple of one; a copy is kept. The RKHS of a Matern
+            kernel contains f if b > nu or b is even; that of RBF if b is even and scale^2 > b / 2.
+        domain: The domain on which the function is maximised; it gives dtype and device.
         exponent: b, in (0, 20].
         norm: The norm |f|_k, positive.
-        center: The maximiser, ``d``; None for a point that has no coordinate in common with the
-            corners or centres of dyadic cells.
-        scale: In lengthscales: how wide the peak is.
-        noise_std: Standard deviation of the observation noise, in units of f.
+        center: The maximiser, ``d``; None for a point that shares no coordinate with the corners or
+            centres of dyadic cells.
+        scale: The width of the peak, in lengthscales.
+        noise_std: The standard deviation of the observation noise, in units of f.
 
     Raises:
-        ValueError: A kernel in whose space no such function is, another kernel, a center outside
-            the box, or a number out of range.
+        ValueError: If the RKHS of the kernel contains no such function, it is another kernel, the
+            center lies outside the box, or a number is out of range.
     """
 
     def __init__(
@@ -68,23 +79,23 @@ class GrowthFunction(KnownFunction):
         self._rates = (1 / (self.scale * lengthscales)).to(domain.like)
 
     def gap(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
-        """f* - f, accurate also where it is far smaller than f.
+        """The gap f* - f, accurate also where it is far smaller than f.
 
         Args:
-            X: ``n x d`` points, or one ``d``-dim point.
+            X: Points, ``n x d``, or one point, ``d``.
 
         Returns:
-            ``n`` gaps, or a scalar tensor for one point; differentiable in ``X``.
+            The gaps, ``n``, or a 0-dim tensor for one point; differentiable in ``X``.
 
         Raises:
-            ValueError: ``X`` has the wrong shape, dtype or device, or is not finite.
+            ValueError: If ``X`` has the wrong shape, dtype or device, or is not finite.
         """
         return pointwise(self._gap, X, self.domain)
 
     def _gap(self, X: Tensor) -> Tensor:
         squared = ((X - self.center) * self._rates).square().sum(dim=-1)
         q = -torch.expm1(-squared)
-        # At the maximum the slope can be infinite, where 0 is the symmetric choice.
+        # At the maximum the slope can be infinite; 0 is the symmetric choice there.
         top = q == 0
         power = torch.where(top, 1, q) ** (self.exponent / 2)
         return self.height * torch.where(top, 0, power)
@@ -94,12 +105,12 @@ class GrowthFunction(KnownFunction):
 
     @property
     def optimal_value(self) -> float:
-        """The maximum, which is the height: exact."""
+        """The exact maximum, which is the height."""
         return self.height
 
     @property
     def optimizer(self) -> Tensor:
-        """The center: exact."""
+        """The exact maximiser, which is the center, ``d``."""
         return self.center
 
     def __repr__(self) -> str:
@@ -111,7 +122,8 @@ class GrowthFunction(KnownFunction):
 
 
 def _default_center(box: Box) -> Tensor:
-    """1 / z, ..., 1 / z^d of the sides, z^(d + 1) = z + 1: for d = 1 the golden section."""
+    """The point at the shares 1 / z, ..., 1 / z^d of the sides, with z^(d + 1) = z + 1; for d = 1
+    the golden section."""
     root = 2.0
     for _ in range(60):
         root = (1 + root) ** (1 / (box.dim + 1))

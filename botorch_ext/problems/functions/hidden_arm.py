@@ -1,4 +1,5 @@
-"""Hidden arm: a good value at one point that a run never asked, among copies of it that are bad."""
+"""Hidden arm: the best value at one point that a run never evaluated, among points that look
+alike and are bad."""
 
 from __future__ import annotations
 
@@ -15,30 +16,30 @@ from botorch_ext.problems.functions.perturbed import Perturbed, tabulated
 def hidden_arm(
     problem: KnownFunction, played: Tensor, gap: float, *, misspecification: float = math.inf
 ) -> Perturbed:
-    """The problem with one value changed: at a point that was never played it is the best.
+    """Change a problem at a single point that was never evaluated, so that this point is the best.
 
-    Exact, for any kernel, method and seed: a run sees a function only where it evaluates it, so the
-    method that played ``played`` plays the same on the changed problem, and its regret grows by
-    ``gap`` a step. No model sees the point coming either: its neighbours are decoys, whose values
-    are what f has there, so whoever tries them finds that the model is right. That defeats a
-    candidate model with a nugget that belongs to f as well: after a few points that agree with f
-    its evidence is too small, and it is gone. Whoever buys probes needs about as many as there are
-    points. Ours.
+    The construction is exact for any kernel, method and seed. A run sees a function only where it
+    evaluates it, so the method that evaluated ``played`` does the same on the changed problem, and
+    its regret grows by ``gap`` per step. No model can predict the point either. Its neighbours are
+    decoys with unchanged values of f, so a method that tries them finds the model confirmed. This
+    also defeats a candidate model with a nugget that belongs to f: after a few points that agree
+    with f its marginal likelihood is too small, and the model is dropped. A method that pays for
+    probes needs about as many probes as there are points. The construction is our own.
 
     Args:
-        problem: f, on a finite set.
-        played: ``n x d``, the points of one or more runs on it.
-        gap: By how much the hidden arm is better than the maximum of f, positive.
-        misspecification: The height of the bump at most.
+        problem: The problem f, on a finite set.
+        played: The points that one or more runs evaluated, ``n x d``.
+        gap: The amount by which the hidden arm exceeds the maximum of f, positive.
+        misspecification: The largest height that the bump may have.
 
     Returns:
-        f plus a bump at the never played point with the lowest value that the misspecification
-        allows (ties: the first row), the least plausible of all; its misspecification is the
-        height of the bump.
+        f plus a bump at one point that was not evaluated: the least plausible one, which has the
+        lowest value that the misspecification allows (the first row among equal ones). Its
+        misspecification is the height of the bump.
 
     Raises:
-        ValueError: A domain that is no finite set, a gap that is not positive, points outside,
-            nothing that was not played, or a misspecification that allows none of it.
+        ValueError: If the domain is not a finite set, the gap is not positive, a point lies
+            outside, every point was evaluated, or the misspecification allows none of the others.
     """
     domain = problem.domain
     if not isinstance(domain, FiniteSet):
@@ -47,7 +48,7 @@ def hidden_arm(
         raise ValueError(f"gap must be positive and finite, got {gap}")
     rows = domain.index(as_points(played, domain.dim, domain.like, "played"))
     if bool((rows < 0).any()):
-        raise ValueError("played must be points of the domain, got others")
+        raise ValueError("played must be points of the domain, got a point that is not")
     values = problem(domain.points)
     heights = values.max() + gap - values
     heights[rows] = -math.inf
@@ -57,7 +58,10 @@ def hidden_arm(
     row = int(allowed.argmax())
     if not float(allowed[row]) <= misspecification or float(allowed[row]) < 0:
         least = float(heights[heights > 0].min())
-        raise ValueError(f"misspecification must be at least {least:g}, got {misspecification}")
+        raise ValueError(
+            f"misspecification must be at least {least:g}, the lowest possible bump, got "
+            f"{misspecification}"
+        )
     bump = torch.zeros_like(values)
     bump[row] = heights[row]
     return Perturbed(problem, tabulated(domain, bump), float(bump[row]))

@@ -1,5 +1,5 @@
-"""A draw from a Gaussian process whose prior mean is known but for one number: experiment (d) of
-Ziomek et al. 2024."""
+"""Experiment (d) of Ziomek et al. 2024: a draw from a Gaussian process whose prior mean is known
+except for one number."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from botorch_ext.problems.base import KnownFunction
 from botorch_ext.problems.functions.unknown_hyperparameters import common_arguments, rbf_kernel
 
 _NUM_HILLS = 10
-# Half of the width of a hill, in the distance of two neighbours.
+# Half of the width of a hill, in units of the distance of neighbouring hills.
 _HALF_WIDTH = 0.3
 
 
 class HillMean(Mean):
-    """A prior mean of ten hills on [0, 10]: h_i cos^2(pi (x - i + 1/2) / 0.6) within 0.3 of i -
-    1/2, i = 1, ..., 10, and 0 elsewhere.
+    """A prior mean with ten hills on [0, 10].
+
+    It is h_i cos^2(pi (x - i + 1/2) / 0.6) within 0.3 of i - 1/2, i = 1, ..., 10, and 0 elsewhere.
 
     Args:
-        heights: ``*batch x 10``, the h_i.
+        heights: The h_i, ``*batch x 10``.
 
     Raises:
-        ValueError: Not ten heights.
+        ValueError: If there are not ten heights.
     """
 
     heights: Tensor
@@ -44,7 +45,14 @@ class HillMean(Mean):
         self.batch_shape = heights.shape[:-1]
 
     def forward(self, x: Tensor) -> Tensor:
-        """``... x n x 1`` to ``... x n``, broadcast against the batch shape."""
+        """The prior mean at points.
+
+        Args:
+            x: Points, ``... x n x 1``.
+
+        Returns:
+            The means, ``... x n``, broadcast against the batch shape.
+        """
         centers = torch.arange(_NUM_HILLS, dtype=x.dtype, device=x.device) + 0.5
         distance = (x - centers).abs()  # (..., n, 10)
         shape = (math.pi / (2 * _HALF_WIDTH) * distance).cos().square()
@@ -53,23 +61,29 @@ class HillMean(Mean):
 
 
 class HighestHill(KnownFunction):
-    """(d): a draw from a GP whose prior mean has ten hills, one of them higher, nobody knows which.
+    """Problem (d): a draw from a GP whose prior mean has ten hills, an unknown one of them higher.
 
-    f = mean + sample of a GP with zero mean and an RBF kernel of lengthscale 0.3; the higher hill
-    is drawn as well. Candidates: "hill 1" to "hill 10", and "none". The paper shows its mean
-    as a picture without numbers. By default the higher hill stands out by 8: more than the Bayesian
-    width of 500 points at any of 100 steps (6.2 at delta = 0.05), so that a wrong model can be
-    rejected at its first play; by 2 it is lost in the sample.
+    f is the prior mean plus a sample of a GP with zero mean and an RBF kernel of lengthscale 0.3;
+    the higher hill is drawn at random too. The candidates are "hill 1" to "hill 10", and "none".
+
+    The paper shows its mean as a picture without numbers. By default the higher hill exceeds the
+    others by 8. That is more than the Bayesian width of 500 points at any of 100 steps (6.2 at
+    delta = 0.05), so a wrong model can be rejected at its first evaluation. With a difference of 2
+    the hill cannot be told from the sample.
 
     Source: Ziomek et al. 2024, section 7 and appendix J.4.
 
     Args:
-        seed: Of the sample and of the number of the higher hill.
-        domain: A `FiniteSet`; None for 500 equally spaced points of [0, 10]. A box is refused: the
-            sample is drawn at the points.
-        noise_std: Of the observations.
-        height: Of the higher hill.
-        other_height: Of the others.
+        seed: The seed of the sample and of the choice of the higher hill.
+        domain: A `FiniteSet`; None for 500 equally spaced points of [0, 10]. A box is refused,
+            since the sample is drawn at the points.
+        noise_std: The standard deviation of the observation noise, in units of f.
+        height: The height of the higher hill.
+        other_height: The height of the other hills.
+
+    Raises:
+        ValueError: If the domain is not a finite set of dimension 1, or ``height`` is not above
+            ``other_height``.
     """
 
     lengthscale: float = 0.3
@@ -101,14 +115,21 @@ class HighestHill(KnownFunction):
             eigenvalues, vectors = torch.linalg.eigh(
                 rbf_kernel(self.lengthscale)(points).to_dense()
             )
-            # The symmetric root: the same whatever signs the eigenvectors have.
+            # The symmetric root does not depend on the signs of the eigenvectors.
             roots = eigenvalues.clamp_min(0).sqrt()
             sample = vectors @ (roots * (vectors.mT @ normal))
             values = self.mean(self.true_model)(points) + sample
         self._values = values.to(domain.points)
 
     def mean(self, position: int) -> HillMean:
-        """The prior mean of a candidate, from its position in `names`."""
+        """The prior mean of a candidate.
+
+        Args:
+            position: The position of the candidate in `names`.
+
+        Returns:
+            The mean.
+        """
         heights = torch.full((_NUM_HILLS,), self.other_height, dtype=torch.float64)
         heights[position : position + 1] = self.height  # nothing for "none", the last position
         return HillMean(heights)
@@ -119,7 +140,7 @@ class HighestHill(KnownFunction):
     def candidates(
         self, noise_variance: float | None = None, order: Sequence[int] | None = None
     ) -> CandidateModels:
-        """See `HyperparameterProblem.candidates`."""
+        """The candidate models; arguments as for `HyperparameterProblem.candidates`."""
         positions, common = common_arguments(self, noise_variance, order)
         means = [self.mean(i) for i in positions]
         names = [self.names[i] for i in positions]

@@ -1,4 +1,4 @@
-"""Linear arms: a linear bandit whose arms are worth up to eps more or less than linear."""
+"""Linear arms: a linear bandit whose values deviate from the linear model by up to eps."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ _Rows = Tensor | Sequence[Sequence[float]]
 
 
 class LinearArms(Perturbed):
-    """Finitely many arms, f* = theta'x + m, with the kernel x'y and all that is needed to run it.
+    """A misspecified linear bandit: f* = theta'x + m on finitely many arms.
+
+    Its attributes have the kernel and the parameters that a method needs.
 
     Args:
-        arms: ``N x d``, of norm at most 1.
-        theta: ``d``, of norm at most 1, which is the RKHS norm of f.
-        perturbation: ``N``, m at the arms.
-        noise_std: Standard deviation of the observation noise.
-        noise_variance: lambda, that of the model.
+        arms: The arms, ``N x d``, of norm at most 1.
+        theta: The weights, ``d``; their norm, at most 1, is the RKHS norm of the linear part.
+        perturbation: The deviation m at each arm, ``N``.
+        noise_std: The standard deviation of the observation noise.
+        noise_variance: lambda, the ridge of the model.
 
     Attributes:
         kernel: k(x, y) = x'y, at most 1 on the arms.
@@ -34,7 +36,7 @@ class LinearArms(Perturbed):
         horizon: 300 evaluations.
 
     Raises:
-        ValueError: Shapes that do not fit, or an arm or theta longer than 1.
+        ValueError: If the shapes do not fit, or an arm or theta is longer than 1.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class LinearArms(Perturbed):
         linear = RKHSFunction(kernel, center, [1.0], domain, noise_std)
         longest = max(linear.norm, float(domain.points.norm(dim=-1).max()))
         if longest > 1 + 1e-9:
-            raise ValueError(f"arms and theta must be at most 1 long, got {longest}")
+            raise ValueError(f"arms and theta must have norm at most 1, got {longest}")
         table = tabulated(domain, perturbation)
         super().__init__(linear, table, float(table(domain.points).abs().max()))
         self.kernel: Kernel = linear.kernel
@@ -73,24 +75,26 @@ class LinearArms(Perturbed):
 def random_linear(
     seed: int, *, dim: int = 2, num_arms: int = 3, misspecification: float = 0.25
 ) -> LinearArms:
-    """A random linear instance: uniform arms of the unit ball, uniform theta of norm 1, m = +-eps.
+    """Draw a random linear instance: uniform arms in the unit ball, uniform theta of norm 1, and
+    m = +-eps.
 
-    A few of them lock GP-UCB out (with the defaults about one of fourteen): arms that it plays
-    happen to be perturbed so that the linear fit to them excludes the best. In more dimensions with
-    more arms it is about one of three, and the exclusion is slower to find out. The others show
-    what a safeguard costs where a model is wrong and it does not matter. Ours.
+    A few instances lock GP-UCB out, with the defaults about one in fourteen: the perturbations of
+    the arms that it evaluates lead to a linear fit that excludes the best arm. With more dimensions
+    and more arms it is about one in three instances, and the exclusion takes longer to detect. The
+    other instances show the cost of a safeguard if the model is wrong but harmless. The instances
+    are our own.
 
     Args:
-        seed: Of arms, theta and signs.
-        dim: d.
-        num_arms: N.
-        misspecification: eps.
+        seed: The seed of the arms, theta and the signs of m.
+        dim: d, the dimension of the arms.
+        num_arms: N, the number of arms.
+        misspecification: eps, the size of m.
 
     Returns:
-        The instance, with noise 0.01.
+        The instance, with noise of standard deviation 0.01.
 
     Raises:
-        ValueError: A dimension or a number of arms below 1.
+        ValueError: If the dimension or the number of arms is below 1.
     """
     dim = whole_number(dim, "dim", least=1)
     num_arms = whole_number(num_arms, "num_arms", least=1)

@@ -1,4 +1,4 @@
-"""Lock-out: the instance on which GP-UCB's confidence bounds exclude the best arm for ever."""
+"""Lock-out: an instance on which GP-UCB's confidence bounds exclude the best arm for ever."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from botorch_ext.problems.functions.linear_arms import LinearArms
 
 
 class LockOut(LinearArms):
-    """Arms, a linear kernel, and a perturbation that GP-UCB never recovers from.
+    """A misspecified linear bandit from whose perturbation GP-UCB never recovers.
 
-    In two dimensions three arms, (sqrt(1 - h^2), h), (sqrt(1 - h^2), -h) and (0.65, 0.6) with h =
-    0.25; f = theta'x with theta = (0.28, 0.96), whose RKHS norm is 1; m = (-eps, +eps, +eps) with
-    eps = 0.25. So f* = (0.261, 0.281, 1.008): the two bad arms look alike, which leads the linear
-    fit to the conclusion that the second coordinate does not matter. Each further dimension has the
-    same three arms with its own coordinate in place of the second, where theta and m are 0: two
-    arms worth 0.271, and a decoy of the best arm, worth 0.182, which GP-UCB tries once. Ours, for
-    the methods of Bogunovic and Krause 2021.
+    In two dimensions there are three arms, (sqrt(1 - h^2), h), (sqrt(1 - h^2), -h) and (0.65, 0.6)
+    with h = 0.25. The linear part is f = theta'x with theta = (0.28, 0.96), whose RKHS norm is 1,
+    and m = (-eps, +eps, +eps) with eps = 0.25. So f* = (0.261, 0.281, 1.008). The two bad arms have
+    almost the same value, so the linear fit concludes that the second coordinate does not matter.
+
+    Each further dimension adds the same three arms with its own coordinate in place of the second,
+    where theta and m are 0: two arms of value 0.271, and a decoy of the best arm of value 0.182,
+    which GP-UCB tries once. The instance is our own, for the methods of Bogunovic and Krause 2021.
 
     Args:
-        dim: d, from 2 to 6; GP-UCB is not always locked out with more.
+        dim: d, from 2 to 6; with more dimensions GP-UCB is not always locked out.
 
     Attributes:
         kernel: k(x, y) = x'y, at most 1 on the arms.
         rkhs_bound: 1, the norm of f.
         misspecification: eps = 0.25, the largest \\|m\\|.
         noise_std: 0.01, the standard deviation of the observation noise.
-        noise_variance: 1e-3, that of the model.
+        noise_variance: 1e-3, the ridge of the model.
         delta: 0.1, the failure probability of the widths.
         horizon: 300 evaluations.
 
     Raises:
-        ValueError: A dimension below 2 or above 6.
+        ValueError: If the dimension is below 2 or above 6.
     """
 
     def __init__(self, dim: int = 2) -> None:
@@ -42,7 +43,7 @@ class LockOut(LinearArms):
         height = 0.25
         epsilon = 0.25
         along = math.sqrt(1 - height**2)
-        # For each coordinate but the first the three arms; the bad ones of all come first.
+        # Three arms for each coordinate but the first; the bad arms of all coordinates come first.
         bad = [_arm(dim, along, i, side) for i in range(1, dim) for side in (height, -height)]
         far = [_arm(dim, 0.65, i, 0.6) for i in range(1, dim)]
         zeros = [0.0] * (dim - 2)
@@ -55,21 +56,27 @@ class LockOut(LinearArms):
 
 
 def lock_out(dim: int = 2) -> LockOut:
-    """The lock-out instance, with all that is needed to run it.
+    """The lock-out instance.
+
+    Example:
+        >>> from botorch_ext.problems import lock_out
+        >>> problem = lock_out()
+        >>> problem(problem.domain.points).round(decimals=3)
+        tensor([0.2610, 0.2810, 1.0080], dtype=torch.float64)
 
     Args:
         dim: d, from 2 to 6.
 
     Returns:
-        A problem on three arms, in more than two dimensions on 3 (d - 1), whose attributes hold the
-        kernel and the parameters.
+        A problem on three arms, or on 3 (d - 1) arms in more than two dimensions. Its attributes
+        have the kernel and the parameters that a method needs.
 
     Raises:
-        ValueError: A dimension below 2 or above 6.
+        ValueError: If the dimension is below 2 or above 6.
     """
     return LockOut(dim)
 
 
 def _arm(dim: int, first: float, i: int, other: float) -> list[float]:
-    """(first, 0, ..., other at i, ..., 0)."""
+    """The arm with ``first`` in column 0, ``other`` in column i, and 0 elsewhere."""
     return [first, *(other if j == i else 0.0 for j in range(1, dim))]

@@ -1,4 +1,4 @@
-"""Noisy lock-out: an arm that GP-UCB never plays, better by no more than the noise."""
+"""Noisy lock-out: a better arm that GP-UCB never evaluates, whose lead is within the noise."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from botorch_ext.problems.functions.linear_arms import LinearArms
 
 _NOISE_STD = 0.1
 _SHORTER = 0.9
-# From here on f*(1) is not positive.
+# From this gap on, f*(1) is not positive.
 _LARGEST = 19
 
 
 class NoisyLockOut(LinearArms):
-    """Two arms on a line, 1 and 0.9, the shorter one better by ``gap`` standard deviations.
+    """Two arms on a line, 1 and 0.9, of which the shorter one is better by ``gap`` standard
+    deviations of the noise.
 
-    A linear model gives the shorter arm 0.9 times the mean and 0.9 times the standard deviation
-    of the longer one, so that an upper bound which is positive is always larger at the longer arm:
-    GP-UCB never plays the better arm once, whatever its width that holds, as f*(1) = 1 - eps is
-    positive. A few evaluations of the better arm cannot tell the gap from the noise, so that a test
-    which looks at it once may give up too early. Ours.
+    A linear model gives the shorter arm 0.9 times the mean and 0.9 times the standard deviation of
+    the longer arm, so a positive upper bound is always larger at the longer arm. Since f*(1) = 1 -
+    eps is positive, GP-UCB with any valid width never evaluates the better arm. A few evaluations
+    of the better arm cannot tell the gap from the noise, so a test that looks only once may give up
+    too early. The instance is our own.
 
     Args:
         gap: f*(0.9) - f*(1) in standard deviations of the noise, which is 0.1; less than 19.
@@ -32,7 +33,7 @@ class NoisyLockOut(LinearArms):
         horizon: 300 evaluations.
 
     Raises:
-        ValueError: A gap out of its range.
+        ValueError: If the gap is out of its range.
     """
 
     def __init__(self, gap: float = 1.0) -> None:

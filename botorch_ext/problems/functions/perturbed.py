@@ -1,4 +1,4 @@
-"""Functions that leave the RKHS ball by a bounded amount: f* = f + m with |m| <= eps."""
+"""Misspecified functions, which leave the RKHS ball by a bounded amount: f* = f + m, |m| <= eps."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ Perturbation = Callable[[Tensor], Tensor]
 
 
 class Perturbed:
-    """A problem plus a bounded perturbation, f* = f + m (Bogunovic and Krause 2021, section 2).
+    """A misspecified problem: a problem plus a bounded perturbation, f* = f + m.
+
+    Source: Bogunovic and Krause 2021, section 2.
 
     Args:
-        problem: f, usually an `RKHSFunction`; kept as `rkhs_part`.
-        perturbation: m, from ``n x d`` points to ``n`` values, in units of f.
+        problem: The problem f, usually an `RKHSFunction`; kept as `rkhs_part`.
+        perturbation: The perturbation m, from points, ``n x d``, to values, ``n``, in units of f.
         misspecification: eps, the bound on \\|m\\|, checked at every evaluation.
 
     Raises:
-        ValueError: eps is negative or infinite, or the perturbation exceeds it.
+        ValueError: If eps is negative or infinite, or the perturbation exceeds it.
     """
 
     def __init__(
@@ -51,13 +53,13 @@ class Perturbed:
         """The noiseless values of f*.
 
         Args:
-            X: ``n x d`` points, or one ``d``-dim point.
+            X: Points, ``n x d``, or one point, ``d``.
 
         Returns:
-            ``n`` values, or a scalar tensor for one point; differentiable where f and m are.
+            The values, ``n``, or a 0-dim tensor for one point; differentiable where f and m are.
 
         Raises:
-            ValueError: ``X`` does not fit the domain, or m exceeds the misspecification there.
+            ValueError: If ``X`` does not fit the domain, or m exceeds the misspecification there.
         """
         return pointwise(self._evaluate, X, self.domain)
 
@@ -82,15 +84,13 @@ class Perturbed:
 
     @property
     def optimal_value(self) -> float | None:
-        """The maximum of f*: exact on a finite set, by multi-start refinement on a box.
-
-        None where that of the unperturbed problem is unknown.
-        """
+        """The maximum of f*: exact on a finite set, found by multi-start search on a box; None if
+        the maximum of the unperturbed problem is unknown."""
         return None if self._optimum is None else self._optimum[1]
 
     @property
     def optimizer(self) -> Tensor | None:
-        """A ``d``-dim point where the maximum of f* is attained; None where unknown."""
+        """A point that attains the maximum of f*, ``d``; None if it is unknown."""
         return None if self._optimum is None else self._optimum[0]
 
     @cached_property
@@ -100,8 +100,8 @@ class Perturbed:
         center = self.rkhs_part.optimizer
         if center is None:
             return None
-        # m may have thousands of bumps; the highest of f + m lies where f is within 2 eps of its
-        # maximum, so most of the points are spent around the maximiser of f.
+        # m may have thousands of bumps. The highest bump of f + m lies where f is within 2 eps of
+        # its maximum, so most points are spent around the maximiser of f.
         box = self.domain
         points = box.sample(4096, seed=1)
         nearby = [center + scale * (points - center) for scale in (0.3, 0.1, 0.03)]
@@ -129,23 +129,23 @@ def rough(
     frequency: float = 10.0,
     num_waves: int = 3,
 ) -> Perturbation:
-    """A perturbation far outside the RKHS ball of a smooth kernel: fast cosines.
+    """Make a perturbation far outside the RKHS ball of a smooth kernel: fast cosines.
 
     m(x) = eps/J sum_j cos(2 pi v_j'x + phase_j), with J waves of random directions and lengths
     \\|v_j\\| between 1 and 2 times the frequency.
 
     Args:
         dim: The dimension d of the points.
-        misspecification: eps, the bound on \\|m\\|.
-        seed: Of the directions, lengths and phases.
-        frequency: Cycles per unit of x; take it well above 1 / lengthscale.
-        num_waves: J. With more of them \\|m\\| comes close to eps less often.
+        misspecification: eps, the bound on \\|m\\|, in units of f.
+        seed: The seed of the directions, lengths and phases.
+        frequency: The frequency in cycles per unit of x; choose it well above 1 / lengthscale.
+        num_waves: J, the number of waves. With more waves \\|m\\| comes close to eps less often.
 
     Returns:
         A perturbation for `Perturbed`.
 
     Raises:
-        ValueError: An argument out of range.
+        ValueError: If an argument is out of range.
     """
     if dim < 1 or num_waves < 1:
         raise ValueError(f"dim and num_waves must be at least 1, got {dim} and {num_waves}")
@@ -164,17 +164,17 @@ def rough(
 
 
 def tabulated(domain: FiniteSet, values: Tensor | Sequence[float]) -> Perturbation:
-    """A perturbation of a finite set, given point by point.
+    """Make a perturbation of a finite set from its values.
 
     Args:
         domain: The finite set of N points.
-        values: ``N`` values, in the order of its rows.
+        values: The values, ``N``, in the order of the points.
 
     Returns:
-        A perturbation for `Perturbed`; anywhere else it raises an `OutsideDomainError`.
+        A perturbation for `Perturbed`; outside the set it raises an `OutsideDomainError`.
 
     Raises:
-        ValueError: The number of values is wrong, or one is not finite.
+        ValueError: If the number of values is wrong, or one is not finite.
     """
     table = torch.as_tensor(values, dtype=domain.dtype, device=domain.device).detach().clone()
     if table.shape != (domain.num_points,) or not bool(torch.isfinite(table).all()):
@@ -191,23 +191,24 @@ def adversarial(
     radius: float = 0.2,
     center: Tensor | None = None,
 ) -> Perturbation:
-    """A perturbation that hides the maximiser: -eps there, rising smoothly to +eps away from it.
+    """Make a perturbation that hides the maximiser: -eps there, rising smoothly to +eps elsewhere.
 
-    m(x) = eps (1 - 2^(1 - (r/radius)^2)), with r the distance from the center, each coordinate
-    divided by the side of the domain and the whole by sqrt(d). It is smooth, and large where the
-    posterior extrapolates.
+    m(x) = eps (1 - 2^(1 - (r/radius)^2)), where r is the distance from the center with each
+    coordinate divided by the side of the domain, divided by sqrt(d). The perturbation is smooth,
+    and large where the posterior extrapolates.
 
     Args:
         problem: The unperturbed problem.
-        misspecification: eps, the bound on \\|m\\|.
-        radius: Where m changes sign, as a fraction of the diagonal of the domain.
-        center: ``d``; the maximiser of the problem unless given.
+        misspecification: eps, the bound on \\|m\\|, in units of f.
+        radius: The distance at which m changes sign, as a fraction of the diagonal of the domain.
+        center: The center, ``d``; None for the maximiser of the problem.
 
     Returns:
         A perturbation for `Perturbed`.
 
     Raises:
-        ValueError: An argument out of range, or no center where the maximiser is unknown.
+        ValueError: If an argument is out of range, or no center is given and the maximiser is
+            unknown.
     """
     if not 0.0 < radius < float("inf"):
         raise ValueError(f"radius must be positive and finite, got {radius}")
@@ -215,7 +216,7 @@ def adversarial(
     if center is None:
         center = problem.optimizer
     if center is None:
-        raise ValueError("center must be given for a problem whose maximiser is unknown, got None")
+        raise ValueError("center must be given if the maximiser of problem is unknown, got None")
     if center.shape != (domain.dim,):
         raise ValueError(f"center must have shape ({domain.dim},), got {tuple(center.shape)}")
     corners = domain.bounds if isinstance(domain, Box) else domain.points.aminmax(dim=0)
@@ -247,7 +248,7 @@ class _Table:
     def __call__(self, X: Tensor) -> Tensor:
         rows = self.domain.index(X)
         if bool((rows < 0).any()):
-            self.domain.require_contains(X)  # raises, naming the point
+            self.domain.require_contains(X)  # raises an error that names the point
         return self.values[rows]
 
 

@@ -17,17 +17,26 @@ from botorch_ext.problems.base import KnownFunction
 
 
 class RKHSFunction(KnownFunction):
-    """A finite kernel expansion f(x) = sum_i a_i k(c_i, x), with |f|_k = sqrt(a' K a).
+    """A function whose RKHS norm is known: a finite kernel expansion.
+
+    f(x) = sum_i a_i k(c_i, x), with |f|_k = sqrt(a' K a).
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> f = bx.problems.RKHSFunction(RBFKernel(), [[0.2], [0.8]], [1.0, 2.0], bx.Box([(0, 1)]))
+        >>> round(f.norm, 3), round(f.optimal_value, 3)
+        (2.784, 2.766)
 
     Args:
         kernel: Any GPyTorch kernel without batch dimensions; a frozen copy is kept.
-        centers: ``m x d``, the c_i, anywhere in R^d.
-        weights: ``m``, the a_i.
-        domain: Where the function is maximised; gives dtype and device.
-        noise_std: Standard deviation of the observation noise, in units of f.
+        centers: The c_i, ``m x d``, anywhere in R^d.
+        weights: The a_i, ``m``.
+        domain: The domain on which the function is maximised; it gives dtype and device.
+        noise_std: The standard deviation of the observation noise, in units of f.
 
     Raises:
-        ValueError: A batched kernel, or centers, weights or noise_std that do not fit.
+        ValueError: If the kernel is batched, or centers, weights or noise_std do not fit.
     """
 
     def __init__(
@@ -63,21 +72,22 @@ class RKHSFunction(KnownFunction):
         noise_std: float = 0.0,
         seed: int = 0,
     ) -> RKHSFunction:
-        """A random function of exactly the given norm.
+        """Draw a random function of exactly the given norm.
 
         Args:
-            domain: The centers are Sobol points of a box, or random points of a finite set.
+            domain: The domain; the centers are Sobol points of a box, or random points of a finite
+                set.
             kernel: Any GPyTorch kernel without batch dimensions.
             norm: The norm |f|_k, positive.
-            num_centers: How many centers.
-            noise_std: Standard deviation of the observation noise, in units of f.
+            num_centers: The number of centers.
+            noise_std: The standard deviation of the observation noise, in units of f.
             seed: The same seed gives the same function.
 
         Returns:
-            The function; its weights are normal, then scaled.
+            The function; its weights are normal draws, scaled to the norm.
 
         Raises:
-            ValueError: A norm that is not positive and finite, or no center.
+            ValueError: If the norm is not positive and finite, or there is no center.
         """
         domain = as_domain(domain)
         norm = amount(norm, "norm", "positive and finite")

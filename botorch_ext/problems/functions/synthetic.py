@@ -15,18 +15,26 @@ from botorch_ext.problems.base import global_maximum, pointwise, require_noise_s
 
 
 class SyntheticProblem:
-    """A BoTorch test function, turned into a maximisation problem on its box.
+    """A BoTorch test function as a maximisation problem on its box.
 
     The function is negated unless it is to be maximised already (``negate=True``, or a function
     such as Cosine8 whose optimum is a maximum).
 
+    Example:
+        >>> from botorch.test_functions import Hartmann
+        >>> from botorch_ext.problems import SyntheticProblem
+        >>> problem = SyntheticProblem(Hartmann(dim=6))
+        >>> round(problem.optimal_value, 4)
+        3.3224
+
     Args:
-        test_function: Single objective, unconstrained, continuous, with a known optimum.
-        noise_std: Standard deviation of the observation noise; that of the test function, or 0,
-            unless given.
+        test_function: A test function with a single objective, without constraints, continuous and
+            with a known optimum.
+        noise_std: The standard deviation of the observation noise; None takes that of the test
+            function, or 0 if it has none.
 
     Raises:
-        ValueError: The test function is none of these.
+        ValueError: If the test function is not of this kind.
     """
 
     def __init__(
@@ -54,16 +62,17 @@ class SyntheticProblem:
             raise ValueError(f"test_function must have a known optimum, got {name}") from error
 
     def __call__(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
-        """The noiseless values, larger is better.
+        """The noiseless values; larger is better.
 
         Args:
-            X: ``n x d`` points of the box, or one ``d``-dim point.
+            X: Points of the box, ``n x d``, or one point, ``d``.
 
         Returns:
-            ``n`` values, or a scalar tensor for one point; differentiable where the function is.
+            The values, ``n``, or a 0-dim tensor for one point; differentiable where the function
+            is.
 
         Raises:
-            ValueError: ``X`` does not fit the box or lies outside it.
+            ValueError: If ``X`` does not fit the box or lies outside it.
         """
         return pointwise(self._evaluate, X, self.domain, inside=True)
 
@@ -72,15 +81,15 @@ class SyntheticProblem:
 
     @property
     def optimal_value(self) -> float:
-        """The maximum: BoTorch's stated optimum, refined where it says where that is.
+        """The maximum: the optimum that BoTorch states, refined if BoTorch states its location.
 
-        BoTorch rounds it to four to six digits, too few for a regret on a log axis.
+        BoTorch rounds the optimum to four to six digits, too few for a regret on a log axis.
         """
         return self._optimum[1]
 
     @property
     def optimizer(self) -> Tensor | None:
-        """A ``d``-dim point where the maximum is attained; None where BoTorch states none."""
+        """A point that attains the maximum, ``d``; None if BoTorch states none."""
         return self._optimum[0]
 
     @cached_property
@@ -89,7 +98,7 @@ class SyntheticProblem:
         if stated is None:
             return None, self._stated_optimum
         stated = stated.to(self.domain.bounds)
-        # With custom bounds some of them may lie outside.
+        # With custom bounds some optimizers may lie outside.
         stated = stated[self.domain.contains(stated)]
         return global_maximum(
             self._evaluate, self.domain, seed=0, num_raw=512, num_starts=8, extra=stated

@@ -1,4 +1,4 @@
-"""Two peaks, a high narrow one beside a lower wide one: adversarially robust optimisation."""
+"""Two peaks, a high narrow one and a lower wide one, for adversarially robust optimisation."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from botorch_ext.robust.perturbations import Perturbations
 
 
 class TwoPeaks(KnownFunction):
-    """1.2 exp(-|x - a|^2 / (2 0.05^2)) + exp(-|x - b|^2 / (2 0.2^2)), a = 0.2 and b = 0.65 in every
-    coordinate.
+    """A robust problem: a high narrow peak at a and a lower wide peak at b.
 
-    Points may be moved by up to a radius before they are evaluated, to other points of the domain.
-    The maximum, at a, is lost by small moves. The *stable* optimum, the point whose worst neighbour
-    is best, is b on a box: beyond b nothing but the wide peak matters, to 1e-9.
+    f(x) = 1.2 exp(-|x - a|^2 / (2 0.05^2)) + exp(-|x - b|^2 / (2 0.2^2)), with a = 0.2 and b = 0.65
+    in every coordinate. An adversary may move a point by up to a radius, within the domain, before
+    it is evaluated. Small moves lose the maximum, at a. The *stable* optimum is the point whose
+    worst neighbour is best. On a box it is b, around which only the wide peak matters, to 1e-9.
 
-    Ours, with the structure of Bogunovic et al. 2018, figure 1. Candidates: RBF kernels of
-    lengthscale 0.05 (true), 0.1, 0.2 and 0.4; the narrow peak lies in the RKHS of lengthscales
-    below 0.05 sqrt(2).
+    The function is our own, with the structure of Bogunovic et al. 2018, figure 1. The candidates
+    are RBF kernels of lengthscale 0.05 (true), 0.1, 0.2 and 0.4; the narrow peak lies in the RKHS
+    of lengthscales below 0.05 sqrt(2).
 
     Args:
-        domain: None for 500 equally spaced points of [0, 1]; a box must hold b and what lies within
-            twice the radius of it.
-        noise_std: Of the observations.
-        radius: How far a point may be moved: 0.05 to 0.12.
-        norm: Of the moves, "l2" or "linf".
+        domain: The domain; None for 500 equally spaced points of [0, 1]. A box must contain all
+            points within twice the radius of b.
+        noise_std: The standard deviation of the observation noise, in units of f.
+        radius: The distance by which a point may be moved, 0.05 to 0.12.
+        norm: The norm of the moves, "l2" or "linf".
 
     Raises:
-        ValueError: A radius or a norm that is not possible, or a box that is too small.
+        ValueError: If the radius or the norm is not possible, or the box is too small.
     """
 
     heights: tuple[float, float] = (1.2, 1.0)
@@ -68,7 +68,7 @@ class TwoPeaks(KnownFunction):
             around = torch.stack([self._peak(1) - 2 * radius, self._peak(1) + 2 * radius])
             if not bool(domain.contains(around).all()):
                 raise ValueError(
-                    f"domain must hold the points within {2 * radius:g} of {self.centers[1]} in "
+                    f"domain must contain the points within {2 * radius:g} of {self.centers[1]} in "
                     f"every coordinate, got {domain!r}"
                 )
 
@@ -87,16 +87,17 @@ class TwoPeaks(KnownFunction):
         return points[self.domain.contains(points)]
 
     def rkhs_norm(self, lengthscale: float) -> float:
-        """The norm in the RKHS of an RBF kernel, exactly (on a box; an upper bound on a set).
+        """The norm of f in the RKHS of an RBF kernel: exact on a box, an upper bound on a set.
 
         Gaussians of standard deviations s1 and s2 have the inner product (s1 s2 / (l m))^d
-        k_m(c1, c2) there, m^2 = s1^2 + s2^2 - l^2: an integral over frequencies.
+        k_m(c1, c2) there, with m^2 = s1^2 + s2^2 - l^2, by an integral over frequencies.
 
         Args:
-            lengthscale: l.
+            lengthscale: l, the lengthscale of the kernel.
 
         Returns:
-            The norm; infinity from the narrow peak's sqrt(2) times its standard deviation on.
+            The norm; infinite for lengthscales from sqrt(2) times the standard deviation of the
+            narrow peak on.
         """
         if lengthscale >= math.sqrt(2) * min(self.stds):
             return math.inf
@@ -112,12 +113,12 @@ class TwoPeaks(KnownFunction):
 
     @property
     def stable_value(self) -> float:
-        """max over the domain of the least value within the radius."""
+        """The value of the stable optimum: the largest worst-case value of any point."""
         return self._stable[1]
 
     @property
     def stable_optimizer(self) -> Tensor:
-        """A ``d``-dim point where it is attained."""
+        """A point that attains the `stable_value`, ``d``."""
         return self._stable[0]
 
     @cached_property
@@ -130,16 +131,16 @@ class TwoPeaks(KnownFunction):
         return self._peak(1), value
 
     def worst_value(self, center: Tensor) -> float:
-        """The least value at the points of the domain within the radius of one of its points.
+        """The worst-case value of a point: the least value within the radius, in the domain.
 
         Args:
-            center: ``d``-dim.
+            center: The point, ``d``.
 
         Returns:
-            Exact on a finite set; found by multi-start refinement on a box.
+            The value: exact on a finite set, found by multi-start search on a box.
 
         Raises:
-            ValueError: A center outside the domain.
+            ValueError: If the point lies outside the domain.
         """
         center = self.domain.require_contains(center, "center")[0]
         if isinstance(self.domain, FiniteSet):
@@ -152,18 +153,25 @@ class TwoPeaks(KnownFunction):
         return -global_maximum(negated, Box(torch.stack([-cube, cube])), 0, 256, 8)[1]
 
     def robust_regret(self, centers: Tensor | Sequence[Sequence[float]]) -> Tensor:
-        """What each of ``n x d`` centers loses in the worst case to the stable optimum: ``n``."""
+        """The robust regret of points: `stable_value` less their worst-case values.
+
+        Args:
+            centers: Points of the domain, ``n x d``.
+
+        Returns:
+            The regrets, ``n``.
+        """
         rows = self.domain.require_contains(centers, "centers")
         worst = [self.worst_value(center) for center in rows]
         return self.stable_value - self.domain.like.new_tensor(worst)
 
     def _moved(self, center: Tensor, U: Tensor) -> Tensor:
-        """The unit cube [-1, 1]^d onto what lies within the radius of a center, in the box."""
+        """Map points of the cube [-1, 1]^d to points of the box within the radius of a center."""
         if self.norm == "l2":
-            # Each ray of the cube is shortened to one of the ball.
+            # Each ray of the cube is shortened to a ray of the ball.
             longest = U.abs().amax(dim=-1, keepdim=True).clamp_min(1e-300)
             U = U * longest / (U.square().sum(dim=-1, keepdim=True).clamp_min(1e-300)).sqrt()
-        # To the nearest point of the box, which is no farther from the center.
+        # The nearest point of the box is no farther from the center.
         moved = center + self.radius * U
         bounds = self.domain.like
         return torch.minimum(torch.maximum(moved, bounds[0]), bounds[1])
@@ -178,7 +186,7 @@ class TwoPeaks(KnownFunction):
     def candidates(
         self, noise_variance: float | None = None, order: Sequence[int] | None = None
     ) -> CandidateModels:
-        """See `HyperparameterProblem.candidates`."""
+        """The candidate models; arguments as for `HyperparameterProblem.candidates`."""
         positions, common = common_arguments(self, noise_variance, order)
         values = [self.lengthscales[i] for i in positions]
         return CandidateModels.lengthscales(RBFKernel(), values, **common)

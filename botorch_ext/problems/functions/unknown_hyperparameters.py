@@ -1,6 +1,6 @@
-"""The four problems with unknown hyperparameters of Ziomek et al. 2024, section 7 and appendix J.
+"""Problems (a) to (c) with unknown hyperparameters of Ziomek et al. 2024, section 7 and appendix J.
 
-What each has besides its function says `HyperparameterProblem`; the fourth is `HighestHill`.
+Each is a `HyperparameterProblem`. Problem (d) is `HighestHill`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from botorch_ext.problems.functions.rkhs import RKHSFunction
 
 
 class HyperparameterProblem(Problem, Protocol):
-    """A function and the models a user might believe in.
+    """The protocol of problems with unknown hyperparameters: a function and its candidate models.
 
     Attributes:
-        names: Of the candidates, in the paper's order.
-        true_model: The position of the true model in `names`; None where there is none.
+        names: The names of the candidates, in the paper's order.
+        true_model: The position of the true model in `names`; None if no model is true.
     """
 
     @property
@@ -37,15 +37,18 @@ class HyperparameterProblem(Problem, Protocol):
     def candidates(
         self, noise_variance: float | None = None, order: Sequence[int] | None = None
     ) -> CandidateModels:
-        """The candidate models, fresh, on the dtype and device of the domain.
+        """Make the candidate models, without data, in the dtype and on the device of the domain.
 
         Args:
             noise_variance: The ridge of all models; None takes the square of `noise_std`.
             order: A permutation of the positions in `names`; None for the paper's order.
 
+        Returns:
+            The models, in this order.
+
         Raises:
-            ValueError: An order that is no permutation, or no noise variance where there is no
-                noise.
+            ValueError: If the order is not a permutation, or no noise variance is given and the
+                noise is 0.
         """
         ...
 
@@ -53,7 +56,20 @@ class HyperparameterProblem(Problem, Protocol):
 def common_arguments(
     problem: HyperparameterProblem, noise_variance: float | None, order: Sequence[int] | None
 ) -> tuple[list[int], dict[str, Any]]:
-    """The order of the candidates, and what every constructor of `CandidateModels` takes."""
+    """The arguments that the candidates of all problems share.
+
+    Args:
+        problem: The problem.
+        noise_variance: The ridge of all models; None takes the square of `noise_std`.
+        order: A permutation of the positions in ``names``; None for the paper's order.
+
+    Returns:
+        The positions of the candidates in their order, and the keyword arguments that every
+        constructor of `CandidateModels` takes.
+
+    Raises:
+        ValueError: If the order is not a permutation.
+    """
     count = len(problem.names)
     positions = list(range(count)) if order is None else list(order)
     if sorted(positions) != list(range(count)):
@@ -67,20 +83,21 @@ def common_arguments(
 
 
 class LengthscalePeak(KnownFunction):
-    """(a): 0.6 x + 0.8 N(x; 0.2, s) on [0, 1], smooth but for a peak; N is a normal density.
+    """Problem (a): a trend with a peak, 0.6 x + 0.8 N(x; 0.2, s) on [0, 1], where N is a normal
+    density.
 
-    Candidates: RBF kernels of lengthscale 0.3, 0.4, 0.5, 0.7, 1. With the paper's s = 0.08 the peak
-    lies in the RKHS of none of them: that of an RBF kernel of lengthscale l holds bumps of standard
-    deviation above l / sqrt(2). With variance 0.08, s = sqrt(0.08), it lies in that of 0.3 alone.
-    The trend lies in none either way, as no polynomial does (Minh 2010), but a function of modest
-    norm is as close to it as one likes.
+    The candidates are RBF kernels of lengthscale 0.3, 0.4, 0.5, 0.7 and 1. The RKHS of an RBF
+    kernel of lengthscale l contains bumps of standard deviation above l / sqrt(2). With the paper's
+    s = 0.08 the peak lies in the RKHS of none of the candidates; with variance 0.08, s =
+    sqrt(0.08), only in that of lengthscale 0.3. The trend lies in none of them, as no polynomial
+    does (Minh 2010), but functions of modest norm come arbitrarily close to it.
 
     Source: Berkenkamp et al. 2019, figure 2; Ziomek et al. 2024, eq. 13.
 
     Args:
-        domain: None for 500 equally spaced points of [0, 1].
-        noise_std: Of the observations.
-        peak_std: s.
+        domain: The domain, of dimension 1; None for 500 equally spaced points of [0, 1].
+        noise_std: The standard deviation of the observation noise, in units of f.
+        peak_std: s, the standard deviation of the peak.
     """
 
     def __init__(
@@ -107,30 +124,31 @@ class LengthscalePeak(KnownFunction):
     def candidates(
         self, noise_variance: float | None = None, order: Sequence[int] | None = None
     ) -> CandidateModels:
-        """See `HyperparameterProblem.candidates`."""
+        """The candidate models; arguments as for `HyperparameterProblem.candidates`."""
         positions, common = common_arguments(self, noise_variance, order)
         values = [self.lengthscales[i] for i in positions]
         return CandidateModels.lengthscales(RBFKernel(), values, **common)
 
 
 class RepeatedSignal(KnownFunction):
-    """(b): a signal of period 1, made of four sine waves with periods of their own, twice.
+    """Problem (b): two periods of a signal of period 1 that consists of four sine waves, each with
+    its own period.
 
     sin(8 pi (x - 1/8)) on [0, 1/4); 1.5 sin(8 pi (x - 1/4)) on [1/4, 1/2); 1.2 sin(28/3 pi (x -
     11/28)) on [1/2, 5/7); 0.8 sin(7 pi (x - 5/7)) on [5/7, 1). The paper prints the frequencies
     permuted and a factor short; this reading keeps its phases and is continuous.
 
-    Candidates: periodic kernels with the period and the lengthscale that are most likely for the
-    whole signal (the true model), and for each of the four pieces: noise variance 0.05^2, noiseless
-    values at 200 equally spaced points of [0, 2), or 100 of the piece. The lengthscale is
-    GPyTorch's, exp(-2 sin^2(pi r / period) / lengthscale).
+    The candidates are periodic kernels. Their periods and lengthscales maximise the marginal
+    likelihood for the whole signal (the true model), or for one of the four pieces, with noise
+    variance 0.05^2 and noiseless values at 200 equally spaced points of [0, 2), or 100 of the
+    piece. The lengthscale is GPyTorch's, exp(-2 sin^2(pi r / period) / lengthscale).
 
-    Source: Ziomek et al. 2024, eq. 14; whether only the period or the lengthscale as well differs
-    between their candidates is not said.
+    Source: Ziomek et al. 2024, eq. 14. The paper does not say whether only the period or also the
+    lengthscale differs between its candidates.
 
     Args:
-        domain: None for 500 equally spaced points of [0, 2].
-        noise_std: Of the observations.
+        domain: The domain, of dimension 1; None for 500 equally spaced points of [0, 2].
+        noise_std: The standard deviation of the observation noise, in units of f.
         shared_lengthscale: Whether all candidates have the lengthscale of the whole signal.
     """
 
@@ -177,7 +195,7 @@ class RepeatedSignal(KnownFunction):
     def candidates(
         self, noise_variance: float | None = None, order: Sequence[int] | None = None
     ) -> CandidateModels:
-        """See `HyperparameterProblem.candidates`."""
+        """The candidate models; arguments as for `HyperparameterProblem.candidates`."""
         positions, common = common_arguments(self, noise_variance, order)
         like = self.domain.like
         kernel = PeriodicKernel(batch_shape=torch.Size([len(positions)])).to(like)
@@ -191,24 +209,25 @@ class RepeatedSignal(KnownFunction):
 
 
 class CorrelatedMode(KnownFunction):
-    """(c): three variables, the third redundant; additive in the other two but for a corner.
+    """Problem (c): a function of three variables that is additive in the first two except in one
+    corner, and does not depend on the third.
 
     Two ridges, around x1 = 0.3 and x2 = 0.3, add up to a local maximum of 1 where they cross. The
-    global maximum is a mode of height 1.5 on the diagonal of the first two variables in the corner
-    (1, 1), which no sum of functions of one variable has. All of it is an expansion in the RBF
-    kernel of the first two variables, so that its norm for the true model is known: in that of
-    (k(x12) + k(x3)) / 2 it is sqrt(2) times the norm for k(x12).
+    global maximum is a mode of height 1.5 on the diagonal of the first two variables, near the
+    corner (1, 1); no sum of functions of one variable has such a mode. The function is an expansion
+    in the RBF kernel of the first two variables, so its norm for the true model is known: in the
+    RKHS of (k(x12) + k(x3)) / 2 it is sqrt(2) times the norm for k(x12).
 
-    Ours, with the structure of Ziomek et al. 2024, figure 5, who show their function as a picture
-    only. Candidates: the decompositions {1|2|3}, {12|3} (true), {1|23}, {2|13}; RBF kernels of
-    lengthscale 0.2.
+    The function is our own, with the structure of Ziomek et al. 2024, figure 5; the paper shows its
+    function only as a picture. The candidates are the decompositions {1|2|3}, {12|3} (true), {1|23}
+    and {2|13}, with RBF kernels of lengthscale 0.2.
 
     Args:
-        domain: None for a grid of 12 x 12 x 12 points of [0, 1]^3.
-        noise_std: Of the observations.
+        domain: The domain, of dimension 3; None for a grid of 12 x 12 x 12 points of [0, 1]^3.
+        noise_std: The standard deviation of the observation noise, in units of f.
 
     Attributes:
-        norm: Of the function, in the RKHS of the true model.
+        norm: The norm of the function in the RKHS of the true model.
     """
 
     lengthscale: float = 0.2
@@ -228,13 +247,13 @@ class CorrelatedMode(KnownFunction):
         _require_dim(domain, 3)
         super().__init__(domain, noise_std)
         like, scale = domain.like, self.lengthscale
-        # Sections a lengthscale apart add up to a constant to 1e-8: a ridge. Its norm is finite.
+        # Bumps one lengthscale apart add up to a constant, to 1e-8: a ridge of finite norm.
         along = torch.arange(-6, 12, dtype=torch.float64) * scale
         across = torch.full_like(along, 0.3)
         ridges = torch.cat([torch.stack([across, along], -1), torch.stack([along, across], -1)])
         ridge_weight = 0.5 / math.sqrt(2 * math.pi)
         mode = torch.tensor([[0.80, 0.80], [0.95, 0.95]], dtype=torch.float64)
-        # Each section is exp(-0.15^2 / 4 / 0.2^2) high half way between the two.
+        # Half way between the two bumps, each one has the height exp(-0.15^2 / 4 / 0.2^2).
         mode_weight = 1.5 / (2 * math.exp(-(0.15**2) / (4 * scale**2)))
         weights = [ridge_weight] * len(ridges) + [mode_weight] * len(mode)
         plane = Box([[0.0, 0.0], [1.0, 1.0]], dtype=like.dtype, device=like.device)
@@ -248,14 +267,21 @@ class CorrelatedMode(KnownFunction):
     def candidates(
         self, noise_variance: float | None = None, order: Sequence[int] | None = None
     ) -> CandidateModels:
-        """See `HyperparameterProblem.candidates`."""
+        """The candidate models; arguments as for `HyperparameterProblem.candidates`."""
         positions, common = common_arguments(self, noise_variance, order)
         groups = [list(self.decompositions[i]) for i in positions]
         return CandidateModels.additive(rbf_kernel(self.lengthscale), groups, dim=3, **common)
 
 
 def rbf_kernel(lengthscale: float) -> Kernel:
-    """An RBF kernel in float64 with exactly this lengthscale."""
+    """An RBF kernel in float64 with exactly this lengthscale.
+
+    Args:
+        lengthscale: The lengthscale, in units of the inputs.
+
+    Returns:
+        The kernel.
+    """
     kernel = RBFKernel().to(torch.float64)
     # GPyTorch would round a float to float32.
     kernel.lengthscale = torch.tensor(lengthscale, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""Best binder: which peptide for which molecule, Krause and Ong 2011, section 6.1."""
+"""Best binder: choosing a peptide for a molecule (Krause and Ong 2011, section 6.1)."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from botorch_ext.problems.real_data.scaling import Scaling
 
 
 class BestBinder(ContextualFunction):
-    """Measuring how well a peptide binds to a molecule; the value is its log10(500 / IC50).
+    """The contextual problem of finding the peptide that binds best to a molecule.
 
-    An action is a peptide, as its features; a context is the number of a molecule. Values are those
-    of the table, without noise: a peptide that is measured again gets the same one. Most pairs were
-    never measured and have no value, so `actions` of a molecule are what there is to choose from.
+    An action is a peptide, given by its features; a context is the number of a molecule. The value
+    is log10(500 / IC50) of the table, without noise: a peptide that is measured again gets the same
+    value. Most pairs were never measured and have no value, so only the `actions` of a molecule can
+    be chosen for it.
 
     Args:
         affinities: The measurements.
-        scaling: Of the values.
+        scaling: The scaling of the values; None leaves them as they are.
 
     Attributes:
         domain: The features of all peptides, ``N x (20 length)``.
-        peptides: What they stand for.
+        peptides: The peptides, in the order of the domain.
     """
 
     def __init__(self, affinities: BindingAffinities, scaling: Scaling | None = None) -> None:
@@ -47,10 +48,16 @@ class BestBinder(ContextualFunction):
             self._table[rows, molecule] = self.scaling(rewards.to(torch.float64))
 
     def rows(self, molecule: int) -> list[int]:
-        """The rows in the domain of the peptides that were measured with a molecule.
+        """The rows, in the domain, of the peptides that were measured with a molecule.
+
+        Args:
+            molecule: The number of the molecule, from 0.
+
+        Returns:
+            The rows.
 
         Raises:
-            ValueError: There is no such molecule.
+            ValueError: If there is no such molecule.
         """
         number = len(self._rows)
         if not 0 <= whole_number(molecule, "molecule") < number:
@@ -58,10 +65,16 @@ class BestBinder(ContextualFunction):
         return list(self._rows[molecule])
 
     def actions(self, molecule: int) -> Tensor:
-        """The features of the peptides that were measured with a molecule, ``m x (20 length)``.
+        """The features of the peptides that were measured with a molecule.
+
+        Args:
+            molecule: The number of the molecule, from 0.
+
+        Returns:
+            The features, ``m x (20 length)``.
 
         Raises:
-            ValueError: There is no such molecule.
+            ValueError: If there is no such molecule.
         """
         return self.domain.like[self.rows(molecule)]
 

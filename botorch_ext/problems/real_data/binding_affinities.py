@@ -1,4 +1,4 @@
-"""Binding affinities of peptides and the molecules that present them: measured, or made up."""
+"""Binding affinities of peptides and the molecules that present them, measured or synthetic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from botorch_ext.problems.real_data.peptides import (
     shared_residues,
 )
 
-# Peptides that bind worse are no binders (Krause and Ong 2011, section 6.1); in nM.
+# The largest IC50 of a binder, in nM (Krause and Ong 2011, section 6.1).
 _THRESHOLD = 500.0
 _LENGTH = 9
 _TABLE = ("allele", "peptide", "ic50_nM")
@@ -30,18 +30,19 @@ _POCKETS = ("allele", "pocket_residues")
 
 @dataclass(frozen=True, eq=False)
 class BindingAffinities:
-    """Binding affinities of peptides, for some molecules.
+    """The binding affinities of peptides to some molecules.
 
     Args:
-        molecules: Their names, in the order in which they are played.
-        peptides: For each molecule the peptides that were measured with it.
-        rewards: For each molecule their affinities: log10(500 / IC50), with IC50 in nM.
-        pockets: For each molecule the residues of its binding pocket, aligned.
-        synthetic: Whether they are made up.
+        molecules: The names of the molecules.
+        peptides: The peptides that were measured with each molecule.
+        rewards: The affinities of these peptides, for each molecule: log10(500 / IC50), with IC50
+            in nM.
+        pockets: The residues of the binding pocket of each molecule, aligned.
+        synthetic: Whether the affinities are synthetic.
 
     Raises:
-        ValueError: Numbers of entries that do not fit, a peptide twice with the same molecule, a
-            reward that is not finite, or residues that are not aligned.
+        ValueError: If the numbers of entries do not match, a peptide comes twice for a molecule, a
+            reward is not finite, or the residues are not aligned.
     """
 
     molecules: tuple[str, ...]
@@ -62,57 +63,58 @@ class BindingAffinities:
             self.molecules, self.peptides, self.rewards, strict=True
         ):
             if len(set(peptides)) != len(peptides):
-                raise ValueError(f"peptides of {name} must differ, got one twice")
+                raise ValueError(f"peptides of {name} must be different, got the same one twice")
             if rewards.shape != (len(peptides),) or not bool(torch.isfinite(rewards).all()):
                 raise ValueError(f"rewards of {name} must be {len(peptides)} finite numbers")
         shared_residues(self.pockets)
 
     @property
     def similarity(self) -> Tensor:
-        """K_Z: the share of equal pocket residues of each two molecules."""
+        """K_Z, the share of equal pocket residues of all pairs of molecules, ``m x m``."""
         return shared_residues(self.pockets)
 
 
 def load_binding_affinities(
     path: str | Path, pockets: str | Path | Mapping[str, str]
 ) -> BindingAffinities:
-    """Reads binding affinities of 9-mers, from a table or from the IEDB's benchmark data.
+    """Read binding affinities of 9-mers from a table or from the IEDB's benchmark data.
 
-    Two formats, told apart by the columns:
+    The columns tell the two formats apart:
 
-    - a table with the columns allele, peptide, ic50_nM, separated by commas;
-    - bdata.20130222.mhci.txt of Kim et al. 2014 (BD2013, from tools.iedb.org/main/datasets), with
-      the columns species, mhc, peptide_length, sequence, inequality, meas, separated by tabs. Only
+    - A table has the columns allele, peptide, ic50_nM, separated by commas.
+    - bdata.20130222.mhci.txt of Kim et al. 2014 (BD2013, from tools.iedb.org/main/datasets) has the
+      columns species, mhc, peptide_length, sequence, inequality, meas, separated by tabs. Only
       human molecules, 9-mers and exact measurements ("=") are taken.
 
-    Rows of molecules without a pocket are skipped. A peptide measured several times with a molecule
-    gets the mean of its logarithms.
+    Rows of molecules without a pocket are skipped. A peptide that was measured several times with a
+    molecule gets the mean of the logarithms.
 
     Args:
         path: The file.
-        pockets: The residues of the binding pocket of each molecule, and with them which molecules
-            are taken, in which order: a table with the columns allele, pocket_residues, or a
-            mapping from one to the other.
+        pockets: The residues of the binding pocket of each molecule: a table with the columns
+            allele, pocket_residues, or a dict from one to the other. It also determines which
+            molecules are taken, and their order.
 
     Returns:
-        The affinities; peptides in the order of the file.
+        The affinities, with the peptides in the order of the file.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: A file without these columns, residues that are not aligned, a molecule without
-            measurements, a peptide with letters of no amino acid, or an IC50 that is not positive.
+        FileNotFoundError: If there is no such file.
+        ValueError: If a file does not have these columns, the residues are not aligned, a molecule
+            has no measurements, a peptide has a letter that is not an amino acid, or an IC50 is not
+            positive.
     """
     residues = pockets if isinstance(pockets, Mapping) else _read_pockets(Path(pockets))
     if not residues:
-        raise ValueError("pockets must hold at least one molecule, got none")
+        raise ValueError("pockets must have at least one molecule, got none")
     found: dict[str, dict[str, list[float]]] = {molecule: {} for molecule in residues}
     for molecule, peptide, reward in _measurements(Path(path), residues):
         found[molecule].setdefault(peptide, []).append(reward)
     for molecule, measured in found.items():
         if not measured:
             raise ValueError(
-                f"{Path(path).name} must have a row of each molecule with a pocket, "
-                f"got no measurement of {molecule}"
+                f"{Path(path).name} must have a row for each molecule with a pocket, "
+                f"got no measurement for {molecule}"
             )
     return BindingAffinities(
         molecules=tuple(residues),
@@ -127,8 +129,8 @@ def _means(groups: Iterable[list[float]]) -> Tensor:
 
 
 def _rows(path: Path, formats: tuple[tuple[str, ...], ...]) -> Iterator[tuple[int, dict]]:
-    """The rows of a table with a header, with their line numbers; the columns are those of one of
-    the formats, and others."""
+    """The rows of a table with a header, with their line numbers; the table must have all columns
+    of one of the formats."""
     with path.open(newline="") as file:
         first = file.readline()
         if not first.strip():
@@ -150,13 +152,13 @@ def _read_pockets(path: Path) -> dict[str, str]:
         if molecule in pockets:
             raise ValueError(f"{path.name}, line {line}: got {molecule} twice")
         if not residues:
-            raise ValueError(f"{path.name}, line {line}: got no residues of {molecule}")
+            raise ValueError(f"{path.name}, line {line}: got no residues for {molecule}")
         pockets[molecule] = residues
     return pockets
 
 
 def _measurements(path: Path, molecules: Mapping[str, str]) -> Iterator[tuple[str, str, float]]:
-    """Molecule, peptide and reward of each row that counts."""
+    """The molecule, the peptide and the reward of each row that counts."""
     for line, row in _rows(path, (_TABLE, _ORIGINAL)):
         original = "mhc" in row
         if original:
@@ -192,22 +194,29 @@ def _reward(text: str | None, name: str) -> float:
 def synthetic_binding_affinities(
     num_peptides: int = 200, num_pockets: int = 34, seed: int = 0
 ) -> BindingAffinities:
-    """Made-up affinities of seven molecules, for where there are no measured ones.
+    """Make synthetic affinities of seven molecules, to use in place of measured ones.
 
-    Three molecules whose pockets are much alike, then four with less and less in common. A reward
-    is linear in the features of the peptide, with weights that are alike as the pockets are, and
-    noise; at most log10(500), as the measured ones. Only the shape resembles the data of the IEDB.
+    The pockets of three molecules are much alike; those of the other four have less and less in
+    common. A reward is linear in the features of the peptide, plus noise, and at most log10(500),
+    as measured rewards are. The weights of two molecules are as similar as their pockets. Only the
+    shape resembles the data of the IEDB.
+
+    Example:
+        >>> from botorch_ext.problems import synthetic_binding_affinities
+        >>> affinities = synthetic_binding_affinities(num_peptides=50)
+        >>> affinities.molecules[0], len(affinities.peptides[0])
+        ('made-up 1', 50)
 
     Args:
-        num_peptides: For each molecule.
-        num_pockets: Residues of a pocket.
-        seed: Of everything random.
+        num_peptides: The number of peptides for each molecule.
+        num_pockets: The number of residues of a pocket.
+        seed: The seed of all random numbers.
 
     Returns:
         The affinities, marked as synthetic.
 
     Raises:
-        ValueError: No peptides or no residues.
+        ValueError: If there are no peptides or no residues.
     """
     whole_number(num_peptides, "num_peptides", least=1)
     whole_number(num_pockets, "num_pockets", least=1)
@@ -218,7 +227,7 @@ def synthetic_binding_affinities(
 
     first = letters(num_pockets)
     pockets = []
-    for share in (0.0, 0.1, 0.1, 0.4, 0.5, 0.6, 0.7):  # of residues that were replaced
+    for share in (0.0, 0.1, 0.1, 0.4, 0.5, 0.6, 0.7):  # the shares of replaced residues
         replaced = rng.random(num_pockets) < share
         pockets.append("".join(np.where(replaced, letters(num_pockets), first)))
     peptides = [

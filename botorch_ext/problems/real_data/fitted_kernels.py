@@ -1,4 +1,4 @@
-"""Hyperparameters by maximum marginal likelihood, in units in which k(x, x) <= 1."""
+"""Fitting kernels by maximum marginal likelihood, in units in which k(x, x) <= 1."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from torch import Tensor
 
 from botorch_ext.problems.real_data.scaling import Scaling
 
-# Of the standardised values.
+# The least noise variance of the standardised values.
 _LEAST_NOISE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """A zero-mean Gaussian process for scaled rewards, with noise.
+    """A fitted Gaussian process with zero mean, for scaled rewards.
 
     Args:
-        kernel: With k(x, x) <= 1 at the training points.
-        noise_variance: Of the scaled rewards.
-        scaling: What makes of rewards what the kernel is for.
-        log_likelihood: Of the training data, in their own units, with everything that was fitted at
-            its best value.
+        kernel: The kernel, with k(x, x) <= 1 at the training points.
+        noise_variance: The variance of the noise of the scaled rewards.
+        scaling: The scaling of the rewards for which the kernel was fitted.
+        log_likelihood: The maximum of the log marginal likelihood of the training data, in their
+            own units.
     """
 
     kernel: Any
@@ -43,18 +43,21 @@ class FittedModel:
 
 
 def fit_kernel(kernel: Kernel, X: Tensor, Y: Tensor) -> FittedModel:
-    """Fits a kernel, its scale, the noise and a constant mean, without priors.
+    """Fit a kernel, its scale, the noise and a constant mean by maximum marginal likelihood.
 
-    By BoTorch, on the standardised values.
+    BoTorch fits them to the standardised values, without priors.
 
     Args:
-        kernel: Those of its parameters that require a gradient are fitted, from the values they
-            have; it is not changed itself.
-        X: ``n x d``.
-        Y: ``n``, the rewards.
+        kernel: A kernel, which is not changed. Its parameters that require a gradient are fitted,
+            starting from their values.
+        X: Points, ``n x d``.
+        Y: The rewards, ``n``.
+
+    Returns:
+        The fitted model.
 
     Raises:
-        ValueError: Rewards that are all the same.
+        ValueError: If the rewards are all the same.
     """
     y, standard = standardized(Y, "Y")
     kernel = deepcopy(kernel).to(X)
@@ -91,11 +94,22 @@ def fit_kernel(kernel: Kernel, X: Tensor, Y: Tensor) -> FittedModel:
 
 
 def standardized(values: Tensor, name: str) -> tuple[Tensor, Scaling]:
-    """Values with mean 0 and variance 1, or a ValueError where they are all the same."""
+    """Standardise values to mean 0 and variance 1.
+
+    Args:
+        values: Values of any shape.
+        name: The name of the argument, for the message.
+
+    Returns:
+        The standardised values in float64, and the scaling that makes them.
+
+    Raises:
+        ValueError: If the values are all the same.
+    """
     values = values.to(torch.float64)
     spread = float(values.std(correction=0))
     if not spread > 0:
-        raise ValueError(f"{name} must differ, got {values.numel()} times the same")
+        raise ValueError(f"{name} must not all be the same, got {values.numel()} equal values")
     scaling = Scaling(float(values.mean()), spread)
     return scaling(values), scaling
 

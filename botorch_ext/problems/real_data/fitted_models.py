@@ -1,4 +1,4 @@
-"""Fitted models of the sensors and of the peptides, from the part for training."""
+"""Models of the sensors and of the peptides, fitted to training data."""
 
 from __future__ import annotations
 
@@ -27,25 +27,29 @@ from botorch_ext.problems.real_data.peptides import peptide_features
 from botorch_ext.problems.real_data.scaling import Scaling
 from botorch_ext.problems.real_data.temperatures import Temperatures
 
-# Temperatures are given to a tenth of a degree: the variance of what rounding adds.
+# The variance of the rounding error of temperatures, which are given to a tenth of a degree.
 _ROUNDING_VARIANCE = 0.1**2 / 12
-# The likelihood still grows a little after that; the lengthscale and the noise do not change.
+# The likelihood still grows a little after so many iterations; lengthscale and noise do not change.
 _MAX_ITERATIONS = 1000
 
 
 def time_of_day_kernel(day_lengthscale: float = 2.0) -> ProductKernel:
-    """A Matern 5/2 kernel of the time, in days, times one of the time of day, on the circle.
+    """A kernel of the columns of `clock`: a Matern 5/2 kernel of the time in days, times one of the
+    time of day on the circle.
 
-    Its three columns are those of `clock`. Only the lengthscale on the circle is left to be fitted:
-    within one day, two times that differ more in the time of day than in the time, or the other way
-    round, hardly occur, so that one day of data cannot tell the two lengthscales apart. With 2 days
-    the same hour of the next day has a correlation of 0.83, with 1 day 0.52, with 5 days 0.97.
+    Only the lengthscale on the circle is left to be fitted. One day of data cannot tell the two
+    lengthscales apart, since within one day the time and the time of day hardly ever differ by
+    different amounts. With a lengthscale of 2 days, the same hour of the next day has a correlation
+    of 0.83; with 1 day 0.52, with 5 days 0.97.
 
     Args:
-        day_lengthscale: In days; fixed.
+        day_lengthscale: The lengthscale of the time, in days; it stays fixed.
+
+    Returns:
+        The kernel, in float64.
 
     Raises:
-        ValueError: A lengthscale that is not positive and finite.
+        ValueError: If the lengthscale is not positive and finite.
     """
     if not 0 < one_number(day_lengthscale, "day_lengthscale") < math.inf:
         raise ValueError(f"day_lengthscale must be positive and finite, got {day_lengthscale}")
@@ -58,24 +62,25 @@ def time_of_day_kernel(day_lengthscale: float = 2.0) -> ProductKernel:
 def fit_temperatures(
     temperatures: Temperatures, *, time_kernel: Kernel | None = None, rank: int = 8
 ) -> FittedModel:
-    """Fits the product of a covariance of the sensors and a kernel of time.
+    """Fit the product of a covariance matrix of the sensors and a kernel of time.
 
-    By BoTorch's `KroneckerMultiTaskGP`, without priors, and with the mean of all temperatures as
-    the only mean. The covariance of the sensors is one of so many factors and a variance of its own
-    for each sensor. The noise is at least what rounding to a tenth of a degree adds.
+    BoTorch's `KroneckerMultiTaskGP` fits it without priors, with the mean of all temperatures as
+    the mean. The covariance matrix has ``rank`` factors and an own variance for each sensor. The
+    noise is at least the variance of rounding to a tenth of a degree.
 
     Args:
-        temperatures: The part for training, often one day.
-        time_kernel: Of the three columns of `clock`, with k(z, z) = 1; `time_of_day_kernel` if
-            None. Those of its parameters that require a gradient are fitted, from the values they
-            have; it is not changed itself.
-        rank: How many factors.
+        temperatures: The training data, often one day.
+        time_kernel: A kernel of the three columns of `clock` with k(z, z) = 1, which is not
+            changed; None for `time_of_day_kernel`. Its parameters that require a gradient are
+            fitted, starting from their values.
+        rank: The number of factors.
 
     Returns:
         The model; its kernel is an `ActionContextKernel` of a `TaskKernel` and the kernel of time.
 
     Raises:
-        ValueError: Temperatures that are all the same, no factor, or more factors than sensors.
+        ValueError: If the temperatures are all the same, there is no factor, or there are more
+            factors than sensors.
     """
     number = temperatures.num_sensors
     if whole_number(rank, "rank", least=1) > number:
@@ -86,7 +91,7 @@ def fit_temperatures(
     model = _sensor_model(times, y, time_kernel, rank, _ROUNDING_VARIANCE / standard.scale**2)
     likelihood: Any = model.likelihood
     covar_module: Any = model.covar_module
-    # With BoTorch's defaults the whole matrix is factorised, not its factors: 300 times slower.
+    # BoTorch's defaults factorise the whole matrix and not its factors, which is 300 times slower.
     size = max(y.shape)
     with settings.fast_computations(log_prob=True), settings.max_cholesky_size(size):
         mll = ExactMarginalLogLikelihood(likelihood, model)
@@ -108,17 +113,17 @@ def fit_temperatures(
 def _sensor_model(
     times: Tensor, y: Tensor, time_kernel: Kernel, rank: int, least_noise: float
 ) -> KroneckerMultiTaskGP:
-    """Not yet fitted; the factors start at the principal components of the data."""
+    """The model before the fit; its factors start at the principal components of the data."""
     number = y.shape[-1]
     likelihood = MultitaskGaussianLikelihood(
         num_tasks=number, has_task_noise=False, noise_constraint=GreaterThan(least_noise)
     )
     with torch.random.fork_rng(devices=[]):
         model = KroneckerMultiTaskGP(times, y, likelihood=likelihood, rank=1)
-        # BoTorch's own have a mean for each sensor and a prior that, of so many sensors, outweighs
-        # a day of data.
+        # BoTorch's default has a mean for each sensor, and a prior that outweighs one day of data
+        # if there are so many sensors.
         model.mean_module = MultitaskMean(ZeroMean(), num_tasks=number)
-        # MultitaskKernel passes by the active_dims of its kernel; of a factor they are heeded.
+        # MultitaskKernel ignores the active_dims of its kernel, but not those of a factor of it.
         model.covar_module = MultitaskKernel(ProductKernel(time_kernel), number, rank)
     model.to(y)
     sample = y.T @ y / len(y)
@@ -141,25 +146,25 @@ def fit_binding_affinities(
     molecule_kernel: Kernel | None = None,
     by_molecule: bool = True,
 ) -> FittedModel:
-    """Fits an RBF kernel of the peptides' features, times a kernel of the molecules.
+    """Fit an RBF kernel of the features of peptides, times a kernel of the molecules.
 
-    By marginal likelihood, without priors, on random measurements of all molecules: a lengthscale,
-    a scale, the noise and a constant mean.
+    A lengthscale, a scale, the noise and a constant mean are fitted by maximum marginal likelihood,
+    without priors, to random measurements of all molecules.
 
     Args:
         affinities: The measurements.
-        num_examples: How many of them.
-        seed: Which of them.
-        molecule_kernel: Of the number of a molecule; the share of equal pocket residues, which has
-            nothing to fit, if None. It is not changed itself.
-        by_molecule: Whether the molecules are told apart; otherwise the kernel is the RBF kernel
-            alone, and the noise has to account for what they differ in.
+        num_examples: The number of random measurements to use.
+        seed: The seed of the random choice.
+        molecule_kernel: A kernel of the number of a molecule, which is not changed; None for the
+            share of equal pocket residues, which has nothing to fit.
+        by_molecule: Whether the model tells molecules apart. If not, the kernel is only the RBF
+            kernel, and differences between molecules count as noise.
 
     Returns:
         The model; its kernel is an `ActionContextKernel`, or an RBF kernel.
 
     Raises:
-        ValueError: Fewer than two examples, or more than there are.
+        ValueError: If there are fewer than two examples, or more than measurements.
     """
     sizes = [len(own) for own in affinities.peptides]
     total = sum(sizes)

@@ -1,4 +1,4 @@
-"""Hottest sensor: which one at which time, Krause and Ong 2011, section 6.2."""
+"""Hottest sensor: choosing a sensor at a given time (Krause and Ong 2011, section 6.2)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,20 @@ from botorch_ext.problems.real_data.temperatures import STEPS_PER_DAY, Temperatu
 
 
 def clock(days: Tensor) -> Tensor:
-    """Times as contexts: the time, and the time of day as a point on the circle.
+    """Turn times into contexts: the time, and the time of day as a point on the circle.
 
-    On the circle a quarter to midnight is near to midnight, and a stationary kernel of the two
-    columns, such as a Matern kernel, stays positive definite.
+    On the circle a quarter to midnight is near midnight, and a stationary kernel of the two columns
+    of the circle, such as a Matern kernel, stays positive definite.
+
+    Example:
+        >>> import torch
+        >>> from botorch_ext.problems import clock
+        >>> clock(torch.tensor([0.0, 1.25])).round(decimals=3) + 0.0
+        tensor([[0.0000, 1.0000, 0.0000],
+                [1.2500, 0.0000, 1.0000]], dtype=torch.float64)
 
     Args:
-        days: ``...`` times, in days from a midnight.
+        days: Times of any shape ``...``, in days from a midnight.
 
     Returns:
         ``... x 3``: the time, the cosine and the sine of the angle of a 24-hour hand.
@@ -31,18 +38,18 @@ def clock(days: Tensor) -> Tensor:
 
 
 class HottestSensor(ContextualFunction):
-    """Reading one of many sensors at a time; the value is its temperature.
+    """The contextual problem of finding the hottest of many sensors at a time.
 
-    An action is the row of a sensor, a context is one of the times of the table, as `clock` gives
-    them. Values are those of the table, without noise; there are none in between.
+    An action is the row of a sensor; a context is one of the times of the table, as `clock` returns
+    them. The value is the temperature of the table, without noise; no other times have values.
 
     Args:
         temperatures: The table.
-        scaling: Of the temperatures.
+        scaling: The scaling of the temperatures; None leaves them as they are.
 
     Attributes:
         domain: The rows 0, 1, ... of the sensors, ``S x 1``.
-        contexts: ``T x 3``, the times of the table in their order.
+        contexts: The times of the table, in order, ``T x 3``.
     """
 
     def __init__(self, temperatures: Temperatures, scaling: Scaling | None = None) -> None:
@@ -59,15 +66,15 @@ class HottestSensor(ContextualFunction):
         return self._table[rows, self._steps(X[:, 1:])]
 
     def _steps(self, contexts: Tensor) -> Tensor:
-        """The columns of the table that ``n x 3`` contexts stand for."""
+        """The columns of the table at contexts, ``n x 3``."""
         first, last = self.contexts[[0, -1], 0].tolist()
         steps = ((contexts[:, 0] - first) * STEPS_PER_DAY).round()
         steps = steps.clamp(0, len(self.contexts) - 1).long()
-        # A time of day computed elsewhere is rounded elsewhere.
+        # A time of day that was computed in another way may be rounded in another way.
         wrong = ((self.contexts[steps] - contexts).abs() > 1e-6).any(dim=-1)
         if bool(wrong.any()):
             raise ValueError(
-                "context must be a time of the table as clock gives them, half-hours from day "
+                "context must be a time of the table as clock returns it, a half-hour from day "
                 f"{first:g} to day {last:g}, got {contexts[wrong][0].tolist()}"
             )
         return steps

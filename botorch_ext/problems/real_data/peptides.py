@@ -1,4 +1,4 @@
-"""Peptides as points, and how alike proteins are."""
+"""Features of peptides, and the similarity of proteins."""
 
 from __future__ import annotations
 
@@ -34,12 +34,22 @@ _BLOSUM62 = """
 -2 -2 -2 -3 -2 -1 -2 -3  2 -1 -1 -2 -1  3 -3 -2 -2  2  7 -1
  0 -3 -3 -3 -1 -2 -2 -3 -3  3  1 -2  1 -1 -2 -2  0 -3 -1  4
 """
-# A row and a column for each of `AMINO_ACIDS`.
+# The scores, with a row and a column for each of `AMINO_ACIDS`.
 BLOSUM62 = tuple(tuple(int(score) for score in row.split()) for row in _BLOSUM62.split("\n")[1:-1])
 
 
 def require_peptide(peptide: str) -> str:
-    """The peptide, or a ValueError unless it is made of the twenty amino acids."""
+    """Check that a peptide consists of the twenty amino acids.
+
+    Args:
+        peptide: A string of one-letter codes.
+
+    Returns:
+        The peptide.
+
+    Raises:
+        ValueError: If it is empty or has another letter.
+    """
     if not peptide:
         raise ValueError("peptide must have at least one amino acid, got ''")
     for letter in peptide:
@@ -52,19 +62,19 @@ def require_peptide(peptide: str) -> str:
 
 
 def peptide_features(peptides: Sequence[str]) -> Tensor:
-    """Each amino acid's row of BLOSUM62, one position after the other: 20 columns for each.
+    """The features of peptides: the BLOSUM62 rows of their amino acids, 20 columns per position.
 
-    They are scaled so that two peptides with other amino acids everywhere are at a distance of 1,
-    in the root mean square over all pairs of different amino acids.
+    They are scaled so that two peptides that differ at every position have a distance of 1, in the
+    root mean square over all pairs of different amino acids.
 
     Args:
         peptides: Strings of one length.
 
     Returns:
-        ``n x (20 length)``.
+        The features, ``n x (20 length)``.
 
     Raises:
-        ValueError: No peptides, other letters than those of the amino acids, or several lengths.
+        ValueError: If there are no peptides, a letter is not an amino acid, or lengths differ.
     """
     _require_one_length(peptides, "peptides")
     codes = torch.tensor([[AMINO_ACIDS.index(a) for a in require_peptide(p)] for p in peptides])
@@ -75,19 +85,19 @@ def peptide_features(peptides: Sequence[str]) -> Tensor:
 
 
 def shared_residues(sequences: Sequence[str]) -> Tensor:
-    """The share of positions where two aligned sequences have the same residue.
+    """The share of positions at which two aligned sequences have the same residue.
 
-    One minus their Hamming distance divided by the length; as a mean of kernels that ask for
-    equality at one position it is positive semi-definite.
+    This is one minus their Hamming distance divided by the length. It is positive semi-definite,
+    since it is the mean of kernels that test equality at one position.
 
     Args:
         sequences: Strings of one length.
 
     Returns:
-        ``n x n``, with ones on the diagonal.
+        The shares of all pairs, ``n x n``, with ones on the diagonal.
 
     Raises:
-        ValueError: No sequences, or several lengths.
+        ValueError: If there are no sequences, or lengths differ.
     """
     _require_one_length(sequences, "sequences")
     codes = torch.tensor([[ord(letter) for letter in sequence] for sequence in sequences])
@@ -97,6 +107,6 @@ def shared_residues(sequences: Sequence[str]) -> Tensor:
 def _require_one_length(strings: Sequence[str], name: str) -> None:
     lengths = sorted({len(string) for string in strings})
     if not lengths:
-        raise ValueError(f"{name} must hold at least one, got none")
+        raise ValueError(f"{name} must have at least one entry, got none")
     if len(lengths) > 1:
-        raise ValueError(f"{name} must be of one length, got lengths {lengths}")
+        raise ValueError(f"{name} must all have the same length, got lengths {lengths}")

@@ -1,4 +1,4 @@
-"""Rewards in units in which a kernel is at most 1."""
+"""Scaling of rewards to units in which a kernel is at most 1."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from botorch_ext.checks import one_number
 
 @dataclass(frozen=True)
 class Scaling:
-    """Subtracts a centre and divides by a scale.
+    """A linear scaling of values: it subtracts a centre and divides by a scale.
 
     Args:
-        center: What becomes 0, in units of the rewards.
-        scale: What becomes a difference of 1, in units of the rewards.
+        center: The value that becomes 0, in units of the rewards.
+        scale: The difference that becomes 1, in units of the rewards.
 
     Raises:
-        ValueError: A scale that is not positive, or a number that is not finite.
+        ValueError: If the scale is not positive, or a number is not finite.
     """
 
     center: float = 0.0
@@ -32,5 +32,5 @@ class Scaling:
             raise ValueError(f"scale must be positive and finite, got {self.scale}")
 
     def __call__(self, values: Tensor) -> Tensor:
-        """The values in the new units."""
+        """The values in the new units, in the same shape."""
         return (values - self.center) / self.scale

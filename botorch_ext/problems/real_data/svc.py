@@ -1,4 +1,4 @@
-"""SVC: a real tuning task, the two hyperparameters of a support vector classifier."""
+"""SVCTuning: a real tuning task with the two hyperparameters of a support vector classifier."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ _NOISE_STD = {"breast_cancer": 0.004, "digits": 0.001}
 
 
 class SVCTuning:
-    """Cross-validated accuracy of an RBF support vector classifier against log10 C and log10 gamma.
+    """The tuning of an RBF support vector classifier: its cross-validated accuracy as a function of
+    log10 C and log10 gamma.
 
-    Scikit-learn's bundled data, standardised; the box is [-2, 4] x [-6, 1]. With `fold_noise` the
-    folds are shuffled anew for each point, from a seed derived from the point, so that the values
-    carry real evaluation noise and are still reproducible. The object is small and can be sent to
-    another process; data are loaded once per process, at the first evaluation.
+    The data are bundled with scikit-learn, and standardised. The box is [-2, 4] x [-6, 1]. With
+    `fold_noise` the folds are shuffled anew for each point, from a seed derived from the point, so
+    the values have real evaluation noise and are still reproducible. The object is small and can be
+    sent to another process; data are loaded once per process, at the first evaluation.
 
-    `optimal_value` and `optimizer` are None: nobody knows them.
+    `optimal_value` and `optimizer` are None, since they are not known.
 
     Args:
         dataset: "breast_cancer" (569 x 30, two classes; 0.02 to 0.08 s an evaluation) or "digits"
             (1797 x 64, ten classes; 0.15 to 1 s).
-        num_folds: Folds of the stratified cross-validation.
-        seed: Of the folds, at least 0 and below 2^32.
+        num_folds: The number of folds of the stratified cross-validation.
+        seed: The seed of the folds, at least 0 and below 2^32.
         fold_noise: Whether the folds change from point to point.
 
     Attributes:
@@ -41,7 +42,8 @@ class SVCTuning:
             as a fraction of 1. With fixed folds the values have no noise of their own.
 
     Raises:
-        ValueError: An unknown data set, fewer than two folds, or a seed out of range.
+        ValueError: If the data set is unknown, there are fewer than two folds, or the seed is out
+            of range.
     """
 
     optimal_value: None = None
@@ -71,14 +73,15 @@ class SVCTuning:
         """The mean accuracies over the folds.
 
         Args:
-            X: ``n x 2`` points (log10 C, log10 gamma), or one ``2``-dim point.
+            X: Points (log10 C, log10 gamma), ``n x 2``, or one point, ``2``.
 
         Returns:
-            ``n`` accuracies between 0 and 1, or a scalar tensor for one point; not differentiable.
+            The accuracies, between 0 and 1, ``n``, or a 0-dim tensor for one point; not
+            differentiable.
 
         Raises:
-            ValueError: ``X`` has the wrong shape or dtype, or lies outside the box.
-            ImportError: Scikit-learn is not installed.
+            ValueError: If ``X`` has the wrong shape or dtype, or lies outside the box.
+            ImportError: If scikit-learn is not installed.
         """
         return pointwise(self._evaluate, X, self.domain, inside=True)
 
@@ -86,14 +89,14 @@ class SVCTuning:
         """The mean accuracy at one point, as a float: an objective for any executor.
 
         Args:
-            x: ``2``: log10 C and log10 gamma.
+            x: The point (log10 C, log10 gamma), ``2``.
 
         Returns:
-            An accuracy between 0 and 1.
+            The accuracy, between 0 and 1.
 
         Raises:
-            ValueError: ``x`` has the wrong shape or dtype, or lies outside the box.
-            ImportError: Scikit-learn is not installed.
+            ValueError: If ``x`` has the wrong shape or dtype, or lies outside the box.
+            ImportError: If scikit-learn is not installed.
         """
         values = self(x)
         if values.numel() != 1:

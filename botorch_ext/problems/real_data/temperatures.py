@@ -1,4 +1,4 @@
-"""Temperatures of the sensors of a building: a table, raw readings, or made up."""
+"""Temperatures of the sensors of a building, read from a table or a log, or synthetic."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from torch import Tensor
 from botorch_ext.checks import one_number, whole_number
 
 STEPS_PER_DAY = 48
-# The first Monday of the Intel lab's readings.
+# The first Monday of the Intel lab's log, and the number of days to take.
 _START, _NUM_DAYS = "2004-03-01", 5
 
 
 @dataclass(frozen=True, eq=False)
 class Temperatures:
-    """Half-hourly temperatures of some sensors over whole days.
+    """Half-hourly temperatures of sensors over whole days.
 
     Args:
-        values: ``S x T``, in degrees Celsius; a row for each sensor, 48 columns for each day.
-        sensors: The number of each sensor where the data come from.
+        values: The temperatures in degrees Celsius, ``S x T``: a row for each sensor, 48 columns
+            for each day.
+        sensors: The number of each sensor in the source of the data.
         first_day: The number of the first day.
-        synthetic: Whether they are made up.
+        synthetic: Whether the temperatures are synthetic.
 
     Raises:
-        ValueError: Values that are not finite or not of whole days, or not one number for each
-            sensor.
+        ValueError: If the values are not finite or do not cover whole days, or the sensors do not
+            have one number each.
     """
 
     values: Tensor
@@ -72,10 +73,17 @@ class Temperatures:
         return self.num_steps // STEPS_PER_DAY
 
     def days(self, first: int, last: int) -> Temperatures:
-        """The part from the start of one day to the start of another, counted from 0 here.
+        """The part of the data between two days.
+
+        Args:
+            first: The first day of the part, counted from 0 here.
+            last: The day after its last day.
+
+        Returns:
+            The temperatures of these days.
 
         Raises:
-            ValueError: No days, or some that are not there.
+            ValueError: If there are no such days.
         """
         if not 0 <= first < last <= self.num_days:
             raise ValueError(
@@ -94,33 +102,34 @@ def load_temperatures(
     min_voltage: float = 2.4,
     max_gap: int = 4,
 ) -> Temperatures:
-    """Reads temperatures, from a table or from the Intel Berkeley Research Lab's log.
+    """Read temperatures from a table or from the log of the Intel Berkeley Research Lab.
 
-    Two formats, told apart by the first line:
+    The first line tells the two formats apart:
 
-    - a table without a header, numbers separated by commas: a row for each sensor, 48 columns for
+    - A table has no header, and numbers separated by commas: a row for each sensor, 48 columns for
       each day. It is taken as it is.
-    - the log of the lab (data.txt or data.txt.gz of db.csail.mit.edu/labdata, 2004): lines "date
-      time epoch moteid temperature humidity light voltage", in any order, of about 31 s each. A
-      reading counts if it has a mote, a plausible temperature and enough voltage: motes with an
-      empty battery report up to 122 degrees. The readings of each half-hour are averaged; gaps of
-      at most ``max_gap`` half-hours are interpolated in time, or filled with the nearest mean
-      before the first and after the last one; a mote with a longer gap is left out.
+    - The log of the lab (data.txt or data.txt.gz of db.csail.mit.edu/labdata, 2004) has lines "date
+      time epoch moteid temperature humidity light voltage", in any order, about 31 s apart. A
+      reading counts if it has a mote, a plausible temperature and enough voltage, since motes with
+      an empty battery report up to 122 degrees. The readings of each half-hour are averaged. Gaps
+      of at most ``max_gap`` half-hours are interpolated in time, or filled with the nearest mean
+      before the first and after the last reading. A mote with a longer gap is left out.
 
     Args:
-        path: The file; compressed if its name ends in .gz.
-        start: The first day of the log to take, "2004-03-01" (a Monday) if None; None for a table.
-        num_days: How many days; None takes all of a table, and 5 of the log.
-        plausible: The least and the largest temperature of a reading that counts, in degrees.
+        path: The file; it is compressed if its name ends in .gz.
+        start: The first day of the log to take; None for "2004-03-01", a Monday. It must be None
+            for a table.
+        num_days: The number of days; None takes all days of a table, and 5 days of the log.
+        plausible: The least and the largest plausible temperature, in degrees Celsius.
         min_voltage: The least voltage of a reading that counts.
-        max_gap: The most half-hours in a row without a reading.
+        max_gap: The largest number of consecutive half-hours without a reading.
 
     Returns:
         The temperatures; the sensors of a table are numbered from 0, those of the log by mote.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: A file of neither format, too few data, or an impossible argument.
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file has neither format or too few data, or an argument is impossible.
     """
     if num_days is not None:
         whole_number(num_days, "num_days", least=1)
@@ -158,7 +167,11 @@ def _of_table(lines: Iterable[str], name: str, num_days: int | None) -> Temperat
     except ValueError as error:
         raise ValueError(f"{name} must hold numbers separated by commas, got {error}") from error
     if len({len(row) for row in rows}) != 1:
-        raise ValueError(f"{name} must hold as many numbers in each row as in the others")
+        counts = sorted({len(row) for row in rows})
+        raise ValueError(
+            f"{name} must have the same number of columns in each row, got {counts[0]} to "
+            f"{counts[-1]}"
+        )
     data = Temperatures(torch.tensor(rows, dtype=torch.float64), tuple(range(len(rows))))
     if num_days is None:
         return data
@@ -168,17 +181,17 @@ def _of_table(lines: Iterable[str], name: str, num_days: int | None) -> Temperat
 
 
 class _Log:
-    """Sums of the readings of each mote in each half-hour of some days."""
+    """The sums of the readings of each mote in each half-hour of some days."""
 
     def __init__(self, start: date, num_days: int) -> None:
         self.days = {str(start + timedelta(days=day)): day for day in range(num_days)}
         self.num_steps = STEPS_PER_DAY * num_days
-        # Of each mote: sums, and numbers of readings.
+        # The sums and the numbers of readings of each mote.
         self.motes: dict[int, np.ndarray] = {}
         self.seen: tuple[str, str] | None = None
 
     def read(self, line: str, low: float, high: float, min_voltage: float) -> None:
-        """Counts a reading in, unless something is wrong with it."""
+        """Add a reading, unless something is wrong with it."""
         # Between two single spaces a field may be missing.
         fields = line.rstrip("\r\n").split(" ")
         if len(fields) != 8:
@@ -207,7 +220,7 @@ class _Log:
         self.seen = min(first, day), max(last, day)
 
     def temperatures(self, name: str, max_gap: int) -> Temperatures:
-        """The means of the motes whose gaps are short."""
+        """The means of the motes that have only short gaps."""
         if self.seen is None:
             raise ValueError(
                 f"{name} must be a table of numbers separated by commas or a log of readings, "
@@ -239,23 +252,28 @@ def _without_gaps(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def synthetic_temperatures(num_sensors: int = 50, num_days: int = 5, seed: int = 0) -> Temperatures:
-    """Made-up temperatures of a building, for where there are no measured ones.
+    """Make synthetic temperatures of a building, to use in place of measured ones.
 
-    The sensors stand around it. All follow a day cycle; the sun warms those it shines on, from the
-    first one at sunrise to the one half round at sunset, so that the hottest sensor moves.
-    Days differ in level and in sunshine; each sensor has its own level and drifts a little. Only
-    the shape resembles the data of the Intel lab.
+    The sensors stand around the building. All follow a daily cycle. The sun warms the sensors that
+    it shines on, from the first sensor at sunrise to the opposite one at sunset, so the hottest
+    sensor changes over the day. Days differ in level and in sunshine; each sensor has its own level
+    and drifts a little. Only the shape resembles the data of the Intel lab.
+
+    Example:
+        >>> from botorch_ext.problems import synthetic_temperatures
+        >>> synthetic_temperatures(num_sensors=10, num_days=2).values.shape
+        torch.Size([10, 96])
 
     Args:
-        num_sensors: S.
-        num_days: How many days.
-        seed: Of everything random.
+        num_sensors: S, the number of sensors.
+        num_days: The number of days.
+        seed: The seed of all random numbers.
 
     Returns:
-        ``S x 48 num_days`` temperatures to a tenth of a degree, marked as synthetic.
+        Temperatures to a tenth of a degree, ``S x (48 num_days)``, marked as synthetic.
 
     Raises:
-        ValueError: Fewer than two sensors, or no days.
+        ValueError: If there are fewer than two sensors, or no days.
     """
     whole_number(num_sensors, "num_sensors", least=2)
     whole_number(num_days, "num_days", least=1)
@@ -278,7 +296,7 @@ def synthetic_temperatures(num_sensors: int = 50, num_days: int = 5, seed: int =
 
 
 def _drift(shocks: np.ndarray) -> np.ndarray:
-    """Autoregressive noise with the variance of the shocks, that forgets in about five hours."""
+    """Autoregressive noise with the variance of the shocks and a memory of about five hours."""
     memory = math.exp(-1 / 10)
     drift = shocks.copy()
     for step in range(1, shocks.shape[1]):

@@ -13,6 +13,7 @@ from botorch_ext.domains.cells import MAX_LEVEL, CellTree
 from botorch_ext.kernel_functions.smoothness import HolderConstants
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.replicates import RepeatedDesign
+from botorch_ext.ranks import highest_first
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.fixed_design.level import Level, Refinement
 from botorch_ext.widths import Width
@@ -169,7 +170,7 @@ class RefinementRule(Immutable):
         """The refinement that keeps the cells with the highest upper bounds, as many as allowed."""
         upper = level.mean + refinement.width * design.std
         kept = torch.zeros_like(refinement.kept)
-        kept[upper.topk(self.max_cells // 2).indices] = True
+        kept[highest_first(upper, self.max_cells // 2)] = True
         return replace(refinement, kept=kept)
 
     def _are_too_many(self, children: int, level: Level) -> bool:

@@ -114,7 +114,7 @@ WRONG = {
     "no cell": (without("cell"), UNREAD),
     "cell of text": (info(cell="1"), "cell in the info of trial 7 must be a whole number, got '1'"),
     "a dropped cell": (info(cell=-1), "info of trial .* must have an active cell .*got cell -1"),
-    "a cell beyond all integers": (info(cell=2**70), "cell in the info of trial 7 must be less"),
+    "a cell beyond all integers": (info(cell=2**70), "cell in the info of trial 7 must be from"),
 }
 
 
