@@ -20,8 +20,8 @@ _DEEPEST = 16
 
 
 def plain_tensor(value: Tensor) -> dict[str, Any]:
-    """The numbers of a tensor. A large tensor has digests instead: of its own dtype, and as float64
-    if the numbers are exact in float64."""
+    """The numbers of a tensor. A large tensor has digests instead: in its own dtype, and in float64
+    if its dtype is another one and float64 holds its numbers."""
     value = value.detach().cpu().contiguous()
     described: dict[str, Any] = {"dtype": str(value.dtype)}
     if value.numel() <= _MOST_NUMBERS:
