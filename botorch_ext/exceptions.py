@@ -6,7 +6,7 @@ argument, what was given and what is allowed. It is raised before any state chan
 
 import warnings
 
-# How many rows or columns of a table a message names.
+# The most items that a message names.
 _MOST_NAMED = 5
 
 

@@ -1,5 +1,8 @@
 """Formulas in docstrings are found in prose, and typeset for the pages."""
 
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 
 from docs._extensions.plain_formulas import typeset
@@ -35,3 +38,11 @@ def test_formulas_are_typeset(text, expected):
 )
 def test_prose_stays_as_it_is(text):
     assert typeset(text) == text
+
+
+def test_examples_with_their_output_stay_as_they_are(monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "docs" / "_extensions")
+    example = "\n    >>> [*f(x[0], [1, 2])][:6]\n    ['x0', 'x1']\n"
+    prepared = import_module("docstrings").prepare(f"Does x.\n{example}\nA beta.")
+    assert prepared == f"Does :math:`x`.\n{example}\nA :math:`\\beta`."

@@ -1,4 +1,4 @@
-"""Calibration: what was predicted when trials were asked, against what was measured."""
+"""Calibration: predictions at the time of asking against measured values."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from botorch_ext.reports.words import counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Standard deviations from the mean of a normal distribution to the ends of its bands.
+# Standard deviations from the mean to the ends of the 50 % and 95 % bands of a normal distribution.
 _HALF, _MOST = 0.6744897501960817, 1.959963984540054
-# Values from which on shares are said.
+# The fewest values of which shares are shown.
 _FEWEST = 3
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """What was predicted of a measurement before it was made.
+    """A measurement with its prediction.
 
     Args:
-        mean: Of the measurement.
-        std: Of the measurement.
-        value: What was measured.
+        mean: The predicted mean of the measurement.
+        std: The predicted standard deviation of the measurement.
+        value: The measured value.
     """
 
     mean: float
@@ -38,16 +38,16 @@ class Predicted:
     value: float
 
     def is_within(self, num_stds: float) -> bool:
-        """Whether the value was so many standard deviations from the mean at most."""
+        """Whether the value is at most so many standard deviations from the mean."""
         return abs(self.value - self.mean) <= num_stds * self.std
 
 
 def predicted(overview: Overview, noise_std: float) -> list[Predicted]:
-    """The predictions that trials recorded, of those that have a value by now.
+    """The trials that have a value and recorded a prediction.
 
     Args:
-        overview: Of the study.
-        noise_std: The standard deviation of the noise of a measurement; 0 where it is not known.
+        overview: The overview of the study.
+        noise_std: The standard deviation of the noise of a measurement; 0 if it is unknown.
     """
     found = []
     for story in overview.observed:
@@ -58,12 +58,12 @@ def predicted(overview: Overview, noise_std: float) -> list[Predicted]:
 
 
 def calibration(overview: Overview, noise_std: float) -> Picture | None:
-    """The picture, with the shares inside the bands of 50 % and 95 %; None where fewer than three
-    trials have a prediction and a value.
+    """The picture of the calibration, with the shares inside the 50 % and 95 % bands; None if fewer
+    than three trials have a prediction and a value.
 
     Args:
-        overview: Of the study.
-        noise_std: As for `predicted`.
+        overview: The overview of the study.
+        noise_std: The standard deviation of the noise, as for `predicted`.
     """
     known = predicted(overview, noise_std)
     if len(known) < _FEWEST:

@@ -1,4 +1,4 @@
-"""Contexts: the best value so far in each of them."""
+"""Contexts: the best value so far in each context."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from botorch_ext.reports.words import cut
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Lines that can be told apart.
+# How many lines can be told apart.
 _MOST_LINES = 6
 
 
@@ -26,7 +26,7 @@ class InContext:
     """The trials of one context that have a value.
 
     Args:
-        context: ``d_z``.
+        context: The ``d_z`` coordinates.
         stories: The trials, by id.
         best: The trial with the best value.
     """
@@ -37,8 +37,8 @@ class InContext:
 
 
 def by_context(overview: Overview) -> list[InContext]:
-    """The contexts, the one with the most values first; none where there is one at most, or none
-    has come twice."""
+    """The contexts, the one with the most values first. There are none if fewer than two contexts
+    have values, or no context has two values."""
     found: dict[tuple[float, ...], list[TrialStory]] = {}
     for story in overview.inside:
         if story.context:
@@ -70,7 +70,7 @@ def best_so_far(overview: Overview, stories: Sequence[TrialStory]) -> tuple[list
 
 
 def best_per_context(overview: Overview) -> Picture | None:
-    """The picture; None where no contexts can be told apart."""
+    """The picture of the best values in each context; None if `by_context` gives no contexts."""
     known = by_context(overview)
     if not known:
         return None

@@ -66,13 +66,13 @@ _LOOK = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture and what there is to say of it.
+    """A picture and its description.
 
     Args:
-        title: Above it.
-        words: What it shows, in plain sentences; also for those who cannot see it.
-        svg: The drawing; empty where there is none.
-        narrow: The same for a phone.
+        title: The title above the picture.
+        words: The description in plain sentences, also for readers who cannot see the picture.
+        svg: The drawing; empty if it failed.
+        narrow: The drawing for a phone.
     """
 
     title: str
@@ -136,7 +136,7 @@ def _svg(
 def colored(
     ax: Axes, across: Sequence[float], up: Sequence[float], marker: str, color: Any, **look: Any
 ) -> None:
-    """Marks, where there are any; many of them as an image."""
+    """Draws marks, if there are any; many marks are drawn as an image."""
     if len(across):
         many = len(across) > MOST_MARKS
         size = 3.0 if many else 5.0
@@ -145,7 +145,7 @@ def colored(
 
 
 def legend_above(ax: Axes) -> None:
-    """The legend over the axes: inside it would hide marks."""
+    """Draws the legend above the axes, where it hides no marks."""
     where: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
     shown = ax.legend(ncols=3 if is_narrow(ax) else 7, **_LEGEND, **where)
     for handle in shown.legend_handles:
@@ -162,10 +162,10 @@ def scale_axis(ax: Axes, which: Literal["x", "y"], column: Column, least: float 
     """Gives an axis its label, its scale and few ticks.
 
     Args:
-        ax: With what it shows.
-        which: Of the axes.
-        column: What is on it.
-        least: The smallest number that is shown: a logarithmic scale has no others than positive
+        ax: The axes, with everything that is drawn.
+        which: The axis.
+        column: The column along the axis.
+        least: The smallest number that is shown: a logarithmic scale has only positive
             ones.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
@@ -195,7 +195,7 @@ def in_lines(ax: Axes, which: Literal["x", "y"], label: str) -> str:
 
 
 def label_first(ax: Axes, label: str) -> None:
-    """The label of a vertical axis that the panels of a row share, at the first of them alone."""
+    """Labels the vertical axis that the panels of a row share, only at the first panel."""
     place = ax.get_subplotspec()
     if place is None or place.is_first_col():
         ax.set_ylabel(in_lines(ax, "y", label))

@@ -1,7 +1,7 @@
-"""Model numbers: what the model of a study says, as plain numbers for its page.
+"""Model numbers: the predictions of a study's model, as plain numbers for its page.
 
-They are computed once, with torch, by `numbers_of_study`; a page is made of them without it. Values
-are in the sign and units of the user.
+`numbers_of_study` computes them once, with torch. A page is made of them without torch. Values are
+in the sign and units of the user.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ LEVELS = (0.025, 0.25, 0.75, 0.975)
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is predicted at a point.
+    """The prediction at a point.
 
     Args:
-        mean: Of f.
-        std: Of f.
-        quantiles: Of f at `LEVELS`.
-        observed: Of one observation there, likewise.
+        mean: The mean of f.
+        std: The standard deviation of f.
+        quantiles: The quantiles of f at `LEVELS`.
+        observed: The quantiles of one observation at `LEVELS`.
     """
 
     mean: float
@@ -31,13 +31,13 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Recommended:
-    """The point that the strategy would settle for, as `Recommendation` has it.
+    """The point to settle for, as `Recommendation` has it.
 
     Args:
-        x: ``d``.
-        context: ``d_z``; empty without contexts.
-        prediction: What is predicted there.
-        probability: That it is at least as good as every evaluated point.
+        x: The ``d`` coordinates.
+        context: The ``d_z`` coordinates of the context; empty without contexts.
+        prediction: The prediction at the point.
+        probability: The probability that no evaluated point is better.
         shortfall: By how much the best evaluated point is expected to be better.
         is_evaluated: Whether it was evaluated.
     """
@@ -52,13 +52,13 @@ class Recommended:
 
 @dataclass(frozen=True)
 class NextBatch:
-    """What would be asked next, as `ExpectedGain` has it.
+    """The next batch, as `ExpectedGain` has it.
 
     Args:
-        points: ``q`` points.
-        predictions: What is predicted there.
+        points: The ``q`` points of the batch.
+        predictions: The prediction at each point.
         gain: By how much the best value of f is expected to grow; positive.
-        probability: That one of them is better than all points before.
+        probability: The probability that a point of the batch is better than all points before.
         noise_std: The standard deviation of the noise of one observation.
     """
 
@@ -74,10 +74,10 @@ class SliceNumbers:
     """The model along one column, through the recommended point.
 
     Args:
-        column: Its place.
-        across: Numbers of the column.
-        means: Of f there.
-        quantiles: Of f there, a row for each of `LEVELS`.
+        column: The number of the column.
+        across: The coordinates along the column.
+        means: The means of f there.
+        quantiles: The quantiles of f there, a row for each of `LEVELS`.
         near: Observations near the slice, as pairs of the number of the column and the value.
         is_stepped: Whether only these numbers are possible.
     """
@@ -95,9 +95,9 @@ class ImportanceNumbers:
     """Sobol indices of the posterior mean, as `Importance` has them.
 
     Args:
-        columns: Their places, the most important first.
-        first_order: What each explains alone.
-        total: What each explains alone or with others.
+        columns: The numbers of the columns, the most important first.
+        first_order: The share that each column explains alone.
+        total: The share that each column explains alone or with others.
     """
 
     columns: list[int]
@@ -110,10 +110,11 @@ class Contours:
     """The posterior mean in the plane of two columns, through the recommended point.
 
     Args:
-        columns: Their places.
-        across: Numbers of the first.
-        up: Numbers of the second.
-        means: A row for each number of the second; None where constraints exclude the point.
+        columns: The numbers of the two columns.
+        across: Coordinates along the first column.
+        up: Coordinates along the second column.
+        means: The means, a row for each coordinate of the second column; None where constraints
+            exclude the point.
     """
 
     columns: tuple[int, int]
@@ -124,13 +125,14 @@ class Contours:
 
 @dataclass(frozen=True)
 class CandidateModel:
-    """One of several models that the values may speak against.
+    """One of several candidate models.
 
     Args:
-        name: Of the model.
-        num_asked: How many trials were asked for it.
-        rejected_at: After how many observations it was rejected; None while it is not.
-        probability: Among those that are not rejected, by the marginal likelihood; None for others.
+        name: The name of the model.
+        num_asked: How many trials were asked for the model.
+        rejected_at: After how many observations the model was rejected; None if it is not.
+        probability: The probability among the models that are not rejected, by the marginal
+            likelihood; None for rejected models.
     """
 
     name: str
@@ -141,18 +143,19 @@ class CandidateModel:
 
 @dataclass(frozen=True)
 class ModelNumbers:
-    """All that a page shows of the model; a part is None or empty where ``missing`` says why.
+    """All numbers of the model that a page shows. A part that could not be computed is None or
+    empty, and ``missing`` says why.
 
     Args:
-        recommended: The point to settle for; in the context of the trial that was asked last.
-        pending: Predictions of pending trials, by id.
-        next_batch: What would be asked next.
-        slices: Through the recommended point.
-        importance: Of each column.
-        contours: Of the two most important columns.
-        models: Those of a choice of models.
+        recommended: The point to settle for, in the context of the last trial.
+        pending: The predictions of pending trials, by id.
+        next_batch: The batch that would be asked next.
+        slices: The slices through the recommended point.
+        importance: The importance of each column.
+        contours: The contours of the two most important columns.
+        models: The candidate models, if there are several.
         per_context: The recommended point in each of several contexts.
-        missing: Why something is not there, in whole sentences.
+        missing: Why a part is missing, in whole sentences.
     """
 
     recommended: Recommended | None = None

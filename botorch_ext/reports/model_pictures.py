@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _IN_A_ROW = 3
-# A band that goes further beyond means and observations, in their ranges, leaves the axes.
+# How far a band is drawn beyond means and observations, as a share of their range.
 _BEYOND = 0.5
 _MOST_BARS = 24
 
 
 def model_pictures(overview: Overview, model: ModelNumbers) -> list[Picture]:
-    """The pictures that there are numbers for.
+    """The pictures of the model for which there are numbers.
 
     Args:
-        overview: Of the study.
-        model: What its model says.
+        overview: The overview of the study.
+        model: The model numbers.
 
     Raises:
         ImportError: Matplotlib is not installed.
@@ -108,8 +108,8 @@ def _draw_slices(
 
 
 def _limits(slices: Sequence[SliceNumbers]) -> tuple[float, float]:
-    """The limits of the vertical axis that all slices share. Means and observations are in sight,
-    and bands as far as they do not go far beyond them."""
+    """The limits of the vertical axis that all slices share. All means and observations are shown,
+    and bands unless they go far beyond them."""
     near = [*(mean for own in slices for mean in own.means)]
     near += [value for own in slices for _, value in own.near]
     ends = [value for own in slices for row in own.quantiles for value in row]

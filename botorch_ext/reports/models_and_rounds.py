@@ -46,8 +46,8 @@ class Member:
     """A model, a level, a round or the like.
 
     Args:
-        name: What it is called.
-        ids: Of its trials, ascending.
+        name: The name of the model, the level or the round.
+        ids: The ids of its trials, ascending.
     """
 
     name: str
@@ -56,13 +56,14 @@ class Member:
 
 @dataclass(frozen=True)
 class Stage:
-    """A round or a level, which comes after the one before.
+    """A round or a level, which follows the previous round or level.
 
     Args:
-        name: What it is called.
-        stories: Of its trials.
-        num_late: How many values came when the next stage had begun.
-        share: Of the domain, that was left when it began; None where that is not recorded.
+        name: The name of the stage.
+        stories: The stories of its trials.
+        num_late: How many of its values came after the next stage had begun.
+        share: The share of the domain that was left when the stage began; None if that is not
+            recorded.
     """
 
     name: str
@@ -76,10 +77,10 @@ class Part:
     """One way to sort the trials.
 
     Args:
-        title: Of its picture.
-        words: What the picture shows.
-        members: With their trials.
-        stages: The members as stages, where they are some.
+        title: The title of its picture.
+        words: The text beside the picture.
+        members: The groups of trials.
+        stages: The groups as stages, if they are rounds or levels.
     """
 
     title: str
@@ -164,7 +165,7 @@ def _given_up(overview: Overview) -> list[str]:
 
 
 def _model_names(plain: Any, depth: int = 0) -> list[Any]:
-    """Of the candidate models in a description; none where there is no choice of models."""
+    """The names of the candidate models in a description; empty if there are none."""
     if not isinstance(plain, dict) or depth > 8:
         return []
     names = plain.get("names")

@@ -1,4 +1,4 @@
-"""Numbers of a study: what its model says, computed for its page."""
+"""Numbers of a study: computes the model numbers of its page."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ T = TypeVar("T")
 
 
 def numbers_at(place: str | os.PathLike[str], name: str) -> ModelNumbers:
-    """What the model of a study says, by the strategy that its description makes; where there is
-    none, why.
+    """The model numbers of a study whose strategy is made from its description. If it cannot be
+    made, the numbers say why.
 
     Args:
-        place: Where the study is.
-        name: Of the study.
+        place: The path or the URL of the study.
+        name: The name of the study.
     """
     try:
         study = Study.only_read(place, name)
@@ -59,10 +59,10 @@ def numbers_at(place: str | os.PathLike[str], name: str) -> ModelNumbers:
 
 
 def numbers_of(study: Study) -> ModelNumbers:
-    """What the model of a study says. A part that cannot be computed is left out, with the reason.
+    """The model numbers of a study. A part that cannot be computed is left out, with the reason.
 
     Args:
-        study: With or without trials.
+        study: The study, with or without trials.
     """
     strategy, missing = study.strategy, []
     trials = strategy.history.trials
@@ -138,8 +138,7 @@ def _predicted(found: Predictions) -> list[Prediction]:
 
 
 def _next_batch(study: Study, context: Tensor | None) -> NextBatch:
-    """What is known of as many points as were asked in a row last; of one where an ask takes
-    long."""
+    """The next batch, with as many points as the last batch; with one point if an ask is slow."""
     num, is_slow = 0, len(study.strategy.evaluated()[1]) > _MOST_FOR_A_BATCH
     for event in reversed(study.events):
         if isinstance(event, Asked):
@@ -158,7 +157,7 @@ def _next_batch(study: Study, context: Tensor | None) -> NextBatch:
 
 
 def _order(importance: Importance | None, dim: int) -> list[int]:
-    """The columns, the most important first where that is known."""
+    """The numbers of the columns, the most important first if the importance is known."""
     if importance is None:
         return list(range(dim))
     return importance.total.argsort(descending=True, stable=True).tolist()
@@ -236,7 +235,8 @@ def _models(study: Study) -> list[CandidateModel]:
 
 
 def _per_context(study: Study) -> list[Recommended]:
-    """The recommended point in each of the contexts of trials, where they are several and few."""
+    """The recommended point in each context of the trials, if there are several contexts and not
+    too many."""
     history = study.strategy.history
     contexts = {tuple(each.context.tolist()) for each in history.trials if each.context is not None}
     if not 2 <= len(contexts) <= _MOST_CONTEXTS:

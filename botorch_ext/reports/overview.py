@@ -1,4 +1,4 @@
-"""Overviews: all that the events of a study say, trial by trial."""
+"""Overviews: the trials of a study and what became of them, read from its events."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 State = Literal["told", "attached", "pending", "abandoned", "failed"]
 
-# Later times have no date.
+# The latest time that has a date.
 _LATEST = 253402300799
-# How often a file is read that changes meanwhile, before what was read last stands.
+# How often a file is read again if it changes meanwhile.
 _TRIES = 4
 
 
@@ -33,9 +33,9 @@ class Correction:
     """A value that replaced another one.
 
     Args:
-        at: When, in seconds since 1970.
-        old: The value before.
-        new: The value from then on.
+        at: The time, in seconds since 1970.
+        old: The value before the correction.
+        new: The value after the correction.
     """
 
     at: float
@@ -45,21 +45,21 @@ class Correction:
 
 @dataclass
 class TrialStory:
-    """What became of a trial. Values are those of the user; times are in seconds since 1970.
+    """The story of a trial. Values have the sign of the user; times are in seconds since 1970.
 
     Args:
-        id: Of the trial.
-        x: Its ``d`` coordinates.
-        context: Its ``d_z`` coordinates; none where there are no contexts.
-        info: What was known when it was asked.
-        asked_at: When it was asked; None where it was attached.
-        num_asked_before: How many trials had been asked before it.
-        state: What it is now.
-        value: Its observation, if there is one.
-        ended_at: When it was told or given up, if it was.
-        num_asked_by_then: How many trials had been asked when it was told or given up; by now,
-            while it is pending.
-        corrections: Of its value, in order.
+        id: The id of the trial.
+        x: The ``d`` coordinates.
+        context: The ``d_z`` coordinates of the context; empty without contexts.
+        info: The info of the trial.
+        asked_at: When the trial was asked; None if it was attached.
+        num_asked_before: How many trials were asked before it.
+        state: The state of the trial.
+        value: The observation, if there is one.
+        ended_at: When the trial was told or given up, if it was.
+        num_asked_by_then: How many trials were asked when the trial was told or given up, or until
+            now if it is pending.
+        corrections: The corrections of the value, in order.
     """
 
     id: int
@@ -76,31 +76,31 @@ class TrialStory:
 
     @property
     def first_value(self) -> float | None:
-        """What was told at first, if it has a value."""
+        """The value before any correction, if there is a value."""
         return self.corrections[0].old if self.corrections else self.value
 
     def waited(self, now: float) -> float:
-        """Seconds from when it was asked to its end, or until now; 0 where it was attached."""
+        """Seconds from the ask to the end of the trial, or until now; 0 for an attached trial."""
         end = now if self.ended_at is None else self.ended_at
         return 0.0 if self.asked_at is None else end - self.asked_at
 
     def end(self, state: State, at: float, value: float | None = None) -> None:
-        """Says what became of it."""
+        """Ends the trial in a state."""
         self.state, self.ended_at, self.value = state, at, value
 
 
 @dataclass(frozen=True)
 class Overview:
-    """A study as its events tell it.
+    """A study as its events describe it.
 
     Args:
-        place: Where it is, without a password.
-        name: Of the study.
+        place: The path or the address of the study, without a password.
+        name: The name of the study.
         minimize: Whether small values are good.
-        description: Of its strategy, plain.
-        stories: Of all trials, by id.
-        began_at: When the first event happened, in seconds since 1970; None before.
-        last_id: The trial whose value came last, if there is one.
+        description: The description of the strategy, plain.
+        stories: The stories of all trials, by id.
+        began_at: The time of the first event, in seconds since 1970; None if there is none.
+        last_id: The id of the trial whose value came last, if there is one.
     """
 
     place: str
@@ -113,22 +113,22 @@ class Overview:
 
     @property
     def pending(self) -> list[TrialStory]:
-        """Trials that are asked and neither told nor given up, in the order of asking."""
+        """The pending trials, in the order of asking."""
         return self.having("pending")
 
     @property
     def observed(self) -> list[TrialStory]:
-        """Trials that have a value."""
+        """The trials that have a value."""
         return [story for story in self.stories if story.value is not None]
 
     @property
     def corrected(self) -> list[TrialStory]:
-        """Trials whose value was another one before."""
+        """The trials whose value was corrected."""
         return [story for story in self.stories if story.corrections]
 
     @property
     def inside(self) -> list[TrialStory]:
-        """Trials that have a value at a point of the domain, which may be the best."""
+        """The trials that have a value at a point of the domain."""
         return [story for story in self.observed if not story.info.get("outside")]
 
     @property
@@ -142,14 +142,14 @@ class Overview:
 
     @cached_property
     def columns(self) -> Columns:
-        """What the columns of points and contexts are called."""
+        """The columns of points and contexts."""
         first = self.stories[0] if self.stories else None
         dims = (len(first.x), len(first.context)) if first else (0, 0)
         return columns_of(self.description, *dims)
 
     @cached_property
     def objective(self) -> Column:
-        """What the values are called, and their unit."""
+        """The column of the values, with their name and unit."""
         name, unit = (self.description.get(key) for key in ("objective", "unit"))
         return Column(
             short(name) if isinstance(name, str) and name else "value",
@@ -158,18 +158,18 @@ class Overview:
 
     @property
     def sign(self) -> float:
-        """What values are multiplied by so that large ones are good."""
+        """The factor by which large values become good."""
         return -1.0 if self.minimize else 1.0
 
     @property
     def given(self) -> GivenData | None:
-        """Data that the strategy was made with, its values in its own sign."""
+        """The initial data of the strategy, with values in the sign of the strategy."""
         return given_data(self.description)
 
     @property
     def best_given(self) -> tuple[float, list[float] | None] | None:
-        """Value and coordinates, if they are known, of the best of these data, where no trial is
-        better."""
+        """The value, and the coordinates if they are known, of the best initial datum; None if a
+        trial is better."""
         if self.given is None or not self.given.values:
             return None
         values, points = self.given.values, self.given.points
@@ -186,7 +186,7 @@ class Overview:
 
     @property
     def num_asked(self) -> int:
-        """Trials that were asked."""
+        """How many trials were asked."""
         return len(self.stories) - len(self.having("attached"))
 
     def having(self, state: State) -> list[TrialStory]:
@@ -194,7 +194,7 @@ class Overview:
         return [story for story in self.stories if story.state == state]
 
     def scalars(self, story: TrialStory) -> dict[str, float | int | bool | str]:
-        """The numbers and words that were recorded when a trial was asked."""
+        """The numbers and words in the info of a trial."""
         return {key: known for key, known in story.info.items() if _is_scalar(known)}
 
 
@@ -203,8 +203,12 @@ def _is_scalar(value: Any) -> bool:
 
 
 def read_overviews(place: str | os.PathLike[str], name: str | None = None) -> list[Overview]:
-    """The overviews of the studies in a place, or of the one of a name. Nothing is written, and
-    nobody is waited for.
+    """The overviews of the studies in a place. Nothing is written, and no other process is waited
+    for.
+
+    Args:
+        place: A path or a URL.
+        name: The name of the only study to read; None for all studies.
 
     Raises:
         ImportError: SQLAlchemy is not installed.
@@ -227,7 +231,11 @@ def read_overviews(place: str | os.PathLike[str], name: str | None = None) -> li
 
 
 def read_overview(place: str | os.PathLike[str], name: str | None = None) -> Overview:
-    """The overview of the one study in a place, or of the one of a name.
+    """The overview of the only study in a place, or of the study of a name.
+
+    Args:
+        place: A path or a URL.
+        name: The name of the study; None if there is only one.
 
     Raises:
         ImportError: SQLAlchemy is not installed.
@@ -264,7 +272,7 @@ def overview_of(journal: Journal) -> Overview:
 
 
 def _stories(entries: Sequence[Entry], journal: Journal) -> tuple[list[TrialStory], int | None]:
-    """What became of each trial, and the id of the one that was told last."""
+    """The stories of all trials, and the id of the trial whose value came last."""
     stories: list[TrialStory] = []
     last, num_asked, sign = None, 0, -1.0 if journal.minimize else 1.0
     for number, entry in enumerate(entries):

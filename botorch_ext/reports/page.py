@@ -30,9 +30,9 @@ def page(overview: Overview, now: float, model: ModelNumbers) -> str:
     """The page as HTML, made without torch.
 
     Args:
-        overview: Of the study.
-        now: In seconds since 1970.
-        model: What its model says, or why nothing is known of it.
+        overview: The overview of the study.
+        now: The time, in seconds since 1970.
+        model: The model numbers, or the reasons why they are missing.
 
     Raises:
         ImportError: Jinja is not installed.
@@ -90,7 +90,7 @@ def page(overview: Overview, now: float, model: ModelNumbers) -> str:
 
 
 def _have_room(columns: Columns) -> bool:
-    """Whether each parameter has a column of the table of all trials."""
+    """Whether the table of all trials has a column for each parameter."""
     titles = [column.title for column in columns.all]
     return len(titles) <= _MOST_COLUMNS and sum(map(len, titles)) <= _MOST_CHARACTERS
 
@@ -113,7 +113,7 @@ def _at(columns: Columns, x: Sequence[float], context: Sequence[float] = ()) -> 
 
 
 def _four_digits(value: float) -> str:
-    """A number that is computed, of which more digits say nothing."""
+    """A computed number in four digits."""
     return f"{value:.4g}"
 
 

@@ -1,4 +1,4 @@
-"""Pictures of a study: its values, its feedback in time, where it asked, and what it asked for."""
+"""Pictures of a study: values, feedback in time, asked points, and models or rounds."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 def pictures(
     overview: Overview, parts: Sequence[Part], now: float, model: ModelNumbers
 ) -> list[Picture]:
-    """All pictures that the study has something for.
+    """All pictures for which the study has data.
 
     Args:
-        overview: Of the study, with at least one trial.
-        parts: What its trials were asked for.
-        now: In seconds since 1970.
-        model: What its model says; no more than that nothing is known where it could not be made.
+        overview: The overview of the study, with at least one trial.
+        parts: The ways to sort the trials by model, level or round.
+        now: The time, in seconds since 1970.
+        model: The model numbers; empty if the strategy could not be made.
 
     Raises:
         ImportError: Matplotlib is not installed.

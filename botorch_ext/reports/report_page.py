@@ -1,4 +1,4 @@
-"""The page of a study with what its model says."""
+"""The page of a study, with the predictions of its model."""
 
 from __future__ import annotations
 
@@ -12,27 +12,30 @@ from botorch_ext.studies.study import Study
 
 
 def report_page(study: Study) -> str:
-    """The page of a study as HTML, with what its model says: the command ``botorch-ext report``
-    writes the same where it can make the strategy again.
+    """The page of a study as HTML, with the predictions of its model. The command
+    ``botorch-ext report`` writes the same page if it can make the strategy again.
 
-    It asks nothing. What the model says costs about as much as the next ask.
+    No trial is asked. The predictions cost about as much as the next ask.
 
     Example:
         >>> from pathlib import Path
         >>> Path("yield.html").write_text(bx.report_page(study), encoding="utf-8")  # doctest: +SKIP
 
     Args:
-        study: With or without trials.
+        study: The study, with or without trials.
+
+    Returns:
+        The text of one HTML file that loads nothing and runs nothing.
 
     Raises:
         ImportError: Jinja is not installed.
-        ValueError: Something that is no `Study`.
+        ValueError: ``study`` is no `Study`.
     """
     if not isinstance(study, Study):
         raise ValueError(f"study must be a Study, got a {type(study).__name__}")
     journal = study._journal
     overview = journal.database.alone(lambda: overview_of(journal))
-    # Studies of earlier versions do not keep them.
+    # The descriptions of older studies lack them.
     texts = {"objective": study.objective, "unit": study.unit}
     overview = replace(overview, description=overview.description | texts)
     return page(overview, time.time(), numbers_of(study))

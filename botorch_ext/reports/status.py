@@ -11,11 +11,11 @@ _MOST_PENDING = 10
 
 
 def as_text(overview: Overview, now: float) -> str:
-    """What runs, what is pending, the best so far and when the last result came.
+    """The strategy, the pending trials, the best value so far and the last result, as text.
 
     Args:
-        overview: Of the study.
-        now: In seconds since 1970.
+        overview: The overview of the study.
+        now: The time, in seconds since 1970.
     """
     goal = "smallest" if overview.minimize else "largest"
     rows = [

@@ -1,4 +1,4 @@
-"""Addresses of studies: paths and URLs."""
+"""Addresses of studies: reads paths and URLs."""
 
 from __future__ import annotations
 
@@ -16,25 +16,29 @@ _LIKE_A_URL = re.compile(r"(sqlite|postgres)[\w+]*(:|//)", re.IGNORECASE)
 
 
 def url_of(place: str | os.PathLike[str]) -> URL:
-    """A path or a URL as a URL.
+    """Reads a path or a URL as a URL.
+
+    Args:
+        place: The path or the URL.
 
     Raises:
-        StudyError: Another database, or a driver that is not installed.
+        StudyError: The place is none, the database is neither SQLite nor PostgreSQL, or its driver
+            is not installed.
     """
     if not isinstance(place, str | os.PathLike):
         raise StudyError(f"a study must be at {_FORMS}, got {place!r}")
     if isinstance(place, str) and _LIKE_A_URL.match(place) and "://" not in place:
-        # It may hold a password, which a path would show.
+        # It may be a URL with a password, which a message about a path would show.
         raise StudyError(f"a study must be at {_FORMS}, got a URL without ://")
     try:
         path = os.fsdecode(place)
         is_url = isinstance(place, str) and "://" in place
         url = make_url(path) if is_url else URL.create("sqlite", database=path)
     except (ArgumentError, ValueError):
-        # Without the cause: it may show a password.
+        # The cause is left out, because it may show a password.
         raise StudyError(f"a study must be at {_FORMS}, got a URL that cannot be read") from None
     if "@" in f"{url.host}{url.database}" and url.get_backend_name() != "sqlite":
-        # The rest of a password.
+        # What is before the @ is the rest of a password.
         raise StudyError("@, : and / in the password of a URL must be written %40, %3A and %2F")
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")

@@ -1,4 +1,4 @@
-"""Databases of studies: SQLite files and PostgreSQL servers, and what they fail with."""
+"""Databases of studies: connections to SQLite files and PostgreSQL servers, and their errors."""
 
 from __future__ import annotations
 
@@ -47,29 +47,28 @@ from botorch_ext.studies.sqlite_files import (
 
 T = TypeVar("T")
 
-# Seconds that a call waits for those of others, which may take long to decide.
+# For how many seconds a call waits for the calls of other processes, which may compute long.
 _LONGEST_WAIT = 1800.0
-# Seconds that SQLite waits by itself, deaf to Ctrl-C.
+# For how many seconds SQLite waits by itself, during which Ctrl-C has no effect.
 _DEAF = 0.1
 
 
 class Database:
-    """One connection to the database of a study, for all threads of a process, one at a time: what
-    several of them call, they call in `alone`.
+    """One connection to the database of a study, which all threads of a process share. Threads use
+    it one at a time, by `alone`.
 
-    Connections are closed before a fork: SQLite would lose its locks, and two processes would speak
-    on one socket.
+    Connections are closed before a fork. SQLite would otherwise lose its locks, and two processes
+    would use one socket.
 
     Args:
-        place: A path, or a URL.
-        read_only: Whether it is only looked at: then nothing is made and nothing is locked.
+        place: A path or a URL.
+        read_only: Whether the database is only read: nothing is then made and nothing is locked.
 
     Raises:
-        StudyError: Another place, a driver that is not installed, or a file that is only looked at
-            and not there.
+        StudyError: The place is none, its driver is not installed, or a file to be read is missing.
 
     Warns:
-        NetworkFileSystemWarning: The file lies on one.
+        NetworkFileSystemWarning: The file lies on a network file system.
     """
 
     def __init__(self, place: str | os.PathLike[str], read_only: bool = False) -> None:
@@ -77,16 +76,16 @@ class Database:
         self.lock = RLock()
         self._read_only = read_only
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        #: How messages call it: without a password.
+        #: The name in messages, without a password.
         self.name = self.url.database or ""
-        #: Whether all of a file was found to be whole since this was made.
+        #: Whether the whole file was checked.
         self.is_checked = False
         self.hold: Hold | None = None
-        self._alone: int | None = None  # the thread that has it alone
-        self._last: list[Any] = []  # the last connection that was made, for the pool
+        self._alone: int | None = None  # the thread in a call of `alone`
+        self._last: list[Any] = []  # the last connection that the pool made
         options: dict[str, Any] = {"pool_size": 1, "max_overflow": -1, "hide_parameters": True}
         if self.is_sqlite:
-            self.name = resolved(self.name)  # where SQLite has its log
+            self.name = resolved(self.name)  # the path beside which SQLite has its log
             warn_of_network_file_systems(self.name)
             options["connect_args"] = {"timeout": _DEAF, "isolation_level": None}
             if read_only:
@@ -98,7 +97,7 @@ class Database:
             self.name = f"{self.url.host}:{self.url.port or 5432}/{self.name}"
             given = {key: n for key, n in CLIENT_SETTINGS.items() if key not in url.query}
             options |= {"pool_pre_ping": True, "connect_args": given}
-            # A snapshot from before the lock of a study would not see what its last owner did.
+            # A snapshot from before the lock would not see what the last owner of the lock did.
             options["isolation_level"] = "READ COMMITTED"
         self.engine: Engine = create_engine(url, **options)
         listen(self.engine, "connect", partial(_note, self._last))
@@ -110,13 +109,13 @@ class Database:
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is no file, which a connection would make."""
+        """Whether the file is missing; a connection would make it."""
         return self.is_sqlite and not os.path.exists(self.name)
 
     @property
     def stamp(self) -> tuple[int, ...]:
-        """What changes when a file does that is read as if nobody wrote to it; else always the
-        same."""
+        """A value that changes with a file that is read without locks; of other databases it is
+        always the same."""
         if self.engine.url.query.get("immutable") is None:
             return ()
         try:
@@ -127,31 +126,32 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection that sees what was committed."""
+        """A connection that reads what was committed."""
         with self._transaction("BEGIN") as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction, committed at the end of the block; on SQLite no other one is under way."""
+        """A transaction that is committed at the end of the block. On SQLite there is no other
+        transaction at the same time."""
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
             try:
                 connection.commit()
-            except AssertionError as error:  # of SQLAlchemy, where its commit is broken off
+            except AssertionError as error:  # SQLAlchemy, if its commit is interrupted
                 raise error.__context__ or error from None
             self._require_at_its_path(connection)
 
     def keep(self) -> None:
-        """Says that studies are here, or are begun here: a file has a log from now on, and is not
-        made anew."""
+        """Marks the database as one with studies: its file has a log from now on, and is not made
+        again if it is deleted."""
         if self.hold is not None and not self.hold.is_study:
             with self.lock:
                 self.hold.is_study = True
                 self.engine.dispose()
 
     def carry_over(self) -> None:
-        """Writes the log into its file as far as it can be now: a copy of the file alone then holds
+        """Writes the log into its file as far as possible, so that a copy of the file alone has
         what was committed."""
         if self.is_sqlite:
             with self.reading() as connection:
@@ -159,11 +159,11 @@ class Database:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
 
     def alone(self, work: Callable[[], T]) -> T:
-        """What a call returns, which no other thread of this process interrupts.
+        """The result of a call that no other thread of this process interrupts.
 
-        Nothing stays locked when Ctrl-C, or an exception of a signal handler, breaks the call off,
-        wherever that is, and whoever keeps the exception with its frames: a block of ``with`` has
-        moments before and after it in which it does not give back what it has.
+        Nothing stays locked if Ctrl-C, or an exception of a signal handler, interrupts the call at
+        any line, even if the exception is kept with its frames. A ``with`` block would not do: just
+        before and after it there are moments in which it releases nothing.
         """
         try:
             try:
@@ -172,7 +172,7 @@ class Database:
                 return work()
             finally:
                 self._let_go()
-        finally:  # it may have been the call above that was broken off
+        finally:  # the call above may have been interrupted
             self._let_go()
 
     @property
@@ -181,7 +181,7 @@ class Database:
         return self._alone == get_ident()
 
     def close(self) -> None:
-        """Closes the connection; the next use opens it again."""
+        """Closes the connection, which the next use opens again."""
         with self.lock:
             _close(self.engine, self.hold)
 
@@ -192,25 +192,25 @@ class Database:
             connection = self._begun(begin) if self.is_sqlite else self.engine.connect()
             try:
                 yield connection
-            except GeneratorExit:  # left behind by Ctrl-C and forgotten later: it is rolled back
+            except GeneratorExit:  # Ctrl-C left this block, which is rolled back elsewhere
                 raise
             except BaseException:
-                with suppress(SQLAlchemyError):  # it may not know how far it was
+                with suppress(SQLAlchemyError):  # the state of the connection may be unknown
                     connection.close()
                 raise
             connection.close()
 
     def _let_go(self) -> None:
-        """Gives up what this thread has left: its transaction and the lock."""
-        if self.lock.acquire(blocking=False):  # this thread has it, or nobody
+        """Releases what this thread still holds: its transaction and the lock."""
+        if self.lock.acquire(blocking=False):  # this thread has the lock, or no thread has it
             self._roll_back()
             self._alone = None
-            with suppress(RuntimeError):  # once the lock is not its own any more
+            with suppress(RuntimeError):  # raised once this thread no longer has the lock
                 while True:
                     self.lock.release()
 
     def _roll_back(self) -> None:
-        """Ends the transaction of a call that was broken off."""
+        """Ends the transaction of a call that was interrupted."""
         if not self._last:
             return
         record = self._last[0]
@@ -219,13 +219,13 @@ class Database:
             return
         if hasattr(record, "finalize_callback"):
             record.invalidate()
-        else:  # of SQLAlchemy 2.0, whose first statements failed
+        else:  # SQLAlchemy 2.0, if its first statements failed
             raw.close()
         self.engine.dispose()
 
     def _begun(self, begin: str) -> Connection:
-        """A connection to a file in a transaction. It waits here and not in SQLite, which would
-        not hear Ctrl-C."""
+        """A connection to a file, in a transaction. This method waits, instead of SQLite, where
+        Ctrl-C has no effect."""
         end = time.monotonic() + _LONGEST_WAIT
         while True:
             if self._would_make_anew():
@@ -234,7 +234,7 @@ class Database:
                 connection = self.engine.connect()
                 try:
                     connection.exec_driver_sql(begin)
-                    connection.exec_driver_sql("PRAGMA schema_version")  # sees what there is now
+                    connection.exec_driver_sql("PRAGMA schema_version")  # reads the current file
                     self._require_at_its_path(connection)
                 except BaseException:
                     connection.close()
@@ -248,7 +248,7 @@ class Database:
 
     @property
     def _is_idle(self) -> bool:
-        """Whether there is a connection, and nobody has it."""
+        """Whether there is a connection that nobody uses."""
         return cast(QueuePool, self.engine.pool).checkedin() > 0
 
     def _would_make_anew(self) -> bool:
@@ -256,16 +256,17 @@ class Database:
         return known and not self._is_idle and self.is_missing
 
     def _require_at_its_path(self, connection: Connection) -> None:
-        """Raises, and lets go of the file, where another one lies at its path, or another log."""
+        """Raises a MovedStudyError, and closes the file, if another file or another log lies at its
+        path."""
         moved = None if self.hold is None else self.hold.moved(connection)
         if moved is None:
             return
-        if moved == self.name:  # wherever it is, it is then whole, and no log fits what is here
+        if moved == self.name:  # complete the moved file, whose log does not fit the file here
             connection.rollback()
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.close()
-        # All of this process share what SQLite knows of the log: none may be left. They are still
-        # held, so that none carries over an old log, or deletes one of others.
+        # All connections of this process share what SQLite knows of the log, so all are closed. The
+        # files are still held, so that none writes an old log back or deletes the log of others.
         same = [each for each in list(_opened) if each.name == self.name]
         locked = [each for each in same if each.lock.acquire(blocking=False)]
         if len(locked) == len(same):
@@ -277,12 +278,12 @@ class Database:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """What the driver raises as an error of this library."""
+        """Converts errors of the driver to errors of this library."""
         try:
             yield
         except DBAPIError as error:
             raise self._named(error.orig) from error
-        except SQLAlchemyError as error:  # what came of an exception raised within SQLAlchemy
+        except SQLAlchemyError as error:  # an exception was raised within SQLAlchemy
             raise getattr(error, "orig", None) or error.__context__ or error from None
         except sqlite3.Error as error:
             raise self._named(error) from error
@@ -331,8 +332,8 @@ def _note(last: list[Any], _: Any, record: Any) -> None:
 
 
 def _end(connection: Any, _: Any) -> None:
-    """Ends the transaction of a connection before it is closed, maybe by SQLAlchemy after Ctrl-C:
-    a statement that the frames of an exception keep would keep it, and its locks, alive."""
+    """Ends the transaction of a connection before the connection is closed. The frames of an
+    exception may keep a statement, which would keep the transaction and its locks alive."""
     if isinstance(connection, sqlite3.Connection):
         with suppress(sqlite3.Error):
             connection.rollback()

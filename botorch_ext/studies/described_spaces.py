@@ -1,4 +1,4 @@
-"""Spaces that descriptions of studies describe, made again."""
+"""Described spaces: makes a space again from the description of a study."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _KINDS = {kind.__name__: kind for kind in (Real, Integer, Choice, Ordered, Fixed
 
 
 def described_space(described: Mapping[str, Any]) -> Space:
-    """The space of a description.
+    """Makes a space from its description.
 
     Args:
-        described: What a description says of a `Space`, as of the ``domain`` of its strategy.
+        described: The description of a `Space`, such as the ``domain`` of a strategy.
 
     Returns:
-        The space, on the CPU. Its constraints have the texts that their numbers have.
+        The space, on the CPU. The texts of its constraints are made from their numbers.
 
     Raises:
-        BrokenStudyError: A description that no version wrote.
+        BrokenStudyError: No version wrote the description.
     """
     given = bare(dict(described))
     try:

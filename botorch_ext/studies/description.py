@@ -1,9 +1,9 @@
-"""Description of a strategy: what it was made with, as a plain nested dict.
+"""Description of a strategy: its arguments, as a plain nested dict.
 
-Format 3 says which arguments have the value of their default, and which of those a user gave: they
-stay what they are when the default changes. Arguments of objects, as of widths, count as not given.
-Format 2 does not say what was given. Format 1 says nothing of defaults, and has the arguments of
-the strategy without those of the function that a user called.
+Format 3 marks the arguments that have the value of their default, and those of them that the user
+gave, which keep their value if the default changes. Arguments of objects, such as widths, count as
+not given. Format 2 does not mark what was given. Format 1 marks no defaults, and has the arguments
+of the strategy without those of the function that the user called.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from botorch_ext.exceptions import (
     NewerStudyError,
     UndescribedWarning,
     VersionWarning,
+    named,
 )
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.plain_arguments import plain
@@ -31,20 +32,24 @@ from botorch_ext.studies.translations import CALL, CODE, DEFAULT, GIVEN, MARKS, 
 FORMAT = 3
 _LIBRARIES = ("botorch-ext", "torch", "botorch", "gpytorch")
 _MISSING = object()
-# Each version makes other code of the same lines.
+# The version of Python, because each version compiles the same lines to other code.
 _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-# Differences that a message shows.
-_MOST_SHOWN = 5
-# What a strategy computes in is the dtype of its domain.
+# Classes of domains, whose dtype is that of the strategy.
 _DOMAINS = ("Box", "Space", "FiniteSet", "ShardedSet")
-# What format 1 says nothing of but the class.
+# Classes of which format 1 has only the name.
 _FRAMES = ("DataFrame", "Series")
 
 
 def describe(strategy: Strategy) -> dict[str, Any]:
-    """Class and arguments of a strategy, those of the function it was made by, the versions of the
-    libraries, and digests of the code that is of none of them. Devices are left out: a study may
-    move to another one.
+    """Describes a strategy.
+
+    Args:
+        strategy: The strategy.
+
+    Returns:
+        Its class and arguments, those of the function that made it, the versions of the libraries,
+        and digests of code that belongs to none of them. Devices are left out, because a study may
+        move to another device.
 
     Warns:
         UndescribedWarning: Something in an argument cannot be described.
@@ -69,7 +74,7 @@ def describe(strategy: Strategy) -> dict[str, Any]:
 
 
 def _taken(described: Any, key: str, place: str = "strategy") -> Iterator[tuple[str, Any]]:
-    """What stands under a key that is no argument, and where; it is taken out."""
+    """Takes out what a description has under a key that is no argument, with its place."""
     if isinstance(described, dict):
         if key in described:
             yield place, described.pop(key)
@@ -81,7 +86,7 @@ def _taken(described: Any, key: str, place: str = "strategy") -> Iterator[tuple[
 
 
 def versions() -> dict[str, str | None]:
-    """Of this library and those that it computes with."""
+    """The versions of this library and of the libraries that it computes with."""
     return {name: _version(name) for name in _LIBRARIES}
 
 
@@ -94,9 +99,9 @@ def _version(name: str) -> str | None:
 
 
 def differences(kept: Any, given: Any, place: str = "") -> Iterator[str]:
-    """Each place where a description that is kept differs from one of today, with what is there in
-    both. An argument that is missing, or has the value of its default, is as if it were not given;
-    two of those are the same."""
+    """The places where a kept description differs from one of today, with both values. An argument
+    that is missing, or has the value of its default, counts as not given, and two arguments that
+    were not given are the same."""
     if same_numbers(kept, given):
         return
     if isinstance(kept, dict) is not isinstance(given, dict):
@@ -111,7 +116,7 @@ def differences(kept: Any, given: Any, place: str = "") -> Iterator[str]:
             if call.get("function") == called["function"]:
                 kept, given = call, called
         keys = [key for key in dict.fromkeys((*kept, *given)) if key not in MARKS]
-        if kept.get("class") != given.get("class"):  # they differ in everything
+        if kept.get("class") != given.get("class"):  # all other entries differ too
             keys = ["class"]
         elif given.get("class") in _DOMAINS:
             yield from differences(_dtypes(kept), _dtypes(given), f"{place}.dtype")
@@ -123,32 +128,32 @@ def differences(kept: Any, given: Any, place: str = "") -> Iterator[str]:
     elif isinstance(kept, list) and isinstance(given, list) and len(kept) == len(given):
         for i, (old, new) in enumerate(zip(kept, given, strict=True)):
             yield from differences(old, new, f"{place}[{i}]")
-    elif kept != given or type(kept) is not type(given):  # True is another one than 1
+    elif kept != given or type(kept) is not type(given):  # True differs from 1
         yield f"{place} is {_shown(kept)} in the study, got {_shown(given)}"
 
 
 def _values_of(numbers: Any) -> Any:
-    """The values of a described tensor; anything else as it is."""
+    """The values of a described tensor; anything else is returned as it is."""
     is_tensor = isinstance(numbers, dict) and numbers.keys() == {"dtype", "values"}
     return numbers["values"] if is_tensor else numbers
 
 
 def is_same(kept: Any, given: Any) -> bool:
-    """Whether a description that is kept differs nowhere from one of today.
+    """Whether a kept description is the same as one of today.
 
     Args:
-        kept: As it was read from JSON.
-        given: As it would be read.
+        kept: The description as it was read from JSON.
+        given: The description of today as it would be read from JSON.
     """
     return next(differences(kept, given), None) is None
 
 
 class _Unknown(str):
-    """A place of which a description does not say what was there."""
+    """A place whose value a description does not have."""
 
 
 def _is_default_or_missing(described: dict[str, Any], key: str) -> bool:
-    """Whether an argument is as if it had not been given."""
+    """Whether an argument counts as not given."""
     return key not in described or key in _named(described, DEFAULT)
 
 
@@ -168,17 +173,17 @@ def require_same(kept: dict[str, Any], given: dict[str, Any], whose: str) -> Non
     """Compares two descriptions.
 
     Args:
-        kept: Of the strategy that a study was begun with.
-        given: Of the one it is opened with.
-        whose: The study, for messages.
+        kept: The description of the strategy that the study was begun with.
+        given: The description of the strategy that the study is opened with.
+        whose: The name of the study in messages.
 
     Raises:
-        AnotherStrategyError: Other arguments; says which.
-        BrokenStudyError: A description that no version wrote.
-        NewerStudyError: One that a newer version wrote.
+        AnotherStrategyError: Arguments differ; the message names them.
+        BrokenStudyError: No version wrote the kept description.
+        NewerStudyError: A newer version wrote the kept description.
 
     Warns:
-        VersionWarning: Another version of a library, or other code of a function.
+        VersionWarning: The version of a library, or the code of a function, differs.
         UndescribedWarning: The study does not say what an argument was.
     """
     _require_readable(kept, whose)
@@ -188,9 +193,7 @@ def require_same(kept: dict[str, Any], given: dict[str, Any], whose: str) -> Non
     different = [each for each in found if not isinstance(each, _Unknown)]
     unknown = [each for each in found if isinstance(each, _Unknown)]
     if different:
-        more = len(different) - _MOST_SHOWN
-        ending = f"; and {more} more" if more > 0 else ""
-        shown = "; ".join(different[:_MOST_SHOWN]) + ending
+        shown = named(different)
         raise AnotherStrategyError(f"{whose} was begun with other arguments: {shown}")
     if unknown:
         warn(
@@ -207,7 +210,7 @@ def require_same(kept: dict[str, Any], given: dict[str, Any], whose: str) -> Non
             stacklevel=4,
         )
     before, now = (each.get("code", {}).get(_PYTHON, {}) for each in (kept, given))
-    # One place for each: code is found in the arguments of a function and of its strategy.
+    # Each code is named once, though it is in the arguments of a function and of its strategy.
     other = {
         str(before[place]): place
         for place in reversed(before)

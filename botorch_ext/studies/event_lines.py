@@ -1,4 +1,4 @@
-"""Event lines: events of a study with tensors, to and from lines of JSON."""
+"""Event lines: converts events of a study to lines of JSON and back."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ from botorch_ext.studies.plain_events import Kind, PlainRecord
 
 
 def as_text(event: Event, sign: float) -> str:
-    """One line of JSON, with the version of this library; values in the sign of the user.
+    """Writes an event as one line of JSON, with the version of this library.
 
     Args:
-        event: In the sign of the strategy.
-        sign: -1 where the study minimises, else 1.
+        event: The event, in the sign of the strategy.
+        sign: -1 if the study minimises, else 1.
+
+    Returns:
+        The line, with values in the sign of the user.
     """
     match event:
         case Asked(trial):
@@ -41,15 +44,18 @@ def as_text(event: Event, sign: float) -> str:
 
 
 def from_text(text: str, like: Tensor, sign: float) -> Event:
-    """The event of a line.
+    """Reads the event of a line.
 
     Args:
-        text: What `as_text` wrote.
-        like: Gives dtype and device of points.
-        sign: As there.
+        text: A line that `as_text` wrote.
+        like: A tensor with the dtype and the device of points.
+        sign: The sign, as for `as_text`.
+
+    Returns:
+        The event, in the sign of the strategy.
 
     Raises:
-        BrokenStudyError: Anything else.
+        BrokenStudyError: `as_text` did not write the line.
     """
     record = PlainRecord.read(text)
     match record.kind:

@@ -1,4 +1,4 @@
-"""Executors: where an objective is evaluated, from their making to their end."""
+"""Executors: how a run makes, checks and shuts down the executor of its evaluations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from botorch_ext.exceptions import ObjectiveError
 
 
 class Inline(Executor):
-    """Evaluates at once, in this thread. Ctrl-C passes through."""
+    """An executor that evaluates at once, in this thread. It does not catch Ctrl-C."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
         future: Future = Future()
@@ -24,10 +24,10 @@ class Inline(Executor):
 
 
 def make_executor(given: Executor | Callable[[], Executor] | None) -> Executor:
-    """The executor that was given, or a new one of the function; None is this thread.
+    """The given executor, a new executor of the given function, or for None this thread.
 
     Raises:
-        ValueError: The function makes something else.
+        ValueError: The function makes no executor.
     """
     if given is None:
         return Inline()
@@ -40,8 +40,8 @@ def make_executor(given: Executor | Callable[[], Executor] | None) -> Executor:
 
 
 def shut_down(executor: Executor, wait: bool) -> None:
-    """Ends an executor with what it understands: those of Dask and loky take no cancel_futures, and
-    one that can only submit needs no end."""
+    """Shuts an executor down with the arguments that it takes: executors of Dask and loky take no
+    ``cancel_futures``, and an executor without ``shutdown`` needs none."""
     if not hasattr(executor, "shutdown"):
         return
     options = inspect.signature(executor.shutdown).parameters
@@ -52,24 +52,24 @@ def shut_down(executor: Executor, wait: bool) -> None:
 
 
 def exit_of(future: Future) -> BaseException | None:
-    """The exception of an objective that ended its worker and would end this process, such as
-    `SystemExit`; None for all others, and for Ctrl-C, which reaches workers too."""
+    """The exception of an objective that would end this process, such as `SystemExit`. It is None
+    for other exceptions, and for Ctrl-C, which reaches workers too."""
     error = None if future.cancelled() else future.exception()
     return None if isinstance(error, Exception | KeyboardInterrupt) else error
 
 
 def is_lost(executor: Executor) -> bool:
-    """Whether the cluster of an executor of Dask is gone: it may leave its futures undone."""
+    """Whether the cluster of a Dask executor is gone, which may never finish its futures."""
     return getattr(getattr(executor, "_client", None), "status", None) == "closed"
 
 
 def uses_threads(executor: Executor) -> bool:
-    """Whether an executor is known to evaluate in this process: then nothing is pickled."""
+    """Whether an executor is known to evaluate in this process, which pickles nothing."""
     return isinstance(executor, Inline | ThreadPoolExecutor)
 
 
 def unpicklable(objective: Callable[..., Any], error: Exception) -> ObjectiveError:
-    """What to raise of an objective that cannot be sent to other processes."""
+    """The error of an objective that cannot be sent to other processes."""
     return ObjectiveError(
         "objective must be picklable to reach other processes, as a function of a module is, got "
         f"{objective!r}: {error}"
@@ -77,7 +77,7 @@ def unpicklable(objective: Callable[..., Any], error: Exception) -> ObjectiveErr
 
 
 def require_picklable(objective: Callable[..., Any], executor: Executor) -> None:
-    """Raises where an objective can never reach the processes of a pool.
+    """Raises an error if an objective cannot reach the processes of a pool.
 
     Raises:
         ObjectiveError: It cannot be pickled.

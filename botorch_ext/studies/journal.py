@@ -1,4 +1,4 @@
-"""Journal: the events of studies in a database, which are only ever added to."""
+"""Journal: the events of studies in a database, to which events are only added."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _STUDIES = sa.Table(
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("minimize", sa.Boolean, nullable=False),
     sa.Column("description", sa.Text, nullable=False),
-    # The number and the digest of the last event. Any other event has its digest in the next one,
-    # and cannot be deleted unseen.
-    # Null before the first; files of the first versions have neither column.
+    # The number and the digest of the last event, which could otherwise be deleted unnoticed; the
+    # digest of each other event is part of the next digest.
+    # Null before the first event; files of the first versions have neither column.
     sa.Column("last", sa.Integer),
     sa.Column("last_digest", sa.String(32)),
 )
@@ -42,14 +42,14 @@ _EVENTS = sa.Table(
     sa.Column("number", sa.Integer, primary_key=True),
     sa.Column("at", sa.Double, nullable=False),  # seconds since 1970
     sa.Column("body", sa.Text, nullable=False),
-    # Of this event and of all before it.
+    # The digest of this event and of all events before it.
     sa.Column("digest", sa.String(32), nullable=False),
-    # One page to write and not two: the events lie in the index.
+    # The events lie in the index, so that one page is written and not two.
     sqlite_with_rowid=False,
 )
-# All that a file may hold but for its two tables as SQLAlchemy makes them today: both as they were
-# ever made, and what ANALYZE leaves. Triggers, views and generated columns would run SQL of whoever
-# made the file.
+# What a file may hold besides the two tables as SQLAlchemy makes them today: both tables as earlier
+# versions made them, and the tables of ANALYZE. Triggers, views and generated columns would run SQL
+# of a stranger who made the file.
 MADE_BEFORE = (
     "CREATE TABLE botorch_ext_studies (id INTEGER NOT NULL, schema INTEGER NOT NULL, "
     "name TEXT NOT NULL, minimize BOOLEAN NOT NULL, description TEXT NOT NULL, "
@@ -64,17 +64,17 @@ MADE_BEFORE = (
     "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
     "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
 )
-# Makers of the tables on PostgreSQL wait for one another.
+# The lock under which tables are made on PostgreSQL.
 _ADVISORY_LOCK = 0x626F746F
 
 
 @dataclass(frozen=True)
 class Position:
-    """How far a journal was read.
+    """A position in a journal, up to which it was read.
 
     Args:
-        count: The number of events.
-        digest: Of all of them.
+        count: The number of events before the position.
+        digest: The digest of these events.
     """
 
     count: int
@@ -83,11 +83,11 @@ class Position:
 
 @dataclass(frozen=True)
 class Entry:
-    """An event as it is kept.
+    """An event as the database has it.
 
     Args:
-        at: When it was added, in seconds since 1970.
-        body: One line of JSON.
+        at: When the event was added, in seconds since 1970.
+        body: The event as one line of JSON.
     """
 
     at: float
@@ -99,13 +99,13 @@ class Journal:
     """The events of one study.
 
     Args:
-        database: Where it is.
-        id: Of the study there.
-        name: Of the study.
+        database: The database of the journal.
+        id: The id of the study in the database.
+        name: The name of the study.
         minimize: Whether small values are good.
-        description: Of the strategy.
-        start: Before the first event.
-        keeps_last: Whether the row of the study says what its last event is.
+        description: The description of the strategy.
+        start: The position before the first event.
+        keeps_last: Whether the row of the study has its last event.
     """
 
     database: Database
@@ -118,12 +118,19 @@ class Journal:
 
     @classmethod
     def open(cls, database: Database, name: str) -> Journal | None:
-        """The journal of a study; None where there is no study of that name.
+        """Opens the journal of a study.
+
+        Args:
+            database: The database.
+            name: The name of the study.
+
+        Returns:
+            The journal; None if there is no study of that name.
 
         Raises:
-            NoStudyError: A file that is there and holds no studies.
-            BrokenStudyError: It was truncated or changed.
-            NewerStudyError: Its schema is newer than this library.
+            NoStudyError: The file holds something else than studies.
+            BrokenStudyError: The file was truncated or changed.
+            NewerStudyError: The schema of the study is newer than this library.
         """
         if database.is_missing:
             return None
@@ -137,8 +144,17 @@ class Journal:
     def begin(
         cls, database: Database, name: str, minimize: bool, description: dict[str, Any]
     ) -> Journal:
-        """The journal of a new study, or of the one of that name which somebody else has just
-        begun."""
+        """Begins a study, unless another process has just begun one of that name.
+
+        Args:
+            database: The database.
+            name: The name of the study.
+            minimize: Whether small values are good.
+            description: The description of its strategy.
+
+        Returns:
+            The journal of the study.
+        """
         database.keep()
         with database.writing() as connection:
             if not database.is_sqlite:
@@ -151,12 +167,12 @@ class Journal:
             found = cls._found(connection, database, name)
         if found is None:
             raise BrokenStudyError(f"{database.name} does not keep what is written to it")
-        database.carry_over()  # else a copy of the file alone would seem to be without studies
+        database.carry_over()  # else a copy of the file alone would have no studies
         return found
 
     @staticmethod
     def names(database: Database) -> list[str]:
-        """Of the studies there, in the order in which they were begun."""
+        """The names of the studies in a database, in the order in which they were begun."""
         with database.reading() as connection:
             if not _has_tables(connection, database):
                 return []
@@ -169,7 +185,7 @@ class Journal:
     def _found(cls, connection: Connection, database: Database, name: str) -> Journal | None:
         if not _has_tables(connection, database):
             return None
-        # First, in a statement of its own: other columns may be others.
+        # The schema is read first, alone, because the other columns depend on it.
         schemas = sa.select(_STUDIES.c.schema).where(_STUDIES.c.name == name)
         schema = connection.scalar(schemas)
         if schema is None:
@@ -220,7 +236,7 @@ class Journal:
         Raises:
             BrokenStudyError: Events are missing or were changed.
         """
-        # First: events that others add between two statements come after it.
+        # This is read first: events that others add between two statements come after it.
         end, end_digest = self._last(connection)
         rows = iter(
             connection.execute(
@@ -231,18 +247,18 @@ class Journal:
         )
         entries, count, digest = [], position.count, position.digest
         if count:
-            # A file may have been replaced by one that does not reach so far.
+            # The file may have been replaced by an older one.
             last = next(rows, None)
             if last is None or (last.number, last.digest) != (count - 1, digest):
                 raise self._changed(count - 1)
         for number, at, body, kept in rows:
-            # Of bytes, which SQLite may hold where text is expected, too.
+            # SQLite may hold bytes where text is expected; they have a digest too.
             digest = _digest(digest, str(number), repr(at), str(body))
             if number != count or digest != kept or (number == end and digest != end_digest):
                 raise self._changed(count)
             entries.append(Entry(at, body))
             count += 1
-        # There are more where an older version, which does not keep the last one, went on.
+        # There are more events if an older version, which does not keep the last one, continued.
         if end is not None and count <= end:
             raise self._changed(count)
         return entries, Position(count, digest)
@@ -257,7 +273,7 @@ class Journal:
         return self.database.alone(reading)
 
     def _last(self, connection: Connection) -> tuple[int | None, str | None]:
-        """The number and the digest of the last event, as the row of the study has them."""
+        """The number and the digest of the last event, from the row of the study."""
         if not self.keeps_last:
             return None, None
         own = sa.select(_STUDIES.c.last, _STUDIES.c.last_digest).where(_STUDIES.c.id == self.id)
@@ -275,7 +291,8 @@ class Journal:
         )
 
     def append(self, connection: Connection, position: Position, bodies: Sequence[str]) -> Position:
-        """Adds events after a position, which must be the last one; and the position after them."""
+        """Adds events after the last position of the journal, and returns the position after
+        them."""
         rows, count, digest = [], position.count, position.digest
         for body in bodies:
             at = time.time()
@@ -292,11 +309,11 @@ class Journal:
 
 
 def _has_tables(connection: Connection, database: Database) -> bool:
-    """Whether there are studies; False for a database that is empty.
+    """Whether a database has the tables of studies; False for an empty database.
 
     Raises:
-        NoStudyError: A file with tables of something else.
-        BrokenStudyError: A file that is not whole.
+        NoStudyError: The file has other tables.
+        BrokenStudyError: The file was truncated or changed.
     """
     if database.is_sqlite and not database.is_checked:
         _require_only_tables(connection, database)
@@ -313,7 +330,7 @@ def _has_tables(connection: Connection, database: Database) -> bool:
 
 
 def _require_only_tables(connection: Connection, database: Database) -> None:
-    """Raises where a file with studies holds more than tables like those that are made here."""
+    """Raises a BrokenStudyError if a file with studies holds more than the tables of studies."""
     found = connection.exec_driver_sql("SELECT name, sql FROM sqlite_schema").all()
     if not {name for name, _ in found}.issuperset(_METADATA.tables):
         return

@@ -1,4 +1,4 @@
-"""KeptStrategy: a strategy in memory that follows the journal of its study."""
+"""KeptStrategy: a strategy in memory that is kept up to date with the journal of its study."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from botorch_ext.studies.journal import Journal
 
-# Arguments of strategies in units of the values, with their sign.
+# Arguments of strategies that have the units and the sign of the values.
 _VALUES = ("initial", "minimum", "reward_range")
 
 
@@ -28,10 +28,10 @@ T = TypeVar("T")
 
 
 def kept_copy(strategy: Strategy, minimize: bool) -> Strategy:
-    """A copy of a strategy for somebody who keeps its events.
+    """A copy of a strategy for a study or another tool that saves its events.
 
     Args:
-        strategy: Without events.
+        strategy: The strategy, without events.
         minimize: Whether smaller values are better.
     """
     copy = strategy.clone()
@@ -41,8 +41,8 @@ def kept_copy(strategy: Strategy, minimize: bool) -> Strategy:
 
 
 def require_no_values(strategy: Strategy) -> None:
-    """A ValueError where a strategy was made with values of what it maximises: somebody who
-    minimises gives and sees costs, in all places."""
+    """Raises a ValueError if a strategy was made with values, which have the sign of what it
+    maximises. A user who minimises gives and sees costs everywhere."""
     given = strategy.arguments.given
     named = [name for name in _VALUES if given.get(name) is not None]
     for name, model in given.items():
@@ -62,12 +62,12 @@ def require_no_values(strategy: Strategy) -> None:
 
 
 class KeptStrategy:
-    """A strategy whose events are those of a journal. What happens to it happens to a successor,
-    which takes its place once the journal has its events.
+    """A strategy whose events are those of a journal. An action changes a successor of the
+    strategy, which takes its place once the journal has the new events.
 
     Args:
-        strategy: Without events; it is copied.
-        journal: Of its events.
+        strategy: The strategy, without events; it is copied.
+        journal: The journal of the study.
     """
 
     def __init__(self, strategy: Strategy, journal: Journal) -> None:
@@ -78,12 +78,12 @@ class KeptStrategy:
 
     @property
     def history(self) -> History:
-        """What had happened at the end of the last call; the journal is not read."""
+        """The history at the end of the last call; the journal is not read."""
         return self._strategy.history
 
     def change(self, act: Callable[[Strategy], T]) -> T:
-        """What an action returns on the strategy, up to date and alone with the study. What
-        happens to the strategy is kept."""
+        """The result of an action on the up-to-date strategy, under the lock of the study. The
+        events of the action are saved."""
 
         def turn() -> T:
             answer, raised = None, None
@@ -105,7 +105,7 @@ class KeptStrategy:
         return self._alone(turn)
 
     def read(self, look: Callable[[Strategy], T]) -> T:
-        """What there is to see of the strategy, which is up to date."""
+        """The result of a function that only reads the up-to-date strategy."""
 
         def reading() -> T:
             with self._journal.reading() as connection:
@@ -116,7 +116,8 @@ class KeptStrategy:
         return self._alone(reading)
 
     def _alone(self, call: Callable[[], T]) -> T:
-        """What a call returns that no other thread, and no other call of this one, interrupts."""
+        """The result of a call that no other thread, and no other call of this thread,
+        interrupts."""
         self._require_own_turn()
         nested = limits_threads()
         try:
@@ -137,7 +138,7 @@ class KeptStrategy:
                 f"event {number} of study {self._journal.name!r} does not fit this strategy: "
                 f"{error}"
             ) from error
-        # Whoever asked and told has seen them, and the report has them.
+        # The process that asked and told has raised these warnings; the report has them.
         strategy.take_warnings()
         self._strategy, self._position = strategy, position
 

@@ -1,4 +1,4 @@
-"""Plain arguments: what a strategy is made with, as what JSON can hold."""
+"""Plain arguments: the arguments of a strategy as plain JSON."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from botorch_ext.strategies.constructor_arguments import Arguments, defaults_of
 from botorch_ext.studies.plain_numbers import plain_array, plain_tensor, same_numbers
 from botorch_ext.studies.translations import CALL, CODE, DEFAULT, GIVEN, UNKNOWN
 
-# What a kernel computes with: made when it is first used.
+# Attributes of a kernel that are made when it is first used.
 _COMPUTED = ("training", "distance_module")
-# Of classes that are written in Python. What objects of others hold cannot be seen.
+# The flag of classes written in Python; the attributes of other objects cannot be seen.
 _OF_PYTHON = 1 << 9
-# What every kernel has by itself, its parameters among it.
+# The private attributes that every kernel has, such as its parameters.
 _OF_KERNELS = frozenset(name for name in vars(Kernel()) if name.startswith("_"))
-# What versions say enough of.
+# Libraries whose code is described by their versions.
 _LIBRARIES = (
     *("botorch_ext", "torch", "botorch", "gpytorch", "linear_operator", "numpy", "scipy"),
     *("builtins", "functools", "abc", "typing"),
@@ -51,8 +51,8 @@ _above: ContextVar[frozenset[int]] = ContextVar("above", default=frozenset())
 
 
 def plain(value: Any) -> Any:
-    """An argument as plain JSON, by which it is known again: plain values, numbers from whatever
-    holds them, and objects by their class and what they were made with."""
+    """An argument as plain JSON, so that it can be compared: plain values, the numbers of lists,
+    arrays and tensors, and objects as their class and arguments."""
     above = _above.get()
     if id(value) in above:  # it holds itself
         return {"again": type(value).__qualname__}
@@ -99,7 +99,7 @@ def _marks_of(kind: type, described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _default_ones(described: dict[str, Any], defaults: dict[str, Any]) -> dict[str, list[str]]:
-    """The names of the arguments that are as if they had not been given."""
+    """The names of the arguments that have the value of their default."""
     names = [
         name
         for name, default in defaults.items()
@@ -114,8 +114,7 @@ def _same(one: Any, other: Any) -> bool:
 
 @cache
 def defaults_of_class(kind: type) -> dict[str, Any]:
-    """From the names of the arguments that an object of a class can be made without to their
-    defaults."""
+    """The defaults of the arguments of a class, by name."""
     found: dict[str, Any] = {}
     for each in reversed(kind.__mro__):
         if isinstance(vars(each).get("__init__"), FunctionType):
@@ -127,7 +126,7 @@ def defaults_of_class(kind: type) -> dict[str, Any]:
 
 
 def _is_argument(name: str, kind: type) -> bool:
-    """Whether an attribute is no cache: those of libraries have private names."""
+    """Whether an attribute is an argument and no cache; caches of libraries have private names."""
     if isinstance(getattr(kind, name, None), cached_property):
         return False
     if name.startswith("__") and name.endswith("__"):
@@ -150,7 +149,7 @@ def _is_of_library(value: Any) -> bool:
 
 
 def _code_of_class(kind: type) -> dict[str, str]:
-    """What its functions do, where no version of a library says so."""
+    """The digest of the functions of a class that belong to no library."""
     functions = [
         part.__code__
         for each in kind.__mro__
@@ -185,7 +184,7 @@ def _(value: Strategy) -> Any:
 
 
 def _plain_call(arguments: Arguments, by_user: Set[str]) -> dict[str, Any]:
-    """The arguments of a call, with the names of those that the user gave."""
+    """The arguments of a call, with the names of the arguments that the user gave."""
     described = {name: plain(given) for name, given in arguments.given.items()}
     marks = _default_ones(described, arguments.defaults)
     given = [name for name in marks.get(DEFAULT, ()) if name in by_user]
@@ -233,10 +232,10 @@ def _(value: Set[Any]) -> Any:
 
 @_plain.register
 def _(value: FunctionType) -> Any:
-    """Its name, and what it carries."""
+    """The name of a function, and what it carries."""
     held: list[Any] = []
     for cell in value.__closure__ or ():
-        with suppress(ValueError):  # it is empty yet
+        with suppress(ValueError):  # the cell is still empty
             held.append(cell.cell_contents)
     held += value.__defaults__ or ()
     held += (value.__kwdefaults__ or {}).values()
@@ -281,8 +280,8 @@ def _(value: ModuleType | Logger) -> Any:
 
 @_plain.register
 def _(value: Module) -> Any:
-    """Parameters by their values, not by what the optimiser sees; constraints, priors and what is
-    computed are left out."""
+    """Parameters have their values, not the raw values of the optimiser. Constraints, priors and
+    computed attributes are left out."""
     described: dict[str, Any] = {"class": type(value).__qualname__}
     for name, parameter in value.named_parameters(recurse=False):
         own = name.removeprefix("raw_")

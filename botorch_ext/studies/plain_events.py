@@ -1,4 +1,4 @@
-"""Plain events: events of a study as JSON whose numbers come back bit for bit."""
+"""Plain events: events of a study as JSON, whose numbers are read back bit for bit."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from botorch_ext.exceptions import BrokenStudyError
 Kind = Literal["asked", "attached", "told", "corrected", "abandoned"]
 
 _NOT_FINITE = "not finite"
-# What records say in units of the values, with their sign.
+# The entries of records that have the units and the sign of the values.
 _SIGNED = {"mean", "mean_reward", "lower", "upper", "threshold", "best_observation"}
-# What a kind has besides its id.
+# The entries of each kind of event besides its id.
 _ENTRIES: dict[Kind, tuple[str, ...]] = {
     "asked": ("x", "context", "info"),
     "attached": ("x", "context", "info", "value"),
@@ -26,17 +26,17 @@ _ENTRIES: dict[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class PlainRecord:
-    """An event without tensors; values in the sign of the user.
+    """An event without tensors, with values in the sign of the user.
 
     Args:
-        kind: What happened.
-        id: Of the trial.
-        x: Its ``d`` coordinates, where it is a new one.
-        context: Its ``d_z`` coordinates, or None.
-        info: What was known when it was asked.
-        value: Where there is one.
+        kind: The kind of the event.
+        id: The id of the trial.
+        x: The ``d`` coordinates of a new trial.
+        context: The ``d_z`` coordinates of its context, or None.
+        info: The info of a new trial.
+        value: The value, if the event has one.
         failed: Whether the evaluation of an abandoned trial failed.
-        version: Of the library that wrote it; None in studies from before it was kept.
+        version: The version of the library that wrote the event; None in older studies.
     """
 
     kind: Kind
@@ -50,13 +50,16 @@ class PlainRecord:
 
     @classmethod
     def read(cls, text: str) -> PlainRecord:
-        """The record of a line.
+        """Reads the record of a line.
 
         Args:
-            text: What `line` wrote.
+            text: A line that `line` wrote.
+
+        Returns:
+            The record.
 
         Raises:
-            BrokenStudyError: Anything else.
+            BrokenStudyError: `line` did not write the text.
         """
         try:
             return cls._read(from_json(text))
@@ -77,7 +80,7 @@ class PlainRecord:
         return cls(cast(Kind, kind), id, **known, version=version)
 
     def line(self) -> str:
-        """One line of JSON."""
+        """The record as one line of JSON."""
         own = {name: getattr(self, name) for name in _ENTRIES[self.kind]}
         if self.version is not None:
             own["version"] = self.version
@@ -85,14 +88,15 @@ class PlainRecord:
 
 
 def in_sign(record: Any, sign: float) -> Any:
-    """What a trial or a report records, its means and bounds times a sign.
+    """Converts the record of a trial or a report to the sign of the user.
 
     Args:
-        record: Plain values, as a strategy that maximises knows them.
+        record: Plain values, in the sign of a strategy that maximises.
         sign: -1 for a user who minimises, else 1.
 
     Returns:
-        A copy, or the record itself where the sign is 1. ``lower`` and ``upper`` change places.
+        A copy whose means and bounds are multiplied by the sign, or the record itself if the sign
+        is 1. If the sign is -1, ``lower`` and ``upper`` change places.
     """
     if sign > 0:
         return record
@@ -110,7 +114,7 @@ def in_sign(record: Any, sign: float) -> Any:
 
 
 def _with_parts_in_sign(key: str, entry: Any, sign: float) -> Any:
-    # What a width or a length of rounds is made of has names of its own.
+    # The parts of a width or of a length of rounds have the same names, and no sign.
     is_made_of_parts = key.endswith("width") or key == "round_lengths"
     return entry if is_made_of_parts else in_sign(entry, sign)
 
@@ -122,7 +126,7 @@ def _negated(entry: Any) -> Any:
 
 
 def to_json(plain: Any) -> str:
-    """JSON of plain values, those that are not finite included."""
+    """The JSON text of plain values, which need not be finite."""
     try:
         return _WRITER.encode(plain)
     except ValueError:
@@ -130,9 +134,9 @@ def to_json(plain: Any) -> str:
 
 
 def from_json(text: str) -> Any:
-    """What `to_json` was given."""
+    """The plain values of a text that `to_json` wrote."""
     try:
-        # A hook takes as long as all the rest.
+        # A reader with a hook takes twice the time.
         reader = _MARKED_READER if _NOT_FINITE in text else _READER
         return reader.decode(text)
     except RecursionError as error:

@@ -1,4 +1,4 @@
-"""Plain numbers: those of arguments as what JSON can hold, the same from whatever holds them."""
+"""Plain numbers: the numbers of lists, arrays and tensors as JSON, which are the same for all."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from torch import Tensor
 
 from botorch_ext.studies.translations import FLOAT64
 
-# Of tensors with more numbers only shape and digest are kept.
+# A larger tensor is described by its shape and digest only.
 _MOST_NUMBERS = 200
-# Descriptions of others may be nested to any depth.
+# The deepest nesting that is read, because a stranger's description may be nested to any depth.
 _DEEPEST = 16
 
 
 def plain_tensor(value: Tensor) -> dict[str, Any]:
-    """The numbers of a tensor; where they are too many, digests of them: of their own dtype, and
-    as float64 where that is another one and holds them."""
+    """The numbers of a tensor. A large tensor has digests instead: in its own dtype, and in float64
+    if its dtype is another one and float64 holds its numbers."""
     value = value.detach().cpu().contiguous()
     described: dict[str, Any] = {"dtype": str(value.dtype)}
     if value.numel() <= _MOST_NUMBERS:
@@ -34,15 +34,15 @@ def plain_tensor(value: Tensor) -> dict[str, Any]:
 
 
 def plain_array(value: np.ndarray) -> Any:
-    """As `plain_tensor`."""
+    """The numbers of an array, as `plain_tensor` describes them."""
     kind = value.dtype.newbyteorder("=") if value.dtype.itemsize <= 8 else np.dtype(np.float64)
-    # A copy: torch takes no array that is reversed or must not be written.
+    # This is a copy, because torch takes no reversed or read-only array.
     return plain_tensor(torch.from_numpy(np.array(value, dtype=kind)))
 
 
 def same_numbers(one: Any, other: Any) -> bool:
-    """Whether two parts of descriptions are the same numbers, of any dtype, in lists or tensors, in
-    a column or a row of a list; False where one of them is no numbers."""
+    """Whether two parts of descriptions are the same numbers, of any dtype, in lists or tensors, as
+    a column or a flat list. It is False if one of them is no numbers."""
     first = _Numbers.of(one)
     second = None if first is None else _Numbers.of(other)
     if first is None or second is None or first.shape != second.shape:
@@ -57,9 +57,9 @@ class _Numbers:
     """Numbers of a description.
 
     Args:
-        shape: Without ones at its end.
-        values: All of them; None where they are too many.
-        known: Digests where they are.
+        shape: The shape, without ones at its end.
+        values: All numbers; None if there are too many.
+        known: The digests if there are too many numbers.
     """
 
     shape: tuple[int, ...]

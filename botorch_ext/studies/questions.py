@@ -1,4 +1,4 @@
-"""Questions: which trial a run evaluates next."""
+"""Questions: decides which trial a run evaluates next."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from botorch_ext.strategies import Trial
 from botorch_ext.studies.streams import Stream
 from botorch_ext.studies.target import Target
 
-# Seconds for which a run that has to wait leaves others what they have pending, at the least, and
-# seconds between two looks at what they have told.
+# The least number of seconds that a run waits for the trials of others before it takes them over,
+# and the seconds between two looks at the study.
 _LEAST_WAIT, _PAUSE = 10.0, 0.5
 
 
@@ -21,11 +21,11 @@ class Questions:
     """The trials that one run evaluates.
 
     Args:
-        target: What is asked.
-        num_trials: How many trials there may be, those of others and of earlier runs included.
-        contexts: Of the trials; None without contexts.
-        actions: What there is to choose from; None for the whole domain.
-        is_late: Whether others are not waited for any more.
+        target: The strategy or the study that is asked.
+        num_trials: How many trials may be asked, with those of other and earlier runs.
+        contexts: The contexts of the trials; None without contexts.
+        actions: The actions of the trials; None for the whole domain.
+        is_late: Whether the run no longer waits for other runs.
     """
 
     target: Target
@@ -37,15 +37,19 @@ class Questions:
     is_offered: bool = False
 
     def take_over(self) -> None:
-        """Puts what is pending, and under way in no other run of this machine, first."""
+        """Takes over the pending trials that no other run of this machine has under way; they are
+        evaluated first."""
         self.left = self.target.taken_over()
 
     def next(self, patience: float | None) -> Trial | None:
-        """The next trial; None where there is none, or none now.
+        """The next trial.
 
         Args:
-            patience: Seconds for which trials of others are waited for and left to them. None where
-                trials of this run are under way: then it waits for those.
+            patience: For how many seconds the run waits for the trials of others. None if trials of
+                this run are under way, for which it then waits.
+
+        Returns:
+            The trial; None if there is none, or none now.
 
         Raises:
             WaitingForObservations: The strategy waits and nobody evaluates anything.
@@ -71,11 +75,11 @@ class Questions:
     def _asked(self) -> Trial | None:
         streams = [each for each in (self.contexts, self.actions) if each is not None]
         while (step := self.target.num_asked()) < self.num_trials:
-            if self.is_offered:  # and not used: another process was first, or the strategy waited
+            if self.is_offered:  # not used: another process was first, or the strategy waited
                 for stream in streams:
                     stream.carry(step)
             self.is_offered = True
-            # Not in the turn: a user's function may wait for the world, and Ctrl-C ends that.
+            # Outside the lock of the study: a user's function may wait, and Ctrl-C must end that.
             context = None if self.contexts is None else self.contexts.at(step)
             actions = None if self.actions is None else self.actions.at(step)
             may_come_at = range(step, step + 1 if streams else self.num_trials)
@@ -86,8 +90,9 @@ class Questions:
         return None
 
     def _wait_for_others(self, ids: list[int], patience: float) -> None:
-        """Until one of these trials is answered. Nobody says whether those who asked them still
-        live: in the end those that no other run of this machine has under way are taken over."""
+        """Waits until one of these trials is answered. The processes that asked them may be dead,
+        so in the end the run takes over the trials that no other run of this machine has under
+        way."""
         until = time.monotonic() + patience
         while self.target.is_pending(ids) and not self.left and not self.is_late():
             if time.monotonic() >= until:

@@ -1,4 +1,4 @@
-"""Running study: who asks what when, what comes back, and what fails."""
+"""RunningStudy: the loop of `run`, which asks, evaluates, tells, and handles failures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from botorch_ext.studies.stopping import Stopping
 from botorch_ext.studies.target import Target, interrupt_later
 from botorch_ext.studies.threads import in_worker_thread
 
-# Of a point, or of a point and its context; a point of a space is a dict of values by name.
+# A function of a point, or of a point and its context; a point of a space is a dict by name.
 Objective = Callable[..., float | Tensor]
 
 # Seconds without a result before the executor is looked at.
@@ -53,7 +53,7 @@ _LOOK = 10.0
 
 
 class UnderWay(NamedTuple):
-    """One evaluation: of what, where, and since when."""
+    """One evaluation: its trial, its executor, and its start in seconds of the monotonic clock."""
 
     trial: Trial
     executor: Executor
@@ -65,14 +65,14 @@ class RunningStudy:
     """The state of one call of `run`.
 
     Args:
-        target: What to ask.
-        objective: What is evaluated.
+        target: The strategy or the study that is asked.
+        objective: The function that is evaluated.
         given: The executor, a function that makes one, or None for this thread.
-        questions: Which trial is next.
+        questions: Decides which trial is next.
         max_retries: How often a failing trial is tried again.
-        failure_value: What is told for a trial that is given up; None abandons it.
-        failed: Those that were given up, and when there are too many.
-        stopping: What ends the run before its last trial.
+        failure_value: The value that is told for a trial that is given up; None abandons it.
+        failed: The trials that were given up; decides whether there are too many.
+        stopping: Decides whether the run ends before its last trial.
     """
 
     target: Target
@@ -163,8 +163,8 @@ class RunningStudy:
             self._submit(trial)
 
     def _order(self, future: Future) -> tuple[bool, int]:
-        """Equal results whatever order a set of futures has; values before a break of the pool,
-        which may end the run."""
+        """The key by which finished futures are sorted: by id, so that runs repeat, and values
+        before a break of the pool, which may end the run."""
         broken = not future.cancelled() and isinstance(future.exception(), BrokenExecutor)
         return broken, self.under_way[future].trial.id
 
@@ -217,12 +217,12 @@ class RunningStudy:
             self.stopping.call(trial, value, self.target.sign)
 
     def _keep_finished(self) -> None:
-        """Tells the values that have come, and gives up trials whose value is not finite; where an
-        objective raised something the trial stays pending, to be tried again."""
+        """Tells the values that have come, and gives up trials whose value is not finite. A trial
+        whose objective raised an exception stays pending, to be tried again."""
         self.target.be_brief()
         lost, failures = [], []
         for future in sorted(filter(Future.done, self.under_way), key=self._order):
-            # Ctrl-C reaches the workers of a pool too, and is then what the objective raised.
+            # Ctrl-C reaches the workers of a pool too, as an exception of the objective.
             if future.cancelled() or future.exception() is not None:
                 continue
             trial, value = self.under_way[future].trial, None
@@ -235,7 +235,7 @@ class RunningStudy:
                     failures.append(self._give_up(trial, error))
                 else:
                     self.target.tell(trial, value)
-            except Exception as error:  # noqa: BLE001 - what ended the run is raised
+            except Exception as error:  # noqa: BLE001 - the error that ended the run is raised
                 what = "the failure" if value is None else value
                 lost.append(f"{what} for trial {trial.id} at {trial.place} ({error})")
         for said in failures:
@@ -268,7 +268,7 @@ class RunningStudy:
         self.failed.require_going_on()
 
     def _give_up(self, trial: Trial, error: BaseException) -> str:
-        """Gives up a trial; what there is to say of it."""
+        """Gives up a trial, and returns the message of its warning."""
         failure, times = Failure.of(trial, error), self.attempts[trial.id]
         self.failed.add(failure)
         self.target.give_up(trial, self.failure_value)

@@ -1,4 +1,4 @@
-"""Running trials: which trials of a study the runs of this machine have under way."""
+"""Running trials: claims of the runs of this machine to trials of a study."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ except ModuleNotFoundError:  # no such locks on Windows
 
 
 class Claims:
-    """The trials that one run evaluates, and no other run of this machine meanwhile.
+    """The trials that one run evaluates, while no other run of this machine evaluates them.
 
-    A claim is the lock of an empty file among the temporary ones. It ends with the process that has
-    it, whatever ends that: then the trial can be evaluated again, and not before. Where the system
-    has no such locks nothing is known of other runs, as of those on other machines.
+    A claim is the lock of an empty temporary file. It ends with its process, however that ends.
+    The trial can then be evaluated again, and not before. On a system without such locks, other
+    runs are unknown, as are runs on other machines.
 
     Args:
-        study: What tells the study from all others of this machine.
+        study: A text that identifies the study on this machine.
     """
 
     def __init__(self, study: str) -> None:
@@ -33,7 +33,8 @@ class Claims:
         _all.add(self)
 
     def take(self, id: int) -> bool:
-        """Whether a trial is this run's from now on; False where another run has it."""
+        """Claims a trial, and returns whether it belongs to this run; False if another run has
+        it."""
         if fcntl is None or id in self._held:
             return True
         path = self._path(id)
@@ -53,10 +54,10 @@ class Claims:
             except OSError:
                 os.close(file)
                 return True
-            os.close(file)  # whoever had it has just removed it
+            os.close(file)  # another run has just removed the file
 
     def give_back(self, *ids: int) -> None:
-        """Ends the claims to trials; to all of them where none is given."""
+        """Ends the claims to some trials, or to all trials if no id is given."""
         for id in ids or list(self._held):
             file = self._held.pop(id, None)
             if file is not None and fcntl is not None:
@@ -79,7 +80,7 @@ def _opened(path: str) -> int:
     try:
         return os.open(path, flags)
     except FileNotFoundError:
-        # Not at once: some systems refuse this for the file of another user.
+        # Not in the first attempt: some systems refuse to create the file of another user.
         return os.open(path, flags | os.O_CREAT, 0o644)
 
 
@@ -96,7 +97,7 @@ _all: weakref.WeakSet[Claims] = weakref.WeakSet()
 
 
 def _after_fork_in_child() -> None:
-    """Else workers that outlive their parent would keep its claims."""
+    """Drops the claims of the parent, which workers that outlive it would keep."""
     for claims in list(_all):
         claims.drop()
 

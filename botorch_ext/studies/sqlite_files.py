@@ -1,4 +1,4 @@
-"""SQLite files: how they are prepared, held and found, and where they should not lie."""
+"""SQLite files: prepares, locks and finds them, and warns of network file systems."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if sys.platform == "linux":
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
-# Where SQLite locks a file for as long as it is open: offset and length.
+# The offset and the length of the bytes that SQLite locks while a file is open.
 _SHARED = 0x40000002, 510
-# Pages of the log that a copy of the file alone may lack. Each event writes one or two; with fewer
-# the fsyncs of carrying them over would show.
+# How many pages of the log a copy of the file alone may lack. Each event writes one or two pages;
+# with a smaller number, writing them back would take noticeable time.
 _MOST_PAGES = 20
 _MOUNTS = Path("/proc/self/mounts")
-# Bytes of the longest text that is read or written: descriptions may hold all points of a set.
+# The most bytes of a text; descriptions may hold all points of a set.
 _LONGEST_TEXT = 2**28
-# Seconds after which an empty file is no study that is just begun.
+# After how many seconds an empty file cannot be a study that is just begun.
 _BEGINNING = 60.0
 _NETWORK_FILE_SYSTEMS = (
     *("afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.sshfs", "gpfs", "lustre"),
@@ -42,14 +42,15 @@ _NETWORK_FILE_SYSTEMS = (
 
 
 class Hold:
-    """A file that a process has open, and a lock on it as of one more process that has it open.
+    """A lock on a file, as another process that has the file open would hold it.
 
-    Whoever closes a descriptor of a file, as after a copy, drops all locks of his process on it.
-    Another process would then take itself for the last one, and delete the log. This lock belongs
-    to a descriptor of its own and stays; only Linux has such locks.
+    If a process closes any descriptor of a file, for example after copying it, all its SQLite locks
+    on the file are dropped. Another process would then delete the log, as if it were the last one
+    to have the file open. This lock belongs to a descriptor of its own and is not dropped. Only
+    Linux has such locks.
 
     Args:
-        path: Of the file, which may be none of a study.
+        path: The path of the file, which may hold no study.
     """
 
     def __init__(self, path: str) -> None:
@@ -58,10 +59,10 @@ class Hold:
         self._descriptor: int | None = None
 
     def prepare(self, connection: sqlite3.Connection, record: Any) -> None:
-        """Whatever a connection commits survives a power cut; those who read wait for nobody."""
+        """Sets that commits of a connection survive a power cut, and that readers never wait."""
         if self.is_study:
             if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                # Until its answer is read it is under way, and keeps all from being written.
+                # The statement blocks all writes until its answer is read.
                 connection.execute("PRAGMA journal_mode = WAL").fetchall()
             connection.execute(f"PRAGMA wal_autocheckpoint = {_MOST_PAGES}")
         _require_one_name(self.path)
@@ -74,8 +75,8 @@ class Hold:
             record.info["files"] = _files_at(self.path)
 
     def moved(self, connection: Connection) -> str | None:
-        """What of a connection no longer lies at its path: the file, or its log; None where both
-        do."""
+        """The path of the file or of its log if another one lies there now; None if neither was
+        moved."""
         before, now = connection.info.get("files"), _files_at(self.path)
         if before is None or before == now:
             return None
@@ -86,7 +87,7 @@ class Hold:
         return self._descriptor is not None
 
     def take(self) -> None:
-        """Locks the file, and no other one."""
+        """Locks the file that lies at the path now."""
         if self._descriptor is not None:
             if os.path.samestat(os.fstat(self._descriptor), os.stat(self.path)):
                 self._lock(True)
@@ -96,7 +97,7 @@ class Hold:
         self._lock(True)
 
     def release(self) -> None:
-        """Lets the last connection carry over the log and delete it."""
+        """Releases the lock, so that the last connection writes the log back and deletes it."""
         if self._descriptor is not None:
             self._lock(False)
 
@@ -110,13 +111,13 @@ class Hold:
         if sys.platform == "linux" and self._descriptor is not None:
             kind = fcntl.F_RDLCK if shared else fcntl.F_UNLCK
             lock = struct.pack("hhqqi0q", kind, os.SEEK_SET, *_SHARED, 0)
-            # Not all file systems have it.
+            # Not all file systems have such locks.
             with suppress(OSError):
                 fcntl.fcntl(self._descriptor, fcntl.F_OFD_SETLK, lock)
 
 
 def _files_at(path: str) -> tuple[tuple[int, int] | None, ...]:
-    """Which file lies at a path and which is its log; None for one that is not there."""
+    """The identities of the file at a path and of its log; None for a missing file."""
     found = []
     for each in (path, log_of(path)):
         try:
@@ -132,7 +133,7 @@ def resolved(path: str) -> str:
     """The path of a file without symbolic links.
 
     Raises:
-        StudyError: Links that lead to each other, or a device.
+        StudyError: The links lead to each other, or the path is a device.
     """
     try:
         found = Path(path).resolve()
@@ -144,13 +145,13 @@ def resolved(path: str) -> str:
 
 
 def require_not_cut(path: str) -> None:
-    """A BrokenStudyError where a file is empty, and was not created just now."""
+    """Raises a BrokenStudyError if a file is empty and was not created just now."""
     try:
         status = os.stat(path)
     except OSError:
         return
     is_old = time.time() - status.st_mtime > _BEGINNING
-    # Both times are equal in a file that nothing was ever written to.
+    # Both times are equal if nothing was ever written to the file.
     was_written = status.st_mtime_ns > status.st_atime_ns
     if stat.S_ISREG(status.st_mode) and not status.st_size and (is_old or was_written):
         raise BrokenStudyError(
@@ -160,13 +161,13 @@ def require_not_cut(path: str) -> None:
 
 
 def bound_texts(connection: sqlite3.Connection) -> None:
-    """Longer texts than any study has are an error, and take no memory."""
+    """Makes texts that are longer than those of any study an error, before they take memory."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_TEXT)
 
 
 def _require_one_name(path: str) -> None:
-    """A StudyError where a file has another name: each would have a log of its own, and studies
-    opened by both overwrite each other."""
+    """Raises a StudyError if a file has another name. Each name would have its own log, and studies
+    opened by both names would overwrite each other."""
     status = os.stat(path)
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
         raise StudyError(
@@ -180,24 +181,24 @@ def _require_one_name(path: str) -> None:
 
 
 def only_read(path: Path) -> dict[str, Any]:
-    """Where a file is found to be looked at."""
+    """The database and the query of a URL that only reads a file."""
     if not path.is_file():
         raise NoStudyError(f"{path} must be the file of a study, got no file")
     query = {"mode": "ro", "uri": "true"}
     if not log_of(path).exists():
-        # Nobody has it open. SQLite would make a log, which would be that of the user who looks and
-        # could lock out the one whose study it is.
+        # No process has the file open. SQLite would make a log that belongs to the user who reads,
+        # which could lock out the owner of the study.
         query["immutable"] = "1"
     return {"database": path.as_uri(), "query": query}
 
 
 def log_of(path: str | Path) -> Path:
-    """The log of a file: what was committed and is not in the file yet."""
+    """The path of the log of a file, which has what was committed and is not yet in the file."""
     return Path(f"{path}-wal")
 
 
 def warn_of_network_file_systems(path: str) -> None:
-    """Warns where locks do not work between machines."""
+    """Warns if a file lies on a network file system, where locks fail between machines."""
     kind = _file_system_of(os.path.realpath(path), _MOUNTS)
     if kind in _NETWORK_FILE_SYSTEMS:
         warn(
@@ -209,18 +210,18 @@ def warn_of_network_file_systems(path: str) -> None:
 
 
 def _file_system_of(path: str, mounts: Path) -> str | None:
-    """The kind of the file system that a path lies on; None where the system does not say."""
+    """The kind of the file system of a path; None if it is unknown."""
     found: tuple[str, str | None] = "", None
     above = {str(folder) for folder in (Path(path), *Path(path).parents)}
     for folder, kind in _mounts(mounts):
-        # Of mounts at one place the last one is seen.
+        # The last of several mounts at one place is the visible one.
         if folder in above and len(folder) >= len(found[0]):
             found = folder, kind
     return found[1]
 
 
 def _mounts(mounts: Path) -> list[tuple[str, str]]:
-    """Where file systems are, and their kinds; none where the system does not say."""
+    """The folders and kinds of all mounts; empty if they are unknown."""
     try:
         lines = mounts.read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Stopping: what ends a run before its last trial."""
+"""Stopping: decides whether a run ends before its last trial."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ Callback = Callable[[Trial, float], Any]
 
 @dataclass
 class Stopping:
-    """What ends a run before its last trial.
+    """Ends a run before its last trial.
 
     Args:
-        callback: What is called after each trial; it ends the run by returning True.
+        callback: A function that is called after each trial, and ends the run by returning True.
         time_limit: Seconds after which nothing more is asked.
         target: The value that is good enough, in the sign of the objective.
 
     Raises:
-        ValueError: A callback that is no function of two arguments, a time limit that is not
-            positive and finite, or a target that is not finite.
+        ValueError: The callback is no function of two arguments, the time limit is not positive and
+            finite, or the target is not finite.
     """
 
     callback: Callback | None
     time_limit: float | None
     target: float | None
-    #: The name of the argument that ended the run, None while it goes on.
+    #: The name of the argument that ended the run; None while the run continues.
     reason: str | None = None
     began: float = field(default_factory=lambda: time.monotonic())
 
@@ -66,8 +66,9 @@ class Stopping:
         """Whether nothing more is to be asked.
 
         Args:
-            best: Gives the best value so far, as the strategy sees it, or None.
-            sign: What turns values of the objective into those of the strategy.
+            best: A function that returns the best value so far in the sign of the strategy, or
+                None.
+            sign: The factor from values of the objective to values of the strategy.
         """
         if self.reason is None and self.target is not None:
             value = best()
@@ -79,15 +80,15 @@ class Stopping:
         """Calls the callback, if there is one.
 
         Args:
-            trial: As the strategy knows it.
-            value: In the sign of the objective; NaN where the trial was given up.
-            sign: As for `is_over`.
+            trial: The trial as the strategy knows it.
+            value: The value in the sign of the objective; NaN if the trial was given up.
+            sign: The sign, as for `is_over`.
         """
         if self.callback is None:
             return
         own = trial.copy()  # the callback may change it
         answer = self.callback(replace(own, info=in_sign(own.info, sign)), value)
-        # Comparisons of tensors and of numpy's numbers give bools of their own.
+        # Comparisons of tensors and of NumPy numbers return their own kinds of bool.
         if isinstance(answer, Tensor | np.ndarray | np.generic) and len(answer.reshape(-1)) == 1:
             answer = answer.item()
         if answer is True:

@@ -1,4 +1,4 @@
-"""Streams: what comes with each step of a study, contexts and actions that change."""
+"""Streams: the contexts and actions of each step of a study."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import HorizonReached
 from botorch_ext.strategies.action_sets import checked_actions
 
-# Known ahead, one value for each step; or a function of the step; or values as they come.
+# One value for each step, known in advance; or a function of the step; or an iterator.
 Source = Tensor | np.ndarray | Sequence[Any] | Callable[[int], Any] | Iterator[Any]
 
-# From a value, and what to call it in a message, to what is used.
+# A function from a value and its name in messages to the checked value.
 Check = Callable[[Any, str], Tensor]
 
 
 class Stream:
-    """One checked value for each step, from what the user gave.
+    """One checked value for each step, from the argument of a user.
 
     Args:
         source: One value for each step, a function of the step, or an iterator.
-        name: The name of the argument, for messages.
-        check: Checks a value.
+        name: The name of the argument in messages.
+        check: The function that checks a value.
 
     Raises:
-        ValueError: None of these, or one of the values known ahead is wrong.
+        ValueError: The source is none of these, or a value that is known in advance is wrong.
     """
 
     def __init__(self, source: Source, name: str, check: Check) -> None:
@@ -37,7 +37,7 @@ class Stream:
         self._check = check
         self._function = source if callable(source) else None
         self._iterator = source if isinstance(source, Iterator) else None
-        # What the iterator gave last, and for which step: a strategy may wait.
+        # The last value of the iterator and its step, because a strategy may wait.
         self._newest: tuple[int, Tensor] | None = None
         self._known: list[Tensor] | None = None
         if isinstance(source, Tensor | np.ndarray | Sequence):
@@ -54,8 +54,8 @@ class Stream:
             )
 
     def require_length(self, num_steps: int, exact: bool) -> None:
-        """A ValueError where the values are known ahead and not as many as the steps, or with
-        ``exact=False`` fewer."""
+        """Raises a ValueError if values that are known in advance are not as many as the steps, or
+        with ``exact=False`` fewer."""
         if self._known is None or len(self._known) == num_steps:
             return
         if exact or len(self._known) < num_steps:
@@ -66,7 +66,7 @@ class Stream:
             )
 
     def carry(self, step: int) -> None:
-        """Says that what an iterator gave last is for this step: the one it was for is taken."""
+        """Moves the last value of an iterator to this step, because its own step is taken."""
         if self._newest is not None:
             self._newest = step, self._newest[1]
 
@@ -94,13 +94,13 @@ class Stream:
 def context_stream(
     source: Source, space: ContextSpace, like: Tensor, dim: int | None = None
 ) -> Stream:
-    """Contexts, each ``d_z``.
+    """A stream of contexts, each ``d_z``.
 
     Args:
-        source: As `Stream` takes it; a ``T x d_z`` tensor is known ahead.
-        space: Which contexts there are.
-        like: Gives dtype and device.
-        dim: d_z; None where nobody knows it before the first context.
+        source: The source, as for `Stream`; a ``T x d_z`` tensor is known in advance.
+        space: The space of the contexts.
+        like: A tensor with the dtype and the device.
+        dim: d_z; None if it is unknown before the first context.
 
     Raises:
         ValueError: As `Stream`.
@@ -116,11 +116,11 @@ def context_stream(
 
 
 def action_stream(source: Source, domain: Domain) -> Stream:
-    """Sets of actions, each ``m x d`` points of the domain.
+    """A stream of sets of actions, each ``m x d`` points of the domain.
 
     Args:
-        source: As `Stream` takes it.
-        domain: Where the actions live.
+        source: The source, as for `Stream`.
+        domain: The domain of the actions.
 
     Raises:
         ValueError: As `Stream`.

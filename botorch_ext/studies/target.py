@@ -1,4 +1,4 @@
-"""Target: what a run asks and tells, a strategy or a study that others use at the same time."""
+"""Target: the strategy or the study that a run asks and tells, while others may use it too."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from botorch_ext.studies.threads import threads_for
 
 T = TypeVar("T")
 
-# Seconds for which a database that cannot be reached is tried again, and the longest between tries.
+# For how many seconds a database that cannot be reached is tried again, and the longest pause.
 _PATIENCE, _LONGEST_PAUSE = 600.0, 15.0
 
 
@@ -30,7 +30,7 @@ class Target:
 
     Args:
         asked: The strategy or the study.
-        sign: Of the objective, as the strategy sees it.
+        sign: The factor from values of the objective to values of the strategy.
     """
 
     def __init__(self, asked: Strategy | Study, sign: float) -> None:
@@ -38,32 +38,32 @@ class Target:
         self.sign = sign
         self.claims = None if isinstance(asked, Strategy) else Claims(_identity(asked))
         self._patience = _PATIENCE
-        # How many trials there were when the value of one that was given up came first.
+        # By trial that others gave up: how many trials there were when its value came.
         self._came_late: dict[int, int] = {}
 
     # --- reading ----------------------------------------------------------------------------------
 
     def read_once(self, look: Callable[[Strategy], T]) -> T:
-        """What there is to see of the strategy; no other thread changes that of a study
-        meanwhile."""
+        """The result of a function of the strategy. No other thread changes a study meanwhile."""
         if isinstance(self.asked, Strategy):
             return look(self.asked)
         return self.asked._kept.read(look)
 
     def read(self, look: Callable[[Strategy], T]) -> T:
-        """As `read_once`, tried again while the study cannot be reached."""
+        """The result of `read_once`, tried again while the study cannot be reached."""
         return self._patiently(lambda: self.read_once(look))
 
     def num_asked(self) -> int:
-        """How many trials were handed out, by whomever."""
+        """How many trials were asked by all processes."""
         return self.read(lambda strategy: strategy.history.num_asked)
 
     def is_pending(self, ids: Collection[int]) -> bool:
-        """Whether nobody has answered any of these trials."""
+        """Whether all of these trials are pending."""
         return self.read(lambda strategy: set(ids) <= set(strategy.pending))
 
     def taken_over(self) -> list[Trial]:
-        """The pending trials that no other run of this machine has under way: this one's now."""
+        """Takes over and returns the pending trials that no other run of this machine has under
+        way."""
         trials = self.read(lambda now: [now.history.trials[id] for id in now.pending])
         return [trial for trial in trials if self.claims is None or self.claims.take(trial.id)]
 
@@ -72,8 +72,8 @@ class Target:
     def ask(
         self, may_come_at: range, context: Tensor | None, actions: Tensor | None
     ) -> Trial | None:
-        """The next trial; None where its number among those that were asked would be none of these:
-        nobody else asks in between."""
+        """The next trial; None if its number among the asked trials would be none of these. Nobody
+        else asks in between."""
 
         def act(strategy: Strategy) -> Trial | None:
             if strategy.history.num_asked not in may_come_at:
@@ -86,8 +86,9 @@ class Target:
         return self._change(act)
 
     def tell(self, trial: Trial, value: float) -> None:
-        """Tells what the objective returned. Where others answered meanwhile that stands: this
-        value is attached if they gave the trial up as failed, and shown by a warning else."""
+        """Tells the value of a trial. If another process answered the trial meanwhile, its answer
+        stands: this value is attached if the trial was given up as failed, else a warning shows
+        it."""
 
         def act(strategy: Strategy) -> str | None:
             history, own = strategy.history, self.sign * value
@@ -116,7 +117,7 @@ class Target:
             )
 
     def give_up(self, trial: Trial, value: float | None) -> None:
-        """Abandons a trial as failed, or tells a value instead; unless others answered
+        """Abandons a trial as failed, or tells a value instead, unless another process answered it
         meanwhile."""
 
         def act(strategy: Strategy) -> None:
@@ -132,17 +133,17 @@ class Target:
         self._give_back(trial)
 
     def be_brief(self) -> None:
-        """From now on nothing is tried again: the run ends."""
+        """Ends the repeated tries, because the run ends."""
         self._patience = 0.0
 
     def close(self) -> None:
-        """Leaves what is still pending to others."""
+        """Leaves the trials that are still pending to other runs."""
         if self.claims is not None:
             self.claims.give_back()
 
     def _change(self, act: Callable[[Strategy], T]) -> T:
-        """What an action on the strategy returns: it happens whole or not at all, and Ctrl-C waits
-        for its end."""
+        """The result of an action on the strategy. The action happens completely or not at all, and
+        Ctrl-C waits for its end."""
 
         def once() -> T:
             with interrupt_later():
@@ -154,7 +155,7 @@ class Target:
         return self._patiently(once)
 
     def _patiently(self, call: Callable[[], T]) -> T:
-        """What a call returns, which is tried again while the study cannot be reached."""
+        """The result of a call that is tried again while the study cannot be reached."""
         began, pause = time.monotonic(), 0.25
         while True:
             try:
@@ -171,7 +172,7 @@ class Target:
 
 
 def _is_attached(strategy: Strategy, trial: Trial, value: float, since: int) -> bool:
-    """Whether a result like this one has been attached from an id on: by a call that broke off."""
+    """Whether this result was attached at an id from ``since`` on, by a call that broke off."""
     history = strategy.history
     return any(
         history.values[id] == value and history.trials[id].point.equal(trial.point)
@@ -191,7 +192,7 @@ def _identity(study: Study) -> str:
 
 @contextmanager
 def interrupt_later() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block: a strategy is never left half changed."""
+    """Makes Ctrl-C wait for the end of the block, so that no strategy is left half changed."""
     main = threading.current_thread() is threading.main_thread()  # no other has signals
     if not main or signal.getsignal(signal.SIGINT) is None:
         yield

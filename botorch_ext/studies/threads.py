@@ -1,4 +1,4 @@
-"""Threads: how many of them an ask computes with."""
+"""Threads: limits torch to one thread while a small strategy computes."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import torch
 from botorch_ext.domains import FiniteSet
 from botorch_ext.strategies import Strategy
 
-# Entries of the largest matrix of a model: a pass over so many takes some 5 ms, as long as threads
-# may have to wait for one of them that has no core.
+# Entries of the largest matrix of a small model. A pass over that many entries takes about 5 ms, as
+# long as threads may have to wait for a thread that has no core.
 _SMALL = 2**22
-# Points that are screened at once where there is no finite set of them.
+# How many points of a box are screened at once.
 _NUM_SCREENED = 1024
-# How many threads there are is a matter of the process: of two asks at once, the one that ends
-# first would give the other its threads back.
+# The number of threads belongs to the process: of two asks at once, the ask that ends first would
+# give the other its threads back.
 _limited = threading.RLock()
-# Which thread asks now, and how many threads there are but for it.
+# The thread that asks now, and the number of threads before.
 _asking: tuple[int, int] | None = None
 
 
 def is_small(strategy: Strategy) -> bool:
     """Whether the next ask of a strategy is too little work to be divided among threads.
 
-    It depends on nothing but the domain and the number of points, so that the same study asks with
+    The answer depends only on the domain and the number of points, so that the same study asks with
     the same number of threads wherever it runs.
     """
     points = len(strategy.history.trials)
@@ -39,17 +39,19 @@ def is_small(strategy: Strategy) -> bool:
 
 
 class threads_for:
-    """One thread of torch while a small strategy computes, and as many as before afterwards.
+    """A block in which torch has one thread if a small strategy computes; afterwards it has as many
+    as before.
 
-    Threads meet after each operation. Where all cores are busy one of them has none and the others
-    wait for it: small asks then take up to ten times as long with two threads as with one.
+    Threads wait for each other after each operation. If all cores are busy, one thread has no core
+    and the others wait for it, so that small asks take up to ten times as long with two threads as
+    with one.
 
     Args:
-        strategy: What computes in this block; a large one keeps its threads.
+        strategy: The strategy that computes in the block; a large strategy keeps its threads.
     """
 
-    # No generator: what an exception has left of one ends when the exception is forgotten, in the
-    # middle of another ask.
+    # This is no generator: an exception keeps a generator alive until the exception is forgotten,
+    # maybe in the middle of another ask.
 
     def __init__(self, strategy: Strategy) -> None:
         self._limits = is_small(strategy)
@@ -76,8 +78,8 @@ def limits_threads() -> bool:
 
 
 def give_threads_back() -> None:
-    """Ends what `threads_for` began in this thread, should an exception have come just before its
-    block or just after."""
+    """Ends `threads_for` in this thread, in case an exception came just before or just after its
+    block."""
     global _asking
     if _asking is not None and limits_threads():
         torch.set_num_threads(_asking[1])
@@ -88,16 +90,16 @@ def give_threads_back() -> None:
 
 
 def in_worker_thread(objective: Callable[..., Any], *given: Any) -> Any:
-    """Calls an objective in a thread of this process: a thread that first uses torch beside an ask
-    would be left with the one thread of the ask for good."""
+    """Calls an objective in a thread of this process. A thread that first uses torch during an ask
+    would otherwise keep the one thread of the ask for ever."""
     with _limited:
         torch.get_num_threads()
     return objective(*given)
 
 
 def _after_fork_in_child() -> None:
-    """A new lock: the thread that has the old one may not be here, and never gives it back. A fork
-    does not wait for it, which may ask for minutes."""
+    """Makes a new lock, because the thread that holds the old one may not exist in this process. A
+    fork does not wait for that thread, whose ask may take minutes."""
     global _limited, _asking
     if _asking is not None and _asking[0] == threading.get_ident():
         return

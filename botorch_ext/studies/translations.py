@@ -1,4 +1,4 @@
-"""Translations: a stored description in today's names, without the keys that no argument has."""
+"""Translations: converts a stored description to the names of today."""
 
 from __future__ import annotations
 
@@ -6,30 +6,31 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
-#: Keys that no argument has: digests of code, what cannot be described, the names of arguments that
-#: have the value of their default, those of them that a user gave, the function that made a
-#: strategy, with its arguments, and the digest as float64 of numbers of another dtype.
+#: Keys that no argument has. They hold digests of code; what cannot be described; the names of
+#: arguments that have the value of their default; the names of those that the user gave; the
+#: function that made a strategy, with its arguments; and the digest of numbers as float64.
 MARKS = ("<code>", "<unknown>", "<default>", "<given>", "<call>", "<float64>")
 CODE, UNKNOWN, DEFAULT, GIVEN, CALL, FLOAT64 = MARKS
 
 
 @dataclass(frozen=True)
 class Dropped:
-    """An argument that is no more. Studies of format 1 do not say that it had its default.
+    """An argument that no longer exists. Studies of format 1 do not say that it had its default.
 
     Args:
-        default: What it then was, plain.
+        default: The default that it had, plain.
     """
 
     default: Any
 
 
-#: From a class or a function and the name that an argument of it had, to its name now:
-#: ``"Scaled.by": "factor"``; or to `Dropped`. From the name that a class or a function had to its
-#: name now: ``"Multiplied": "Scaled"``, where its arguments stand under the old one.
+#: From an old name to the name of today. For an argument of a class or a function:
+#: ``"Scaled.by": "factor"``, or `Dropped`. For a class or a function: ``"Multiplied": "Scaled"``;
+#: its arguments are then listed under the old name.
 TRANSLATIONS: dict[str, str | Dropped] = {}
-#: Arguments that version 0.2.0 did not have, as ``"Scaled.factor"``. It knew the trials of a
-#: strategy in Ax and Optuna by a digest, which is without those that have their defaults.
+#: Arguments that version 0.2.0 did not have, such as ``"Scaled.factor"``. That version identified
+#: the trials of a strategy in Ax and Optuna by a digest. New arguments that have their defaults are
+#: left out of the digest.
 SINCE_0_2_0 = {"Box.conditions", "Box.steps"}
 
 
@@ -37,8 +38,8 @@ def bare(described: Any, without: Set[str] = frozenset()) -> Any:
     """A description without the keys that no argument has.
 
     Args:
-        described: Plain.
-        without: Arguments, as in `SINCE_0_2_0`, that are left out where they have their defaults.
+        described: The description, plain.
+        without: Arguments, as in `SINCE_0_2_0`, that are left out if they have their defaults.
     """
     if isinstance(described, dict):
         of = described.get("class")
@@ -52,7 +53,7 @@ def bare(described: Any, without: Set[str] = frozenset()) -> Any:
 
 
 def translated(kept: dict[str, Any]) -> dict[str, Any]:
-    """A part of a description that is kept, in the names of now."""
+    """A part of a kept description, in the names of today."""
     kind = "class" if "class" in kept else "function"
     of, now = kept.get(kind), {}
     for key, part in kept.items():

@@ -10,11 +10,12 @@ from sphinx.application import Sphinx
 
 from botorch_ext.strategies import Strategy
 
-# What is not prose: code, quoted words, roles, and the names at the beginning of the entries of a
-# section.
+# What is not prose: examples with their output, code, quoted words, roles, and the names at the
+# beginning of the entries of a section.
 _NOT_PROSE = re.compile(
     r"""
-    (   ``.+?``
+    (   (?<=\n)[ ]*>>>[ ].*?(?=\n[ ]*\n|$)
+      | ``.+?``
       | "[^"\n]{1,30}"
       | :\w[\w:]*:`[^`]+`
       | `[^`]+`_?
