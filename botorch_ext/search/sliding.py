@@ -202,9 +202,7 @@ def _steps(
     aim = on * (inside - c[:, None])
     bend = on * _bent(step(aim), C)
     full = step(aim - bend)
-    safe = step(aim - bend + 0.2 * np.abs(bend))[
-        :, 1:
-    ]  # the empty set has the same
+    safe = step(aim - bend + 0.2 * np.abs(bend))[:, 1:]  # the empty set has the same
 
     def reach(p: ndarray) -> ndarray:
         """The part of steps that ends at the first face in the way."""
