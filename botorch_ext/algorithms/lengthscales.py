@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from torch import Tensor
 
 from botorch_ext.algorithms.argument_checks import checked_names, published_width
+from botorch_ext.checks import amount
 from botorch_ext.domains import Domain
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_variants import default_growth
 from botorch_ext.strategies.adaptive.baselines import (
     LengthscaleBalancing,
     ShrinkingLengthscale,
-    checked_lengthscale_0,
     require_lengthscales,
 )
 from botorch_ext.strategies.adaptive.pending import Pending
@@ -103,7 +103,9 @@ def a_gp_ucb(
     scales = require_lengthscales(models).tolist()
     if models.grows:
         raise ValueError("models must all be there from the start for a_gp_ucb, got a growing set")
-    longest = max(scales) if lengthscale_0 is None else checked_lengthscale_0(lengthscale_0)
+    longest = max(scales)
+    if lengthscale_0 is not None:
+        longest = amount(lengthscale_0, "lengthscale_0", "positive and finite")
 
     def published(rkhs_bound: float, noise_std: float, delta: float) -> list[Width]:
         check_rkhs_bound(rkhs_bound)

@@ -114,7 +114,7 @@ class ShrinkingLengthscale(BoundsStrategy):
         **options: Unpack[BoundsOptions],
     ) -> None:
         _refuse_contexts(self, options)
-        lengthscale_0 = checked_lengthscale_0(lengthscale_0)
+        lengthscale_0 = amount(lengthscale_0, "lengthscale_0", "positive and finite")
         require_lengthscales(models)
         judge = Schedule(lengthscale_0, growth)
         super().__init__(domain, models, width, judge=judge, **options)
@@ -292,8 +292,3 @@ def _refuse_contexts(strategy: BoundsStrategy, options: BoundsOptions) -> None:
     if options.get("context_domain") is not None:
         who = type(strategy).__name__
         raise ValueError(f"context_domain must be None: the bounds of {who} know no contexts")
-
-
-def checked_lengthscale_0(value: float) -> float:
-    """The first lengthscale; raises a ValueError unless it is positive and finite."""
-    return amount(value, "lengthscale_0", "positive and finite")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -54,9 +55,8 @@ class Bounds:
             model: The position of a model, of shape ``(1,)``; None for the only one.
             row: The row of the candidate, of shape ``(1,)``.
         """
-        if self.of_candidates is None:
-            raise TypeError("models of joint rows have no candidates")
-        mean, std, _ = self.of_candidates
+        of_candidates: Any = self.of_candidates
+        mean, std, _ = of_candidates
         if model is None:
             moments = (values[0].index_select(0, row) for values in (mean, std))
             return [*moments, self.widths, self.offsets]
@@ -71,6 +71,5 @@ class Bounds:
         return self._signed(-1)
 
     def _signed(self, sign: int) -> UpperBounds:
-        if not isinstance(self.models, CandidateModels):
-            raise TypeError("models of a finite set have no bounds elsewhere")
-        return UpperBounds(self.models, sign * self.widths, sign * self.offsets, self.context)
+        models: Any = self.models  # of joint rows
+        return UpperBounds(models, sign * self.widths, sign * self.offsets, self.context)

@@ -160,9 +160,8 @@ class WorstCase(Search):
         return self._in_box(bounds, turn, self.balls)
 
     def _in_set(self, bounds: Bounds, balls: FiniteBalls) -> Pick:
-        if bounds.of_candidates is None:
-            raise TypeError("balls of a finite set need models of its candidates")
-        mean, _, half_width = bounds.of_candidates
+        of_candidates: Any = bounds.of_candidates
+        mean, _, half_width = of_candidates
         worst, _ = balls.worst_case(mean + half_width)
         center, model = _read(best_pair(worst))
         near = balls.neighbours(center)

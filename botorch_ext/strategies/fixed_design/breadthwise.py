@@ -27,6 +27,7 @@ from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Abandoned, Asked, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.horizon import (
     ObservedMeans,
+    require_before_horizon,
     require_left,
     require_prior,
     waiting,
@@ -272,8 +273,7 @@ class BreadthwiseExploration(Strategy):
     def _recall(self, trial: Trial) -> tuple[Descent | None, int | None]:
         """The refinement before a trial, and the row of its cell, None if corrected values dropped
         the cell."""
-        if trial.id >= self.horizon:
-            raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
+        require_before_horizon(trial.id, trial.id, self.horizon)
         level, opening, record = self.levels[-1], None, trial.info.get("opening")
         if record is not None:
             own = level, self._design, trial.id + 1

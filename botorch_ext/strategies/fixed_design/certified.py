@@ -22,7 +22,11 @@ from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.certified_rounds import Buy, CertifiedRounds, Move, Seen
-from botorch_ext.strategies.fixed_design.horizon import require_left, require_prior
+from botorch_ext.strategies.fixed_design.horizon import (
+    require_before_horizon,
+    require_left,
+    require_prior,
+)
 from botorch_ext.strategies.fixed_design.progress import (
     Progress,
     Schedule,
@@ -289,10 +293,9 @@ class CertifiedElimination(Strategy):
 
     def check_event(self, event: Event) -> None:
         super().check_event(event)
-        if isinstance(event, Asked) and self.history.asked_before(event.trial.id) >= self.horizon:
-            raise ValueError(
-                f"id must be less than the horizon of {self.horizon}, got {event.trial.id}"
-            )
+        if isinstance(event, Asked):
+            id = event.trial.id
+            require_before_horizon(id, self.history.asked_before(id), self.horizon)
 
     def _recall(self, trial: Trial) -> Move:
         recorded_phase(trial.info)

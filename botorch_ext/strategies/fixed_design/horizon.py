@@ -38,6 +38,12 @@ def require_left(num_trials: int, asked: int, horizon: int) -> None:
         )
 
 
+def require_before_horizon(id: int, asked_before: int, horizon: int) -> None:
+    """Raises a ValueError if a recorded trial has more trials before it than the horizon allows."""
+    if asked_before >= horizon:
+        raise ValueError(f"id must be less than the horizon of {horizon}, got {id}")
+
+
 def waiting(
     num_trials: int, available: int, missing: list[int], before: str
 ) -> WaitingForObservations:

@@ -24,6 +24,7 @@ from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.arrivals import Arrivals, More, ToldData
 from botorch_ext.strategies.fixed_design.horizon import (
     ObservedMeans,
+    require_before_horizon,
     require_left,
     require_prior,
     waiting,
@@ -290,8 +291,7 @@ class PhasedElimination(Strategy):
         return x, info | {"round": round.number} | place
 
     def _recall(self, trial: Trial) -> tuple[_Opening | None, More | None]:
-        if trial.id >= self.horizon:
-            raise ValueError(f"id must be less than the horizon of {self.horizon}, got {trial.id}")
+        require_before_horizon(trial.id, trial.id, self.horizon)
         last, opening = self.rounds[-1] if self.rounds else None, None
         if last is None or "opening" in trial.info:
             opening = self._recorded_opening(trial.id, trial.info["opening"])

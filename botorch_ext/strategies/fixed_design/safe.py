@@ -22,7 +22,7 @@ from botorch_ext.strategies.adaptive.judges import Credible
 from botorch_ext.strategies.adaptive.ledger import Choice, Terms
 from botorch_ext.strategies.adaptive.told_bounds import Look
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
-from botorch_ext.strategies.fixed_design.horizon import require_left
+from botorch_ext.strategies.fixed_design.horizon import require_before_horizon, require_left
 from botorch_ext.strategies.fixed_design.progress import (
     Progress,
     Schedule,
@@ -285,12 +285,9 @@ class SafeStrategy(InsuredStrategy):
 
     def check_event(self, event: Event) -> None:
         super().check_event(event)
-        if not isinstance(event, Asked) or self._schedule is None:
-            return
-        if self.history.asked_before(event.trial.id) >= self.horizon:
-            raise ValueError(
-                f"id must be less than the horizon of {self.horizon}, got {event.trial.id}"
-            )
+        if isinstance(event, Asked) and self._schedule is not None:
+            id = event.trial.id
+            require_before_horizon(id, self.history.asked_before(id), self.horizon)
 
     def _follow(self, trial: Trial, look: Look) -> None:
         if self._schedule is None:
