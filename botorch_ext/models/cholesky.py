@@ -148,7 +148,14 @@ class GrowingCholesky:
         return self.triangle.values
 
     def solve(self, R: Tensor) -> Tensor:
-        """The product L^-1 R, ``*batch x n x m``, for R of this shape."""
+        """Solve L x = R.
+
+        Args:
+            R: The right-hand sides, ``*batch x n x m``.
+
+        Returns:
+            L^-1 R, ``*batch x n x m``.
+        """
         return self.triangle.solve(R)
 
     def solve_from(self, start: int, R: Tensor) -> Tensor:
@@ -166,7 +173,14 @@ class GrowingCholesky:
         return torch.linalg.solve_triangular(tail, R, upper=False)
 
     def solve_transposed(self, V: Tensor) -> Tensor:
-        """The product L^-T V, ``*batch x n x m``, for V of this shape."""
+        """Solve L' x = V.
+
+        Args:
+            V: The right-hand sides, ``*batch x n x m``.
+
+        Returns:
+            L^-T V, ``*batch x n x m``.
+        """
         return self.triangle.solve_transposed(V)
 
     @property

@@ -290,7 +290,14 @@ class GrowingTriangle(GrowingRows):
         self._buffer[..., unused, unused].diagonal(dim1=-2, dim2=-1).fill_(1)
 
     def solve(self, R: Tensor) -> Tensor:
-        """The product L^-1 R, ``*batch x n x m``, for R of this shape."""
+        """Solve L x = R.
+
+        Args:
+            R: The right-hand sides, ``*batch x n x m``.
+
+        Returns:
+            L^-1 R, ``*batch x n x m``.
+        """
         shared = self._num_shared
         V = self._solve(R[..., :shared, :])
         if shared == self.num_rows:
@@ -300,7 +307,14 @@ class GrowingTriangle(GrowingRows):
         return torch.cat([V, late], dim=-2)
 
     def solve_transposed(self, V: Tensor) -> Tensor:
-        """The product L^-T V, ``*batch x n x m``, for V of this shape."""
+        """Solve L' x = V.
+
+        Args:
+            V: The right-hand sides, ``*batch x n x m``.
+
+        Returns:
+            L^-T V, ``*batch x n x m``.
+        """
         shared = self._num_shared
         if shared == self.num_rows:
             return self._solve(V, upper=True)
