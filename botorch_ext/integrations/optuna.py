@@ -191,7 +191,7 @@ class StrategySampler(BaseSampler):
         lock = lock_of(study._storage, study._study_id)
         if lock is None:
             self._warn_once(
-                "two processes that ask at once may ask for the same point, since a "
+                "two processes that ask at once may ask for the same point, since "
                 f"{type(study._storage).__name__} has no lock",
                 HostWarning,
             )
