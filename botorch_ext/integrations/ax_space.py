@@ -22,7 +22,7 @@ from botorch_ext.domains.choices import Choice, Fixed, Ordered
 from botorch_ext.domains.parameters import Integer, Parameter, Real
 from botorch_ext.domains.space import Space
 from botorch_ext.domains.written_constraints import LinearConstraint
-from botorch_ext.integrations.counted import counted
+from botorch_ext.integrations.stored_parameters import counted
 
 # Numbers count as even steps if they miss them by at most so many steps.
 _TOLERANCE = 1e-9

@@ -16,11 +16,11 @@ from torch import Tensor
 
 from botorch_ext.domains import FiniteSet
 from botorch_ext.domains.space import Condition, Space
-from botorch_ext.integrations.counted import form_of
 from botorch_ext.integrations.host_trials import HostTrial, Record, Status
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.optuna_spaces import as_kept, space_of
 from botorch_ext.integrations.recipes import Recipe
+from botorch_ext.integrations.stored_parameters import form_of
 
 #: The attribute of a trial with its number, a digest of the space, and the record of the strategy,
 #: or the random point that was asked instead.

@@ -14,7 +14,7 @@ from torch.nn import Module
 
 from botorch_ext.checks import amount, short, whole_number
 from botorch_ext.domains import as_points, checked_like, checked_tensor
-from botorch_ext.domains.kinds import checked_device, checked_dtype
+from botorch_ext.domains.dtypes_and_devices import checked_device, checked_dtype
 from botorch_ext.domains.points import require_finite
 
 PriorMean = Mean | Callable[[Tensor], Tensor]
