@@ -292,13 +292,28 @@ class UpperTerms:
 
 
 def check_norms(rkhs_bound: float, norm: float) -> None:
-    """Raise a ValueError unless 0 <= norm < rkhs_bound."""
+    """Check that 0 <= norm < rkhs_bound.
+
+    Args:
+        rkhs_bound: B.
+        norm: |f|.
+
+    Raises:
+        ValueError: If this does not hold.
+    """
     check_rkhs_bound(rkhs_bound)
     norm = one_number(norm, "norm")
     require(0 <= norm < rkhs_bound, "norm", norm, f"at least 0 and less than {rkhs_bound=}")
 
 
 def check_gap(gap: float) -> None:
-    """Raise a ValueError unless the gap is positive and finite."""
+    """Check that a gap is positive and finite.
+
+    Args:
+        gap: The gap, in units of f.
+
+    Raises:
+        ValueError: If it is not.
+    """
     gap = one_number(gap, "gap")
     require(0 < gap < math.inf, "gap", gap, "positive and finite")

@@ -49,7 +49,19 @@ class AtEnd:
 
     @classmethod
     def of(cls, horizon: int, information_gain: float, noise_variance: float) -> AtEnd:
-        """Check the three numbers that every bound takes."""
+        """Check the three numbers that every bound takes.
+
+        Args:
+            horizon: T.
+            information_gain: gamma_T.
+            noise_variance: lambda.
+
+        Returns:
+            The numbers.
+
+        Raises:
+            ValueError: If a number is out of its range.
+        """
         horizon = whole_number(horizon, "horizon", least=1)
         gain = amount(information_gain, "information_gain", "non-negative and finite")
         ridge = amount(noise_variance, "noise_variance", "positive and finite")
@@ -69,7 +81,15 @@ class AtEnd:
         return math.sqrt(self.num_observations * self.variance_sum)
 
     def width(self, width: Width, t: int | None = None) -> float:
-        """The value of a width with the largest gain at step t; None for the last step."""
+        """The value of a width with the largest information gain.
+
+        Args:
+            width: The width.
+            t: The step; None for the last one.
+
+        Returns:
+            The multiplier of the standard deviation.
+        """
         return float(width(self.num_observations if t is None else t, self))
 
 

@@ -580,7 +580,16 @@ def _as_params(X: Any) -> Sequence[Params] | None:
 
 
 def require_known(params: Params, names: Collection[str], name: str) -> None:
-    """Raise a ValueError that names the argument unless it is a dict with only these names."""
+    """Check that values by name have only known names.
+
+    Args:
+        params: The values by name.
+        names: The known names.
+        name: The name of the argument, for the message.
+
+    Raises:
+        ValueError: If it is not a dict, or has another name.
+    """
     if not isinstance(params, Mapping):
         raise ValueError(f"{name} must be a dict of values by name, got {short(params)}")
     for each in params:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number, short
-from botorch_ext.domains.kinds import checked_device, checked_dtype
+from botorch_ext.domains.dtypes_and_devices import checked_device, checked_dtype
 
 #: Values by name.
 Params = Mapping[str, Any]

@@ -147,19 +147,22 @@ class StrategyNode(ExternalGenerationNode):
     def best(
         self, fixed_parameters: Mapping[str, Any] | None = None
     ) -> tuple[TParameterization, float]:
-        """The evaluated trial with the best posterior mean, by all that the experiment knows; by
-        what was known at the last ask where the node is part of no generation strategy.
+        """The evaluated trial with the best posterior mean.
+
+        The mean uses all data of the experiment; if the node does not belong to a generation
+        strategy, it uses the data of the last ask.
 
         Args:
-            fixed_parameters: Contexts that count in place of those of each trial.
+            fixed_parameters: The context for which the best trial is wanted, by name; None for the
+                context of each trial.
 
         Returns:
-            The parameters, without contexts unless they are given, and the mean in the units of
-            what is optimised.
+            The parameters, without contexts unless they are given, and the posterior mean, in the
+            units of the objective.
 
         Raises:
-            NoObservationsError: Nothing was evaluated.
-            UserInputError: A context that is missing, or that there is not.
+            NoObservationsError: If nothing was evaluated.
+            UserInputError: If a context is missing, or does not lie in the search space.
         """
         strategy = self._generation_strategy
         if strategy is not None and strategy._experiment is not None:
@@ -178,9 +181,9 @@ class StrategyNode(ExternalGenerationNode):
     def _fitted_adapter(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
     ) -> Adapter | None:
-        """Ax's own default model, fitted to all trials that have values: for `Client.predict` and
-        the analyses of Ax. None where fewer than two arms have values, which are too few for
-        those, or the node is part of no generation strategy."""
+        """Ax's default model, fitted to all trials with values, for `Client.predict` and the
+        analyses of Ax. None if fewer than two arms have values, which are too few for them, or if
+        the node does not belong to a generation strategy."""
         experiment = getattr(self._generation_strategy, "_experiment", None)
         if experiment is None:
             return None
@@ -196,7 +199,12 @@ class StrategyNode(ExternalGenerationNode):
     # --- what Ax calls ----------------------------------------------------------------------------
 
     def update_generator_state(self, experiment: Experiment, data: Data) -> None:
-        """Learns what the trials of the experiment say."""
+        """Learn the present state of the trials; Ax calls this.
+
+        Args:
+            experiment: The experiment.
+            data: Its data.
+        """
         objective = AxObjective.of(experiment)
         made_for = f"{AxSpace.described(experiment.search_space)} {objective}"
         if self._hosted is None or self._space is None or made_for != self._made_for:
@@ -212,11 +220,25 @@ class StrategyNode(ExternalGenerationNode):
         self._hosted.follow(found.trials)
 
     def get_next_candidate(self, pending_parameters: list[TParameterization]) -> TParameterization:
-        """The parameters of the next trial, whose record is then not kept: `gen` keeps it."""
+        """The parameters of the next trial, without storing its record; `gen` stores it.
+
+        Args:
+            pending_parameters: Ignored, since the strategy knows the pending trials.
+
+        Returns:
+            The parameters by name.
+        """
         return self._asked({})[0]
 
     def new_trial_limit(self, raise_generation_errors: bool = False) -> int:
-        """How many trials can be asked for now; -1 for many."""
+        """The number of trials that can be asked for now.
+
+        Args:
+            raise_generation_errors: As in Ax.
+
+        Returns:
+            The number; -1 if there is no limit.
+        """
         limit = super().new_trial_limit(raise_generation_errors)
         if self._contexts:
             return limit
@@ -245,12 +267,12 @@ class StrategyNode(ExternalGenerationNode):
             try:
                 parameters, record = self._asked(fixed)
             except (DataRequiredError, GenerationStrategyCompleted):
-                if arms:  # a batch may have fewer arms than it was to have
+                if arms:  # a batch may have fewer arms than requested
                     break
                 raise
             arm = Arm(parameters)
             if arm.signature in metadata and self._hosted is not None and before is not None:
-                self._hosted.return_to(before)  # Ax makes one of arms that are equal
+                self._hosted.return_to(before)  # Ax merges equal arms
                 break
             arms.append(arm)
             metadata[arm.signature] = {RECORD: record}
@@ -273,8 +295,8 @@ class StrategyNode(ExternalGenerationNode):
             values, record = self._hosted.ask(context)
         except WaitingForObservations as error:
             raise DataRequiredError(
-                f"{self.name} asks nothing until {len(error.ids)} of its trials are completed, "
-                "failed or abandoned"
+                f"{self.name} cannot ask for another trial until {len(error.ids)} of its trials "
+                "are completed, failed or abandoned"
             ) from error
         except HorizonReached as error:
             raise GenerationStrategyCompleted(
@@ -286,15 +308,15 @@ class StrategyNode(ExternalGenerationNode):
         metrics = ", ".join(objective.weights)
         if found.without_value:
             self._warn_once(
-                f"trials {found.without_value} are completed and have no value of {metrics}: they "
-                "count as not completed until they have one"
+                f"trials {found.without_value} are completed but have no value of {metrics}: they "
+                "count as running until they have one"
             )
         if found.changed and "decimals" not in self._warned:
             self._warned.add("decimals")
             index, (before, kept) = next(iter(found.changed.items()))
             self._warn_once(
-                f"Ax saves values with ten decimals: {before:.10g} of trial {index} counts as "
-                f"{kept:.10g}; scale {metrics}, so that its values are around 1"
+                f"Ax saves values with ten decimals, so {before:.10g} of trial {index} counts as "
+                f"{kept:.10g}: scale {metrics} so that its values are around 1"
             )
 
     def _warn_once(self, message: str) -> None:
@@ -306,7 +328,14 @@ class StrategyNode(ExternalGenerationNode):
 
     @classmethod
     def serialize_init_args(cls, obj: SerializationMixin) -> dict[str, Any]:
-        """What the node is made with, for Ax's JSON."""
+        """The arguments of a node for Ax's JSON.
+
+        Args:
+            obj: The node.
+
+        Returns:
+            The arguments by name.
+        """
         if not isinstance(obj, cls):
             raise UserInputError(f"obj must be a {cls.__name__}, got a {type(obj).__name__}")
         return {
@@ -327,8 +356,19 @@ class StrategyNode(ExternalGenerationNode):
         decoder_registry: Any = None,
         class_decoder_registry: Any = None,
     ) -> dict[str, Any]:
-        """What `serialize_init_args` gave, of which Ax decodes nothing but its own; a ValueError
-        for anything else."""
+        """Restore the arguments of a node from Ax's JSON.
+
+        Args:
+            args: The dict that `serialize_init_args` returned; Ax decodes only its own entries.
+            decoder_registry: As in Ax.
+            class_decoder_registry: As in Ax.
+
+        Returns:
+            The arguments of the constructor.
+
+        Raises:
+            ValueError: If it is anything else.
+        """
         hints = _SAVED | _SAVED_BY_AX
         if args.keys() != hints.keys():
             raise ValueError(f"a saved node must have {sorted(hints)}, got {shown(sorted(args))}")
@@ -358,7 +398,7 @@ def _to_json(node: StrategyNode) -> dict[str, Any]:
 
 
 CORE_ENCODER_REGISTRY[StrategyNode] = _to_json
-# Version 0.2.0 saved it under its name alone.
+# Version 0.2.0 saved it under its class name.
 CORE_DECODER_REGISTRY[_SAVED_AS] = CORE_DECODER_REGISTRY[StrategyNode.__name__] = StrategyNode
 
 
@@ -383,8 +423,8 @@ def _checked_recipe(
     recipe = Recipe(algorithm, arguments, "StrategyNode", num_points, True, is_tried=False)
     if recipe.is_contextual and not contexts:
         raise ValueError(
-            f"contexts must be given for {recipe.name}: the names of the parameters that are seen "
-            "and not chosen"
+            f"contexts must be given for {recipe.name}: the names of the parameters that are "
+            "observed and not chosen"
         )
     function = algorithm if callable(algorithm) else getattr(algorithms, algorithm)
     if contexts and "context_domain" not in inspect.signature(function).parameters:

@@ -1,4 +1,4 @@
-"""Search spaces of Ax as named parameters: those that are chosen, contexts, and the rest."""
+"""Search spaces of Ax as spaces of this library: chosen parameters, contexts, and the others."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from botorch_ext.domains.choices import Choice, Fixed, Ordered
 from botorch_ext.domains.parameters import Integer, Parameter, Real
 from botorch_ext.domains.space import Space
 from botorch_ext.domains.written_constraints import LinearConstraint
-from botorch_ext.integrations.counted import counted
+from botorch_ext.integrations.stored_parameters import counted
 
-# How far from even steps, in steps, numbers may lie.
+# Numbers count as even steps if they miss them by at most so many steps.
 _TOLERANCE = 1e-9
 
 
 class AxSpace:
-    """A search space, taken apart.
+    """A search space of Ax, separated into chosen parameters and contexts.
 
     Args:
-        search_space: Of an experiment.
-        contexts: The names of parameters that are seen and not chosen.
+        search_space: The search space of an experiment.
+        contexts: The names of parameters that are observed and not chosen.
 
     Raises:
-        UserInputError: A context that is no parameter, or one with a single value.
-        UnsupportedError: A kind of parameter or of constraint that strategies cannot have.
+        UserInputError: If a context is not a parameter, or has a single value.
+        UnsupportedError: If strategies cannot have a kind of parameter or of constraint.
     """
 
     def __init__(self, search_space: SearchSpace, contexts: Sequence[str] = ()) -> None:
@@ -70,17 +70,24 @@ class AxSpace:
                 )
         try:
             chosen = {name: each for name, each in made.items() if name not in contexts}
-            #: Parameters that are chosen, and those that are fixed.
+            #: The space of the parameters that are chosen, including fixed ones.
             self.chosen = Space(chosen, constraints=constraints, conditions=conditions)
             seen = {name: made[name] for name in contexts}
-            #: Parameters that are contexts; None where there are none.
+            #: The space of the contexts; None if there are none.
             self.contexts = Space(seen) if seen else None
         except ValueError as error:
-            raise UnsupportedError(f"the search space is none of a strategy: {error}") from error
+            raise UnsupportedError(f"strategies cannot search this space: {error}") from error
 
     @staticmethod
     def described(search_space: SearchSpace) -> str:
-        """A text that is another one where the space is."""
+        """A text that identifies a search space.
+
+        Args:
+            search_space: The search space of an experiment.
+
+        Returns:
+            A text that differs for different spaces.
+        """
         flags = [
             (name, each.is_disabled, each.default_value)
             for name, each in search_space.parameters.items()
@@ -88,17 +95,29 @@ class AxSpace:
         return f"{search_space} {flags}"
 
     def point_of(self, parameters: TParameterization) -> dict[str, Any]:
-        """Of an arm, the values that are chosen, with as many digits as Ax says they have, and
-        inside where Ax's own tolerance lets them be outside."""
+        """The chosen values of an arm.
+
+        Args:
+            parameters: The parameters of the arm.
+
+        Returns:
+            The values by name, with the digits that Ax says they have; values that are outside by
+            no more than Ax's tolerance are moved inside.
+        """
         known = self.chosen.parameters.keys() & parameters.keys()
         return {name: _inside(self._parameters[name], parameters[name]) for name in known}
 
     def context_of(self, parameters: Mapping[str, Any]) -> list[float] | None:
-        """Of an arm, or of fixed features, the context, ``d_z`` numbers; None where there are no
-        contexts.
+        """The context of an arm or of fixed features.
+
+        Args:
+            parameters: The parameters by name.
+
+        Returns:
+            The context, ``d_z`` numbers; None if there are no contexts.
 
         Raises:
-            UserInputError: A context that is missing, or a value that it cannot take.
+            UserInputError: If a context is missing, or cannot take its value.
         """
         if self.contexts is None:
             return None
@@ -112,10 +131,17 @@ class AxSpace:
         try:
             return self.contexts.point(given).tolist()
         except ValueError as error:
-            raise UserInputError(f"a context is none of the search space: {error}") from error
+            raise UserInputError(f"contexts must lie in the search space: {error}") from error
 
     def require_contexts_alone(self, fixed: Mapping[str, Any]) -> None:
-        """An error where other parameters than contexts are fixed, but to the value they have."""
+        """Check that only contexts are fixed.
+
+        Args:
+            fixed: The fixed parameters by name; one with a single value may have that value.
+
+        Raises:
+            UnsupportedError: If another parameter is fixed.
+        """
         for name, value in fixed.items():
             if self.contexts is not None and name in self.contexts.parameters:
                 continue
@@ -130,11 +156,14 @@ class AxSpace:
     def arm_of(
         self, values: Mapping[str, Any], context: Sequence[float] | None
     ) -> TParameterization:
-        """All parameters of an arm, but for contexts that are not given.
+        """The parameters of an arm.
 
         Args:
-            values: Those that were chosen, as `chosen` gives them.
-            context: ``d_z`` numbers, or None.
+            values: The chosen values by name.
+            context: The context, ``d_z`` numbers; None leaves contexts out.
+
+        Returns:
+            All parameters of the arm by name, as Ax writes them.
         """
         given = dict(values)
         if self.contexts is not None and context is not None:
@@ -186,7 +215,7 @@ def _choice(given: ChoiceParameter, is_constrained: bool) -> Parameter:
 
 
 def _as_ax(parameter: AxParameter, value: Any) -> Any:
-    """A value as Ax writes it: of its type, with its digits, one of its choices."""
+    """A value as Ax writes it: with the type, the digits and the choices of its parameter."""
     if isinstance(parameter, ChoiceParameter) and parameter.is_numeric:
         values: Any = parameter.values
         return min(values, key=lambda each: abs(each - value))
@@ -208,7 +237,7 @@ def _inside(parameter: AxParameter, value: Any) -> Any:
 
 
 def _constraints_of(search_space: SearchSpace) -> tuple[list[LinearConstraint], set[str]]:
-    """The constraints, and the names that are in them."""
+    """The constraints, and the names of the parameters that they use."""
     constraints: list[LinearConstraint] = []
     names: set[str] = set()
     for each in search_space.parameter_constraints:

@@ -1,4 +1,4 @@
-"""Trials of an Ax experiment as a strategy reads them."""
+"""The trials of an Ax experiment, in the form that a strategy reads."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ax.exceptions.core import OptimizationNotConfiguredError, UnsupportedError,
 from botorch_ext.integrations.ax_space import AxSpace
 from botorch_ext.integrations.host_trials import HostTrial, Status
 
-#: Under what the record of a question stands in the metadata of its candidate.
+#: The key of the record of a trial in the metadata of its candidate.
 RECORD = "botorch_ext"
-# Those that run or are to run are not among them. A trial that was stopped early has the value of
-# something else than a whole evaluation.
+# The states that are not running. A trial that was stopped early counts as failed, since its value
+# is not that of a whole evaluation.
 _STATUS: dict[TrialStatus, Status] = {
     TrialStatus.COMPLETED: "told",
     TrialStatus.FAILED: "failed",
@@ -29,33 +29,41 @@ _STATUS: dict[TrialStatus, Status] = {
     TrialStatus.EARLY_STOPPED: "failed",
     TrialStatus.STALE: "abandoned",
 }
-# From the index of a trial and the name of an arm to means by the signatures of metrics.
+# The means by the signatures of metrics, for each pair of a trial's index and an arm's name.
 _Means = dict[tuple[int, str], dict[str, float]]
 
 
 @dataclass(frozen=True)
 class AxObjective:
-    """What is optimised.
+    """The objective of an experiment.
 
     Args:
-        weights: From the signature of a metric to its weight in what is maximised.
+        weights: The weight of each metric in the maximised sum, by the signature of the metric.
     """
 
     weights: Mapping[str, float]
 
     @classmethod
     def of(cls, experiment: Experiment) -> AxObjective:
-        """That of an experiment.
+        """Read the objective of an experiment.
+
+        Args:
+            experiment: The experiment.
+
+        Returns:
+            The objective.
 
         Raises:
-            OptimizationNotConfiguredError: It has none.
-            UnsupportedError: Several objectives, or constraints of outcomes.
+            OptimizationNotConfiguredError: If the experiment has no objective.
+            UnsupportedError: If it has several objectives, or outcome constraints.
         """
         config = experiment.optimization_config
         if config is None:
             raise OptimizationNotConfiguredError("objective must be configured before trials")
         if config.objective.is_multi_objective:
-            raise UnsupportedError(f"objective must be one, got {config.objective.expression!r}")
+            raise UnsupportedError(
+                f"objective must be a single one, got {config.objective.expression!r}"
+            )
         if config.outcome_constraints:
             raise UnsupportedError(
                 f"outcome_constraints must be none for a strategy, got {config.outcome_constraints}"
@@ -64,12 +72,19 @@ class AxObjective:
 
     @property
     def minimize(self) -> bool:
-        """Whether smaller values are better: one metric is in its own units, a sum is what is
-        maximised."""
+        """Whether smaller values are better: a single metric keeps its own units, while a weighted
+        sum is always maximised."""
         return len(self.weights) == 1 and min(self.weights.values()) < 0
 
     def value(self, means: Mapping[str, float]) -> float | None:
-        """Of an arm, from the means of its metrics; None where one is missing."""
+        """The value of an arm.
+
+        Args:
+            means: The means of the metrics of the arm, by their signatures.
+
+        Returns:
+            The value; None if a metric is missing.
+        """
         if not means.keys() >= self.weights.keys():
             return None
         if len(self.weights) == 1:
@@ -82,9 +97,10 @@ class AxTrials:
     """The trials of an experiment.
 
     Args:
-        trials: Each arm of a batch is one.
-        without_value: Indices of those that are complete and have no value; they count as running.
-        changed: From the index to two values, where Ax saves another one than it was given.
+        trials: The trials; each arm of a batch is one.
+        without_value: The indices of complete trials without a value, which count as running.
+        changed: The given and the saved value of each trial, by its index, for which Ax saves a
+            different value than it was given.
     """
 
     trials: list[HostTrial]
@@ -95,8 +111,17 @@ class AxTrials:
     def of(
         cls, experiment: Experiment, data: Data, space: AxSpace, objective: AxObjective
     ) -> AxTrials:
-        """Those of an experiment, with values as they are once it was saved: Ax keeps ten
-        decimals."""
+        """Read the trials of an experiment, with the values that Ax saves, which have ten decimals.
+
+        Args:
+            experiment: The experiment.
+            data: Its data.
+            space: Its search space.
+            objective: Its objective.
+
+        Returns:
+            The trials.
+        """
         means, changed = _means(data, objective)
         trials, without = [], []
         for index, trial in experiment.trials.items():
@@ -112,7 +137,7 @@ def _means(data: Data, objective: AxObjective) -> tuple[_Means, dict[int, tuple[
     df = data.df
     df = df[df["metric_signature"].isin(list(objective.weights))]
     given = df["mean"].astype(float).tolist()
-    # The very text that Ax writes, and the way it reads it.
+    # The same text that Ax writes, read in the same way.
     text = pd.DataFrame({"mean": given}).to_json()
     kept = pd.read_json(StringIO(text), dtype=False)["mean"].astype(float).tolist() if given else []
     means: _Means = {}
@@ -136,7 +161,7 @@ def _of_trial(
             status = "abandoned"
         try:
             context = space.context_of(arm.parameters)
-        except UserInputError:  # none of a strategy: it then takes no value there
+        except UserInputError:  # a strategy takes no value at such a context
             context = None
         record = (trial._get_candidate_metadata(arm.name) or {}).get(RECORD)
         yield HostTrial(

@@ -18,7 +18,6 @@ from botorch_ext.exceptions import (
     StudyError,
     WaitingForObservations,
 )
-from botorch_ext.integrations.counted import form_of
 from botorch_ext.integrations.host_trials import (
     Fact,
     HostTrial,
@@ -27,6 +26,7 @@ from botorch_ext.integrations.host_trials import (
     own_records,
     taken_back,
 )
+from botorch_ext.integrations.stored_parameters import form_of
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial

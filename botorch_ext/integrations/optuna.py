@@ -145,12 +145,20 @@ class StrategySampler(BaseSampler):
         self._followed: FollowedStudy | None = None  # the study that asked last
 
     def reseed_rng(self) -> None:
-        """Does nothing: all that is random follows from the seed and the trial."""
+        """Do nothing, since all random numbers follow from the seed and the trial."""
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """The distributions of what the strategy chooses."""
+        """The distributions of the parameters that the strategy chooses; Optuna calls this.
+
+        Args:
+            study: The study.
+            trial: The trial to sample.
+
+        Returns:
+            The distributions by name.
+        """
         if len(study.directions) > 1:
             return {}
         if self._search_space is not None:
@@ -167,18 +175,27 @@ class StrategySampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """What the strategy asks, or nothing where it cannot."""
+        """Ask the strategy for the values of a trial; Optuna calls this.
+
+        Args:
+            study: The study.
+            trial: The trial to sample.
+            search_space: The distributions that `infer_relative_search_space` returned.
+
+        Returns:
+            The values by name; empty if the strategy cannot ask.
+        """
         given = {*trial.params, *trial.system_attrs.get("fixed_params", {})}
         if not search_space or given & free(search_space).keys():
             return {}
         lock = lock_of(study._storage, study._study_id)
         if lock is None:
             self._warn_once(
-                "two processes that ask at once may ask the same: no lock is known for a "
-                f"{type(study._storage).__name__}",
+                "two processes that ask at once may ask for the same point, since "
+                f"{type(study._storage).__name__} has no lock",
                 HostWarning,
             )
-        # The lock of the storage last: it is the one that others wait for.
+        # The lock of the storage comes last, since other processes wait for it.
         with self._lock, lock or nullcontext():
             trials = trials_of(study)
             if self._followed is None or not self._followed.is_of(study, search_space, trials):
@@ -193,8 +210,8 @@ class StrategySampler(BaseSampler):
             followed.follow([other for other in trials if other.number != trial.number])
             if followed.has_foreign:
                 self._warn_once(
-                    "a trial that runs was asked with other arguments, the seed among them, or in "
-                    "another space: this sampler knows nothing of it before it is complete",
+                    "a running trial was asked with other arguments (such as another seed) or in "
+                    "another space: this sampler does not know of it until it is complete",
                     HostWarning,
                 )
             seed = self._seed_of(trial)
@@ -209,8 +226,8 @@ class StrategySampler(BaseSampler):
             study._storage.set_trial_system_attr(trial._trial_id, ATTRIBUTE, kept)
         if "instead" in kept:
             self._warn_once(
-                "trials are sampled at random where the method asks a point that runs or has "
-                "failed: repeat=True asks it again"
+                "trials are sampled at random where the method asks for a point that runs or has "
+                "failed: set repeat=True to ask for it again"
             )
         return values
 
@@ -221,7 +238,18 @@ class StrategySampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """A random value, which follows from the seed, the trial and the name."""
+        """Sample a value at random; Optuna calls this for parameters that the strategy does not
+        choose.
+
+        Args:
+            study: The study.
+            trial: The trial to sample.
+            param_name: The name of the parameter.
+            param_distribution: Its distribution.
+
+        Returns:
+            The value, which follows from the seed, the trial and the name.
+        """
         reason = self._why_random(study, trial, param_name, param_distribution)
         if reason is not None:
             self._warn_once(reason)
@@ -231,21 +259,27 @@ class StrategySampler(BaseSampler):
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
-        """Says what of ``search_space`` a complete trial lacks."""
+        """Warn if a complete trial lacks a parameter of ``search_space``; Optuna calls this.
+
+        Args:
+            study: The study.
+            trial: The trial.
+            state: The state of the trial.
+            values: The values of the trial.
+        """
         if state == TrialState.COMPLETE and len(study.directions) == 1:
             for name in free(self._search_space or {}):
                 if name not in trial.params and name not in self._conditions:
                     self._warn_once(
-                        f"{name} of search_space is not suggested: what the strategy asks of it "
-                        f"goes nowhere, as in trial {trial.number}",
+                        f"{name} of search_space is not suggested: the values that the strategy "
+                        f"chooses for it have no effect, as in trial {trial.number}",
                         HostWarning,
                     )
 
     def _why_random(
         self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
     ) -> str | None:
-        """What to say of a value that the strategy did not choose; None where that was said before
-        or is as it was meant."""
+        """The reason why the strategy did not choose a value; None if this was intended."""
         if len(study.directions) > 1:
             return "trials are sampled at random: the study has several objectives"
         if trial.system_attrs.get("fixed_params"):
@@ -269,15 +303,15 @@ class StrategySampler(BaseSampler):
             return None
         if all(each.state != TrialState.COMPLETE for each in ended):
             return (
-                "trials are sampled at random until one is complete: all that have ended failed, "
-                "as where the result is NaN, or were pruned"
+                "trials are sampled at random until one is complete: all trials so far failed (a "
+                "NaN result counts as failed) or were pruned"
             )
         if self.infer_relative_search_space(study, trial).get(name) == distribution:
             return None
         return f"{name} is sampled at random: not all trials have it with the same range"
 
     def _chosen(self, search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
-        """The distributions that have more than one value or take part in a condition."""
+        """The distributions with more than one value, and those that take part in a condition."""
         named = {*self._conditions, *(parent for parent, _ in self._conditions.values())}
         return free(search_space) | {
             name: each for name, each in search_space.items() if name in named

@@ -1,4 +1,4 @@
-"""Locks of Optuna's storages: one process or thread at a time asks for a study."""
+"""Locks of Optuna's storages, so that one process or thread at a time asks for a study."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ try:
 except ModuleNotFoundError:  # no such locks on Windows
     fcntl = None
 
-# What the name of a file of a storage gets; the file is empty, and may be deleted when nobody asks.
-# Optuna itself locks a journal by the name that ends in .lock alone.
+# The suffix of the lock file of a storage. The file is empty and may be deleted when nobody asks.
+# Optuna itself locks a journal by a file whose name ends in .lock.
 _SUFFIX = ".asking.lock"
-# Of PostgreSQL, beside the id of a study.
+# The number of the advisory locks of PostgreSQL, beside the id of a study.
 _NUMBER = 0x626F746F
-# Between two tries, and until a wait is said, in seconds.
+# The time between two tries, and the wait before a warning, in seconds.
 _PAUSE, _LONG = 0.01, 60.0
 _of_memory: weakref.WeakKeyDictionary[BaseStorage, Any] = weakref.WeakKeyDictionary()
 _files: weakref.WeakKeyDictionary[BaseStorage, str] = weakref.WeakKeyDictionary()
@@ -34,13 +34,17 @@ _guard = threading.Lock()
 
 
 def lock_of(storage: BaseStorage, study_id: int) -> AbstractContextManager[Any] | None:
-    """What only one process has at a time: the lock of a file beside that of SQLite or of a
-    journal, an advisory lock of PostgreSQL, in memory that of a thread. It ends with the process
-    that has it. None where there is no such lock, or its file cannot be made.
+    """The lock that only one process or thread can hold at a time.
+
+    It is a lock file beside the file of SQLite or of a journal, an advisory lock of PostgreSQL, or
+    a lock of threads for a storage in memory. It is released when its process ends.
 
     Args:
-        storage: Of a study.
-        study_id: Of the study; a file has one lock for all its studies.
+        storage: The storage of a study.
+        study_id: The id of the study; a file has one lock for all its studies.
+
+    Returns:
+        The lock as a context manager; None if the storage has no lock or its file cannot be made.
     """
     storage = getattr(storage, "_backend", storage) if _is_cached(storage) else storage
     if isinstance(storage, RDBStorage) and storage.engine.dialect.name == "postgresql":
@@ -62,8 +66,8 @@ def _is_cached(storage: BaseStorage) -> bool:
 
 
 def _file_of(storage: BaseStorage) -> str | None:
-    """The absolute path of the file of a storage, as when it was first seen here: a working folder
-    may change. Empty in memory, None where there is none."""
+    """The absolute path of the file of a storage, found when the storage was first seen, since the
+    working folder may change. Empty for a storage in memory; None if there is no file."""
     with _guard:
         if storage not in _files:
             file = _found_file(storage)
@@ -100,7 +104,7 @@ def _locked_file(path: str) -> Iterator[None]:
     since, is_said = time.monotonic(), False
     file = _opened(path)
     try:
-        # Threads have one another's too, as each opens the file for itself.
+        # Threads wait for each other too, since each opens the file for itself.
         while not _is_taken(file, path):
             if not _is_at(file, path):  # deleted, or made again
                 _release(file)
@@ -109,8 +113,8 @@ def _locked_file(path: str) -> Iterator[None]:
             if not is_said and time.monotonic() - since > _LONG:
                 is_said = True
                 warnings.warn(
-                    f"for {_LONG:g} s another process has had {path}: one that is stopped must be "
-                    "ended",
+                    f"another process has held the lock {path} for {_LONG:g} s: if that process "
+                    "is stopped, end it",
                     HostWarning,
                     stacklevel=4,
                 )
@@ -123,13 +127,13 @@ def _locked_file(path: str) -> Iterator[None]:
 def _release(file: int) -> None:
     locks: Any = fcntl
     try:
-        locks.flock(file, locks.LOCK_UN)  # a child that was forked meanwhile has the file open too
+        locks.flock(file, locks.LOCK_UN)  # a forked child may have the file open too
     finally:
         os.close(file)
 
 
 def _is_taken(file: int, path: str) -> bool:
-    """Takes the lock if it is free, and is that of the file which has the path now."""
+    """Take the lock if it is free and the file still has this path; returns whether it did."""
     locks: Any = fcntl
     try:
         locks.flock(file, locks.LOCK_EX | locks.LOCK_NB)
@@ -147,10 +151,10 @@ def _is_at(file: int, path: str) -> bool:
 
 @contextmanager
 def _locked_server(engine: Any, study_id: int) -> Iterator[None]:
-    # A connection of its own: the storage may have but one.
+    # A separate connection, since the storage may have only one.
     connection = engine.pool.recreate().connect()
     try:
-        # Otherwise the wait is a transaction, which keeps the server from cleaning up.
+        # Otherwise the wait would be a transaction, which prevents the server from cleaning up.
         connection.dbapi_connection.autocommit = True
         connection.cursor().execute(f"SELECT pg_advisory_lock({_NUMBER}, {study_id})")
         yield

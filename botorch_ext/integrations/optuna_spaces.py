@@ -15,8 +15,8 @@ from optuna.distributions import (
 from botorch_ext.domains.choices import Choice
 from botorch_ext.domains.parameters import Integer, Parameter, Real
 from botorch_ext.domains.space import Condition, Space
-from botorch_ext.integrations.counted import counted
 from botorch_ext.integrations.recipes import UnsearchableSpace
+from botorch_ext.integrations.stored_parameters import counted
 
 
 def free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:

@@ -16,41 +16,44 @@ from torch import Tensor
 
 from botorch_ext.domains import FiniteSet
 from botorch_ext.domains.space import Condition, Space
-from botorch_ext.integrations.counted import form_of
 from botorch_ext.integrations.host_trials import HostTrial, Record, Status
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.optuna_spaces import as_kept, space_of
 from botorch_ext.integrations.recipes import Recipe
+from botorch_ext.integrations.stored_parameters import form_of
 
-#: The attribute of a trial that has its number, a digest of the space, and the record of its
-#: question, or the point that was taken instead of it.
+#: The attribute of a trial with its number, a digest of the space, and the record of the strategy,
+#: or the random point that was asked instead.
 ATTRIBUTE = "botorch_ext:asked"
 
-# How many points are drawn to find one that is free.
+# The number of points that are drawn to find one that is free.
 _NUM_DRAWN = 512
 _Point = tuple[float, ...]
 
 _STATUS: dict[TrialState, Status] = {
     TrialState.COMPLETE: "told",
     TrialState.FAIL: "failed",
-    # No result, and not to be asked again at once.
+    # A pruned trial has no result and should not be asked again at once.
     TrialState.PRUNED: "failed",
 }
 
 
 def trials_of(study: Study) -> list[FrozenTrial]:
-    """All trials, also where a pruner shows some alone.
+    """All trials of a study, also if a pruner shows only some of them.
 
     Args:
-        study: Of Optuna.
+        study: A study of Optuna.
+
+    Returns:
+        The trials, not copied.
     """
     return study._storage.get_all_trials(study._study_id, deepcopy=False)
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """A trial: what tells it from one of the same number in a study that was made again, how the
-    strategy sees it, and its point where it runs or has failed."""
+    """A trial that was read: its identity, which differs from that of the same number in a study
+    that was made again; the trials that the strategy sees; and its point if it runs or failed."""
 
     identity: tuple[Any, ...]
     parts: list[HostTrial]
@@ -58,16 +61,16 @@ class _Seen:
 
 
 class FollowedStudy:
-    """A study, one search space of it, and the strategy that follows its trials.
+    """A study with one of its search spaces, and the strategy that follows its trials.
 
     Args:
-        study: Of Optuna.
+        study: A study of Optuna.
         search_space: Distributions by name.
-        recipe: Of the strategy.
-        conditions: As those of `Space`.
+        recipe: The recipe of the strategy.
+        conditions: Conditions as for `Space`; None for none.
 
     Raises:
-        ValueError: A space that the method cannot search.
+        ValueError: If the method cannot search the space.
     """
 
     def __init__(
@@ -79,15 +82,16 @@ class FollowedStudy:
     ) -> None:
         self._key = _key(study, search_space)
         self.space = space_of(dict(self._key[-1]), conditions)
-        # Points are read in the space they were asked in: columns of another mean something else.
+        # Points are read only in the space in which they were asked, since columns of another space
+        # have other meanings.
         self._digest = hashlib.sha256(_text_of(self.space).encode()).hexdigest()[:8]
         minimize = study.directions[0] == StudyDirection.MINIMIZE
         self._strategy = recipe.make(self.space)
         self.hosted = HostedStrategy(self._strategy, self.space, minimize)
         self._ended: dict[int, _Seen] = {}  # trials that will not change any more
         self._taken: set[_Point] = set()
-        #: Whether a trial runs at a point of this space that was asked with other arguments, or as
-        #: one of another space.
+        #: Whether a running trial at a point of this space was asked with other arguments, or in
+        #: another space.
         self.has_foreign = False
 
     def is_of(
@@ -96,12 +100,13 @@ class FollowedStudy:
         search_space: Mapping[str, BaseDistribution],
         trials: list[FrozenTrial],
     ) -> bool:
-        """Whether it is of this study and space, and the study was not deleted and made again.
+        """Whether this object belongs to a study and a search space, and the study was not deleted
+        and made again.
 
         Args:
-            study: Of Optuna.
+            study: A study of Optuna.
             search_space: Distributions by name.
-            trials: All of the study.
+            trials: All trials of the study.
         """
         if self._key != _key(study, search_space):
             return False
@@ -112,10 +117,10 @@ class FollowedStudy:
         )
 
     def follow(self, trials: list[FrozenTrial]) -> None:
-        """Learns all that the trials say.
+        """Learn the present state of the trials.
 
         Args:
-            trials: All of the study but the one that is asked.
+            trials: All trials of the study except the one that is being asked.
         """
         seen = [self._ended.get(trial.number) or self._see(trial) for trial in trials]
         self._taken = {each.taken for each in seen if each.taken is not None}
@@ -130,19 +135,21 @@ class FollowedStudy:
         )
 
     def ask(self, number: int, repeat: bool, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The values of the next trial, given the trials that it followed last, and what to keep
-        with it in `ATTRIBUTE`: ``number``, ``space`` and ``record``, or ``instead`` for a random
-        point.
+        """Ask for the next trial, given the trials that were followed last.
 
         Args:
-            number: Of the trial.
-            repeat: Whether a point may be asked that runs or has failed. Methods that take no
-                results but their own always may.
-            seed: Of the random point.
+            number: The number of the trial.
+            repeat: Whether a point may be asked that runs or has failed. Methods that take only
+                their own results always repeat.
+            seed: The seed of the random point.
+
+        Returns:
+            The values by name, and the value of `ATTRIBUTE` to store with the trial: a dict with
+            ``number``, ``space`` and ``record``, or ``instead`` for a random point.
 
         Raises:
-            WaitingForObservations: The method must be told something first.
-            HorizonReached: The method has no trials left.
+            WaitingForObservations: If the method needs results of pending trials first.
+            HorizonReached: If the method has no trials left.
         """
         may_differ = not (repeat or self._strategy.refuses_attached) and self._taken
         before = self.hosted.state() if may_differ else None
@@ -157,7 +164,7 @@ class FollowedStudy:
         return values, kept | {"record": record}
 
     def _free_point(self, seed: int) -> _Point | None:
-        """A random point that neither runs nor has failed; None where none is found."""
+        """A random point at which no trial runs or has failed; None if none is found."""
         domain = self._strategy.domain
         X = domain.points if isinstance(domain, FiniteSet) else domain.listed
         if X is None:
@@ -180,7 +187,7 @@ class FollowedStudy:
 
 
 def _key(study: Study, search_space: Mapping[str, BaseDistribution]) -> tuple[Any, ...]:
-    """What tells studies and their spaces apart; names and ids may come again in other storages."""
+    """The identity of a study and a search space; names and ids may recur in other storages."""
     ordered = sorted(search_space.items(), key=lambda item: item[0])
     return weakref.ref(study._storage), study._study_id, study.directions, ordered
 
@@ -201,7 +208,7 @@ def _text_of(space: Space) -> str:
 
 
 def _parts(trial: FrozenTrial, space: Space, digest: str) -> list[HostTrial]:
-    """A trial as the strategy sees it; two where another point was evaluated than was asked."""
+    """A trial as the strategy sees it; two trials if another point was evaluated than was asked."""
     status = _STATUS.get(trial.state, "running")
     value = trial.value if status == "told" else None
     params = {
@@ -215,7 +222,7 @@ def _parts(trial: FrozenTrial, space: Space, digest: str) -> list[HostTrial]:
         return [HostTrial(trial.number, params, status, value)]
     record = asked.get("record")
     x = _asked_point(asked, space) if asked.get("space") == digest else None
-    # Not all need be suggested yet.
+    # Some parameters may not be suggested yet.
     values = params if x is None else space.params(x) | params
     if record is not None and status == "told" and x is not None and not _is_at(values, x, space):
         alone = HostTrial(f"{trial.number} where it was evaluated", params, status, value)
@@ -224,7 +231,8 @@ def _parts(trial: FrozenTrial, space: Space, digest: str) -> list[HostTrial]:
 
 
 def _asked_point(asked: Mapping[str, Any], space: Space) -> Tensor | None:
-    """The point that was asked in this space, None where it is broken, which the strategy says."""
+    """The point that was asked in this space; None if the record is broken, of which the strategy
+    tells."""
     try:
         if "instead" in asked:
             x = [asked["instead"][name] for name in space.names]
@@ -236,13 +244,13 @@ def _asked_point(asked: Mapping[str, Any], space: Space) -> Tensor | None:
 
 
 def _is_at(values: Mapping[str, Any], x: Tensor, space: Space) -> bool:
-    """Whether values are those of a point."""
+    """Whether values are those of a point, or do not determine a point yet."""
     own = _point_of(values, space)
     return own is None or torch.equal(own, x)
 
 
 def _point_of(values: Mapping[str, Any], space: Space) -> Tensor | None:
-    """The point of values; None where they are of another space, or not all known."""
+    """The point with these values; None if they are of another space or not all known."""
     try:
         return space.point(values)
     except ValueError:

@@ -6,14 +6,13 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from gpytorch.kernels import Kernel
 
 from botorch_ext import algorithms
 from botorch_ext.algorithms.argument_checks import PRACTICAL_WIDTH
-from botorch_ext.checks import whole_number
+from botorch_ext.checks import did_you_mean, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.domains.space import Space
@@ -191,11 +190,9 @@ class Recipe:
             return self.algorithm
         known = algorithms.__all__
         if self.algorithm not in known:
-            close = get_close_matches(str(self.algorithm).lower(), known, n=1)
-            meant = f" (did you mean {close[0]!r}?)" if close else ""
             raise ValueError(
                 f"algorithm must be a function or one of {', '.join(known)}, got "
-                f"{self.algorithm!r}{meant}"
+                f"{self.algorithm!r}{did_you_mean(self.algorithm, known)}"
             )
         return getattr(algorithms, self.algorithm)
 
@@ -208,9 +205,8 @@ class Recipe:
             if given in _OF_HOST:
                 raise ValueError(f"{given} must not be given to {self.who}: {_OF_HOST[given]}")
             if given not in parameters and not takes_any:
-                close = get_close_matches(given.lower(), parameters, n=1)
-                meant = f" (did you mean {close[0]!r}?)" if close else ""
-                raise ValueError(f"{name} takes no argument {given!r}{meant}")
+                hint = did_you_mean(given, parameters)
+                raise ValueError(f"{name} takes no argument {given!r}{hint}")
         if all(arguments.get(part) is None for part in _PARTS):
             _fill(arguments, parameters)
         for key, parameter in list(parameters.items())[1:]:

@@ -1,10 +1,11 @@
-"""Arguments of strategies as text, for tools that keep what a strategy was made with.
+"""Saving the arguments of strategies as text, for tools that store how a strategy was made.
 
 In a text, a value is null, a number, a string, true, false, a list of values, or ``{"class": name,
-"state": {argument: value}}``: a class and the arguments that its object is made with. Names are
-those of one table (`saved_classes`), and of what the user allowed: no other class is made, no other
-function is found, and nothing that stands in a text is run. A text of an earlier version is read as
-a study's description is: what it lacks has its default, what was renamed has its name of now.
+"state": {argument: value}}``: a class and the arguments with which its object is made. The names
+are those of one table (`saved_classes`) and those that the user allowed. No other class is made, no
+other function is called, and nothing in a text is executed. A text of an earlier version is read
+like the description of a study: missing arguments get their defaults, and renamed ones their
+present names.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_events import from_json, to_json
 from botorch_ext.studies.translations import translated
 
-# Values are not nested deeper. GPyTorch takes twice the time for each kernel around another one: a
-# kernel counts as several values.
+# The deepest nesting of values. A kernel counts as several levels, since GPyTorch takes twice the
+# time for each kernel around another one.
 _DEEPEST, _KERNEL = 48, 4
-# What takes memory and time in proportion.
+# The largest values of arguments that take memory and time in proportion.
 _MOST = {
     **dict.fromkeys(("num_initial", "horizon", "num_points"), 10**6),
     **dict.fromkeys(("num_particles", "dim"), 10**4),
 }
 _MOST_WHOLE = 2**64
-# What a text calls a function of the table, and where functions are called with all arguments.
+# The class name of functions in a text, and the name of the argument that is an algorithm.
 _FUNCTION, _ALGORITHM = "function", "algorithm"
 
-# Of one tree in any order of its keys, one text, in which NaN is NaN.
+# The same text for a tree in any order of its keys; NaN equals NaN there.
 _sorted = partial(json.dumps, sort_keys=True)
 
 _by_name = {each.called: each for each in saved_classes()}
@@ -49,21 +50,37 @@ _algorithms: dict[str, Callable[..., Any]] = {}
 
 
 def as_text(arguments: Mapping[str, Any]) -> str:
-    """Arguments by name as JSON that holds all of them, but priors of kernels and of means, which
-    no algorithm looks at, and whether their parameters need gradients. ``"algorithm"`` is one.
+    """Save arguments as JSON.
+
+    Priors of kernels and of means, which no algorithm uses, are left out, and so is whether
+    parameters need gradients.
+
+    Args:
+        arguments: The arguments by name, including ``"algorithm"``.
+
+    Returns:
+        The text.
 
     Raises:
-        ValueError: One that cannot be saved; the message names it, and how it may be allowed.
+        ValueError: If an argument cannot be saved; the message names it, and how to allow it.
     """
     return to_json({name: _whole_tree(value, name) for name, value in arguments.items()})
 
 
 def from_text(text: str) -> dict[str, Any]:
-    """The arguments that `as_text` was given. Nothing in the text is run, and only classes of
-    the library's table and those given to `allow_argument` are made.
+    """Restore arguments from a text that `as_text` made.
+
+    Nothing in the text is executed. Only classes of the library's table, and those passed to
+    `allow_argument`, are made.
+
+    Args:
+        text: The text.
+
+    Returns:
+        The arguments by name.
 
     Raises:
-        ValueError: Any other text.
+        ValueError: If it is any other text.
     """
     try:
         trees = from_json(text)
@@ -153,14 +170,14 @@ def _whole_tree(value: Any, name: str) -> Any:
         raise ValueError(f"{name} cannot be saved: {error!r}") from error
     if not is_whole:
         raise ValueError(
-            f"{name} must be made by its constructor alone to be saved, got a "
-            f"{type(value).__name__} that was changed"
+            f"{name} must be as its constructor makes it to be saved, got a "
+            f"{type(value).__name__} that was changed afterwards"
         )
     return tree
 
 
 def _tree(value: Any, name: str, modules: list[nn.Module], depth: int = 0) -> Any:
-    """A value as a tree of JSON; the modules in it are added to those."""
+    """A value as a tree of JSON; its modules are appended to ``modules``."""
     _require_shallow(name, depth)
     if isinstance(value, np.generic):
         value = value.item()
@@ -191,7 +208,7 @@ def _tree(value: Any, name: str, modules: list[nn.Module], depth: int = 0) -> An
 
 
 def _held(module: nn.Module) -> dict[str, Any]:
-    """All parameters, buffers and hooks of a module and of its parts, but those of priors."""
+    """All parameters, buffers and hooks of a module and its submodules, without those of priors."""
     held = {}
     for path, part in module.named_modules():
         hooks = (part._forward_hooks, part._forward_pre_hooks, part._backward_hooks)
@@ -202,7 +219,7 @@ def _held(module: nn.Module) -> dict[str, Any]:
 
 
 def _advice(value: Any, name: str) -> str:
-    """What to do about a value whose class is not in the table; nothing where nothing helps."""
+    """The advice for a value whose class is not in the table; empty if nothing helps."""
     if isinstance(value, FunctionType):
         named = value.__name__ + (", is_algorithm=True" if name == _ALGORITHM else "")
         helps = value.__name__ != "<lambda>"
@@ -220,7 +237,7 @@ def _advice(value: Any, name: str) -> str:
 
 
 def _argument(tree: Any, name: str) -> Any:
-    """What a tree of an argument was made of, or a ValueError."""
+    """The value of the tree of an argument; or a ValueError."""
     value = _value(tree, name)
     is_function = isinstance(tree, dict) and tree["class"] == _FUNCTION
     if name == _ALGORITHM and not (is_function or isinstance(value, str)):
@@ -263,7 +280,8 @@ def _value(tree: Any, name: str, depth: int = 0) -> Any:
 
 
 def _as_of_now(tree: Any) -> Any:
-    """A tree in today's names, with the arguments that classes have got since at their defaults."""
+    """A tree in the present names; arguments that were added to classes since have their
+    defaults."""
     if isinstance(tree, list):
         return list(map(_as_of_now, tree))
     if not isinstance(tree, dict) or not isinstance(tree.get("state"), dict):
@@ -297,19 +315,34 @@ def _levels(saved: SavedClass) -> int:
 
 def _require_shallow(name: str, depth: int) -> None:
     if depth > _DEEPEST:
-        raise ValueError(f"{name.split(' of ')[-1]} must not be nested that deeply")
+        raise ValueError(
+            f"{name.split(' of ')[-1]} must be nested at most {_DEEPEST} levels deep, got more"
+        )
 
 
 def require_bounded(name: str, value: Any) -> None:
-    """A ValueError for a number of things that no memory would hold."""
+    """Check that an argument does not ask for more memory than there can be.
+
+    Args:
+        name: The name of the argument.
+        value: Its value.
+
+    Raises:
+        ValueError: If it is too large.
+    """
     most = _MOST.get(name)
     if most is not None and type(value) is int and value > most:
         raise ValueError(f"{name} must be at most {most}, got {shown(value)}")
 
 
 def is_of(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type: a class, a union, a literal, a tuple, a list or a callable;
-    whole numbers are numbers, truth values are none; kernels and widths are no functions."""
+    """Whether a value has a type. Whole numbers are floats, bools are not numbers, and kernels and
+    widths are not functions.
+
+    Args:
+        value: Any value.
+        hint: A class, a union, a literal, a tuple, a list, a dict or a callable.
+    """
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -335,7 +368,14 @@ def is_of(value: Any, hint: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A value as a few words, whatever it is."""
+    """A short text of a value, for messages.
+
+    Args:
+        value: Any value.
+
+    Returns:
+        The text.
+    """
     if isinstance(value, Tensor | np.ndarray):
         return f"a {type(value).__name__} of shape {tuple(value.shape)}"
     return reprlib.repr(value)

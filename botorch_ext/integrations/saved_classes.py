@@ -1,4 +1,4 @@
-"""Classes whose objects may be saved as arguments: one table of them, and what they are made of."""
+"""The table of classes whose objects may be saved as arguments, and how they are saved."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ from botorch_ext.studies.plain_arguments import defaults_of_class
 
 @dataclass(frozen=True)
 class SavedClass:
-    """How objects of one class are saved: by the arguments that they are made with.
+    """How objects of one class are saved: by the arguments with which they are made.
 
     Args:
-        kind: The class; objects of its subclasses are not meant.
-        hints: From the name of an argument to its type.
-        taken: From the name of an argument to what takes it from an object, where it is not the
-            attribute of its name.
-        make: From the arguments, as keywords, to an object; None: the class itself.
-        name: What the class is called in a text; None: its own name.
+        kind: The class; objects of its subclasses are not included.
+        hints: The type of each argument, by name.
+        taken: Functions that read an argument from an object, by the name of the argument; other
+            arguments are read from the attribute of the same name.
+        make: The function that makes an object from the arguments, as keywords; None for the class.
+        name: The name of the class in a text; None for its own name.
     """
 
     kind: type
@@ -58,12 +58,12 @@ class SavedClass:
 
     @property
     def called(self) -> str:
-        """What the class is called in a text."""
+        """The name of the class in a text."""
         return self.kind.__name__ if self.name is None else self.name
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """From the names of the arguments that an object can be made without to their defaults."""
+        """The defaults of the arguments that have one, by name."""
         if self.make is not None:
             return {}
         defaults = defaults_of_class(self.kind)
@@ -71,10 +71,17 @@ class SavedClass:
 
     @classmethod
     def of_user(cls, kind: type, name: str) -> SavedClass:
-        """A class of the user, by the parameters of its constructor.
+        """Describe a class of the user by the parameters of its constructor.
+
+        Args:
+            kind: The class.
+            name: The name of the class in a text.
+
+        Returns:
+            The description.
 
         Raises:
-            ValueError: A class that shows no parameters.
+            ValueError: If the class shows no parameters.
         """
         if is_dataclass(kind):
             return cls(kind, _annotated(kind), name=name)
@@ -94,10 +101,16 @@ class SavedClass:
         return _module(kind, hints, name) if is_module else cls(kind, hints, name=name)
 
     def arguments_of(self, value: Any) -> dict[str, Any]:
-        """What an object was made with.
+        """The arguments with which an object was made.
+
+        Args:
+            value: The object.
+
+        Returns:
+            The arguments by name.
 
         Raises:
-            ValueError: An object that does not show it.
+            ValueError: If the object does not show an argument.
         """
         return {
             name: self.taken[name](value) if name in self.taken else _attribute(value, name)
@@ -105,12 +118,23 @@ class SavedClass:
         }
 
     def made(self, arguments: Mapping[str, Any]) -> Any:
-        """An object made with these arguments."""
+        """Make an object.
+
+        Args:
+            arguments: The arguments by name.
+
+        Returns:
+            The object.
+        """
         return (self.kind if self.make is None else self.make)(**arguments)
 
 
 def saved_classes() -> Iterator[SavedClass]:
-    """The table: all classes of which objects are made, unless the user allows others."""
+    """Iterate over the table: all classes that are allowed without `allow_argument`.
+
+    Yields:
+        A class.
+    """
     yield from _VALUES
     yield from (SavedClass(kind, _annotated(kind)) for kind in _ANNOTATED)
     yield from (_module(kind, _types_of(arguments)) for kind, arguments in _MODULES.items())
@@ -136,7 +160,7 @@ def _attribute(value: Any, name: str) -> Any:
 
 # --- tensors, domains, distributions and settings -------------------------------------------------
 
-# PyTorch prints no tensor of more dimensions in less than seconds.
+# The most dimensions of a tensor; PyTorch takes seconds to print one with more.
 _MOST_DIMS = 8
 _DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -158,7 +182,7 @@ _ANNOTATED: tuple[Any, ...] = (
         kind
         for room in (widths, delays)
         for kind in (getattr(room, name) for name in room.__all__)
-        # Delays that were seen are no argument, and SciPy's have their own form.
+        # Observed delays are not an argument, and SciPy's distributions have their own form.
         if is_dataclass(kind) and kind not in (delays.SeenDelays, delays.FromScipy)
     ),
 )
@@ -181,7 +205,7 @@ def _numbers(tensor: Tensor) -> list[Any]:
 
 
 def _tensor(dtype: str, shape: list[int], values: list[float]) -> Tensor:
-    # Without numbers it has a shape as well, whose rows would be listed one by one.
+    # A tensor without numbers can have a large shape, whose rows would be listed one by one.
     room = max(len(values), 10**4)
     if len(shape) > _MOST_DIMS or math.prod(size or 1 for size in shape) > room:
         raise ValueError(f"shape must be of {_MOST_DIMS} dimensions and {room} numbers at most")

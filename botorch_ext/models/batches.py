@@ -1,4 +1,4 @@
-"""Batches of models of the same data, one for each form, behind one interface."""
+"""ModelParts: sets of models of the same data, computed in one batch for each form of kernel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from botorch_ext.state import shallow
 
 
 class ModelWidth(Protocol):
-    """What is asked of a width (`botorch_ext.widths.Width`)."""
+    """The methods of a width (`botorch_ext.widths.Width`) that models call."""
 
     def __call__(self, t: int, model: Any) -> float | Tensor: ...
 
@@ -36,35 +36,49 @@ Model = TypeVar("Model", KernelGP, FinitePosterior)
 
 @dataclass(frozen=True, eq=False)
 class Part(Generic[Model]):
-    """Models of one form as one batch.
+    """The models of a set whose kernels have the same form, as one batch.
 
     Args:
-        model: Of batch shape ``(b,)``; of one alone, without batch dimensions.
-        positions: Which b models of the set these are.
+        model: The batched model, of batch shape ``(b,)``; without batch dimensions for one model.
+        positions: The positions of these b models in the set.
     """
 
     model: Model
     positions: list[int]
 
     def each(self, values: Tensor) -> Tensor:
-        """What `model` answers as ``b x ...``."""
+        """Values of `model` with a leading dimension for its members.
+
+        Args:
+            values: A result of `model`, ``b x ...``, or ``...`` if it is not batched.
+
+        Returns:
+            ``b x ...``.
+        """
         return values if len(self.positions) > 1 else values.unsqueeze(0)
 
     def member(self, place: int) -> Model:
-        """One of the models: a `fork`, or `model` itself where it is the only one."""
+        """One of the models.
+
+        Args:
+            place: Its position within this part.
+
+        Returns:
+            A `fork` of the member; `model` itself if it is the only one.
+        """
         return self.model.select(place) if len(self.positions) > 1 else self.model
 
 
 class ModelParts(ABC, Generic[Model]):
-    """What `CandidateModels` and `FiniteCandidates` share: everything that asks each part."""
+    """Base class of `CandidateModels` and `FiniteCandidates`: a set of models in parts."""
 
     parts: list[Part[Model]]
     _family: GrowingFamily | None = None
-    _num_grown = 0  # members of the family that came in so far
+    _num_grown = 0  # the number of members of the family that joined so far
     _plain: list[int] | None = None  # see `plain`; None without twins
 
     def _build(self, candidates: list[Candidate]) -> None:
-        """New parts without data for these models."""
+        """Make new parts without data for these models."""
         self._entries = candidates
         self.parts = []
         for group in grouped(candidates):
@@ -103,7 +117,7 @@ class ModelParts(ABC, Generic[Model]):
 
     @property
     def names(self) -> list[str]:
-        """One name for each model."""
+        """The names of the models."""
         return [entry.name for entry in self._entries]
 
     @property
@@ -114,12 +128,20 @@ class ModelParts(ABC, Generic[Model]):
         return len(self._entries)
 
     def plain(self, position: int) -> int:
-        """The position of the model whose width a model takes: its own, but for a twin."""
+        """The model whose width a model takes: a twin takes that of its plain model.
+
+        Args:
+            position: The position of a model.
+
+        Returns:
+            The position of the other model, or its own.
+        """
         return position if self._plain is None else self._plain[position]
 
     @property
     def lengthscales_of(self) -> Tensor | None:
-        """The lengthscales, ``(m,)``, of a set made of one lengthscale for each model."""
+        """The lengthscales, ``m``, if the set was made of one lengthscale for each model; otherwise
+        None."""
         values = [entry.lengthscale for entry in self._entries]
         if None in values:
             return None
@@ -127,27 +149,27 @@ class ModelParts(ABC, Generic[Model]):
 
     @property
     def grows(self) -> bool:
-        """Whether models join with time."""
+        """Whether models join the set over time."""
         return self._family is not None
 
     @property
     def noise_variance(self) -> Tensor:
-        """The ridge lambda of each model, ``(m,)``."""
+        """The ridge lambda of each model, ``m``."""
         return self._gather(lambda model: model.noise_variance)
 
     @property
     def num_observations(self) -> int:
-        """Rows, pending ones included."""
+        """The number of rows, including pending ones."""
         return self.parts[0].model.num_observations
 
     @property
     def pending(self) -> list[int]:
-        """The rows that pend."""
+        """The pending rows."""
         return list(self.parts[0].model.factor.pending)
 
     @property
     def dim(self) -> int:
-        """d, the dimension of the inputs; 0 while it is not known."""
+        """d, the number of columns of the inputs; 0 while it is not known."""
         return self.parts[0].model.dim
 
     @property
@@ -166,35 +188,36 @@ class ModelParts(ABC, Generic[Model]):
     # --- data -----------------------------------------------------------------------------------
 
     def add(self, X: Tensor, Y: Tensor | None) -> None:
-        """Adds observations to all models, O(n^2) each.
+        """Add observations to all models in place, O(n^2) per observation and model.
 
         Args:
-            X: ``n x d``.
-            Y: ``n x 1`` or ``n``. None for points that were asked and not yet told: such *pending*
-                rows count in every standard deviation and in the information gain and leave the
-                mean alone.
+            X: Points, ``n x d``.
+            Y: Observations, ``n x 1`` or ``n``; None for *pending* points, which were asked and not
+                told yet. Pending points reduce every standard deviation, count in the information
+                gain, and leave the means alone.
 
         Raises:
-            ValueError: Wrong shape, dtype or device, or an entry that is not finite.
+            ValueError: If a shape, dtype or device is wrong, or an entry is not finite.
         """
         n = self.num_observations
         for place, part in enumerate(self.parts):
             try:
                 part.model.add(X, Y)
-            except ValueError:  # of its kernel or its prior mean: no model keeps the rows
+            except ValueError:  # raised by its kernel or prior mean: no model keeps the rows
                 for other in self.parts[:place]:
                     other.model._truncate(n)
                 raise
 
     def set_targets(self, rows: list[int], Y: Tensor) -> None:
-        """Gives rows new values in all models: pending rows become known, known ones are replaced.
+        """Give rows new values in all models: pending rows become known, values of known rows are
+        replaced.
 
         Args:
-            rows: Positions in the order of addition.
-            Y: One value for each row.
+            rows: The rows, numbered in the order of addition.
+            Y: One value for each row, ``n x 1`` or ``n``.
 
         Raises:
-            ValueError: A row that does not exist, or a value that is not finite.
+            ValueError: If a row does not exist, or a value is not finite.
         """
         rows = self._checked_rows(rows)
         Y = checked_values(Y, len(rows), self.parts[0].model.noise_variance)
@@ -202,20 +225,29 @@ class ModelParts(ABC, Generic[Model]):
             part.model.set_targets(rows, Y)
 
     def remove(self, row: int) -> None:
-        """Forgets one row in all models; later rows move up by one.
+        """Remove one row from all models; later rows move up by one.
+
+        Args:
+            row: The row.
 
         Raises:
-            ValueError: A row that does not exist.
+            ValueError: If the row does not exist.
         """
         (row,) = self._checked_rows([row])
         for part in self.parts:
             part.model.remove(row)
 
     def select(self, positions: Sequence[int]) -> Self:
-        """A `fork` of some of the models, in this order.
+        """A `fork` of some of the models.
+
+        Args:
+            positions: The positions of the models, in their new order.
+
+        Returns:
+            A new set.
 
         Raises:
-            ValueError: No position, one that does not exist or one that occurs twice.
+            ValueError: If there is no position, or one does not exist or occurs twice.
         """
         positions = [whole_number(position, "each of positions") for position in positions]
         allowed = set(self._places)
@@ -243,8 +275,7 @@ class ModelParts(ABC, Generic[Model]):
         return new
 
     def fork(self) -> Self:
-        """A copy that goes its own way from here, with rows, targets and models; until either
-        changes them both share the rows of their factors."""
+        """An independent copy. Both sets share the rows of their factors until one changes them."""
         return self.select(range(len(self)))
 
     def successor(self) -> Self:
@@ -255,24 +286,35 @@ class ModelParts(ABC, Generic[Model]):
         return new
 
     def single(self, position: int) -> Model:
-        """One model, not batched, with the data, to look at: what it shares with this set is not to
-        be changed.
+        """A single model with the data, for reading: it must not be changed, since it shares data
+        with this set.
+
+        Args:
+            position: The position of the model.
+
+        Returns:
+            The model, without batch dimensions.
 
         Raises:
-            ValueError: A position that does not exist.
+            ValueError: If the position does not exist.
         """
         part, place = self._place(position)
         return part.member(place)
 
     def drop(self, position: int) -> None:
-        """Forgets one model in place; those behind it move up by one. Copies no factor.
+        """Remove one model in place, without copying a factor; later models move up by one.
+
+        Args:
+            position: The position of the model.
 
         Raises:
-            ValueError: A position that does not exist, or the only model.
+            ValueError: If the position does not exist, or it is the only model.
         """
         part, place = self._place(position)
         if len(self) == 1:
-            raise ValueError("position must not be that of the only model")
+            raise ValueError(
+                f"position must leave a model in the set, got {position} of the only model"
+            )
         kept = [i for i in range(len(part.positions)) if i != place]
         if kept:
             part.model.keep(kept if len(kept) > 1 else kept[0])
@@ -285,10 +327,13 @@ class ModelParts(ABC, Generic[Model]):
         self._index()
 
     def grow(self, t: int) -> list[str]:
-        """Adds the models of a growing family that are in at time t, with all data.
+        """Add the models of a growing family that join by time t, with all data.
+
+        Args:
+            t: The time, in steps.
 
         Returns:
-            Their names; none for a set that does not grow.
+            The names of the new models; none for a set that does not grow.
         """
         if self._family is None:
             return []
@@ -309,52 +354,72 @@ class ModelParts(ABC, Generic[Model]):
     # --- answers --------------------------------------------------------------------------------
 
     def prior(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation of each model before any data at ``n x d`` points, ``m x n``
-        each."""
+        """The prior mean and standard deviation of each model at points.
+
+        Args:
+            X: Points, ``n x d``.
+
+        Returns:
+            The means and the standard deviations, ``m x n`` each.
+        """
         moments = [map(part.each, part.model.prior(X)) for part in self.parts]
         mean, std = (self._in_order(list(values)) for values in zip(*moments, strict=True))
         return mean, std
 
     def information_gain(self) -> Tensor:
-        """1/2 log det(I + K / lambda) of all rows for each model, ``(m,)``."""
+        """The information gain of all rows for each model, 1/2 log det(I + K / lambda), ``m``."""
         return self._gather(lambda model: model.information_gain())
 
     def jittered_rows(self) -> Tensor:
-        """How many rows of each model have jitter on their diagonal entry, ``(m,)``."""
+        """The number of rows of each model with jitter on their diagonal entry, ``m``."""
         n = self.num_observations
         return self._gather(lambda model: (model.factor.jitter[..., :n] > 0).sum(dim=-1))
 
     def pending_information_gain(self) -> Tensor:
-        """I(pending points; f | known points) for each model, ``(m,)``."""
+        """The information gain of the pending points given the known ones,
+        I(pending points; f | known points), for each model, ``m``."""
         return self._gather(lambda model: model.factor.pending_information_gain())
 
     def log_marginal_likelihood(self, without: Sequence[int] = ()) -> Tensor:
-        """log p(y) under each model, ``(m,)``.
+        """The log marginal likelihood log p(y) of each model.
 
         Args:
-            without: Rows to leave out; pending rows have no value and are left out anyway.
+            without: The rows to leave out; pending rows are always left out.
+
+        Returns:
+            The log likelihoods, ``m``.
 
         Raises:
-            ValueError: A row that does not exist.
+            ValueError: If a row does not exist.
         """
         rows = self._checked_rows(without)
         return self._gather(lambda model: log_evidence(model.factor, rows))
 
     def width(self, width: ModelWidth | Sequence[ModelWidth], t: int) -> Tensor:
-        """The width of each model before choosing the t-th point, ``(m,)``.
+        """The width of each model before the t-th point is chosen.
 
         Args:
-            width: One for all models, or one for each.
-            t: As in `botorch_ext.widths.Width`.
+            width: One width for all models, or a sequence with one for each.
+            t: The step, as in `botorch_ext.widths.Width`.
+
+        Returns:
+            The widths, ``m``.
 
         Raises:
-            ValueError: As many widths as there are models are needed, and were not given.
+            ValueError: If ``width`` is a sequence whose length is not the number of models.
         """
         return self._each_width(width, lambda one, model: one(t, model))
 
     def offset(self, width: ModelWidth | Sequence[ModelWidth], t: int) -> Tensor:
-        """What each model adds to the upper and takes from the lower bound besides ``width * std``,
-        ``(m,)``; arguments as for `width`."""
+        """The offset of each model, which widens its bounds on both sides besides ``width * std``.
+
+        Args:
+            width: One width for all models, or a sequence with one for each.
+            t: The step, as in `botorch_ext.widths.Width`.
+
+        Returns:
+            The offsets, ``m``, in units of f.
+        """
         return self._each_width(width, lambda one, model: one.offset(t, model))
 
     def _each_width(
@@ -371,7 +436,7 @@ class ModelParts(ABC, Generic[Model]):
 
         like = self.parts[0].model.noise_variance
         if not isinstance(width, Sequence):
-            if len(self) == 1:  # each microsecond counts where a step takes few of them
+            if len(self) == 1:  # faster, which matters in steps of a few microseconds
                 number = value(width, self.parts[0].model)
                 if isinstance(number, Tensor):
                     return torch.as_tensor(number, dtype=like.dtype, device=like.device).view(1)
@@ -388,7 +453,7 @@ class ModelParts(ABC, Generic[Model]):
         return torch.stack(values)
 
     def _place(self, position: int) -> tuple[Part[Model], int]:
-        """The part of a model and its place there."""
+        """The part of a model and its position there."""
         if whole_number(position, "position") not in self._places:
             raise ValueError(f"position must lie in [0, {len(self)}), got {position}")
         place, member = self._places[position]
@@ -398,13 +463,13 @@ class ModelParts(ABC, Generic[Model]):
         return checked_row_numbers(rows, self.num_observations)
 
     def _gather(self, function: Callable[[Model], Tensor]) -> Tensor:
-        """What the model of each part answers as ``m x ...``, in the order of the models."""
+        """The results of a function for all models, ``m x ...``, in the order of the models."""
         if len(self.parts) == 1 and self._natural:
             return self.parts[0].each(function(self.parts[0].model))
         return self._in_order([part.each(function(part.model)) for part in self.parts])
 
     def _of_plain(self, values: Tensor) -> Tensor:
-        """Values of the models, ``(m,)``, those of twins replaced by their plain models'."""
+        """Values of the models, ``m``; twins have those of their plain models."""
         return values if self._plain is None else members_of(values, self._plain)
 
     def _in_order(self, values: list[Tensor]) -> Tensor:
@@ -413,7 +478,15 @@ class ModelParts(ABC, Generic[Model]):
 
 
 def grouped(candidates: Sequence[Candidate]) -> list[list[int]]:
-    """The positions of models that make one batch: same form, and all or none have a prior mean."""
+    """Group models that can be computed as one batch: their kernels have the same form, and all or
+    none have a prior mean.
+
+    Args:
+        candidates: The models.
+
+    Returns:
+        The positions of the models of each group.
+    """
     groups: list[list[int]] = []
     for i, candidate in enumerate(candidates):
         for group in groups:

@@ -1,4 +1,4 @@
-"""Checks of the arguments of models, at the door."""
+"""Checks of the arguments of models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch.nn import Module
 
 from botorch_ext.checks import amount, short, whole_number
 from botorch_ext.domains import as_points, checked_like, checked_tensor
-from botorch_ext.domains.kinds import checked_device, checked_dtype
+from botorch_ext.domains.dtypes_and_devices import checked_device, checked_dtype
 from botorch_ext.domains.points import require_finite
 
 PriorMean = Mean | Callable[[Tensor], Tensor]
@@ -23,8 +23,20 @@ PriorMean = Mean | Callable[[Tensor], Tensor]
 def frozen_mean(
     mean: PriorMean | float | None, like: Tensor, name: str = "mean"
 ) -> PriorMean | None:
-    """A copy of a GPyTorch `Mean` without gradients, of the dtype and on the device of ``like``; a
-    number as such a mean, a function and None as they are; or a ValueError."""
+    """Freeze a prior mean.
+
+    Args:
+        mean: A GPyTorch `Mean`, a number, a function of points, or None.
+        like: A tensor with the dtype and device of the result.
+        name: The name of the argument, for the message.
+
+    Returns:
+        A copy of a `Mean` without gradients, a constant `Mean` for a number; a function or None as
+        it is.
+
+    Raises:
+        ValueError: If it is anything else.
+    """
     if isinstance(mean, Module) and not isinstance(mean, Kernel):
         return deepcopy(mean).to(like).requires_grad_(False)
     if mean is None or (callable(mean) and not isinstance(mean, type | Kernel)):
@@ -43,12 +55,18 @@ def frozen_mean(
 
 
 def prior_mean_at(mean: PriorMean, X: Tensor, most_dims: int) -> Tensor:
-    """A prior mean at ``... x n x d`` points, ``... x n``; or a ValueError.
+    """Evaluate a prior mean.
 
     Args:
         mean: A `Mean` or a function.
-        X: The points.
-        most_dims: How many dimensions what it returns has at most.
+        X: Points, ``... x n x d``.
+        most_dims: The largest number of dimensions that the result may have.
+
+    Returns:
+        The means, ``... x n``.
+
+    Raises:
+        ValueError: If the mean does not take the points, or returns another shape.
     """
     n = X.shape[-2]
     try:
@@ -68,7 +86,19 @@ def checked_noise_variance(
     dtype: torch.dtype,
     device: torch.device | str,
 ) -> Tensor:
-    """``noise_variance`` as a tensor, or a ValueError if it is not positive and finite."""
+    """Check noise variances.
+
+    Args:
+        noise_variance: A number, or numbers of any shape.
+        dtype: The dtype of the result.
+        device: The device of the result.
+
+    Returns:
+        The noise variances as a tensor.
+
+    Raises:
+        ValueError: If one is not positive and finite, or the dtype or device is not possible.
+    """
     dtype, place = checked_dtype(dtype), checked_device(device)
     noise = checked_tensor(noise_variance, dtype, place, "noise_variance").detach()
     if not bool((torch.isfinite(noise) & (noise > 0)).all()):
@@ -77,7 +107,18 @@ def checked_noise_variance(
 
 
 def checked_noise_of(observation_noise: Any, like: Tensor) -> Tensor:
-    """The noise variance of what is predicted, or a ValueError."""
+    """Check the noise variances of predicted observations.
+
+    Args:
+        observation_noise: The variances, a tensor.
+        like: A tensor with the dtype and device that they must have.
+
+    Returns:
+        The variances.
+
+    Raises:
+        ValueError: If they are anything else.
+    """
     if isinstance(observation_noise, bool | int | float | str):
         raise ValueError(
             "observation_noise must be True, False or variances that broadcast to (..., q, 1), got "
@@ -87,7 +128,16 @@ def checked_noise_of(observation_noise: Any, like: Tensor) -> Tensor:
 
 
 def require_transform(transform: Any, name: str, kind: type) -> None:
-    """A ValueError unless this is a BoTorch transform of a kind, or None."""
+    """Check that an argument is a BoTorch transform.
+
+    Args:
+        transform: What was given; None is allowed.
+        name: The name of the argument, for the message.
+        kind: The class of the transform.
+
+    Raises:
+        ValueError: If it is anything else.
+    """
     if not isinstance(transform, kind | None):
         raise ValueError(
             f"{name} must be a BoTorch {kind.__name__} or None, got {short(transform)}"
@@ -97,8 +147,21 @@ def require_transform(transform: Any, name: str, kind: type) -> None:
 def checked_values(
     Y: Any, num_points: int, like: Tensor, name: str = "Y", look: bool = True
 ) -> Tensor:
-    """``n x 1`` or ``n`` observations, or one number for one point, as a ``n``-dim tensor; or a
-    ValueError. ``look`` as for `as_points`."""
+    """Check observations.
+
+    Args:
+        Y: Observations, ``n x 1`` or ``n``; one number is allowed for one point.
+        num_points: n, the number of points.
+        like: A tensor with the dtype and device that the observations must have.
+        name: The name of the argument, for the message.
+        look: Whether to check that entries are finite.
+
+    Returns:
+        The observations, ``n``.
+
+    Raises:
+        ValueError: If the shape, dtype or device is wrong, or an entry is not finite.
+    """
     Y = checked_like(Y, like, name)
     n = num_points
     if Y.shape not in ((n,), (n, 1)) and (n != 1 or Y.ndim):
@@ -109,7 +172,18 @@ def checked_values(
 
 
 def checked_row_numbers(rows: Any, num_rows: int) -> list[int]:
-    """Different positions of rows that there are, or a ValueError."""
+    """Check row numbers.
+
+    Args:
+        rows: The rows.
+        num_rows: The number of existing rows.
+
+    Returns:
+        The rows as a list.
+
+    Raises:
+        ValueError: If they are not different numbers of existing rows.
+    """
     try:
         given = list(rows)
     except TypeError:
@@ -127,14 +201,20 @@ def checked_row_numbers(rows: Any, num_rows: int) -> list[int]:
 def checked_inputs(
     X: Any, dim: int, like: Tensor, transform: Callable[[Tensor], Tensor] | None
 ) -> tuple[Tensor, Tensor]:
-    """Inputs as ``n x d``, and transformed, or a ValueError; their entries are not looked at.
+    """Check the shape, dtype and device of inputs, not their entries, and transform them.
 
     Args:
-        X: ``n x d``.
-        dim: How many columns the model has after the transform, which may change them; 0 while that
-            is not known.
-        like: Of the dtype and on the device that is expected.
-        transform: None where inputs stay as they are.
+        X: Inputs, ``n x d``.
+        dim: The number of columns after the transform, which may change it; 0 while it is not
+            known.
+        like: A tensor with the dtype and device that the inputs must have.
+        transform: The input transform; None for none.
+
+    Returns:
+        The inputs, ``n x d``, and the transformed inputs.
+
+    Raises:
+        ValueError: If the shape, dtype or device is wrong, or the transform does not take them.
     """
     if transform is None:
         X = as_points(X, dim or None, like, look=False)
@@ -150,7 +230,18 @@ def checked_inputs(
 
 
 def transformed(X: Tensor, transform: Callable[[Tensor], Tensor]) -> Tensor:
-    """Transformed inputs, or a ValueError where the transform does not take them."""
+    """Transform inputs.
+
+    Args:
+        X: Inputs, ``... x n x d``.
+        transform: The input transform.
+
+    Returns:
+        The transformed inputs.
+
+    Raises:
+        ValueError: If the transform does not take them.
+    """
     try:
         return transform(X)
     except Exception as error:

@@ -1,4 +1,5 @@
-"""Cholesky factor of K + noise, grown a row at a time, with targets that may come late."""
+"""GrowingCholesky: the Cholesky factor of K + noise, which grows by rows, with targets that may be
+pending."""
 
 from __future__ import annotations
 
@@ -16,31 +17,31 @@ from botorch_ext.state import shallow
 
 _GROWTH = 1.25
 _VECTORS = ("z", "y", "gains", "jitter")
-# A pivot of less than this many units in the last place is rounding, not information.
+# A pivot of fewer units in the last place than this is rounding error and no information.
 _ROUNDING = 1000
 
 
 class GrowingCholesky:
     """L with L L' = K + diag(noise variance + jitter), and z = L^-1 y for the residual targets y.
 
-    A target may be unknown (*pending*). A pending row counts in L, hence in every variance, and its
-    target is whatever leaves the posterior mean unmoved (hallucination: Desautels et al., 2014):
-    the weights alpha = L^-T z of pending rows are zero, which makes z the part of L^-1 y orthogonal
-    to the columns of L^-1 that belong to pending rows (`PendingColumns`).
+    A target may be unknown (*pending*). A pending row counts in L, and so in every variance. Its
+    target is the value that leaves the posterior mean unchanged (hallucination: Desautels et al.,
+    2014): the weights alpha = L^-T z of pending rows are zero, which makes z the part of L^-1 y
+    that is orthogonal to the columns of L^-1 of the pending rows (`PendingColumns`).
 
     Args:
-        noise_variance: ``*batch``; the ridge lambda.
-        capacity: Rows to allocate at first.
+        noise_variance: The ridge lambda, ``*batch``.
+        capacity: The number of rows for which memory is reserved at first.
     """
 
-    # No torch.nn.Module: setting one's attributes takes longer than the arithmetic of a step.
+    # Not a torch.nn.Module: setting an attribute of one takes longer than the arithmetic of a step.
 
     def __init__(self, noise_variance: Tensor, capacity: int = 64) -> None:
         self.num_points = 0
         self.pending: list[int] = []
         self._mean_weights: Tensor | None = None
-        # Of the oldest pending rows; brought up to date by what changes z, so that looking at a
-        # factor never changes the next digits.
+        # The columns of the oldest pending rows. Only methods that change z update them, so that
+        # reading a factor never changes later digits.
         self._columns: PendingColumns | None = None
         self.noise_variance = noise_variance
         batch = noise_variance.shape
@@ -50,28 +51,40 @@ class GrowingCholesky:
         )
 
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> None:
-        """Replaces every tensor, such as when a model moves to another device or dtype."""
+        """Replace every tensor, for example when a model moves to another device or dtype.
+
+        Args:
+            function: The function that converts a tensor.
+        """
         for name in ("noise_variance", *_VECTORS):
             setattr(self, name, function(getattr(self, name)))
         self.triangle.map(function)
         self._mean_weights = self._columns = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Copies of the rows in use and which of them pend: all but the noise variance."""
+        """Copies of all data except the noise variance, for `from_state_dict`."""
         n = self.num_points
         state: dict[str, Any] = {name: getattr(self, name)[..., :n].clone() for name in _VECTORS}
         return state | {"L": self.L.clone(), "pending": list(self.pending)}
 
     @classmethod
     def from_state_dict(cls, noise_variance: Tensor, state: dict[str, Any]) -> GrowingCholesky:
-        """The factor of a `state_dict`, in the dtype and on the device of ``noise_variance``."""
+        """Restore a factor.
+
+        Args:
+            noise_variance: The ridge lambda, ``*batch``; it determines the dtype and the device.
+            state: A `state_dict`.
+
+        Returns:
+            The factor.
+        """
         factor = cls(noise_variance, capacity=0)
         values = {name: state[name].to(noise_variance, copy=True) for name in ("L", *_VECTORS)}
         factor._take(values, state["pending"])
         return factor
 
     def _take(self, values: dict[str, Tensor], pending: list[int]) -> None:
-        """All rows at once: ``L`` and the vectors."""
+        """Set all rows at once: ``L`` and the vectors."""
         for name in _VECTORS:
             setattr(self, name, values[name])
         self.triangle = GrowingTriangle(values["L"], _GROWTH)
@@ -79,7 +92,7 @@ class GrowingCholesky:
         self.pending = list(pending)
 
     def fork(self) -> GrowingCholesky:
-        """A copy that goes its own way from here; it shares the rows of L."""
+        """An independent copy, which shares the rows of L."""
         new = shallow(self)
         for name in _VECTORS:
             setattr(new, name, getattr(self, name).clone())
@@ -94,7 +107,11 @@ class GrowingCholesky:
         return new
 
     def keep(self, index: int | list[int]) -> None:
-        """Forgets the other members of a batch with one dimension; one alone loses it."""
+        """Keep some members of a batch with one dimension.
+
+        Args:
+            index: The position of one member, which loses the batch dimension, or positions.
+        """
         for name in ("noise_variance", *_VECTORS):
             setattr(self, name, members_of(getattr(self, name), index).clone())
         self.triangle.keep(index)
@@ -104,7 +121,14 @@ class GrowingCholesky:
             self._columns = self._columns.select(index)
 
     def select(self, index: int | list[int]) -> GrowingCholesky:
-        """A `fork` of one member, or of several, of a batch with one dimension."""
+        """A `fork` of some members of a batch with one dimension.
+
+        Args:
+            index: The position of one member, which loses the batch dimension, or positions.
+
+        Returns:
+            A new factor.
+        """
         new = self.fork()
         new.keep(index)
         return new
@@ -115,39 +139,61 @@ class GrowingCholesky:
 
     @property
     def capacity(self) -> int:
-        """Rows that the vectors have room for."""
+        """The number of rows for which the vectors have memory."""
         return self.z.shape[-1]
 
     @property
     def L(self) -> Tensor:
-        """``*batch x n x n``, not to be changed."""
+        """The factor, ``*batch x n x n``; it must not be changed."""
         return self.triangle.values
 
     def solve(self, R: Tensor) -> Tensor:
-        """L^-1 R for ``*batch x n x m``."""
+        """Solve L x = R.
+
+        Args:
+            R: The right-hand sides, ``*batch x n x m``.
+
+        Returns:
+            L^-1 R, ``*batch x n x m``.
+        """
         return self.triangle.solve(R)
 
     def solve_from(self, start: int, R: Tensor) -> Tensor:
-        """The rows from ``start`` of L^-1 applied to something that is zero before ``start``:
-        ``*batch x n' x m``, from row ``start``."""
+        """The product L^-1 R for R whose rows before ``start`` are zero.
+
+        Args:
+            start: The first row.
+            R: The rows of R from ``start`` on, ``*batch x n' x m``.
+
+        Returns:
+            The rows of the product from ``start`` on, ``*batch x n' x m``.
+        """
         later = slice(start, self.num_points)
         tail = self.triangle.block(later, later).contiguous()
         return torch.linalg.solve_triangular(tail, R, upper=False)
 
     def solve_transposed(self, V: Tensor) -> Tensor:
-        """L^-T V for ``*batch x n x m``."""
+        """Solve L' x = V.
+
+        Args:
+            V: The right-hand sides, ``*batch x n x m``.
+
+        Returns:
+            L^-T V, ``*batch x n x m``.
+        """
         return self.triangle.solve_transposed(V)
 
     @property
     def mean_weights(self) -> Tensor:
-        """alpha = (K + noise)^-1 y: ``*batch x n``."""
+        """The weights alpha = (K + noise)^-1 y, ``*batch x n``."""
         if self._mean_weights is None:
             z = self.z[..., : self.num_points, None]
             self._mean_weights = self.solve_transposed(z).squeeze(-1)
         return self._mean_weights
 
     def information_gain(self) -> Tensor:
-        """1/2 log det(I + K / noise): ``*batch``; with jitter, of the noise including it."""
+        """The information gain 1/2 log det(I + K / noise), ``*batch``, where noise includes
+        jitter."""
         return self.gains[..., : self.num_points].sum(dim=-1)
 
     def _reserve(self, num_points: int) -> None:
@@ -159,19 +205,26 @@ class GrowingCholesky:
             setattr(self, name, pad(old, (0, capacity - old.shape[-1])))
 
     def predicted(self, cross: Tensor) -> Tensor:
-        """The posterior mean of the residual where ``*batch x n x m`` L^-1 k(data, x) is given."""
+        """The posterior mean of the residual at m points.
+
+        Args:
+            cross: L^-1 k(data, x), ``*batch x n x m``.
+
+        Returns:
+            The means, ``*batch x m``.
+        """
         return (self.z[..., None, : cross.shape[-2]] @ cross).squeeze(-2)
 
     def _extension(self, cross: Tensor, covariance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The rows that m new points add, as a function: nothing is changed.
+        """Compute the rows that m new points add, without changing anything.
 
         Args:
-            cross: ``*batch x n x m``: L^-1 K(old, new).
-            covariance: ``*batch x m x m``: K(new, new).
+            cross: L^-1 K(old, new), ``*batch x n x m``.
+            covariance: K(new, new), ``*batch x m x m``.
 
         Returns:
-            The lower triangular ``*batch x m x m`` corner of the new rows, the jitter that was
-            added to each new diagonal entry and the information gain of each, both ``*batch x m``.
+            The lower triangular corner of the new rows, ``*batch x m x m``; the jitter of each new
+            diagonal entry and the information gain of each new point, ``*batch x m`` each.
         """
         conditional = covariance - cross.mT @ cross
         floor = least_pivot(covariance.diagonal(dim1=-2, dim2=-1))
@@ -182,16 +235,16 @@ class GrowingCholesky:
     def append(
         self, cross: Tensor, covariance: Tensor, y: Tensor | None
     ) -> tuple[Tensor, int, Tensor]:
-        """Adds m points in place.
+        """Add m points in place.
 
         Args:
-            cross: ``*batch x n x m``: L^-1 K(old, new).
-            covariance: ``*batch x m x m``: K(new, new).
-            y: ``*batch x m`` residual targets, or None when they are pending.
+            cross: L^-1 K(old, new), ``*batch x n x m``.
+            covariance: K(new, new), ``*batch x m x m``.
+            y: The residual targets, ``*batch x m``; None if they are pending.
 
         Returns:
-            The ``*batch x m x m`` corner of the new rows, the first row whose entry of z changed
-            and the change of z from there: ``*batch x n'``.
+            The corner of the new rows, ``*batch x m x m``; the first row whose entry of z changed;
+            and the change of z from there on, ``*batch x n'``.
         """
         n, m = cross.shape[-2:]
         corner, jitter, gains = self._extension(cross, covariance)
@@ -207,7 +260,7 @@ class GrowingCholesky:
         self.gains[..., new], self.jitter[..., new] = gains, jitter
         self._count(m, y is None)
         if y is not None and self.pending:
-            # What is now known moves the mean at the pending points, and with it their targets.
+            # The new values move the mean at the pending points, and with it their targets.
             self.z, self.y = self.z.clone(), self.y.clone()
             start, change = self._project()
             change[..., n - start :] += z
@@ -222,17 +275,16 @@ class GrowingCholesky:
             self.pending.extend(range(n, n + num_new))
 
     def extended(self, cross: Tensor, covariance: Tensor, y: Tensor) -> GrowingCholesky:
-        """A new factor with m more points, differentiable in all arguments; this one stays as it
-        is.
+        """A new factor with m more points; this factor stays as it is.
 
         Args:
-            cross: ``*batch' x n x m``: L^-1 K(old, new).
-            covariance: ``*batch' x m x m``: K(new, new).
-            y: ``*batch'' x m`` residual targets; their batch may have more dimensions (fantasies),
-                for which L is not repeated.
+            cross: L^-1 K(old, new), ``*batch' x n x m``.
+            covariance: K(new, new), ``*batch' x m x m``.
+            y: The residual targets, ``*batch'' x m``; they may have more batch dimensions
+                (fantasies), for which L is not repeated.
 
         Returns:
-            The factor of n + m points.
+            The factor of n + m points, differentiable in all arguments.
         """
         n, m = cross.shape[-2:]
         corner, jitter, gains = self._extension(cross, covariance)
@@ -267,7 +319,8 @@ class GrowingCholesky:
         return columns.reaching_down(self.triangle, self.pending)
 
     def _project(self) -> tuple[int, Tensor]:
-        """Takes z off the pending columns; returns its change and where that starts."""
+        """Make z orthogonal to the pending columns, and return the first changed row and the
+        change."""
         self._columns = columns = self._current_columns()
         z = self.z[..., columns.start : self.num_points]
         shift, change = columns.correction(z)
@@ -276,8 +329,8 @@ class GrowingCholesky:
         return columns.start, change
 
     def subtract_constant(self) -> Tensor:
-        """Makes targets, all of them known, residuals of the constant that generalised least
-        squares fits to them.
+        """Subtract from the targets, all of them known, the constant that generalised least squares
+        fits to them.
 
         Returns:
             The constants, ``*batch``.
@@ -291,14 +344,15 @@ class GrowingCholesky:
         return constant
 
     def set_targets(self, rows: list[int], y: Tensor) -> tuple[int, Tensor]:
-        """Gives rows new targets: pending ones become known, known ones are replaced.
+        """Give rows new targets: pending rows become known, targets of known rows are replaced.
 
         Args:
-            rows: Which rows.
-            y: ``*batch x len(rows)`` residual targets.
+            rows: The rows.
+            y: The residual targets, ``*batch x len(rows)``.
 
         Returns:
-            The first row whose entry of z changed, and the change of z from there: ``*batch x n'``.
+            The first row whose entry of z changed, and the change of z from there on,
+            ``*batch x n'``.
         """
         n = self.num_points
         start = min([*rows, *self.pending[:1]], default=n)
@@ -306,7 +360,8 @@ class GrowingCholesky:
         change = y - self.y[..., rows]
         self.z, self.y = self.z.clone(), self.y.clone()
         self.y[..., rows] = y
-        # z moves along the columns of L^-1 of these rows: some are at hand, the others solved for.
+        # z moves along the columns of L^-1 of these rows. Some columns are stored, the others are
+        # solved for.
         at_hand = [] if self._columns is None else self._columns.rows
         solved = [i for i, row in enumerate(rows) if row not in at_hand]
         if solved:
@@ -328,7 +383,8 @@ class GrowingCholesky:
         return start, self.z[..., start:n] - before
 
     def pending_information_gain(self) -> Tensor:
-        """I(pending points; f | known points), what GP-BUCB inflates by: ``*batch``."""
+        """The information gain of the pending points given the known ones,
+        I(pending points; f | known points), ``*batch``, by which GP-BUCB inflates its width."""
         if not self.pending:
             return torch.zeros_like(self.noise_variance)
         gram = self._current_columns().gram
@@ -337,11 +393,14 @@ class GrowingCholesky:
         return -(precision.log() + 0.5 * noise.log()).sum(dim=-1)
 
     def truncate(self, num_points: int) -> tuple[int, Tensor]:
-        """Forgets all rows from ``num_points`` on.
+        """Remove all rows from ``num_points`` on.
+
+        Args:
+            num_points: The number of rows to keep.
 
         Returns:
-            The first row whose entry of z changed (pending targets forget those rows, too), and
-            the change of z from there: ``*batch x n'``.
+            The first row whose entry of z changed, since targets of pending rows may depend on the
+            removed ones; and the change of z from there on, ``*batch x n'``.
         """
         n = self.num_points
         columns = self._columns
@@ -362,24 +421,29 @@ class GrowingCholesky:
 
 
 def _forward_solve(corner: Tensor, residual: Tensor) -> Tensor:
-    """corner^-1 residual for ``... x m x m`` and ``... x m``; a division when m = 1."""
+    """The product corner^-1 residual, ``... x m``; a division if m = 1."""
     if corner.shape[-1] == 1:
         return residual / corner[..., 0]
     return torch.linalg.solve_triangular(corner, residual.unsqueeze(-1), upper=False).squeeze(-1)
 
 
 def least_pivot(prior_variance: Tensor) -> Tensor:
-    """The least pivot of a factorisation at points of this prior variance: less is rounding."""
+    """The least pivot of a factorisation that is not rounding error.
+
+    Args:
+        prior_variance: The prior variances of points, of any shape.
+
+    Returns:
+        The least pivots, in the same shape.
+    """
     return _ROUNDING * torch.finfo(prior_variance.dtype).eps * prior_variance
 
 
 def _cholesky_with_jitter(
     conditional: Tensor, noise_variance: Tensor, floor: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Cholesky of ``conditional + noise I`` with jitter on those diagonal entries that need it.
-
-    A pivot below its ``... x m`` floor is raised to it, in its own diagonal entry only.
-    """
+    """The Cholesky factor of ``conditional + noise I`` with jitter on the diagonal entries that
+    need it: a pivot below its floor, ``... x m``, is raised to the floor."""
     noise = noise_variance[..., None]
     variance = conditional.diagonal(dim1=-2, dim2=-1)
     m = conditional.shape[-1]

@@ -8,16 +8,16 @@ from torch import Tensor
 def condition(
     V: Tensor, variance: Tensor, n: int, covariances: Tensor, weights: Tensor, root: Tensor
 ) -> None:
-    """Gives V = L^-1 K(points, candidates) of one model the row of one more point, and takes it off
-    the variances.
+    """Add the row of a new point to V = L^-1 K(points, candidates) and subtract its square from the
+    variances.
 
     Args:
-        V: ``capacity x m``, of which ``n`` rows are in use.
-        variance: ``m`` posterior variances of the candidates.
-        n: How many points there are.
-        covariances: ``m``: of the new point with the candidates, a priori.
-        weights: ``n``: the new row of L but for its last entry.
-        root: That last entry, the root of the pivot.
+        V: V, ``capacity x m``, of which ``n`` rows are in use; it is changed.
+        variance: The posterior variances of the candidates, ``m``; they are changed.
+        n: The number of points.
+        covariances: The prior covariances of the new point with the candidates, ``m``.
+        weights: The new row of L without its last entry, ``n``.
+        root: The last entry of this row, the square root of the pivot.
     """
     row = covariances - weights @ V[:n] if n else covariances
     V[n] = row = row / root

@@ -1,4 +1,4 @@
-"""Decompositions of the columns of a domain: all partitions, random trees."""
+"""Decompositions of the columns of a domain into groups: all partitions, and random trees."""
 
 from __future__ import annotations
 
@@ -10,20 +10,26 @@ from botorch_ext.checks import whole_number
 
 Groups = tuple[tuple[int, ...], ...]
 
-# The partitions of 7 columns number 877, of 8 columns 4,140.
+# 7 columns have 877 partitions, 8 columns 4,140.
 _MOST_COLUMNS = 7
 
 
 def set_partitions(dim: int) -> list[Groups]:
-    """All partitions of the columns 0, ..., dim - 1 into groups, the single group first.
+    """All partitions of the columns 0, ..., dim - 1 into groups.
+
+    Args:
+        dim: The number of columns, at most 7.
+
+    Returns:
+        The partitions; the first has a single group.
 
     Raises:
-        ValueError: More than 7 columns.
+        ValueError: If there are more than 7 columns.
     """
     if not 1 <= dim <= _MOST_COLUMNS:
         raise ValueError(
             f"dim must be at most {_MOST_COLUMNS} for all partitions of the columns, got {dim}: "
-            'use "trees" or name the decompositions'
+            'use "trees" or give a list of decompositions'
         )
     return [tuple(tuple(group) for group in groups) for groups in _partitions(dim)]
 
@@ -40,18 +46,22 @@ def _partitions(dim: int) -> Iterator[list[list[int]]]:
 
 
 def random_trees(dim: int, num: int, seed: int) -> list[Groups]:
-    """Different random trees on the columns, each as its edges: groups of two columns.
+    """Different random trees on the columns, whose edges are the groups.
 
-    Drawn uniformly from the labelled trees, by their Pruefer codes. Source of the idea: Ziomek and
-    Bou-Ammar 2023.
+    They are drawn uniformly from the labelled trees, by their Pruefer codes. Source of the idea:
+    Ziomek and Bou-Ammar 2023.
 
     Args:
-        dim: Columns, at least 2.
-        num: How many trees.
+        dim: The number of columns, at least 2.
+        num: The number of trees.
         seed: The same seed gives the same trees.
 
+    Returns:
+        The trees, each as its edges: groups of two columns.
+
     Raises:
-        ValueError: Fewer than 2 columns, or more trees than there are: dim^(dim - 2).
+        ValueError: If there are fewer than 2 columns, or fewer than ``num`` different trees,
+            dim^(dim - 2).
     """
     dim = whole_number(dim, "dim", least=2)
     num = whole_number(num, "num", least=1)

@@ -1,4 +1,4 @@
-"""Downdate of a posterior: without some of its rows, from the factor with all of them."""
+"""Posteriors without some of their rows, computed from the factor with all rows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from torch import Tensor
 
 from botorch_ext.models.cholesky import GrowingCholesky
 
-# With P = (K + noise)^-1 = L^-T L^-1 and S the columns p of L^-1: leaving out the rows p takes the
-# span of S off z and off every L^-1 k(x), and S'S = P_pp is the precision of the left out targets
-# given the others (Rasmussen and Williams 2006, section 5.4.2, for one row).
+# Let P = (K + noise)^-1 = L^-T L^-1, and S the columns p of L^-1. Without the rows p, the span of S
+# is projected out of z and of every L^-1 k(x), and S'S = P_pp is the precision of the left out
+# targets given the others (Rasmussen and Williams 2006, section 5.4.2, for one row).
 
 
 def _columns(factor: GrowingCholesky, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -37,17 +37,17 @@ def moments_without(
     mean: Tensor,
     variance: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The posterior of one model at one point if some rows were not there.
+    """The posterior of one model at one point without some of its rows.
 
     Args:
-        factor: Without batch dimensions.
+        factor: The factor of all rows, without batch dimensions.
         rows: The rows to leave out.
-        cross: ``n``: L^-1 k(data, x).
+        cross: L^-1 k(data, x), ``n``.
         mean: The posterior mean at x with all rows, 0-dim.
         variance: The posterior variance at x with all rows, 0-dim.
 
     Returns:
-        Mean, standard deviation and the information gain of the other rows, all 0-dim.
+        The mean, the standard deviation and the information gain of the other rows, all 0-dim.
     """
     gain = factor.information_gain()
     rows = sorted(set(rows))
@@ -58,7 +58,7 @@ def moments_without(
     variance = variance + along.square().sum()
     left_out = factor.noise_variance + factor.jitter[rows]
     gain = gain + _log_diagonal(root) + 0.5 * left_out.log().sum()
-    # What pends has no part in the mean as it is, nor shall it have one in the new mean.
+    # Pending rows do not count in the present mean, nor may they count in the new one.
     silent = sorted({*rows, *factor.pending})
     if silent != rows:
         S, root = _columns(factor, silent)
@@ -71,16 +71,16 @@ def moments_without(
 def variance_of_pending(
     factor: GrowingCholesky, combined: Callable[[Tensor, int], Tensor]
 ) -> Tensor | float:
-    """How much of the variance at m points the pending rows take away: what to add to it for the
-    known rows alone.
+    """The amount by which pending rows reduce the variance at m points.
 
     Args:
-        factor: Of any batch shape.
-        combined: From weights ``*batch x p x n'`` and a row to the weighted sums ``*batch x p x m``
-            of the rows of L^-1 K(data, points) from that row on.
+        factor: The factor of all rows, of any batch shape.
+        combined: A function of weights, ``*batch x p x n'``, and a row that returns the weighted
+            sums of the rows of L^-1 K(data, points) from that row on, ``*batch x p x m``.
 
     Returns:
-        ``*batch x m``, or 0 where nothing pends.
+        The amounts, ``*batch x m``, to add to the variance for that of the known rows; 0 if no row
+        is pending.
     """
     if not factor.pending:
         return 0.0
@@ -92,11 +92,14 @@ def variance_of_pending(
 
 @torch.no_grad()
 def log_evidence(factor: GrowingCholesky, without: Sequence[int] = ()) -> Tensor:
-    """log p(y) of the known rows except some: ``*batch``.
+    """The log marginal likelihood log p(y) of the known rows.
 
     Args:
-        factor: Of any batch shape.
-        without: Rows to leave out besides those that pend.
+        factor: The factor of all rows, of any batch shape.
+        without: The known rows to leave out; pending rows are always left out.
+
+    Returns:
+        The log likelihood, ``*batch``.
     """
     n = factor.num_points
     z = factor.z[..., :n]

@@ -1,4 +1,4 @@
-"""EnsembleGP: a batch of GPs that BoTorch takes for one model, a mixture of them."""
+"""EnsembleGP: a batch of GPs that BoTorch treats as one model, a mixture of them."""
 
 from __future__ import annotations
 
@@ -24,18 +24,30 @@ class EnsembleGP(KernelGP):
     def posterior(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, X: Tensor, *args: Any, **kwargs: Any
     ) -> GaussianMixturePosterior:
-        """The mixture over ``t-batch x m x q x 1``, at ``t-batch x q x d``; other arguments as
-        for `KernelGP.posterior`."""
+        """The mixture of the posteriors of all models; arguments as for `KernelGP.posterior`.
+
+        Args:
+            X: Points, ``t-batch x q x d``.
+            *args: Other arguments of `KernelGP.posterior`.
+            **kwargs: Other arguments of `KernelGP.posterior`.
+
+        Returns:
+            The mixture over ``t-batch x m x q x 1``.
+        """
         posterior: Any = super().posterior(X.unsqueeze(-3), *args, **kwargs)
         return GaussianMixturePosterior(distribution=posterior.distribution)
 
     def fantasize(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: fantasies of a mixture belong to models of it.
+        """Raise an error, since only single models of a mixture have fantasies.
+
+        Args:
+            *args: Ignored.
+            **kwargs: Ignored.
 
         Raises:
             UnsupportedError: Always.
         """
-        raise UnsupportedError("an EnsembleGP has no fantasies: use one of its models")
+        raise UnsupportedError("EnsembleGP has no fantasies: call fantasize of one of its models")
 
     def mean_and_std(self, X: PointsLike) -> tuple[Tensor, Tensor]:
         X = self._checked_batches(X)

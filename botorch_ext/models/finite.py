@@ -11,7 +11,7 @@ from torch import Tensor
 
 from botorch_ext.checks import amount, whole_number
 from botorch_ext.domains import as_points
-from botorch_ext.domains.kinds import checked_dtype
+from botorch_ext.domains.dtypes_and_devices import checked_dtype
 from botorch_ext.domains.points import PointsLike, as_floating, require_finite
 from botorch_ext.domains.shards import Shard
 from botorch_ext.kernel_functions.freezing import composed

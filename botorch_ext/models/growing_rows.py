@@ -1,4 +1,4 @@
-"""Growing rows of a matrix, which copies share until one of them changes them."""
+"""Matrices that grow by rows; copies share the rows until one of the copies changes them."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.triangular import solve_triangular
 from botorch_ext.state import shallow
 
-# Own rows of a copy before it takes a buffer of its own.
+# The most own rows of a copy before it gets its own buffer.
 _MOST_LATE = 4
 
 
 class GrowingRows:
-    """The rows of a ``*batch x n x width`` matrix; new ones come at the end.
+    """A matrix, ``*batch x n x width``, to which rows are appended.
 
-    A `fork` reads the rows it has in common with its original from the buffer of the original,
-    where nobody changes rows that are lent: who wants to copies them first. New rows of the
-    original go into its buffer, those of a fork lie beside it.
+    A `fork` reads the rows that it shares with its original from the buffer of the original. Shared
+    rows are never changed in place: they are copied first. New rows of the original go into its
+    buffer; new rows of a fork are stored beside the buffer.
 
     Args:
-        buffer: ``*batch x capacity x width``.
-        growth: By what factor the buffer grows where there is no more room.
+        buffer: The buffer, ``*batch x capacity x width``.
+        growth: The factor by which a full buffer grows.
     """
 
     def __init__(self, buffer: Tensor, growth: float) -> None:
         self.num_rows = 0
         self._buffer = buffer
         self._growth = growth
-        # The members of a batch with one dimension that live; None for all.
+        # The remaining members of a batch with one dimension; None for all.
         self._members: list[int] | None = None
         self._is_lent = False
-        # Of a fork: its own rows, after those in the buffer, ``*batch x r x width``.
+        # The own rows of a fork, which follow those in the buffer, ``*batch x r x width``.
         self._late: Tensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is stored or copied deeply takes no members along that it does not have, and goes on
-        # computing the way it did, to the last bit.
+        # Stored and deeply copied rows have only the remaining members. They compute exactly as
+        # before, to the last bit.
         state = vars(self) | {"_is_lent": False}
         if self._members is not None:
             state |= {"_buffer": self._buffer[self._members]}
@@ -58,12 +58,12 @@ class GrowingRows:
 
     @property
     def capacity(self) -> int:
-        """Rows that there is room for."""
+        """The number of rows that fit the buffer."""
         return self._buffer.shape[-2]
 
     @property
     def values(self) -> Tensor:
-        """All rows."""
+        """All rows, ``*batch x n x width``."""
         return self.block(slice(0, self.num_rows), self._columns)
 
     @property
@@ -75,7 +75,15 @@ class GrowingRows:
         return self.num_rows if self._late is None else self.num_rows - self._late.shape[-2]
 
     def block(self, rows: slice, columns: slice = slice(None)) -> Tensor:
-        """Some rows and columns, not to be changed in place."""
+        """Some rows and columns, which must not be changed in place.
+
+        Args:
+            rows: The rows.
+            columns: The columns.
+
+        Returns:
+            ``*batch x m x k``.
+        """
         shared = self._num_shared
         if self._late is None or rows.stop <= shared:
             return self._buffer[(*self._batch_index, rows, columns)]
@@ -86,8 +94,15 @@ class GrowingRows:
         return torch.cat([pad(early, (0, late.shape[-1] - early.shape[-1])), late], dim=-2)
 
     def combined(self, weights: Tensor, start: int) -> Tensor:
-        """``weights @ rows`` of the rows from ``start`` on: ``*batch x m x n'`` to ``*batch x m x
-        width``."""
+        """Weighted sums of the rows from ``start`` on.
+
+        Args:
+            weights: The weights, ``*batch x m x n'``.
+            start: The first row.
+
+        Returns:
+            The product of the weights and the rows, ``*batch x m x width``.
+        """
         stop, shared = start + weights.shape[-1], self._num_shared
         if stop > shared:
             split = max(shared - start, 0)
@@ -99,7 +114,11 @@ class GrowingRows:
         return torch.stack([weights[i] @ rows[j] for i, j in enumerate(self._members)])
 
     def append(self, rows: Tensor) -> None:
-        """Adds ``*batch x m x width`` rows."""
+        """Append rows.
+
+        Args:
+            rows: The rows, ``*batch x m x width``.
+        """
         n, m = self.num_rows, rows.shape[-2]
         if self._late is not None or n + m > self._buffer.shape[-2]:
             if self._has_room_beside(m):
@@ -110,18 +129,26 @@ class GrowingRows:
         self.num_rows = n + m
 
     def truncate(self, num_rows: int) -> None:
-        """Forgets all rows from ``num_rows`` on."""
+        """Remove all rows from ``num_rows`` on.
+
+        Args:
+            num_rows: The number of rows to keep.
+        """
         if self._is_lent or self._late is not None:
             members = self._members
             if self._late is None:
-                self.num_rows = num_rows  # those that stay are copied, and no others
+                self.num_rows = num_rows  # so that only the remaining rows are copied
             vars(self).update(vars(self._owned()))
-            if members is not None:  # as in a buffer that nobody was lent, to the last bit
+            if members is not None:  # then rows compute exactly as in a buffer that is not shared
                 self._members = list(range(len(members)))
         self.num_rows = num_rows
 
     def map(self, function: Callable[[Tensor], Tensor]) -> None:
-        """Replaces the buffer, such as when it moves to another device or dtype."""
+        """Replace the buffer, for example when it moves to another device or dtype.
+
+        Args:
+            function: The function that converts a tensor.
+        """
         if self._late is not None:
             vars(self).update(vars(self._owned()))
         buffer = function(self._buffer)
@@ -131,7 +158,7 @@ class GrowingRows:
     # --- copies -----------------------------------------------------------------------------------
 
     def fork(self) -> Self:
-        """A copy that goes its own way from here."""
+        """An independent copy, which shares the present rows."""
         new = shallow(self)
         if self._late is None:
             self._is_lent, new._is_lent = True, False
@@ -139,15 +166,19 @@ class GrowingRows:
         return new
 
     def successor(self) -> Self:
-        """A copy that takes the place of this one: its new rows go into the same buffer, behind
-        the rows of this one, which stay as they are. Of two successors only one may be used."""
+        """A copy that takes the place of this matrix. Its new rows go into the same buffer, behind
+        the present rows, which stay as they are; so only one successor may be used."""
         new = shallow(self)
         new._is_lent = True
         return new
 
     def keep(self, index: int | list[int]) -> None:
-        """Forgets the other members of a batch with one dimension; one alone loses it. Their rows
-        are freed when the buffer grows."""
+        """Keep some members of a batch with one dimension; the rows of the others are freed when
+        the buffer grows.
+
+        Args:
+            index: The position of one member, which loses the batch dimension, or positions.
+        """
         places = range(len(self._buffer)) if self._members is None else self._members
         if isinstance(index, int):
             self._buffer, self._members = self._buffer[places[index]], None
@@ -157,13 +188,13 @@ class GrowingRows:
             self._late = members_of(self._late, index)
 
     def _shed(self) -> None:
-        """Frees the rows of members that are forgotten."""
+        """Free the rows of the other members."""
         if self._members is not None or self._holds_others:
             vars(self).update(vars(self._owned()))
 
     @property
     def _holds_others(self) -> bool:
-        """Whether the buffer is a part of what it lies in."""
+        """Whether the buffer is only a part of its storage."""
         return self._buffer.untyped_storage().nbytes() > self._buffer.nbytes
 
     # --- room -------------------------------------------------------------------------------------
@@ -173,7 +204,7 @@ class GrowingRows:
         return (...,) if self._members is None else (self._members,)
 
     def _has_room_beside(self, num_rows: int) -> bool:
-        """Whether these rows of a fork are few enough to lie beside the buffer."""
+        """Whether a fork may store so many rows beside the buffer."""
         return self._late is not None and self._late.shape[-2] + num_rows <= _MOST_LATE
 
     def _add_beside(self, rows: Tensor) -> None:
@@ -182,14 +213,14 @@ class GrowingRows:
         self.num_rows += rows.shape[-2]
 
     def _owned(self, num_rows: int = 0) -> Self:
-        """A copy with a buffer of its own, with room for so many rows, of the living alone."""
+        """A copy with its own buffer for so many rows, which has only the remaining members."""
         n, capacity = self.num_rows, self.capacity
         if max(num_rows, n) > capacity:
             capacity = max(num_rows, n, int(self._growth * capacity))
             capacity = -(-capacity // 32) * 32  # so that rows stay aligned
         new = shallow(self)
         new._buffer = self._room((*self.batch_shape, capacity, self._buffer.shape[-1]))
-        # One part after the other: there is no third copy of all rows while the second is made.
+        # One part after the other, so that no third copy of all rows exists meanwhile.
         shared = slice(0, self._num_shared)
         width = self._buffer[..., self._columns].shape[-1]
         for own, other in [(..., ...)] if self._members is None else enumerate(self._members):
@@ -204,14 +235,14 @@ class GrowingRows:
 
 
 class GrowingTriangle(GrowingRows):
-    """A lower triangular matrix L, ``*batch x n x n``, that grows by rows.
+    """A lower triangular matrix L, ``*batch x n x n``, to which rows are appended.
 
-    The unused diagonal of the buffer is 1, so that the whole square is a valid triangular matrix
-    and is solved against without a copy.
+    The unused diagonal of the buffer is 1, so the whole buffer is a triangular matrix against which
+    one can solve without a copy.
 
     Args:
-        buffer: ``*batch x capacity x capacity``, an identity.
-        growth: As for `GrowingRows`.
+        buffer: Identity matrices, ``*batch x capacity x capacity``.
+        growth: The factor by which a full buffer grows.
     """
 
     @property
@@ -220,7 +251,7 @@ class GrowingTriangle(GrowingRows):
 
     @property
     def diagonal(self) -> Tensor:
-        """``*batch x n``."""
+        """The diagonal, ``*batch x n``."""
         shared = slice(0, self._num_shared)
         entries = self._buffer.diagonal(dim1=-2, dim2=-1)[(*self._batch_index, shared)]
         if shared.stop == self.num_rows:
@@ -231,10 +262,15 @@ class GrowingTriangle(GrowingRows):
     def keep(self, index: int | list[int]) -> None:
         super().keep(index)
         if self._members is not None and self._buffer.is_cuda:
-            self._shed()  # members of a larger batch are solved for one by one
+            self._shed()  # a buffer with other members would be solved member by member
 
     def extend(self, left: Tensor, corner: Tensor) -> None:
-        """Adds m rows: ``*batch x m x n`` and their lower triangular end, ``*batch x m x m``."""
+        """Append m rows.
+
+        Args:
+            left: The new rows without their last m columns, ``*batch x m x n``.
+            corner: Their last m columns, lower triangular, ``*batch x m x m``.
+        """
         n, m = self.num_rows, corner.shape[-1]
         if self._late is not None or n + m > self._buffer.shape[-2]:
             if self._has_room_beside(m):
@@ -254,7 +290,14 @@ class GrowingTriangle(GrowingRows):
         self._buffer[..., unused, unused].diagonal(dim1=-2, dim2=-1).fill_(1)
 
     def solve(self, R: Tensor) -> Tensor:
-        """L^-1 R for ``*batch x n x m``."""
+        """Solve L x = R.
+
+        Args:
+            R: The right-hand sides, ``*batch x n x m``.
+
+        Returns:
+            L^-1 R, ``*batch x n x m``.
+        """
         shared = self._num_shared
         V = self._solve(R[..., :shared, :])
         if shared == self.num_rows:
@@ -264,7 +307,14 @@ class GrowingTriangle(GrowingRows):
         return torch.cat([V, late], dim=-2)
 
     def solve_transposed(self, V: Tensor) -> Tensor:
-        """L^-T V for ``*batch x n x m``."""
+        """Solve L' x = V.
+
+        Args:
+            V: The right-hand sides, ``*batch x n x m``.
+
+        Returns:
+            L^-T V, ``*batch x n x m``.
+        """
         shared = self._num_shared
         if shared == self.num_rows:
             return self._solve(V, upper=True)
@@ -278,11 +328,11 @@ class GrowingTriangle(GrowingRows):
         return rows[..., : self._num_shared], rows[..., self._num_shared :]
 
     def _solve(self, R: Tensor, upper: bool = False) -> Tensor:
-        """L^-1 R, or L^-T R, for the rows in the buffer. Whatever the owner has behind them meets
-        zeros only."""
+        """L^-1 R, or L^-T R, for the shared rows of the buffer; later rows of the buffer are
+        multiplied by zeros."""
         n, m = R.shape[-2:]
         L = self._buffer
-        if 2 * m > n:  # to copy a corner of L costs less than to pad R
+        if 2 * m > n:  # copying a corner of L costs less than padding R
             L = L[..., :n, :n]
         else:
             R = pad(R, (0, 0, 0, self.capacity - n))
@@ -302,7 +352,15 @@ class GrowingTriangle(GrowingRows):
 
 
 def identity(like: Tensor, *shape: int) -> Tensor:
-    """``*batch x size x size``, of the shape up to the last dimension."""
+    """Identity matrices.
+
+    Args:
+        like: A tensor with the dtype and device of the result.
+        *shape: The shape without its last dimension, ``*batch x size``.
+
+    Returns:
+        ``*batch x size x size``.
+    """
     eye = like.new_zeros(*shape, shape[-1])
     eye.diagonal(dim1=-2, dim2=-1).fill_(1)
     return eye

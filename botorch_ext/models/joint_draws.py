@@ -1,4 +1,4 @@
-"""Joint draws: one function drawn from a posterior, looked at where its values are needed."""
+"""JointDraw: one function drawn from a posterior, evaluated at more and more points."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from botorch_ext.domains.contexts import with_context
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 
-# The least jitter, relative to the largest prior variance: a draw then has independent noise of
-# 3e-5 standard deviations of the prior.
+# The least jitter, relative to the largest prior variance. It adds independent noise of 3e-5
+# standard deviations of the prior to a draw.
 _JITTER = {torch.float64: 1e-9, torch.float32: 1e-5}
 
 
 class JointDraw:
-    """One function drawn from the posterior of one model, at more and more points.
+    """One function drawn from the posterior of a model, evaluated at more and more points.
 
-    Values at new points are drawn given those drawn before (sequential conditioning), so all of
-    them together are one exact draw from the joint posterior, whichever way the points were chosen
-    that far. No features and no approximate prior are involved. A draw at m points costs O(m^3).
+    Values at new points are drawn given the values drawn before (sequential conditioning). So all
+    values together are one exact draw from the joint posterior, however the points were chosen. No
+    features and no approximate prior are involved. A draw at m points takes O(m^3).
 
     Args:
         model: A `KernelGP` or a `FinitePosterior`, not batched. A draw from a model with transforms
-            is one of the transformed outcome.
-        generator: On the CPU: what is random.
-        width: Multiplies the deviation from the posterior mean; 1 for a draw from the posterior.
-        context: ``d_z``: points are actions, the model sees them joined with this context.
+            is a draw of the transformed outcome.
+        generator: The random generator, on the CPU.
+        width: The factor of the deviation from the posterior mean; 1 for a draw from the posterior.
+        context: The context, ``d_z``, that is joined to all points; None for none.
     """
 
     def __init__(
@@ -38,8 +38,8 @@ class JointDraw:
     ) -> None:
         self.model, self.width, self._generator, self._context = model, width, generator, context
         like = model.noise_variance
-        # The points drawn at, as the kernel sees them, L^-1 k(data, points), the factor of their
-        # posterior covariance, and the standard normals that it is multiplied with.
+        # The points of the draw as the kernel sees them, L^-1 k(data, points), the factor of their
+        # posterior covariance, and the standard normal numbers of the draw.
         self._points: Tensor | None = None
         self._cross = like.new_zeros(model.num_observations, 0)
         self._factor, self._normals = like.new_zeros(0, 0), like.new_zeros(0)
@@ -49,7 +49,14 @@ class JointDraw:
 
     @torch.no_grad()
     def at(self, X: Tensor) -> Tensor:
-        """Values of the draw at ``m x d`` points, given all that were drawn before, ``m``."""
+        """Draw the values at points, given all values drawn before.
+
+        Args:
+            X: Points, ``m x d``.
+
+        Returns:
+            The values, ``m``.
+        """
         Z = self._seen(X)
         mean, _, V = self.model.moments(Z)
         covariance = self.model.kernel_function(Z, Z) - V.mT @ V
@@ -75,7 +82,14 @@ class JointDraw:
 
     @torch.no_grad()
     def mean_and_std(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation of the draw at ``m x d`` points, given what was drawn."""
+        """The mean and standard deviation of the draw at points, given all values drawn before.
+
+        Args:
+            X: Points, ``m x d``.
+
+        Returns:
+            The means and the standard deviations, ``m`` each.
+        """
         Z = self._seen(X)
         mean, variance, V = self.model.moments(Z)
         A = self._solved(Z, V)
@@ -83,7 +97,15 @@ class JointDraw:
         return mean + self.width * (A.mT @ self._normals), self.width * std
 
     def mean(self, X: Tensor) -> Tensor:
-        """The mean alone, O(m) for each point, differentiable in ``X``."""
+        """The mean of the draw at points, given all values drawn before, O(m) per point for m of
+        them.
+
+        Args:
+            X: Points, ``p x d``.
+
+        Returns:
+            The means, ``p``, differentiable in ``X``.
+        """
         Z = self._seen(X)
         mean, data = self.model._prior_mean(Z), self.model.train_inputs[0]
         if self.model.num_observations:
@@ -102,7 +124,7 @@ class JointDraw:
         return self.model.transform_inputs(X) if isinstance(self.model, KernelGP) else X
 
     def _solved(self, Z: Tensor, V: Tensor) -> Tensor:
-        """The factor of what is drawn, solved for the posterior covariance with ``m`` points."""
+        """The factor of the drawn points, solved for their posterior covariance with new points."""
         if self._points is None:
             return V.new_zeros(0, len(Z))
         covariance = self.model.kernel_function(self._points, Z) - self._cross.mT @ V
@@ -110,12 +132,14 @@ class JointDraw:
 
 
 def jittered_factor(covariance: Tensor, largest: Tensor) -> Tensor:
-    """The Cholesky factors of posterior covariances, ``... x m x m``, with the least jitter that
-    gives all of them.
+    """The Cholesky factors of posterior covariances, with the least jitter for which all exist.
 
     Args:
-        covariance: ``... x m x m``.
+        covariance: The covariances, ``... x m x m``.
         largest: The largest prior variance, 0-dim.
+
+    Returns:
+        The factors, ``... x m x m``.
     """
     jitter = _JITTER[covariance.dtype] * largest
     while True:

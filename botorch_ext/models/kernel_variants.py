@@ -1,4 +1,4 @@
-"""Kernel variants that differ in a lengthscale: a family that grows with time."""
+"""GrowingFamily: kernels with ever smaller lengthscales, which join over time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,20 @@ from botorch_ext.models.specification import Candidate
 def checked_positive(
     values: Any, name: str, dtype: torch.dtype, device: torch.device | str
 ) -> Tensor:
-    """At least one value along the first dimension, all positive and finite, or a ValueError."""
+    """Check positive numbers.
+
+    Args:
+        values: At least one number, or rows of numbers.
+        name: The name of the argument, for the message.
+        dtype: The dtype of the result.
+        device: The device of the result.
+
+    Returns:
+        The numbers as a tensor, ``m`` or ``m x d``.
+
+    Raises:
+        ValueError: If one is not positive and finite, or the shape is wrong.
+    """
     if isinstance(values, Sequence) and any(isinstance(value, Tensor) for value in values):
         values = [torch.as_tensor(value).tolist() for value in values]
     tensor = checked_tensor(values, dtype, device, name)
@@ -33,7 +46,15 @@ def checked_positive(
 
 
 def value_names(word: str, values: Sequence[float] | Sequence[Sequence[float]]) -> list[str]:
-    """Such as ``"lengthscale 0.3"``, with as many digits as tell the values apart."""
+    """Names such as ``"lengthscale 0.3"``, with enough digits to tell the values apart.
+
+    Args:
+        word: The word before the value.
+        values: The values, numbers or rows of numbers.
+
+    Returns:
+        One name for each value.
+    """
 
     def text(value: float | Sequence[float], digits: int) -> str:
         if isinstance(value, Sequence):
@@ -49,12 +70,31 @@ def value_names(word: str, values: Sequence[float] | Sequence[Sequence[float]]) 
 
 
 def default_growth(t: int) -> float:
-    """t^0.9 (Ziomek et al. 2024, section 7)."""
+    """The growth g(t) = t^0.9 of Ziomek et al. 2024, section 7.
+
+    Args:
+        t: The time, in steps.
+
+    Returns:
+        g(t).
+    """
     return float(t) ** 0.9
 
 
 def shrunk_lengthscale(lengthscale_0: float, growth: Callable[[int], float], t: int) -> float:
-    """lengthscale_0 / g(t), or a ValueError where g(t) is not positive and finite."""
+    """The least lengthscale at a time, lengthscale_0 / g(t).
+
+    Args:
+        lengthscale_0: The largest lengthscale.
+        growth: g.
+        t: The time, in steps.
+
+    Returns:
+        The lengthscale.
+
+    Raises:
+        ValueError: If g(t) is not positive and finite.
+    """
     name = f"growth({t})"
     if not callable(growth):
         raise ValueError(f"growth must be a function of the step, got {short(growth)}")
@@ -66,17 +106,18 @@ def shrunk_lengthscale(lengthscale_0: float, growth: Callable[[int], float], t: 
 
 @dataclass(frozen=True, eq=False)
 class GrowingFamily:
-    """Ever smaller lengthscales: l_i = lengthscale_0 exp(-i / d), Matern exp(-i / (d + 2 nu)).
+    """Models with ever smaller lengthscales, l_i = lengthscale_0 exp(-i / d), which join over time.
 
-    Source: length-scale balancing, arXiv 2410.10384.
+    For a Matern kernel the lengthscales are lengthscale_0 exp(-i / (d + 2 nu)). Source:
+    length-scale balancing, arXiv 2410.10384.
 
     Args:
-        kernel: Plain; its only part with a lengthscale is an RBF or a Matern kernel.
-        lengthscale_0: The largest.
-        noise_variance: Of all models.
+        kernel: A plain kernel whose only part with a lengthscale is an RBF or a Matern kernel.
+        lengthscale_0: The largest lengthscale.
+        noise_variance: The noise variance of all models, 0-dim.
         dim: d, the dimension of the domain.
-        growth: g: at time t the lengthscales above lengthscale_0 / g(t) are in.
-        mean: The prior mean of all models.
+        growth: The function g: at time t the lengthscales above lengthscale_0 / g(t) have joined.
+        mean: The prior mean of all models; None for zero.
     """
 
     kernel: Kernel
@@ -107,7 +148,15 @@ class GrowingFamily:
         return self.lengthscale_0 * math.exp(-i / self._rate)
 
     def candidates(self, first: int, t: int | None) -> list[Candidate]:
-        """The models from number ``first`` on that are in at time t; just the first one if None."""
+        """The models from a number on that have joined by a time.
+
+        Args:
+            first: The number of the first model.
+            t: The time, in steps; None for the first model only.
+
+        Returns:
+            The models.
+        """
         if t is None:
             numbers = [first]
         else:

@@ -1,4 +1,4 @@
-"""Pending columns of a Cholesky factor: what keeps their targets at the posterior mean."""
+"""PendingColumns: the columns of L^-1 that keep targets of pending rows at the posterior mean."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from botorch_ext.models.growing_rows import GrowingTriangle
 
 @dataclass(frozen=True, eq=False)
 class PendingColumns:
-    """S, the columns of L^-1 that belong to pending rows, grown as L grows: O(n p) for a new row.
+    """S, the columns of L^-1 of the pending rows, which grow with L in O(n p) for a new row.
 
-    With z = L^-1 y the weights L^-T z of the pending rows are S'z. They vanish, and the posterior
-    mean is that of the known rows, where z is orthogonal to S.
+    With z = L^-1 y the weights L^-T z of the pending rows are S'z. If z is orthogonal to S these
+    weights vanish, and the posterior mean is that of the known rows.
 
     Args:
-        start: S is zero before this row of L.
+        start: The first row of L in which S is not zero.
         rows: The p pending rows, ascending.
-        columns: ``*batch x p x n'``: S', from row ``start``.
-        gram: ``*batch x p x p``: S'S, the precision of the pending targets given the known ones.
+        columns: S' from row ``start`` on, ``*batch x p x n'``.
+        gram: S'S, ``*batch x p x p``, the precision of the pending targets given the known ones.
     """
 
     start: int
@@ -33,16 +33,33 @@ class PendingColumns:
 
     @classmethod
     def empty(cls, start: int, like: Tensor, batch: torch.Size) -> PendingColumns:
-        """No columns yet, of a factor with ``start`` rows."""
+        """Make an empty set of columns.
+
+        Args:
+            start: The number of rows of the factor.
+            like: A tensor with the dtype and device of the columns.
+            batch: The batch shape.
+
+        Returns:
+            No columns.
+        """
         return cls(start, [], *(like.new_zeros(*batch, 0, 0) for _ in range(2)))
 
     @property
     def stop(self) -> int:
-        """How many rows of L the columns reach down to."""
+        """The number of rows of L that the columns cover."""
         return self.start + self.columns.shape[-1]
 
     def reaching_down(self, triangle: GrowingTriangle, pending: list[int]) -> PendingColumns:
-        """The columns of all pending rows of L, down to its last row."""
+        """The columns of all pending rows of L, down to its last row.
+
+        Args:
+            triangle: The factor L.
+            pending: The pending rows of L.
+
+        Returns:
+            These columns, with those of further rows.
+        """
         start, stop, end = self.start, self.stop, triangle.num_rows
         if stop == end:
             return self
@@ -54,9 +71,10 @@ class PendingColumns:
         """The columns of a factor with m more rows.
 
         Args:
-            left: ``*batch x m x n'``: the new rows of L from column ``start``.
-            corner: ``*batch x m x m``: their lower triangular end.
-            pending: Which of the new rows pend.
+            left: The new rows of L from column ``start`` on, without their last m columns,
+                ``*batch x m x n'``.
+            corner: Their last m columns, lower triangular, ``*batch x m x m``.
+            pending: The new rows that are pending.
 
         Returns:
             The old columns, then those of ``pending``.
@@ -77,13 +95,27 @@ class PendingColumns:
         return PendingColumns(self.start, rows, torch.cat([columns, new], dim=-1), gram)
 
     def combined(self, weights: Tensor, rows: list[int]) -> Tensor:
-        """The columns of some pending rows, added up by ``*batch x m`` weights: from row ``start``,
-        ``*batch x n'``."""
+        """Weighted sums of the columns of some pending rows.
+
+        Args:
+            weights: The weights, ``*batch x m``.
+            rows: The m pending rows.
+
+        Returns:
+            The sums from row ``start`` on, ``*batch x n'``.
+        """
         chosen = self.columns[..., [self.rows.index(row) for row in rows], :]
         return (weights.unsqueeze(-2) @ chosen).squeeze(-2)
 
     def without(self, rows: list[int]) -> PendingColumns | None:
-        """The columns of the other pending rows; None where there are none."""
+        """The columns of the other pending rows.
+
+        Args:
+            rows: The rows to leave out.
+
+        Returns:
+            The columns; None if no rows are left.
+        """
         kept = [i for i, row in enumerate(self.rows) if row not in rows]
         if not kept:
             return None
@@ -93,24 +125,39 @@ class PendingColumns:
         return PendingColumns(left[0], left, columns, gram)
 
     def select(self, index: int | list[int]) -> PendingColumns:
-        """A copy of one member, or of several, of a batch with one dimension."""
+        """A copy of some members of a batch with one dimension.
+
+        Args:
+            index: The position of one member, which loses the batch dimension, or positions.
+
+        Returns:
+            The columns of these members.
+        """
         columns, gram = (members_of(a, index).clone() for a in (self.columns, self.gram))
         return PendingColumns(self.start, self.rows, columns, gram)
 
     def truncated(self, stop: int) -> PendingColumns:
-        """The columns of the factor without its rows from ``stop`` on."""
+        """The columns of the factor without its rows from ``stop`` on.
+
+        Args:
+            stop: The number of rows that remain.
+
+        Returns:
+            The columns of the remaining pending rows.
+        """
         rows = [row for row in self.rows if row < stop]
         columns = self.columns[..., : len(rows), : stop - self.start]
         return PendingColumns(self.start, rows, columns, columns @ columns.mT)
 
     def correction(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """What takes z off the pending columns.
+        """The correction that makes z orthogonal to the pending columns.
 
         Args:
-            z: ``*batch' x n'``, from row ``start``; its batch may have more dimensions.
+            z: z from row ``start`` on, ``*batch' x n'``; it may have more batch dimensions.
 
         Returns:
-            The change of the pending targets, ``*batch' x p``, and the change of z.
+            The change of the pending targets, ``*batch' x p``, and the change of z,
+            ``*batch' x n'``.
         """
         weights = self.columns @ z.unsqueeze(-1)
         shift = -torch.cholesky_solve(weights, torch.linalg.cholesky(self.gram))

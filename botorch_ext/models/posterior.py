@@ -1,4 +1,4 @@
-"""Posteriors of a Gaussian process with a fixed kernel: the rows that they grow by."""
+"""GrowingPosterior: the base class of posteriors with a fixed kernel, which grow by rows."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from botorch_ext.kernels.batching import members_of, selected_kernel
 from botorch_ext.models.checks import PriorMean, checked_row_numbers, prior_mean_at
 from botorch_ext.models.cholesky import GrowingCholesky
 
-# Entries of kernel matrices that are made at once where a mean alone is wanted.
+# The most entries of kernel matrices that are computed at once for means.
 _MAX_ENTRIES = 2**22
 
 
 class GrowingPosterior:
-    """What `KernelGP` and `FinitePosterior` share: a factor, rows, and one model or a batch."""
+    """Base class of `KernelGP` and `FinitePosterior`: one model, or a batch, with its factor."""
 
     kernel: Kernel
     kernel_function: KernelFunction
@@ -35,38 +35,38 @@ class GrowingPosterior:
     @property
     @abstractmethod
     def train_inputs(self) -> tuple[Tensor]:
-        """The inputs so far, ``n x d``."""
+        """The inputs so far, a tuple of one tensor, ``n x d``."""
 
     @property
     @abstractmethod
     def dim(self) -> int:
-        """d, the dimension of the inputs."""
+        """d, the number of columns of the inputs."""
 
     @abstractmethod
     def _prior_mean(self, X: Tensor) -> Tensor:
-        """``... x n x d`` to what broadcasts to ``*batch x n``."""
+        """The prior mean at points, ``... x n x d``; it broadcasts to ``*batch x n``."""
 
     @abstractmethod
     def _append(self, X: Tensor, Y: Tensor | None) -> None:
-        """Adds checked rows."""
+        """Add checked rows."""
 
     @abstractmethod
     def _truncate(self, num_points: int) -> None:
-        """Forgets all rows from ``num_points`` on."""
+        """Remove all rows from ``num_points`` on."""
 
     @abstractmethod
     def _set_residuals(self, rows: list[int], y: Tensor) -> None:
-        """Gives rows new targets, from which the prior mean is subtracted."""
+        """Give rows new targets, from which the prior mean is already subtracted."""
 
     @abstractmethod
     def fork(self) -> Self:
-        """A copy that goes its own way from here; until it changes them it shares the rows of the
-        factor, and for ever the kernel and the prior mean."""
+        """An independent copy. It shares the rows of the factor until it changes them, and always
+        shares the kernel and the prior mean."""
 
     @abstractmethod
     def successor(self) -> Self:
-        """A copy that takes the place of this one, which stays as it is: rows that are added to the
-        copy go into the same buffers, behind its own. Of two successors only one may be used."""
+        """A copy that takes the place of this posterior, which stays as it is. New rows of the copy
+        go into the same buffers, behind the present rows; so only one successor may be used."""
 
     @property
     def batch_shape(self) -> torch.Size:
@@ -74,25 +74,40 @@ class GrowingPosterior:
 
     @property
     def num_observations(self) -> int:
-        """Rows, pending ones included."""
+        """The number of rows, including pending ones."""
         return self.factor.num_points
 
     @property
     def train_targets(self) -> Tensor:
-        """The (transformed) observations, ``*batch x n``; of pending rows, the posterior mean."""
+        """The (transformed) observations, ``*batch x n``; for pending rows, the posterior mean."""
         (X,) = self.train_inputs
         return self.factor.y[..., : self.num_observations] + self._prior_mean(X)
 
     @torch.no_grad()
     def prior(self, X: PointsLike) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation before any data at ``n x d`` points, ``*batch x n`` each."""
+        """The prior mean and standard deviation at points.
+
+        Args:
+            X: Points, ``n x d``.
+
+        Returns:
+            The means and the standard deviations, ``*batch x n`` each.
+        """
         X = as_points(X, self.dim or None, self.noise_variance, look=False)
         shape = (*self.batch_shape, len(X))
         mean = self.noise_variance.new_zeros(()) + self._prior_mean(X)
         return mean.expand(shape), self.kernel_function.diagonal(X).sqrt().expand(shape)
 
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Mean and variance at ``*b x p x d`` (each ``*batch x p``), and the cross factor."""
+        """The posterior mean and variance at points.
+
+        Args:
+            X: Points, ``*b x p x d``.
+
+        Returns:
+            The means and the variances, ``*batch x p`` each, and L^-1 k(data, X),
+            ``*batch x n x p``.
+        """
         prior = self.kernel_function.diagonal(X)
         if self.num_observations == 0:
             shape = (*torch.broadcast_shapes(self.batch_shape, X.shape[:-2]), X.shape[-2])
@@ -104,8 +119,14 @@ class GrowingPosterior:
 
     @torch.no_grad()
     def plain_means(self, Z: Tensor) -> Tensor:
-        """The posterior means alone, O(n) each, before outcome transforms: at ``p x d`` points that
-        are transformed as the data are, ``*batch x p``."""
+        """The posterior means before outcome transforms, O(n) per point for n observations.
+
+        Args:
+            Z: Points, ``p x d``, transformed as the data are.
+
+        Returns:
+            The means, ``*batch x p``.
+        """
         mean = self._prior_mean(Z).expand(*self.batch_shape, len(Z)).clone()
         n = self.num_observations
         if n:
@@ -119,15 +140,18 @@ class GrowingPosterior:
         return mean
 
     def information_gain(self) -> Tensor:
-        """1/2 log det(I + K / lambda) of all rows, ``*batch``; from the factor, no new solve."""
+        """The information gain of all rows, 1/2 log det(I + K / lambda), ``*batch``."""
         return self.factor.information_gain()
 
     @torch.no_grad()
     def remove(self, row: int) -> None:
-        """Forgets one row; later rows move up by one and are factorised again.
+        """Remove one row; later rows move up by one and are factorised again.
+
+        Args:
+            row: The row.
 
         Raises:
-            ValueError: A row that does not exist.
+            ValueError: If the row does not exist.
         """
         (row,) = self._checked_rows([row])
         later = list(range(row + 1, self.num_observations))
@@ -141,11 +165,12 @@ class GrowingPosterior:
 
     @torch.no_grad()
     def keep(self, index: int | list[int]) -> None:
-        """Forgets the other models of a batch with one dimension.
+        """Keep some models of a batch with one dimension.
+
+        The prior mean must be shared by all models, or a `stacked_mean`.
 
         Args:
-            index: The position of a model, which loses the batch dimension, or positions. A prior
-                mean is one that all models share, or a `stacked_mean`.
+            index: The position of one model, which loses the batch dimension, or positions.
         """
         if self.kernel.batch_shape:
             self.kernel = selected_kernel(self.kernel, index)
@@ -154,22 +179,28 @@ class GrowingPosterior:
         self.factor.keep(index)
 
     def select(self, index: int | list[int]) -> Self:
-        """A `fork` of one model, or of several, of a batch with one dimension; see `keep`."""
+        """A `fork` of some models of a batch with one dimension; see `keep`.
+
+        Args:
+            index: The position of one model, which loses the batch dimension, or positions.
+
+        Returns:
+            A new posterior.
+        """
         new = self.fork()
         new.keep(index)
         return new
 
     def _warn_of_jitter(self, first: int) -> None:
-        """Warns where the rows from ``first`` on have the first jitter in float32."""
+        """Warn if the rows from ``first`` on are the first with jitter in float32."""
         jitter = self.factor.jitter[..., : self.num_observations]
         if jitter.dtype == torch.float32 and bool(
             jitter[..., first:].any() > jitter[..., :first].any()
         ):
             raised = float(jitter[..., first:].max())
             message = (
-                f"float32 does not tell observation {first} from those before it: the noise "
-                f"variance of such rows is raised, of this one by {raised:.1g} (float64 is "
-                "recommended)"
+                f"float32 cannot tell observation {first} from earlier ones, so the noise variance "
+                f"of this observation was raised by {raised:.1g}: use float64"
             )
             warnings.warn(message, JitterWarning, stacklevel=4)
 
@@ -177,13 +208,13 @@ class GrowingPosterior:
         return checked_row_numbers(rows, self.num_observations)
 
     def _mean_at(self, mean: PriorMean | None, X: Tensor) -> Tensor:
-        """A prior mean, ``... x n x d`` to what broadcasts to ``*batch x n``; or a ValueError."""
+        """A prior mean at points, ``... x n x d``; it broadcasts to ``*batch x n``."""
         if mean is None:
             return X.new_zeros(())
         return prior_mean_at(mean, X, max(X.ndim - 1, len(self.batch_shape) + 1))
 
     def _cross(self, X: Tensor) -> Tensor:
-        """L^-1 K(data, X): ``*batch x n x m``."""
+        """The matrix L^-1 K(data, X), ``*batch x n x m``."""
         if self.num_observations == 0:
             batch = torch.broadcast_shapes(self.factor.triangle.batch_shape, X.shape[:-2])
             return X.new_zeros(*batch, 0, X.shape[-2])

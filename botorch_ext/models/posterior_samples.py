@@ -1,4 +1,4 @@
-"""Posterior samples of the hyperparameters of BoTorch models."""
+"""Hyperparameter samples of BoTorch models."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from botorch_ext.kernels.structure import composition, plain_kernel, set_lengths
 from botorch_ext.models.resampling import effective_size, resampled
 
 _NUM_PRIOR_DRAWS = 16
-# Draws from priors that the data choose among, at least, and the share of the chosen ones that must
-# be worth a draw each.
+# The least number of samples from priors that are weighted by the data, and the least effective
+# size of the resampled ones, as a share of their number.
 _NUM_WEIGHED, _LEAST_SHARE = 512, 0.25
-# A prior that gives this many values outside the constraint of its parameter contradicts it.
+# A prior contradicts the constraint of its parameter if so many samples in a row violate it.
 _MOST_TRIES = 1000
 
-# Exact types: a subclass may do something else with its parts.
+# Exact types, since a subclass may combine its parts in another way.
 _COMPOSED = (AdditiveKernel, ProductKernel, ScaleKernel)
 
 # A kernel, a noise variance (0-dim) and a constant prior mean (0-dim).
@@ -49,13 +49,19 @@ Draw = tuple[Kernel, Tensor, Tensor]
 def hyperparameter_draws(
     model: GPyTorchModel, num_models: int | None, seed: int, conditioned: bool = True
 ) -> list[Draw]:
-    """Draws in the units of the untransformed inputs and observations.
+    """Hyperparameter samples in the units of the untransformed inputs and observations.
 
     Args:
-        model: As in `CandidateModels.from_posterior_samples`.
-        num_models: How many.
-        seed: Of draws from priors.
-        conditioned: Whether these are weighed by the data of the model.
+        model: As for `CandidateModels.from_posterior_samples`.
+        num_models: The number of samples, as there.
+        seed: The seed of samples from priors.
+        conditioned: Whether samples from priors are resampled by the data of the model.
+
+    Returns:
+        Triples of a kernel, a noise variance and a constant prior mean.
+
+    Raises:
+        ValueError: As there.
     """
     if num_models is not None:
         num_models = whole_number(num_models, "num_models", least=1)
@@ -103,10 +109,10 @@ def _mcmc_draws(model: Any, kernel: Kernel, like: Tensor, num_models: int | None
 
 
 def _conditioned_draws(model: Any, num_models: int, seed: int, like: Tensor) -> list[Draw]:
-    """Draws from the posterior given the data of the model: many draws from the prior, resampled by
-    the marginal likelihood."""
+    """Samples from the posterior given the data of the model: samples from the prior that are
+    resampled by the marginal likelihood."""
     if model.train_targets is None or not len(model.train_targets):
-        message = "model has no data: its hyperparameters are drawn from their priors"
+        message = "model has no data, so its hyperparameters are sampled from their priors alone"
         warnings.warn(message, PriorDrawsWarning, stacklevel=5)
         return _prior_draws(model, num_models, seed, like)
     draws = _prior_draws(model, max(_NUM_WEIGHED, 8 * num_models), seed, like)
@@ -118,19 +124,19 @@ def _conditioned_draws(model: Any, num_models: int, seed: int, like: Tensor) -> 
     effective = float(effective_size(evidence.double()).nan_to_num(0.0))
     if effective < max(2.0, num_models * _LEAST_SHARE):
         message = (
-            f"model has data that next to no draw from its priors explains: {num_models} draws are "
-            f"worth {effective:.3g}; a fully Bayesian model fitted by MCMC has better ones"
+            f"almost no sample from the priors of model explains its data: {num_models} samples "
+            f"have an effective size of {effective:.3g}; use a fully Bayesian model fitted by MCMC"
         )
         warnings.warn(message, PriorDrawsWarning, stacklevel=5)
     if not effective:
         return draws[:num_models]
     rows = resampled(evidence.double(), num_models, torch.Generator().manual_seed(seed))
-    # A draw that comes twice is copied: what follows changes kernels in place.
+    # A sample that comes twice is copied, since later steps change kernels in place.
     return [(deepcopy(draws[row][0]), *draws[row][1:]) for row in rows.tolist()]
 
 
 def _evidence(draw: Draw, X: Tensor, y: Tensor) -> Tensor:
-    """log p(y) up to a constant, -inf where rounding leaves no factor."""
+    """The log marginal likelihood up to a constant; -inf if rounding prevents a factorisation."""
     kernel, noise, constant = draw
     K = kernel(X).to_dense().clone()
     K.diagonal().add_(noise)

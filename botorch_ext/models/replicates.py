@@ -1,4 +1,4 @@
-"""Replicates: posteriors given many repeated points, at the cost of the different ones."""
+"""Posteriors with many repeated points, whose cost depends on the number of different points."""
 
 from __future__ import annotations
 
@@ -12,19 +12,28 @@ from botorch_ext.models.conditioning import condition
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.state import shallow
 
-# New rows of a design are kept apart from the covariance of all candidates until there are as many.
+# The most new rows of a design that are kept apart from the covariance of all candidates.
 _MOST_ROWS = 128
-# A covariance costs a step less than N / 4 rows do, but more memory: up to 0.5 GiB it is made then.
+# With N / 4 rows a step is slower than with a covariance, which takes more memory. The covariance
+# is made at this point if it takes up to 0.5 GiB.
 _EARLY, _MOST_EARLY = 4, 2**13
-# Entries of a covariance that are made at once: kernels need several times the memory of their
-# result.
+# The most entries of a covariance that are computed at once, since kernels need several times the
+# memory of their result.
 _CHUNK = 2**22
 
 
 @torch.no_grad()
 def means_with_repeats(model: KernelGP, X: Tensor, Y: Tensor) -> Tensor:
-    """The posterior mean of a model without data at its own ``n x d`` inputs given ``n`` values, in
-    O(u^3) for u different points."""
+    """The posterior mean at the observed points, in O(u^3) for u different points.
+
+    Args:
+        model: A model without data: its kernel, noise variance and prior mean are used.
+        X: The observed points, ``n x d``.
+        Y: The observations, ``n``.
+
+    Returns:
+        The means at ``X``, ``n``.
+    """
     points, inverse, counts = torch.unique(X, dim=0, return_inverse=True, return_counts=True)
     average = Y.new_zeros(len(points)).index_add(0, inverse, Y) / counts
     factor, root = _factor(model, points, counts, average)
@@ -35,13 +44,16 @@ def means_with_repeats(model: KernelGP, X: Tensor, Y: Tensor) -> Tensor:
 
 @torch.no_grad()
 def mean_from_counts(model: KernelGP, candidates: Tensor, counts: Tensor, sums: Tensor) -> Tensor:
-    """The posterior mean of a model without data at ``N x d`` candidates.
+    """The posterior mean at candidates that were observed any number of times.
 
     Args:
-        model: Kernel, noise variance and prior mean.
-        candidates: Where everything was observed.
-        counts: ``N``, how often each candidate was observed.
-        sums: ``N``, the sum of its observations.
+        model: A model without data: its kernel, noise variance and prior mean are used.
+        candidates: The candidates, ``N x d``.
+        counts: The number of observations of each candidate, ``N``.
+        sums: The sum of the observations of each candidate, ``N``.
+
+    Returns:
+        The means, ``N``.
     """
     rows = counts.nonzero().squeeze(-1)
     mean = _prior_mean(model, candidates).clone()
@@ -57,13 +69,13 @@ def mean_from_counts(model: KernelGP, candidates: Tensor, counts: Tensor, sums: 
 class RepeatedDesign:
     """Posterior standard deviations on N candidates, each evaluated any number of times.
 
-    In O(N min(n, N)) memory for n evaluations. At first the covariance of all candidates is K - R'R
-    with one row of R for each evaluation; from N / 4 evaluations on (N, for more than 8192
-    candidates) the covariance itself is kept.
+    It takes O(N min(n, N)) memory for n evaluations. At first the covariance of all candidates is
+    K - R'R with one row of R for each evaluation. From N / 4 evaluations on (N evaluations for more
+    than 8192 candidates) the covariance itself is stored.
 
     Args:
-        model: Kernel, noise variance and prior mean, without data.
-        candidates: ``N x d``.
+        model: A model without data: its kernel and noise variance are used.
+        candidates: The candidates, ``N x d``.
     """
 
     def __init__(self, model: KernelGP, candidates: Tensor) -> None:
@@ -73,7 +85,16 @@ class RepeatedDesign:
 
     @classmethod
     def from_counts(cls, model: KernelGP, candidates: Tensor, counts: Tensor) -> RepeatedDesign:
-        """The design in which candidates were evaluated so often, ``N`` counts."""
+        """Make the design of given numbers of evaluations.
+
+        Args:
+            model: A model without data.
+            candidates: The candidates, ``N x d``.
+            counts: The number of evaluations of each candidate, ``N``.
+
+        Returns:
+            The design.
+        """
         design = cls(model, candidates)
         design._start(counts.clone())
         return design
@@ -84,7 +105,7 @@ class RepeatedDesign:
         return shallow(self)
 
     def __deepcopy__(self, memo: dict[int, object]) -> RepeatedDesign:
-        new = shallow(self)  # shared where nothing writes: the model and the candidates
+        new = shallow(self)  # shares the model and the candidates, which are never changed
         for name in ("counts", "variance", "_rows", "_information_gain"):
             setattr(new, name, getattr(self, name).clone())
         new._covariance = None if self._covariance is None else self._covariance.clone()
@@ -92,7 +113,7 @@ class RepeatedDesign:
 
     @property
     def std(self) -> Tensor:
-        """``N`` posterior standard deviations."""
+        """The posterior standard deviations at the candidates, ``N``."""
         return self.variance.clamp_min(0).sqrt()
 
     @property
@@ -104,12 +125,16 @@ class RepeatedDesign:
         return self.candidates.shape[-1]
 
     def information_gain(self) -> Tensor:
-        """1/2 log det(I + K / lambda) of all evaluations."""
+        """The information gain of all evaluations, 1/2 log det(I + K / lambda), ``*batch``."""
         return self._information_gain
 
     @torch.no_grad()
     def add(self, index: int) -> None:
-        """Adds an evaluation of one candidate, in O(N min(n, N))."""
+        """Add an evaluation of one candidate, in O(N min(n, N)).
+
+        Args:
+            index: The row of the candidate.
+        """
         n = self._num_rows
         if n == len(self._rows):
             more = self._rows.new_empty(max(n // 2, _MOST_ROWS), len(self.candidates))
@@ -132,7 +157,11 @@ class RepeatedDesign:
             self._fold_rows()
 
     def remove(self, index: int) -> None:
-        """Takes one evaluation of a candidate back; everything is computed anew."""
+        """Remove one evaluation of a candidate and compute everything anew.
+
+        Args:
+            index: The row of the candidate.
+        """
         counts = self.counts.clone()
         counts[index] -= 1
         self._start(counts)
@@ -159,7 +188,7 @@ class RepeatedDesign:
 
     @property
     def _most_rows(self) -> int:
-        """How many rows there may be before they are folded into the covariance."""
+        """The number of rows at which they are added to the covariance."""
         if self._covariance is not None:
             return _MOST_ROWS
         N = len(self.candidates)
@@ -195,14 +224,14 @@ def _factor(
 ) -> tuple[GrowingCholesky, Tensor]:
     """The factor of C^1/2 K C^1/2 + lambda I, with C = diag(counts), and the root of the counts.
 
-    The c observations of one point say as much about f as their average with noise lambda / c, and
+    c observations of one point are equivalent to their average with noise lambda / c, and
     (K + lambda C^-1)^-1 = C^1/2 (C^1/2 K C^1/2 + lambda I)^-1 C^1/2.
 
     Args:
-        model: Kernel, noise variance and prior mean.
-        points: ``u x d`` different points.
-        counts: ``u``, how often each was observed.
-        average: ``u``, the averages of their observations; None while they do not matter.
+        model: A model without data: its kernel, noise variance and prior mean are used.
+        points: Different points, ``u x d``.
+        counts: The number of observations of each point, ``u``.
+        average: The average observation of each point, ``u``; None if only variances are needed.
     """
     root = counts.to(points.dtype).sqrt()
     factor = GrowingCholesky(model.noise_variance, capacity=0)

@@ -1,4 +1,4 @@
-"""Resampling: draws by their weights."""
+"""Resampling of weighted samples."""
 
 from __future__ import annotations
 
@@ -7,22 +7,31 @@ from torch import Tensor
 
 
 def effective_size(log_weights: Tensor) -> Tensor:
-    """How many draws of equal weights are worth as much as these, 0-dim; NaN where none weighs
-    anything."""
+    """The effective sample size of weighted samples.
+
+    Args:
+        log_weights: The logarithms of the weights, ``m``, up to a constant.
+
+    Returns:
+        The effective size, 0-dim; NaN if all weights are 0.
+    """
     return 1 / log_weights.softmax(dim=0).square().sum()
 
 
 def resampled(log_weights: Tensor, num: int, generator: torch.Generator) -> Tensor:
-    """The rows of ``num`` draws by their weights, systematically: one of weight w is drawn
-    ``num`` w times, rounded up or down.
+    """Resample by systematic resampling: a sample of weight w comes ``num`` w times, rounded up or
+    down.
 
     Args:
-        log_weights: ``m``, up to a constant.
-        num: How many.
-        generator: On the CPU.
+        log_weights: The logarithms of the weights, ``m``, up to a constant.
+        num: The number of samples to draw.
+        generator: The random generator, on the CPU.
+
+    Returns:
+        The positions of the samples, ``num``.
     """
     weights = log_weights.softmax(dim=0)
-    # As a product: cumulative sums on CUDA differ from run to run.
+    # A matrix product, since cumulative sums on CUDA are not deterministic.
     ends = weights.new_ones(len(weights), len(weights)).tril() @ weights
     first = torch.rand((), generator=generator, dtype=torch.float64)
     places = torch.arange(num, dtype=ends.dtype, device=ends.device).add(float(first)).div(num)

@@ -1,4 +1,4 @@
-"""Specification of models without data: kernels, noise variances, prior means and names."""
+"""Specifications of models without data: their kernels, noise variances, prior means and names."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ class Candidate:
     """One model without data.
 
     Args:
-        name: What reports call it.
-        kernel: Plain (`plain_kernel`), without batch dimensions.
-        noise_variance: 0-dim.
-        mean: Frozen, or None.
-        lengthscale: Where the models of a set are ordered by one lengthscale.
-        twin_of: The name of the model whose width it takes, where it is there; None for its own.
+        name: The name in reports.
+        kernel: A plain kernel (`plain_kernel`) without batch dimensions.
+        noise_variance: The noise variance, 0-dim.
+        mean: The frozen prior mean; None for zero.
+        lengthscale: The lengthscale, if the models of the set differ by one lengthscale.
+        twin_of: The name of the model whose width it takes as long as that model is in the set;
+            None if it takes its own.
     """
 
     name: str
@@ -45,7 +46,15 @@ def candidate_list(
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
 ) -> list[Candidate]:
-    """The models that the arguments of `CandidateModels` describe, or a ValueError."""
+    """The models that the arguments of `CandidateModels` describe; arguments as for
+    `CandidateModels`.
+
+    Returns:
+        The models.
+
+    Raises:
+        ValueError: As for `CandidateModels`.
+    """
     noise = checked_noise_variance(noise_variance, dtype, device).reshape(-1)
     like = noise.new_zeros(())
     given = kernels if isinstance(kernels, list | tuple) else [kernels]
@@ -87,7 +96,7 @@ def _singles(kernel: Kernel) -> list[Kernel]:
 def _frozen_means(
     means: Sequence[PriorMean | float | None], like: Tensor
 ) -> list[PriorMean | None]:
-    """Frozen copies, one of each object; means that are zero as None."""
+    """Frozen copies of the means, one for each object; None for a mean that is zero."""
     frozen: dict[int, PriorMean | None] = {}
     for mean in means:
         if id(mean) not in frozen:
@@ -98,7 +107,7 @@ def _frozen_means(
 def _descriptions(
     kernels: Sequence[Kernel], noise: Tensor, means: Sequence[PriorMean | None]
 ) -> list[str]:
-    """Names made of what differs between the models."""
+    """Names that consist of the properties in which the models differ."""
     columns = []
     structures = [_structure(kernel) for kernel in kernels]
     if len(set(structures)) > 1:
@@ -119,7 +128,14 @@ def _descriptions(
 
 
 def mean_names(means: Sequence[PriorMean | float | None]) -> list[str]:
-    """Such as ``"mean 0.5"``; by position where there is no number or name to tell them apart."""
+    """Names for prior means.
+
+    Args:
+        means: The means.
+
+    Returns:
+        Names such as ``"mean 0.5"``; numbered if numbers and names do not tell them apart.
+    """
     names = []
     for i, mean in enumerate(means):
         if isinstance(mean, ConstantMean):
@@ -135,12 +151,19 @@ def mean_names(means: Sequence[PriorMean | float | None]) -> list[str]:
 
 
 def group_name(groups: Sequence[Sequence[int]]) -> str:
-    """Such as ``"{0,1|2}"``."""
+    """The name of a decomposition, such as ``"{0,1|2}"``.
+
+    Args:
+        groups: The groups of columns.
+
+    Returns:
+        The name.
+    """
     return "{" + "|".join(",".join(str(column) for column in group) for group in groups) + "}"
 
 
 def _structure(kernel: Kernel) -> str:
-    """Such as ``"RBF + Periodic"``."""
+    """The structure of a kernel, such as ``"RBF + Periodic"``."""
     made = composition(kernel)
     if made is not None:
         sign = " * " if made.kind == "product" else " + "

@@ -1,4 +1,4 @@
-"""Stacked means: the prior means of the models of a batch as one function."""
+"""StackedMean: the prior means of the models of a batch as one function."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from botorch_ext.models.checks import PriorMean
 
 
 class StackedMean(nn.Module):
-    """Prior means of m models as one function.
+    """The prior means of m models as one function.
 
     Args:
-        means: m frozen prior means, each ``... x n x d`` to ``... x n``; None is zero. Those that
-            are one object are evaluated once.
+        means: The m frozen prior means, each ``... x n x d`` to ``... x n``; None for zero. A mean
+            that several models share is evaluated once.
     """
 
     def __init__(self, means: Sequence[PriorMean | None]) -> None:
@@ -27,8 +27,14 @@ class StackedMean(nn.Module):
         self.held = nn.ModuleList(mean for mean in means if isinstance(mean, nn.Module))
 
     def forward(self, X: Tensor) -> Tensor:
-        """``n x d`` to ``m x n``; ``... x (1 or m) x n x d``, aligned with the models, to
-        ``... x m x n``."""
+        """The prior means of all models.
+
+        Args:
+            X: Points, ``n x d``, or ``... x (1 or m) x n x d`` with a dimension for the models.
+
+        Returns:
+            The means, ``m x n`` or ``... x m x n``.
+        """
         shared = X.ndim == 2 or X.shape[-3] == 1
         values: dict[int, Tensor] = {}
         stacked = []
@@ -43,7 +49,15 @@ class StackedMean(nn.Module):
 
 
 def stacked_mean(means: Sequence[PriorMean | None], like: Tensor) -> PriorMean | None:
-    """Frozen prior means of m models as one: `StackedMean`, or something simpler that equals it."""
+    """Combine the prior means of m models.
+
+    Args:
+        means: The m frozen prior means; None for zero.
+        like: A tensor with the dtype and device of the result.
+
+    Returns:
+        A mean that all models share, a batch of constants, or a `StackedMean`.
+    """
     if all(mean is means[0] for mean in means):
         return means[0]
     constants = [mean.constant for mean in means if _is_constant(mean)]
@@ -53,8 +67,15 @@ def stacked_mean(means: Sequence[PriorMean | None], like: Tensor) -> PriorMean |
 
 
 def selected_mean(mean: PriorMean | None, index: int | list[int]) -> PriorMean | None:
-    """The prior mean of one model, or of several, of those of a `stacked_mean`; any other mean is
-    one that all models share."""
+    """Select the prior means of some models.
+
+    Args:
+        mean: A `stacked_mean`, or a mean that all models share.
+        index: The position of one model, or positions.
+
+    Returns:
+        The prior mean of these models.
+    """
     if isinstance(mean, StackedMean):
         if isinstance(index, int):
             return mean.means[index]

@@ -155,8 +155,17 @@ class KnownFunction(ABC):
 
 
 def require_noise_std(noise_std: float) -> float:
-    """The standard deviation of the noise as a float; a ValueError unless it is finite and at least
-    0."""
+    """Check a standard deviation of the noise.
+
+    Args:
+        noise_std: A number.
+
+    Returns:
+        The number as a float.
+
+    Raises:
+        ValueError: If it is not finite and at least 0.
+    """
     return amount(noise_std, "noise_std", "non-negative and finite")
 
 

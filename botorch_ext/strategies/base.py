@@ -18,7 +18,7 @@ from torch import Tensor
 from botorch_ext.checks import flag, one_number, short, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, Space, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
-from botorch_ext.domains.outside import outside_point
+from botorch_ext.domains.outside_points import outside_point
 from botorch_ext.exceptions import (
     KernelBoundWarning,
     NoModelError,

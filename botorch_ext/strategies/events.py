@@ -15,7 +15,7 @@ from torch import Tensor
 from botorch_ext.checks import short
 from botorch_ext.domains import Box, Domain, Space
 from botorch_ext.domains.contexts import with_context
-from botorch_ext.domains.outside import params_outside
+from botorch_ext.domains.outside_points import params_outside
 from botorch_ext.domains.points import numbered
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.state import Log, shallow

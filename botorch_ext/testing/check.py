@@ -1,4 +1,4 @@
-"""Check: a conformance suite of strategies."""
+"""check_strategy: a conformance suite for strategies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from botorch_ext.testing import correcting, states
 from botorch_ext.testing.laws import LAWS
 from botorch_ext.testing.subjects import Subject
 
-# Traits of a strategy that say why something does not hold for it.
+# The traits by which a strategy declares that a law does not hold for it, and why.
 _TRAITS = {
     "refuses_attached": "takes results that were not asked for",
     "refits_after_correction": "knows the same after a correction that changes no value",
@@ -28,25 +28,26 @@ def check_strategy(
     objective: Callable[[Tensor, Tensor | None], float] | None = None,
     num_actions: int | None = None,
 ) -> dict[str, str]:
-    """The laws that every strategy obeys, tried on one: asking and telling in any order, abandoned
-    and failed trials, attached results and corrections, replay bit for bit from every prefix,
-    copies, reports, refusals that leave the state as it was, and calls that Ctrl-C breaks off.
+    """Test a strategy for the laws that every strategy obeys.
 
-    It takes a few seconds. The laws do not prove that a method is right.
+    The laws cover asking and telling in any order, abandoned and failed trials, attached results
+    and corrections, replay bit for bit from every prefix, copies, reports, refusals that leave the
+    state unchanged, and calls that Ctrl-C interrupts. The check takes a few seconds. It does not
+    prove that a method is right.
 
     Args:
-        make: From a seed, or from nothing, to a strategy without events. It must make the same
-            strategy each time.
-        objective: From a point and its context (or None) to what is observed, between -2 and 2; a
-            smooth function if None.
-        num_actions: How many asks, tells and so on a session has; None for a quick one.
+        make: A function that makes the strategy, without events, from a seed or from no argument.
+            It must make the same strategy each time.
+        objective: A function from a point and its context (or None) to an observation between -2
+            and 2; None for a smooth function.
+        num_actions: The number of asks, tells and other calls of a session; None for a quick one.
 
     Returns:
-        What does not hold for this strategy, and the reason that its class declares.
+        The laws that do not hold for this strategy, with the reasons that its class declares.
 
     Raises:
-        AssertionError: A law does not hold; a note says which.
-        ValueError: ``make`` makes no strategy without events.
+        AssertionError: If a law does not hold; a note of the error names it.
+        ValueError: If ``make`` does not make a strategy without events.
 
     Example:
         >>> import botorch_ext as bx

@@ -1,4 +1,4 @@
-"""Sessions that strategies are driven through, and events as plain text."""
+"""Sessions of random asks, tells and other calls, and events as plain data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from botorch_ext.strategies import (
 )
 from botorch_ext.testing.subjects import Tried
 
-# What is done, to which of the pending trials (a share of the list), and the noise of a value.
+# The kind of a call, the pending trial that it is for (as a share of the list), and the noise of
+# the value.
 Action = tuple[str, float, float]
 
 
@@ -28,9 +29,12 @@ def drawn_actions(chances: dict[str, float], num_actions: int, seed: int) -> lis
     """Random actions.
 
     Args:
-        chances: From the kind of an action to its probability.
-        num_actions: How many.
-        seed: Of the draws.
+        chances: The probability of each kind of action.
+        num_actions: The number of actions.
+        seed: The seed.
+
+    Returns:
+        The actions.
     """
     g = torch.Generator().manual_seed(seed)
     kinds, weights = list(chances), torch.tensor(list(chances.values()))
@@ -41,14 +45,14 @@ def drawn_actions(chances: dict[str, float], num_actions: int, seed: int) -> lis
 
 
 def script(num_actions: int, seed: int) -> list[Action]:
-    """Asks, lists of three, tells in any order, and trials that are abandoned."""
+    """Random asks, also of three trials at once, tells in any order, and abandoned trials."""
     chances = {"ask": 0.36, "ask three": 0.06, "tell": 0.48, "abandon": 0.10}
     return drawn_actions(chances, num_actions, seed)
 
 
 def busy_script(num_actions: int, seed: int) -> list[Action]:
-    """As `script`, with values that are wrong, evaluations that fail, results that nobody asked for
-    and corrections."""
+    """A `script` that also has wrong values, failed evaluations, attached results and
+    corrections."""
     chances = {"ask": 0.36, "tell": 0.22, "slip": 0.10, "fail": 0.08, "abandon": 0.04}
     chances |= {"attach": 0.08, "correct": 0.12}
     return drawn_actions(chances, num_actions, seed)
@@ -56,19 +60,19 @@ def busy_script(num_actions: int, seed: int) -> list[Action]:
 
 @dataclass
 class Session:
-    """A strategy that is played by a script.
+    """A strategy that is driven by a script.
 
     Args:
-        entry: What plays.
-        seed: Of the strategy, the script, the contexts and the actions.
-        num_actions: Of the script; None for as many as the entry says.
+        entry: The strategy and its objective.
+        seed: The seed of the strategy, the script, the contexts and the actions.
+        num_actions: The length of the script; None for that of the entry.
     """
 
     entry: Tried
     seed: int
     num_actions: int | None = None
     strategy: Strategy = field(init=False)
-    # Of each trial, the step that its context and actions were those of: those of a list share one.
+    # The step whose context and actions each trial had; trials asked at once share one.
     offered: list[int] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
@@ -79,13 +83,13 @@ class Session:
         return script(self.num_actions or self.entry.num_actions, self.seed)
 
     def offer(self, step: int | None = None) -> dict[str, Any]:
-        """Arguments of an ask: of the next one, or of a step."""
+        """The arguments of the next ask, or of the ask at a step."""
         step = len(self.strategy.history.trials) if step is None else step
         return self.entry.offer(step, self.seed)
 
     def do(self, action: Action) -> None:
-        """An ask that must wait answers a trial it waits for instead; one beyond the horizon any
-        trial that is pending."""
+        """Perform an action. An ask that must wait tells a trial that it waits for instead; an ask
+        beyond the horizon tells any pending trial."""
         kind, share, noise = action
         pending = self.strategy.pending
         if kind in ("ask", "ask three") or not pending:
@@ -124,7 +128,7 @@ class Session:
 
 
 class BusySession(Session):
-    """A session in which more happens: see `busy_script`."""
+    """A session that is driven by a `busy_script`."""
 
     @property
     def actions(self) -> list[Action]:
@@ -142,7 +146,7 @@ class BusySession(Session):
             super().do(action)
 
     def attach(self, share: float, noise: float) -> Trial:
-        """A result at a point that depends on the share."""
+        """Attach a result at a point that depends on the share."""
         step = len(self.strategy.history.trials)
         x = self.strategy.domain.sample(8, seed=7)[int(share * 8)]
         context = self.offer(step).get("context")
@@ -152,7 +156,7 @@ class BusySession(Session):
 
 
 def question(strategy: Strategy, offer: dict[str, Any]) -> Any:
-    """The next question in plain numbers, or why there is none. It is asked."""
+    """Ask for the next trial; the trial in plain numbers, or why there is none."""
     try:
         trial = strategy.ask(**offer)
     except WaitingForObservations as waits:
@@ -163,7 +167,7 @@ def question(strategy: Strategy, offer: dict[str, Any]) -> Any:
 
 
 def best(strategy: Strategy) -> Any:
-    """The best point and its mean in plain numbers, where anything is evaluated."""
+    """The best point and its mean in plain numbers; None before any evaluation."""
     if strategy.report()["best"] is None:
         return None
     x, mean = strategy.best()
@@ -171,7 +175,7 @@ def best(strategy: Strategy) -> Any:
 
 
 def plain(event: Event) -> list[Any]:
-    """An event as what JSON holds, in full: points and contexts bit for bit."""
+    """An event as plain data for JSON, from which it can be restored bit for bit."""
     match event:
         case Asked(trial):
             context = None if trial.context is None else trial.context.tolist()
@@ -187,7 +191,7 @@ def plain(event: Event) -> list[Any]:
 
 
 def from_plain(record: list[Any]) -> Event:
-    """The event of a `plain` one."""
+    """Restore an event from its `plain` form."""
     match record:
         case ["asked", id, x, context, info]:
             if context is not None:
@@ -202,4 +206,4 @@ def from_plain(record: list[Any]) -> Event:
             return Attached(inner.trial, value)
         case ["corrected", id, value]:
             return Corrected(id, value)
-    raise ValueError(f"record must be of an event, got {record!r}")
+    raise ValueError(f"record must be the plain form of an event, got {record!r}")

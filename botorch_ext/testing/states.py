@@ -1,4 +1,4 @@
-"""What shows of a strategy, and sessions that are played once for all laws."""
+"""The observable state of a strategy, and sessions that are run once for all laws."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SEED = 838
 
 
 def reading(strategy: Strategy) -> dict[str, Any]:
-    """What shows besides the events, numbers in full."""
+    """The observable state besides the events, with exact numbers."""
     return {"report": strategy.report(), "best": best(strategy), "pending": strategy.pending}
 
 
 def state(strategy: Strategy) -> dict[str, Any]:
-    """All that shows, of bases as well, with what is believed about some points."""
+    """The whole observable state, also of bases, with predictions at some points."""
     shown = {"events": [plain(event) for event in strategy.events]} | reading(strategy)
     shown["beliefs"] = beliefs(strategy)
     if hasattr(strategy, "bases"):
@@ -35,7 +35,7 @@ def state(strategy: Strategy) -> dict[str, Any]:
 
 @torch.no_grad()
 def beliefs(strategy: Any) -> list[Any]:
-    """What models predict, pending trials as their policy says, and where tests stand."""
+    """The predictions of models, with pending trials as the policy says, and the state of tests."""
     shown: list[Any] = [list(getattr(strategy, name, [])) for name in ("alive", "names")]
     shown.append([vars(test) for test in getattr(strategy, "tests", [])])
     space = strategy.context_space

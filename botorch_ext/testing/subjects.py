@@ -1,4 +1,4 @@
-"""Subjects: what the laws are tried on."""
+"""Subjects: the strategies that are tested, with their objectives and contexts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from botorch_ext.strategies import Strategy
 
 
 class Tried(Protocol):
-    """What the laws are tried on; it can be hashed."""
+    """The protocol of what the laws test; it can be hashed."""
 
     @property
     def num_actions(self) -> int:
-        """How many asks, tells and so on a session has."""
+        """The number of asks, tells and other calls of a session."""
         ...
 
     def make(self, seed: int = 0) -> Strategy:
@@ -26,22 +26,22 @@ class Tried(Protocol):
         ...
 
     def offer(self, step: int, seed: int) -> dict[str, Any]:
-        """Arguments of the ask at a step: its context and its actions."""
+        """The arguments of the ask at a step: its context and its actions."""
         ...
 
     def value(self, x: Tensor, context: Tensor | None) -> float:
-        """What is observed, but for noise, between -2 and 2."""
+        """The observation without noise, between -2 and 2."""
         ...
 
 
 class Subject:
-    """A strategy of anybody's, in contexts and among actions of its own domain.
+    """Any strategy, with random contexts and actions of its own domain.
 
     Args:
-        make: From a seed, or from nothing, to a strategy without events.
-        objective: From a point and its context (or None) to a number between -2 and 2; a smooth
-            function if None.
-        num_actions: How many asks, tells and so on a session has; None for a quick one.
+        make: A function that makes the strategy, without events, from a seed or from no argument.
+        objective: A function from a point and its context (or None) to a number between -2 and 2;
+            None for a smooth function.
+        num_actions: The number of asks, tells and other calls of a session; None for a quick one.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Subject:
 
     @staticmethod
     def takes_a_seed(make: Callable[..., Strategy]) -> bool:
-        """Whether a function of nothing, or of a seed, is one of a seed."""
+        """Whether a function that makes a strategy takes a seed."""
         return bool(inspect.signature(make).parameters)
 
     def make(self, seed: int = 0) -> Strategy:

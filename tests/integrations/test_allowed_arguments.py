@@ -69,7 +69,7 @@ def test_what_is_not_allowed_is_refused_by_name():
 def test_what_is_not_all_in_its_parts_is_refused():
     kernel = RBF()
     kernel.extra = 3.0
-    with pytest.raises(ValueError, match="kernel must be made by its constructor alone"):
+    with pytest.raises(ValueError, match="kernel must be as its constructor makes it"):
         as_text({"kernel": kernel})
     models = bx.CandidateModels(RBF(), 0.01)
     models.add(torch.rand(1, 1, dtype=torch.float64), torch.rand(1, dtype=torch.float64))
@@ -142,19 +142,19 @@ class Private:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (with_hook(), "k must be made by its constructor alone"),
+        (with_hook(), "k must be as its constructor makes it"),
         (torch.ones(1, requires_grad=True), "k cannot be saved: a tensor must .* no gradient"),
         (torch.ones(1, device="meta"), "k cannot be saved: a tensor must be on the CPU"),
         (torch.ones([1] * 9), "k cannot be saved: a tensor must .* at most 8 dimensions"),
         (np.array(["a"]), "k cannot be saved: can't convert"),
-        (of_itself(), "k must not be nested that deeply"),
-        (Hidden(2), "k must be made by its constructor alone to be saved, got a Hidden"),
+        (of_itself(), "k must be nested at most"),
+        (Hidden(2), "k must be as its constructor makes it to be saved, got a Hidden"),
         (Private(2), "k cannot be saved: a Private must have an attribute rate"),
         (10**400, "k must be a number of 64 bits"),
         (GroupAdditiveKernel(RBF(batch_shape=torch.Size([2])), [[0]], 1), "not be batched"),
         (
             reduce(lambda k, _: kernels.ScaleKernel(k), range(10), RBF()),
-            "k must not be nested that deeply",
+            "k must be nested at most",
         ),
     ],
     ids=lambda given: "" if isinstance(given, str) else type(given).__name__,

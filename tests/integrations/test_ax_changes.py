@@ -39,7 +39,7 @@ def test_values_of_another_objective_are_no_data():
     for index, point in ours.get_next_trials(3).items():
         ours.complete_trial(index, {"cost": 1000 + cost(point)})
     ours.configure_optimization("-waste")
-    with pytest.warns(HostWarning, match="are completed and have no value of waste"):
+    with pytest.warns(HostWarning, match="are completed but have no value of waste"):
         trials = ours.get_next_trials(2)
     for index in trials:
         ours.complete_trial(index, {"waste": 0.5})

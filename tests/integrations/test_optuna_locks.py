@@ -215,7 +215,7 @@ def test_a_long_wait_is_said(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> 
     lock.__enter__()
     threading.Timer(0.3, lambda: lock.__exit__(None, None, None)).start()
     other = lock_of(_journal(tmp_path))
-    with pytest.warns(HostWarning, match="another process has had"), other:
+    with pytest.warns(HostWarning, match="another process has held"), other:
         pass
 
 

@@ -151,7 +151,7 @@ def test_a_storage_without_a_lock_is_said() -> None:
         with pytest.warns(HostWarning) as caught:
             study.optimize(bowl, n_trials=2)
     messages = [str(warning.message) for warning in caught]
-    assert len(messages) == 1 and messages[0].endswith("no lock is known for a InMemoryStorage")
+    assert len(messages) == 1 and messages[0].endswith("since InMemoryStorage has no lock")
     assert optuna_locks.lock_of(Remote(), 0) is not None
 
 

@@ -388,7 +388,7 @@ def test_draws_that_do_not_bear_the_data_are_warned_of():
     prior = LogNormalPrior(-2.0, 30.0)
     model.covar_module.register_prior("lengthscale_prior", prior, "lengthscale")
     CandidateModels.from_posterior_samples(model, 16, conditioned=False)
-    with pytest.warns(PriorDrawsWarning, match="16 draws are worth "):
+    with pytest.warns(PriorDrawsWarning, match="16 samples have an effective size of "):
         CandidateModels.from_posterior_samples(model, 16)
 
 

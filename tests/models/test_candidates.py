@@ -382,7 +382,7 @@ def test_a_set_of_one_model_is_this_very_model():
     finite = session.models.on(CANDIDATES)
     assert finite.parts[0].model.batch_shape == torch.Size()
     assert finite.mean.shape == finite.std.shape == (1, 30)
-    with pytest.raises(ValueError, match="position must not be that of the only model"):
+    with pytest.raises(ValueError, match="position must leave a model in the set, got 0"):
         session.models.drop(0)
     with pytest.raises(ValueError, match="model must not be batched"):
         CandidateModels.of(KernelGP(rbf(0.6), torch.tensor([0.1, 0.2]).double()))
