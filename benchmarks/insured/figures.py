@@ -52,6 +52,9 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
         names = _draw_ratios(
             ax, [cells(rows, table=[t], horizon=[horizon]) for t in tables], base, methods
         )
+        if not names:
+            ax.set_axis_off()
+            continue
         ax.set_xscale("linear" if tables == ("price",) else "log")
         ax.xaxis.set_major_formatter("{x:g}")
         ax.axvline(1, color="0.3", linewidth=0.9, zorder=1)
