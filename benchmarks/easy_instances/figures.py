@@ -58,7 +58,7 @@ def _draw_regret(rows: Sequence[Row], path: Path) -> None:
     dims = sorted({each.dim for each in instances})
     columns = [[each for each in instances if each.dim == dim] for dim in dims]
     height = max(len(column) for column in columns)
-    size = (4.8 * len(dims), 3.1 * height)
+    size = (4.8 * len(dims), 3.6 * height)
     figure, axes = plt.subplots(
         height, len(dims), figsize=size, layout="constrained", squeeze=False
     )
@@ -74,7 +74,8 @@ def _draw_regret(rows: Sequence[Row], path: Path) -> None:
             plot_regret_slopes(curves, ax, exponents=powers)
             ax.set_title(str(instance), fontsize="medium")
             ax.set_ylabel("cumulative regret" if i == 0 else "")
-            _shrink(ax.get_legend())
+            for text in ax.get_legend().get_texts():
+                text.set_fontsize("x-small")
     figure.supxlabel(
         "Mean ± standard error; in the legends the slopes with their 95 % intervals.\nGrey lines "
         "begin where the regret of breadthwise exploration begins, with the slopes that theory has "
@@ -82,12 +83,6 @@ def _draw_regret(rows: Sequence[Row], path: Path) -> None:
         fontsize="small",
     )
     _save(figure, path)
-
-
-def _shrink(legend: Any) -> None:
-    legend.set_loc("upper left")
-    for text in legend.get_texts():
-        text.set_fontsize("x-small")
 
 
 def _draw_slopes(rows: Sequence[Row], path: Path) -> None:
