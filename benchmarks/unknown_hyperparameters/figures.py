@@ -91,6 +91,7 @@ def _draw_regret(rows: Sequence[Row], path: Path) -> None:
             for line, band, method in zip(ax.lines, ax.collections, curves, strict=False):
                 line.set_color(_COLORS[method])
                 line.set_linestyle(_STYLES[method])
+                line.set_marker(_MARKERS[method])
                 band.set_facecolor(_COLORS[method])
             ax.set_ylim(bottom=0)
         label = column_of[0].get_ylabel().split("\n")[1]
