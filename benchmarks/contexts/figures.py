@@ -22,6 +22,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Captions, in the order of the report.
+PICTURES = {
+    "sensors.png": (
+        "Regret on the sensors over the days, and the temperatures. Figure 3 of Krause and "
+        "Ong 2011."
+    ),
+    "readings.png": (
+        "Which sensor was read when. The sensors are in the order of how often they are the "
+        "hottest: a method that follows the context reads near the dots."
+    ),
+    "peptides.png": (
+        "Regret on the peptides, molecule after molecule. Figure 2 of Krause and Ong 2011."
+    ),
+}
+
 # A kind of method has one look in both experiments.
 _LOOKS: dict[str, dict[str, Any]] = {
     sensors.PRODUCT: {"color": PALETTE[0]},

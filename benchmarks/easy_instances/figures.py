@@ -28,6 +28,27 @@ from botorch_ext.strategies import BreadthwiseExploration
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# Captions, in the order of the report.
+PICTURES = {
+    "regret.png": (
+        "Cumulative regret on each instance, on log axes. The grey lines begin where the "
+        "regret of breadthwise exploration begins, and have the slopes that theory has for "
+        "it."
+    ),
+    "slopes.png": (
+        "Slopes of the regret over the last three horizons. The boxes are where theory has "
+        "the slope of breadthwise exploration."
+    ),
+    "exponents.png": (
+        "Powers of T that theory has for methods and for instances. Figures 7 and 8 of "
+        "Shekhar and Javidi 2022."
+    ),
+    "trees.png": (
+        "The cells that breadthwise exploration evaluated. Sharp maxima and flat ones, on "
+        "the line and in the plane."
+    ),
+}
+
 # nu and b of figure 7, b of figure 8.
 _PROMISES = ((1.5, 2.0), (2.5, 4.0))
 _GROWTHS = (1.0, 2.0)

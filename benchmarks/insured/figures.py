@@ -25,6 +25,14 @@ from botorch_ext.plotting import PALETTE
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Captions, in the order of the report.
+PICTURES = {
+    "regret.png": (
+        "Cumulative regret as multiples of that of GP-UCB and GP-BUCB. The intervals are "
+        "two standard errors of the ratio of means."
+    ),
+}
+
 # The title, the tables, their horizon, whose regret is 1, and whose is compared.
 _PANELS = (
     ("Nothing is wrong", ("price",), 300, GP_UCB, (INSURED, SAFE)),

@@ -14,6 +14,14 @@ from botorch_ext.plotting import PALETTE, plot_regret
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Captions, in the order of the report.
+PICTURES = {
+    "regret.png": (
+        "Regret on the lock-out instance, and regret per step against the misspecification "
+        "for each dimension. The lines are means, the bars standard errors."
+    ),
+}
+
 _LINES = {
     "GP-UCB": lambda rows, dim, eps: regret_of(rows, "gp_ucb", dim, eps),
     "EC-GP-UCB, told eps": lambda rows, dim, eps: regret_of(rows, "ec_gp_ucb", dim, eps),
@@ -39,8 +47,8 @@ def draw(curves: dict[str, list[list[float]]], generic: list[Row], path: Path) -
     figure = plt.figure(figsize=(3.1 * (len(dims) + 1), 3.9), layout="constrained")
     axes = figure.subplots(1, len(dims) + 1)
     plot_regret(curves, axes[0])
-    for line, style, marker in zip(axes[0].lines, _STYLES, _MARKERS, strict=False):
-        line.set(linestyle=style, marker=marker, markevery=0.2, markersize=5)
+    for line, style in zip(axes[0].lines, _STYLES, strict=False):
+        line.set_linestyle(style)
     axes[0].set_title("Lock-out instance", fontsize="medium")
     axes[0].get_legend().remove()
     for ax, dim in zip(axes[1:], dims, strict=True):

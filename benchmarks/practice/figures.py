@@ -20,6 +20,24 @@ from botorch_ext.plotting import PALETTE
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Captions, in the order of the report.
+PICTURES = {
+    "evaluations.png": (
+        "Regret against evaluations. Above, the median over the problems that all methods "
+        "have played, with the quartiles of integrated_ei and qLogNEI; below, four problems "
+        "that nothing was tuned on, the median of the seeds."
+    ),
+    "seconds.png": (
+        "Seconds of one core for one question. The bars end at the median of the runs, the "
+        "lines at the quartiles."
+    ),
+    "differences.png": (
+        "Differences of log10 regret between integrated_ei and qLogNEI. A row for each "
+        "problem where one question is asked at a time, a grey row for each group of "
+        "problems, and one for each of the other settings."
+    ),
+}
+
 # In the order of the methods; the two that are compared are drawn above the others.
 _MARKERS = "osD^vP*X"
 _LOOKS: dict[str, dict[str, Any]] = {

@@ -33,6 +33,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Captions, in the order of the report.
+PICTURES = {
+    "regret.png": (
+        "Cumulative and best regret in the four experiments. Figure 2 of Ziomek et al. "
+        "2024, without random play."
+    ),
+    "widths.png": (
+        "Cumulative regret under each confidence width. The intervals are standard errors "
+        "of the mean."
+    ),
+    "models.png": (
+        "Which models are alive and which play. Shares of the seeds, under HE-GP-UCB and MLE-UCB."
+    ),
+    "robust.png": (
+        "Stable regret on the robust problem, and where each method ends. The narrow peak "
+        "is higher, the wide one is stable."
+    ),
+}
+
 # A method has one colour everywhere.
 _COLORS = dict(zip(METHODS, PALETTE, strict=False))
 # Where two lines coincide both are seen.
