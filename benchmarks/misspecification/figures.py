@@ -44,18 +44,21 @@ def draw(curves: dict[str, list[list[float]]], generic: list[Row], path: Path) -
     import matplotlib.pyplot as plt
 
     dims = dims_of(generic)
-    figure = plt.figure(figsize=(3.1 * (len(dims) + 1), 3.9), layout="constrained")
-    axes = figure.subplots(1, len(dims) + 1)
+    lines = len(dims) // 2 + 1
+    figure = plt.figure(figsize=(8.4, 3.1 * lines + 0.6), layout="constrained")
+    axes = figure.subplots(lines, 2).ravel()
+    for ax in axes[len(dims) + 1 :]:
+        ax.set_axis_off()
     plot_regret(curves, axes[0])
     for line, style in zip(axes[0].lines, _STYLES, strict=False):
         line.set_linestyle(style)
     axes[0].set_title("Lock-out instance", fontsize="medium")
     axes[0].get_legend().remove()
-    for ax, dim in zip(axes[1:], dims, strict=True):
+    for ax, dim in zip(axes[1:], dims, strict=False):
         _draw_dimension(ax, generic, dim)
     num_instances = len(regret_of(generic, "gp_ucb", dims[0], 0.0))
-    label = f"regret per step\n(mean ± standard error, {num_instances} instances)"
-    axes[1].set_ylabel(label)
+    for ax in axes[1 : len(dims) + 1]:
+        ax.set_ylabel(f"regret per step\n(mean ± s.e., {num_instances} instances)")
     handles, labels = axes[1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize="small")
     figure.savefig(path, dpi=110)
