@@ -107,5 +107,5 @@ gpu: $(VENV)/.installed-dev ## Measure this machine's GPU: tests, parts, hot pat
 check: lint types test-all notebooks docs wheel-check benchmarks-smoke ## Everything a change must pass.
 
 clean: ## Remove .venv and caches.
-	rm -rf $(VENV) $(VENV)-minimum build dist out docs/notebooks docs/results docs/changelog.md docs/api/names .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-minimum build dist out docs/notebooks docs/results docs/history docs/api/names .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

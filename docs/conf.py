@@ -26,10 +26,11 @@ for source, kinds in (("notebooks", ("*.ipynb",)), ("benchmarks/results", ("*.md
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, place)  # with its time of change, by which Sphinx knows what is new
 
-changes = (_DOCS.parent / "CHANGELOG.md").read_text()
-(_DOCS / "changelog.md").write_text(
-    changes.replace("[CONTRIBUTING](CONTRIBUTING.md#what-stays)", "CONTRIBUTING")
-)
+# Nothing is there for its link to lead to.
+changes = (_DOCS.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+changes = changes.replace("[CONTRIBUTING](CONTRIBUTING.md#what-stays)", "CONTRIBUTING")
+(_DOCS / "history").mkdir(exist_ok=True)
+(_DOCS / "history" / "changelog.md").write_text(changes, encoding="utf-8")
 
 project = "botorch_ext"
 author = "the botorch_ext developers"

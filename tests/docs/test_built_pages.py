@@ -20,7 +20,7 @@ PAGES = (
     *("api/studies", "results/practice/report", "notebooks/easy_instances", "search"),
 )
 # Where a word is used to help no reader: names, reports, notebooks and the history.
-NOT_PAGES = ("api/names/", "results/", "notebooks/", "changelog")
+NOT_PAGES = ("api/names/", "results/", "notebooks/", "history/")
 # These share the page of their package.
 TOGETHER = {"PALETTE", "Event", "Asked", "Told", "Attached", "Corrected", "Abandoned"}
 SIDEWAYS = """
@@ -41,7 +41,7 @@ def _is_old() -> bool:
     index = BUILT / "searchindex.js"
     sources = [ROOT / "docs/conf.py", *(ROOT / "docs").glob("*.md")]
     built = index.stat().st_mtime if index.exists() else 0.0
-    return any(source.stat().st_mtime > built for source in sources if source.stem != "changelog")
+    return any(source.stat().st_mtime > built for source in sources if source.stem != "history/")
 
 
 pytestmark = pytest.mark.skipif(_is_old(), reason="needs the pages of now: make docs")
