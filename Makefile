@@ -82,8 +82,9 @@ notebooks: $(VENV)/.installed-dev ## Run every notebook from its first cell to i
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PROCESSES) --nbmake --nbmake-kernel=python3 \
 	    --nbmake-timeout=600 -o filterwarnings=default notebooks
 
-docs: $(VENV)/.installed-dev ## Build the pages into build/docs; every warning is an error.
+docs: $(VENV)/.installed-dev ## Build the pages into build/docs; every warning is an error; check their layout.
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/docs
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 0 tests/docs
 	@echo "build/docs/index.html"
 
 # The environment sees the dependencies of $(VENV), and not the checkout: a path file's folder is
@@ -106,5 +107,5 @@ gpu: $(VENV)/.installed-dev ## Measure this machine's GPU: tests, parts, hot pat
 check: lint types test-all notebooks docs wheel-check benchmarks-smoke ## Everything a change must pass.
 
 clean: ## Remove .venv and caches.
-	rm -rf $(VENV) $(VENV)-minimum build dist out docs/notebooks docs/results .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-minimum build dist out docs/notebooks docs/results docs/history docs/api/names .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

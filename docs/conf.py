@@ -14,6 +14,10 @@ from pathlib import Path
 _DOCS = Path(__file__).parent
 sys.path.insert(0, str(_DOCS / "_extensions"))
 
+from left_out import LEFT_OUT  # noqa: E402  (a module of that folder)
+
+shutil.rmtree(_DOCS / "api" / "names", ignore_errors=True)  # autosummary writes them
+
 # Pages link to notebooks and results, and Sphinx knows only what lies beside the pages.
 for source, kinds in (("notebooks", ("*.ipynb",)), ("benchmarks/results", ("*.md", "*.png"))):
     copy = _DOCS / Path(source).name
@@ -24,6 +28,12 @@ for source, kinds in (("notebooks", ("*.ipynb",)), ("benchmarks/results", ("*.md
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, place)  # with its time of change, by which Sphinx knows what is new
 
+# Nothing is there for its link to lead to.
+changes = (_DOCS.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+changes = changes.replace("[CONTRIBUTING](CONTRIBUTING.md#what-stays)", "CONTRIBUTING")
+(_DOCS / "history").mkdir(exist_ok=True)
+(_DOCS / "history" / "changelog.md").write_text(changes, encoding="utf-8")
+
 project = "botorch_ext"
 author = "the botorch_ext developers"
 copyright = author  # the name Sphinx reads
@@ -32,11 +42,15 @@ version = release = metadata.version("botorch-ext")
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "build_time_katex",
     "docstrings",
+    "links_to_reference",
 ]
-exclude_patterns = ["_build", "**/.ipynb_checkpoints", "**/__pycache__"]
+templates_path = ["_templates"]
+autosummary_context = {"left_out": LEFT_OUT}
+exclude_patterns = ["_build", "_templates", "**/.ipynb_checkpoints", "**/__pycache__"]
 
 # Pages and notebooks
 nb_execution_mode = "off"
@@ -70,7 +84,6 @@ html_math_renderer = "katex"
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
-html_show_search_summary = False  # which it fetches, and a page opened as a file may not
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"

@@ -8,17 +8,23 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import pytest
 
-API = Path(__file__).parents[1] / "docs" / "api"
+DOCS = Path(__file__).parents[1] / "docs"
+API = DOCS / "api"
+LEFT_OUT = run_path(str(DOCS / "_extensions" / "left_out.py"))["LEFT_OUT"]
 
 # The pages of docs/api whose docstrings are complete. A page joins when it passes.
 COMPLETE = ["acquisition", "algorithms", "hyperparameters", "strategies"]
 
-DIRECTIVE = re.compile(r"^\.\. auto(module|class|function):: (\S+)((?:\n {3}.*)*)", re.MULTILINE)
-CURRENT = re.compile(r"^\.\. currentmodule:: (\S+)", re.MULTILINE)
+DIRECTIVE = re.compile(
+    r"^\.\. auto(module|class|function|summary):: ?(\S*)((?:\n {3}.*|\n(?=\n {3}))*)", re.MULTILINE
+)
+# These decide which module later names of a page belong to.
+CURRENT = re.compile(r"^\.\. (?:currentmodule|automodule):: (\S+)", re.MULTILINE)
 # A first sentence that names what is returned, which a section would repeat.
 NAMES_ITS_VALUE = ("A", "An", "How", "The", "Whether")
 # A docstring that says where its arguments are explained.
@@ -43,17 +49,24 @@ def _shown(page: str) -> Iterator[tuple[str, Any, set[str]]]:
     current = [(match.start(), match[1]) for match in CURRENT.finditer(text)]
     for match in DIRECTIVE.finditer(text):
         kind, name, options = match.groups()
-        if kind == "module":
-            module = import_module(name)
-            own = [n for n, v in vars(module).items() if getattr(v, "__module__", "") == name]
-            for each in getattr(module, "__all__", [n for n in own if not n.startswith("_")]):
-                yield each, getattr(module, each), _public(getattr(module, each))
-            continue
-        module = [module for start, module in current if start < match.start()]
-        value, members = _found(name, module[-1] if module else ""), _option(options, "members")
-        if members == set():
-            members = _public(value) - (_option(options, "exclude-members") or set())
-        yield name, value, members or set()
+        before = [module for start, module in current if start < match.start()]
+        if kind == "summary":
+            for each in re.findall(r"^ {3}(\w+)$", options, re.MULTILINE):
+                value = _found(each, before[-1])
+                left_out = LEFT_OUT.get(f"{before[-1]}.{each}", ())
+                yield each, value, _public(value) - set(left_out)
+        elif kind == "module":
+            if "members" in options:
+                module = import_module(name)
+                own = [n for n, v in vars(module).items() if getattr(v, "__module__", "") == name]
+                for each in getattr(module, "__all__", [n for n in own if not n.startswith("_")]):
+                    yield each, getattr(module, each), _public(getattr(module, each))
+        else:
+            value = _found(name, before[-1] if before else "")
+            members = _option(options, "members")
+            if members == set():
+                members = _public(value) - (_option(options, "exclude-members") or set())
+            yield name, value, members or set()
 
 
 def _public(value: Any) -> set[str]:

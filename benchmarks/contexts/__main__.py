@@ -17,7 +17,7 @@ from benchmarks.common.command_line import parse_options
 from benchmarks.common.processes import in_processes
 from benchmarks.common.reports import write_report
 from benchmarks.common.tables import Row, write_csv
-from benchmarks.contexts.figures import draw
+from benchmarks.contexts.figures import PICTURES, draw
 from benchmarks.contexts.peptides import (
     PEPTIDE_SETTINGS,
     PeptideCase,
@@ -104,7 +104,7 @@ def main(argv: list[str] | None = None) -> None:
     text += verdict_report(sensor_rows, peptide_rows)
     text += "\n" + sensor_report(sensor_rows, models, data)
     text += "\n" + peptide_report(peptide_rows, affinities, setting.trials)
-    write_report(options, text, f"{setting.seeds} seeds")
+    write_report(options, text, f"{setting.seeds} seeds", PICTURES)
     write_csv(options.output / "sensors.csv", _columns(sensor_rows))
     write_csv(options.output / "peptides.csv", _columns(peptide_rows))
 

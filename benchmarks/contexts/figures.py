@@ -22,6 +22,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Captions, in the order of the report.
+PICTURES = {
+    "sensors.png": (
+        "Regret on the sensors over the days, and the temperatures. Figure 3 of Krause and "
+        "Ong 2011."
+    ),
+    "readings.png": (
+        "Which sensor was read when. The sensors are in the order of how often they are the "
+        "hottest: a method that follows the context reads near the dots."
+    ),
+    "peptides.png": (
+        "Regret on the peptides, molecule after molecule. Figure 2 of Krause and Ong 2011."
+    ),
+}
+
 # A kind of method has one look in both experiments.
 _LOOKS: dict[str, dict[str, Any]] = {
     sensors.PRODUCT: {"color": PALETTE[0]},
@@ -152,13 +167,21 @@ def _draw_temperatures(ax: Axes, data: Temperatures) -> None:
 
 
 def _draw_readings(rows: Sequence[Row], data: Temperatures, path: Path) -> None:
-    """How often each sensor was read at each time, and which was the hottest."""
+    """How often each sensor was read at each time, and which was the hottest.
+
+    The sensors are in the order of how often they are the hottest, and of their mean temperature
+    where they never are.
+    """
     import matplotlib.pyplot as plt
 
     methods = SENSOR_METHODS[:4]
-    figure, axes = plt.subplots(len(methods), 1, figsize=(12, 3.1 * len(methods)), sharex=True)
+    figure, axes = plt.subplots(len(methods), 1, figsize=(9, 2.5 * len(methods)), sharex=True)
     figure.set_layout_engine("constrained")
     played = data.values[:, STEPS_PER_DAY:].numpy()
+    hottest = played.argmax(axis=0)
+    often = np.bincount(hottest, minlength=len(played))
+    order = np.lexsort((-played.mean(axis=1), -often))
+    place = np.argsort(order)
     days = np.arange(played.shape[1]) / STEPS_PER_DAY
     image = None
     for ax, method in zip(axes, methods, strict=True):
@@ -166,22 +189,23 @@ def _draw_readings(rows: Sequence[Row], data: Temperatures, path: Path) -> None:
         counts = np.zeros(played.shape)
         for picks in runs:
             for step, read in enumerate(picks):
-                np.add.at(counts[:, step], read, 1 / len(runs))
+                np.add.at(counts[:, step], place[read], 1 / len(runs))
         image = ax.imshow(
             counts,
             aspect="auto",
-            origin="lower",
             cmap="Blues",
             vmin=0,
             vmax=sensors.READINGS,
             interpolation="nearest",
-            extent=(0, len(days) / STEPS_PER_DAY, -0.5, len(played) - 0.5),
+            extent=(0, len(days) / STEPS_PER_DAY, len(played) + 0.5, 0.5),
         )
         centers = days + 0.5 / STEPS_PER_DAY
-        ax.plot(centers, played.argmax(axis=0), ".", color=PALETTE[1], markersize=3)
-        ax.set_title(f"{method}: readings (blue) and the hottest sensor (dots)", fontsize=11)
-        ax.set_ylabel("sensor")
-    axes[-1].set_xlabel(f"days played{_made_up(data.synthetic)}")
+        ax.plot(centers, place[hottest] + 1, ".", color=PALETTE[1], markersize=3)
+        ax.axhline((often > 0).sum() + 0.5, color="0.5", linewidth=0.8, linestyle=":")
+        ax.set_title(f"{method}: readings (blue) and the hottest sensor (dots)", fontsize="medium")
+        ax.set_ylabel("sensor, the one\nmost often hottest first", fontsize="small")
+    never = "sensors below the dotted line are never the hottest"
+    axes[-1].set_xlabel(f"days played{_made_up(data.synthetic)}; {never}")
     if image is not None:
         figure.colorbar(image, ax=list(axes), label="readings in a half-hour", shrink=0.5)
     _save(figure, path)

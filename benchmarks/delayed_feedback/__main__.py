@@ -20,7 +20,7 @@ from benchmarks.common.command_line import parse_options
 from benchmarks.common.processes import in_processes
 from benchmarks.common.reports import write_report
 from benchmarks.common.tables import write_csv
-from benchmarks.delayed_feedback.figures import draw
+from benchmarks.delayed_feedback.figures import PICTURES, draw
 from benchmarks.delayed_feedback.objectives import OBJECTIVES, generate, load
 from benchmarks.delayed_feedback.report import report
 from benchmarks.delayed_feedback.runs import (
@@ -81,7 +81,7 @@ def main(argv: list[str] | None = None) -> None:
     draw(rows, options.output)
     for row in rows:
         del row["curve"]
-    write_report(options, report(rows, objectives), setting)
+    write_report(options, report(rows, objectives), setting, PICTURES)
     write_csv(options.output / "runs.csv", rows)
 
 

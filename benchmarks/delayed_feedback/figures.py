@@ -16,6 +16,24 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Captions, in the order of the report.
+PICTURES = {
+    "growth.png": (
+        "Cumulative regret against the mean delay. GP-BUCB counts pending trials in the "
+        "standard deviation; the line of GP-UCB ignores them."
+    ),
+    "regret.png": (
+        "Cumulative regret on the grids where results come 50 steps late on average. Figure "
+        "2 of Vakili et al. 2023."
+    ),
+    "bpe.png": ("Cumulative regret of BPE-Delay and BPE alone. Figure 5 of Vakili et al. 2023."),
+    "tails.png": (
+        "Cumulative regret under three distributions of the delay with the same mean. "
+        "BPE-Delay plans for what it is told of the delays, or for what it observes."
+    ),
+    "box.png": ("Cumulative regret on the box. The same methods and delays as on the grids."),
+}
+
 _LAST = "Poisson(50)"
 # In this order everywhere, so that a method keeps its colour.
 _METHODS = ("BPE-Delay", "BPE", *OPTIMISTIC)

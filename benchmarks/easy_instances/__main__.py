@@ -18,7 +18,7 @@ from benchmarks.common.processes import in_processes
 from benchmarks.common.reports import write_report
 from benchmarks.common.tables import write_csv
 from benchmarks.easy_instances.costs import cost_of
-from benchmarks.easy_instances.figures import draw, to_draw
+from benchmarks.easy_instances.figures import PICTURES, draw, to_draw
 from benchmarks.easy_instances.report import report
 from benchmarks.easy_instances.runs import Instance, Setting, cases, run
 
@@ -48,10 +48,10 @@ def main(argv: list[str] | None = None) -> None:
     costs = [cost_of(rows, each, setting.grid[each.dim - 1]) for each in setting.instances]
     minutes = sum(row["seconds"] for row in rows if row["seconds"] != "") / 60
     took = f"{minutes:.0f} minutes of runs in all, in {options.processes} processes"
-    write_report(options, report(rows, costs), f"{setting}, {took}")
-    write_csv(options.output / "runs.csv", rows)
     longest = setting.breadthwise_plane[1]
     draw(rows, to_draw(setting.instances, longest, options.seed), options.output)
+    write_report(options, report(rows, costs), f"{setting}, {took}", PICTURES)
+    write_csv(options.output / "runs.csv", rows)
 
 
 if __name__ == "__main__":

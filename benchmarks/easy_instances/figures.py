@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,27 @@ from botorch_ext.strategies import BreadthwiseExploration
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# Captions, in the order of the report.
+PICTURES = {
+    "regret.png": (
+        "Cumulative regret on each instance, on log axes. The grey lines begin where the "
+        "regret of breadthwise exploration begins, and have the slopes that theory has for "
+        "it."
+    ),
+    "slopes.png": (
+        "Slopes of the regret over the last three horizons. The boxes are where theory has "
+        "the slope of breadthwise exploration."
+    ),
+    "exponents.png": (
+        "Powers of T that theory has for methods and for instances. Figures 7 and 8 of "
+        "Shekhar and Javidi 2022."
+    ),
+    "trees.png": (
+        "The cells that breadthwise exploration evaluated. Sharp maxima and flat ones, on "
+        "the line and in the plane."
+    ),
+}
+
 # nu and b of figure 7, b of figure 8.
 _PROMISES = ((1.5, 2.0), (2.5, 4.0))
 _GROWTHS = (1.0, 2.0)
@@ -52,28 +72,37 @@ def draw(rows: Sequence[Row], trees: Sequence[Case], folder: Path) -> None:
 
 
 def _draw_regret(rows: Sequence[Row], path: Path) -> None:
-    """A panel for each instance."""
+    """A column for each dimension, and a panel in it for each instance."""
     import matplotlib.pyplot as plt
 
     instances = instances_of(rows)
-    columns = min(4, len(instances))
-    height = math.ceil(len(instances) / columns)
-    size = (5.2 * columns, 4.4 * height)
-    figure, axes = plt.subplots(height, columns, figsize=size, layout="constrained", squeeze=False)
-    for ax, instance in zip(axes.flat, instances, strict=False):
-        curves = {}
-        for method, name in NAMES.items():
-            horizons, runs = regret_curve(rows, instance, method)
-            curves[name] = horizons, runs
-        powers: dict[str, float] = {"at most": at_most(instance, OURS)}
-        if (least := at_least(instance, OURS)) is not None:
-            powers["at least"] = least
-        plot_regret_slopes(curves, ax, exponents=powers)
-        ax.set_title(str(instance))
-    for ax in axes.flat[len(instances) :]:
-        ax.remove()
-    for ax in axes[:, 1:].flat:
-        ax.set_ylabel("")
+    dims = sorted({each.dim for each in instances})
+    columns = [[each for each in instances if each.dim == dim] for dim in dims]
+    height = max(len(column) for column in columns)
+    size = (4.8 * len(dims), 3.6 * height)
+    figure, axes = plt.subplots(
+        height, len(dims), figsize=size, layout="constrained", squeeze=False
+    )
+    for ax in axes.flat:
+        ax.set_axis_off()
+    for i, column in enumerate(columns):
+        for ax, instance in zip(axes[:, i], column, strict=False):
+            ax.set_axis_on()
+            curves = {name: regret_curve(rows, instance, method) for method, name in NAMES.items()}
+            powers = {"at most": at_most(instance, OURS)}
+            if (least := at_least(instance, OURS)) is not None:
+                powers["at least"] = least
+            plot_regret_slopes(curves, ax, exponents=powers)
+            ax.set_title(str(instance), fontsize="medium")
+            ax.set_ylabel("cumulative regret" if i == 0 else "")
+            for text in ax.get_legend().get_texts():
+                text.set_fontsize("x-small")
+    figure.supxlabel(
+        "Mean ± standard error; in the legends the slopes with their 95 % intervals.\nGrey lines "
+        "begin where the regret of breadthwise exploration begins, with the slopes that theory has "
+        "for it",
+        fontsize="small",
+    )
     _save(figure, path)
 
 

@@ -18,7 +18,7 @@ from benchmarks.common.reports import write_report
 from benchmarks.common.resumable import run_missing
 from benchmarks.common.store import Store
 from benchmarks.common.tables import write_csv
-from benchmarks.insured.figures import draw
+from benchmarks.insured.figures import PICTURES, draw
 from benchmarks.insured.report import report
 from benchmarks.insured.runs import KEY, attempt, cases
 from benchmarks.insured.tables import TABLES
@@ -51,11 +51,12 @@ def main(argv: list[str] | None = None) -> None:
     rows = [found[case] for case in all_cases if case in found]
     if rows:
         seeds = len({row["seed"] for row in rows})
-        write_report(options, report(rows, len(all_cases) - len(rows)), f"{seeds} seeds")
+        draw(rows, options.output)
+        text = report(rows, len(all_cases) - len(rows))
+        write_report(options, text, f"{seeds} seeds", PICTURES)
         write_csv(
             options.output / "runs.csv", [{name: row[name] for name in _COLUMNS} for row in rows]
         )
-        draw(rows, options.output)
     if failures:
         sys.exit(f"{failures} runs failed")
 

@@ -1,20 +1,16 @@
-"""Picture of the insured methods: cumulative regret where nothing is wrong, and where it is."""
+"""Picture of the insured methods: what they lose where nothing is wrong, where the model is wrong
+and where results come late, as multiples of what the method without insurance loses."""
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import matplotlib.pyplot as plt
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.common.tables import Row
-from benchmarks.delayed_feedback.runs import POISSON
-from benchmarks.insured.claims import cells
+from benchmarks.insured.claims import cells, pairs, ratio
 from benchmarks.insured.methods import (
     ALWAYS,
-    ARRIVAL,
     BPE_DELAY,
     EC_GP_UCB,
     GP_BUCB,
@@ -22,50 +18,85 @@ from benchmarks.insured.methods import (
     INSURED,
     NUGGET,
     SAFE,
-    THEORY,
     USEFUL,
 )
-from benchmarks.insured.tables import SEQUENTIAL
 from botorch_ext.plotting import PALETTE
 
-_SHOWN = (
-    ("price", "d = 1", SEQUENTIAL),
-    ("generic", "d = 2, eps = 0.1", SEQUENTIAL),
-    ("worst", "lock-out, d = 2", SEQUENTIAL),
-    ("delays", "f1", POISSON[-1]),
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Captions, in the order of the report.
+PICTURES = {
+    "regret.png": (
+        "Cumulative regret as multiples of that of GP-UCB and GP-BUCB. The intervals are "
+        "two standard errors of the ratio of means."
+    ),
+}
+
+# The title, the tables, their horizon, whose regret is 1, and whose is compared.
+_PANELS = (
+    ("Nothing is wrong", ("price",), 300, GP_UCB, (INSURED, SAFE)),
+    ("The model is wrong", ("generic", "worst"), 300, GP_UCB, (INSURED, SAFE, EC_GP_UCB, NUGGET)),
+    ("Results come late", ("delays",), 1000, GP_BUCB, (USEFUL, ALWAYS, BPE_DELAY)),
 )
-# The same in all panels; the last, of delays, has methods of its own. Dashed lines may lie upon
-# others.
 _LOOKS: dict[str, dict[str, Any]] = {
-    GP_UCB: {"color": PALETTE[0]},
-    GP_BUCB: {"color": PALETTE[0]},
-    EC_GP_UCB: {"color": PALETTE[1]},
-    BPE_DELAY: {"color": PALETTE[1]},
-    ARRIVAL: {"color": PALETTE[1], "linestyle": "--"},
-    INSURED: {"color": PALETTE[2]},
-    USEFUL: {"color": PALETTE[2]},
-    ALWAYS: {"color": PALETTE[3], "linestyle": "--"},
-    SAFE: {"color": PALETTE[3], "linestyle": "--"},
-    f"{SAFE}, certificates": {"color": PALETTE[4], "linestyle": ":"},
-    NUGGET: {"color": PALETTE[6]},
+    INSURED: {"color": PALETTE[2], "marker": "o"},
+    SAFE: {"color": PALETTE[3], "marker": "D"},
+    EC_GP_UCB: {"color": PALETTE[1], "marker": "s"},
+    NUGGET: {"color": PALETTE[6], "marker": "v"},
+    USEFUL: {"color": PALETTE[0], "marker": "^"},
+    ALWAYS: {"color": PALETTE[4], "marker": "P"},
+    BPE_DELAY: {"color": PALETTE[5], "marker": "X"},
 }
 
 
 def draw(rows: Sequence[Row], folder: Path) -> None:
-    """Mean curves over the seeds: of each table that is there one problem in one setting, with
-    practical widths."""
-    figure, axes = plt.subplots(1, len(_SHOWN), figsize=(15, 3.6), layout="constrained")
-    for ax, (table, problem, setting) in zip(axes, _SHOWN, strict=True):
-        shown = cells(rows, table=[table], problem=[problem], setting=[setting])
-        for name, cell in list(shown.items())[:1]:
-            played = dict.fromkeys(row["method"] for row in cell)
-            for method in (method for method in played if not method.endswith(THEORY)):
-                curves = [row["curve"] for row in cell if row["method"] == method]
-                means = [statistics.fmean(values) for values in zip(*curves, strict=True)]
-                horizon = cell[0]["horizon"]
-                steps = [horizon * i / (len(means) - 1) for i in range(len(means))]
-                ax.plot(steps, means, label=method, **_LOOKS[method])
-            ax.set(title=name, xlabel="evaluations", ylabel="cumulative regret")
-            ax.legend(fontsize="small")
-    figure.savefig(folder / "regret.png", dpi=120)
+    """Draws regret.png: a line for each cell, with practical widths; intervals are two standard
+    errors of the ratio of means."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(_PANELS), figsize=(13.5, 6.6), layout="constrained")
+    for ax, (title, tables, horizon, base, methods) in zip(axes, _PANELS, strict=True):
+        names = _draw_ratios(
+            ax, [cells(rows, table=[t], horizon=[horizon]) for t in tables], base, methods
+        )
+        if not names:
+            ax.set_axis_off()
+            continue
+        ax.set_xscale("linear" if tables == ("price",) else "log")
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.axvline(1, color="0.3", linewidth=0.9, zorder=1)
+        ax.set_yticks(range(len(names)), names, fontsize="small")
+        ax.set_ylim(len(names) - 0.5, -0.5)
+        ax.set_title(f"{title}, T = {horizon}", fontsize="medium")
+        ax.set_xlabel(f"cumulative regret, {base} = 1")
+        ax.grid(alpha=0.3, axis="x")
+        handles, labels = ax.get_legend_handles_labels()
+        shown = dict(zip(labels, handles, strict=True))
+        ax.legend(
+            shown.values(),
+            shown,
+            fontsize="small",
+            ncols=2,
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.09),
+        )
+    figure.savefig(folder / "regret.png", dpi=100)
     plt.close(figure)
+
+
+def _draw_ratios(
+    ax: Axes, of_tables: Sequence[dict[str, list[Row]]], base: str, methods: Sequence[str]
+) -> list[str]:
+    """A line for each cell that the base has played; their names, from above."""
+    names: list[str] = []
+    for name, cell in [item for table in of_tables for item in table.items()]:
+        found = [method for method in methods if len(pairs(cell, method, base)) > 1]
+        for method in found:
+            mean, error = ratio(cell, method, base)
+            place = len(names) + 0.5 * (methods.index(method) + 0.5) / len(methods) - 0.25
+            look = {**_LOOKS[method], "markersize": 4.5, "capsize": 1.5, "linewidth": 1.2}
+            ax.errorbar(mean, place, xerr=2 * error, label=method, linestyle="none", **look)
+        if found:
+            names.append(name.rpartition(", T = ")[0].replace(", sequential", ""))
+    return names

@@ -15,7 +15,7 @@ import torch
 from benchmarks.common.command_line import parse_options
 from benchmarks.common.reports import write_report
 from benchmarks.common.tables import write_csv
-from benchmarks.misspecification.figures import draw
+from benchmarks.misspecification.figures import PICTURES, draw
 from benchmarks.misspecification.report import report
 from benchmarks.misspecification.runs import Setting, generic_rows, lock_out_rows
 
@@ -34,9 +34,9 @@ def main(argv: list[str] | None = None) -> None:
         setting = Setting(1000, 2500, (1, 2, 4, 6), 30, 10)
     locked, curves = lock_out_rows(setting, options)
     generic = generic_rows(setting, options)
-    write_report(options, report(locked, generic), setting)
-    write_csv(options.output / "runs.csv", [*locked, *generic])
     draw(curves, generic, options.output / "regret.png")
+    write_report(options, report(locked, generic), setting, PICTURES)
+    write_csv(options.output / "runs.csv", [*locked, *generic])
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.common.repeated_runs import draw_means
 from benchmarks.common.tables import Row
@@ -11,9 +11,30 @@ from benchmarks.misspecification.report import cautious, dims_of, regret_of
 from benchmarks.misspecification.runs import EPSILONS
 from botorch_ext.plotting import PALETTE, plot_regret
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Captions, in the order of the report.
+PICTURES = {
+    "regret.png": (
+        "Regret on the lock-out instance, and regret per step against the misspecification "
+        "for each dimension. The lines are means, the bars standard errors."
+    ),
+}
+
+_LINES = {
+    "GP-UCB": lambda rows, dim, eps: regret_of(rows, "gp_ucb", dim, eps),
+    "EC-GP-UCB, told eps": lambda rows, dim, eps: regret_of(rows, "ec_gp_ucb", dim, eps),
+    "Phased GP Uncertainty Sampling": lambda rows, dim, eps: regret_of(rows, "phased", dim, eps),
+    "EC-GP-UCB, told eps while the truth is 0": cautious,
+}
+_STYLES = ("-", "--", "-.", ":")
+_MARKERS = "os^D"
+
 
 def draw(curves: dict[str, list[list[float]]], generic: list[Row], path: Path) -> None:
-    """Draws two panels: the lock-out instance, and the regret per step against eps.
+    """Draws a panel of the lock-out instance, and one for each dimension of the generic
+    perturbations: the regret per step against eps.
 
     Args:
         curves: For each method its regret per step on the lock-out instance, ``seeds x T``.
@@ -21,38 +42,36 @@ def draw(curves: dict[str, list[list[float]]], generic: list[Row], path: Path) -
         path: The PNG file.
     """
     import matplotlib.pyplot as plt
-    from matplotlib.lines import Line2D
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(13.5, 4.6), layout="constrained")
-    plot_regret(curves, left)
-    left.set_title("Lock-out instance")
-
-    lines = {
-        "GP-UCB": lambda dim, eps: regret_of(generic, "gp_ucb", dim, eps),
-        "EC-GP-UCB, told eps": lambda dim, eps: regret_of(generic, "ec_gp_ucb", dim, eps),
-        "Phased GP\nUncertainty Sampling": lambda dim, eps: regret_of(generic, "phased", dim, eps),
-        "EC-GP-UCB, told eps\nwhile the truth is 0": lambda dim, eps: cautious(generic, dim, eps),
-    }
-    styles: list[Any] = ["-", "--", ":", "-."]
-    markers, dims = "os^D", dims_of(generic)
-    for color, values in zip(PALETTE, lines.values(), strict=False):
-        for dim, style, marker in zip(dims, styles, markers, strict=False):
-            cells = [values(dim, eps) for eps in EPSILONS]
-            draw_means(right, EPSILONS, cells, color=color, linestyle=style, marker=marker)
-    handles = [
-        Line2D([], [], color=color, label=name) for color, name in zip(PALETTE, lines, strict=False)
-    ]
-    handles += [
-        Line2D([], [], color="black", linestyle=style, marker=marker, label=f"d = {dim}")
-        for dim, style, marker in zip(dims, styles, markers, strict=False)
-    ]
-    right.legend(handles=handles, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+    dims = dims_of(generic)
+    lines = len(dims) // 2 + 1
+    figure = plt.figure(figsize=(8.4, 3.1 * lines + 0.6), layout="constrained")
+    axes = figure.subplots(lines, 2).ravel()
+    for ax in axes[len(dims) + 1 :]:
+        ax.set_axis_off()
+    plot_regret(curves, axes[0])
+    for line, style in zip(axes[0].lines, _STYLES, strict=False):
+        line.set_linestyle(style)
+    axes[0].set_title("Lock-out instance", fontsize="medium")
+    axes[0].get_legend().remove()
+    for ax, dim in zip(axes[1:], dims, strict=False):
+        _draw_dimension(ax, generic, dim)
     num_instances = len(regret_of(generic, "gp_ucb", dims[0], 0.0))
-    right.set_xlabel("misspecification eps")
-    right.set_ylabel(f"regret per step\n(mean ± standard error, {num_instances} instances)")
-    right.set_title("Generic perturbations")
-    right.set_xticks(EPSILONS)
-    right.set_ylim(bottom=0)
-    right.grid(alpha=0.3)
-    figure.savefig(path, dpi=120)
+    for ax in axes[1 : len(dims) + 1]:
+        ax.set_ylabel(f"regret per step\n(mean ± s.e., {num_instances} instances)")
+    handles, labels = axes[1].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize="small")
+    figure.savefig(path, dpi=110)
     plt.close(figure)
+
+
+def _draw_dimension(ax: Axes, generic: list[Row], dim: int) -> None:
+    for i, (name, values) in enumerate(_LINES.items()):
+        cells = [values(generic, dim, eps) for eps in EPSILONS]
+        look: dict[str, Any] = {"color": PALETTE[i], "linestyle": _STYLES[i]}
+        draw_means(ax, EPSILONS, cells, label=name, marker=_MARKERS[i], **look)
+    ax.set_xticks(EPSILONS, [f"{eps:g}" for eps in EPSILONS], fontsize="small")
+    ax.set_xlabel("misspecification eps")
+    ax.set_title(f"Generic perturbations, d = {dim}", fontsize="medium")
+    ax.set_ylim(bottom=0)
+    ax.grid(alpha=0.3)

@@ -21,7 +21,7 @@ from benchmarks.common.reports import write_report
 from benchmarks.common.resumable import run_missing
 from benchmarks.common.store import Store
 from benchmarks.common.tables import write_csv
-from benchmarks.practice.figures import draw
+from benchmarks.practice.figures import PICTURES, draw
 from benchmarks.practice.methods import METHODS
 from benchmarks.practice.problems import problems
 from benchmarks.practice.report import csv_rows, report
@@ -62,9 +62,10 @@ def main(argv: list[str] | None = None) -> None:
     rows = [found[case] for case in all_cases if case in found]
     if rows:
         seeds = len({row["seed"] for row in rows})
-        write_report(options, report(rows, len(all_cases) - len(rows)), f"up to {seeds} seeds")
-        write_csv(options.output / "runs.csv", csv_rows(rows))
         draw(rows, options.output)
+        text = report(rows, len(all_cases) - len(rows))
+        write_report(options, text, f"up to {seeds} seeds", PICTURES)
+        write_csv(options.output / "runs.csv", csv_rows(rows))
     if failures:
         sys.exit(f"{failures} runs failed")
 

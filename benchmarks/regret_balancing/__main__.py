@@ -17,7 +17,7 @@ from benchmarks.common.command_line import parse_options
 from benchmarks.common.processes import in_processes
 from benchmarks.common.reports import write_report
 from benchmarks.common.tables import write_csv
-from benchmarks.regret_balancing.figures import draw_regret, draw_tests
+from benchmarks.regret_balancing.figures import PICTURES, draw_regret, draw_tests
 from benchmarks.regret_balancing.report import report
 from benchmarks.regret_balancing.runs import Case, Outcome, Setting, cases, run
 
@@ -51,10 +51,10 @@ def main(argv: list[str] | None = None) -> None:
         zip(to_run, in_processes(run, to_run, options.processes, "balancing"), strict=True)
     )
     rows = [outcome.row for _, outcome in played]
-    write_report(options, report(rows), setting)
-    write_csv(options.output / "runs.csv", rows)
     draw_regret(played, options.output / "regret.png")
     draw_tests(_shown(played), options.output / "tests.png")
+    write_report(options, report(rows), setting, PICTURES)
+    write_csv(options.output / "runs.csv", rows)
 
 
 def _shown(played: list[tuple[Case, Outcome]]) -> list[tuple[Case, Outcome]]:

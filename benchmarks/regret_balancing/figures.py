@@ -14,6 +14,18 @@ from botorch_ext.plotting import PALETTE, plot_regret
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Captions, in the order of the report.
+PICTURES = {
+    "regret.png": (
+        "Regret per step against the misspecification, and the lock-out over time. "
+        "Balancing is told no misspecification."
+    ),
+    "tests.png": (
+        "Elimination tests of single runs. A base is dropped where the upper end of its "
+        "rewards falls below the highest lower end."
+    ),
+}
+
 _MARKERS = "os^Dv*"
 
 

@@ -19,7 +19,7 @@ from benchmarks.common.processes import in_processes
 from benchmarks.common.reports import write_report
 from benchmarks.common.tables import Row, write_csv
 from benchmarks.unknown_hyperparameters.experiments import EXPERIMENTS
-from benchmarks.unknown_hyperparameters.figures import draw
+from benchmarks.unknown_hyperparameters.figures import PICTURES, draw
 from benchmarks.unknown_hyperparameters.report import report
 from benchmarks.unknown_hyperparameters.robust import robust_cases, run_robust
 from benchmarks.unknown_hyperparameters.runs import Case, run_case
@@ -76,7 +76,7 @@ def main(argv: list[str] | None = None) -> None:
         "robust",
     )
     draw(rows, robust, options.output)
-    write_report(options, report(rows, robust), setting)
+    write_report(options, report(rows, robust), setting, PICTURES)
     write_csv(options.output / "runs.csv", _columns(rows))
     write_csv(options.output / "robust.csv", _columns(robust))
 

@@ -33,6 +33,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Captions, in the order of the report.
+PICTURES = {
+    "regret.png": (
+        "Cumulative and best regret in the four experiments. Figure 2 of Ziomek et al. "
+        "2024, without random play."
+    ),
+    "widths.png": (
+        "Cumulative regret under each confidence width. The intervals are standard errors "
+        "of the mean."
+    ),
+    "models.png": (
+        "Which models are alive and which play. Shares of the seeds, under HE-GP-UCB and MLE-UCB."
+    ),
+    "robust.png": (
+        "Stable regret on the robust problem, and where each method ends. The narrow peak "
+        "is higher, the wide one is stable."
+    ),
+}
+
 # A method has one colour everywhere.
 _COLORS = dict(zip(METHODS, PALETTE, strict=False))
 # Where two lines coincide both are seen.
@@ -91,6 +110,7 @@ def _draw_regret(rows: Sequence[Row], path: Path) -> None:
             for line, band, method in zip(ax.lines, ax.collections, curves, strict=False):
                 line.set_color(_COLORS[method])
                 line.set_linestyle(_STYLES[method])
+                line.set_marker(_MARKERS[method])
                 band.set_facecolor(_COLORS[method])
             ax.set_ylim(bottom=0)
         label = column_of[0].get_ylabel().split("\n")[1]

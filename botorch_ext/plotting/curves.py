@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LINE_STYLES = ("-", "--", "-.", ":")
+_MARKERS = "os^Dv*P"
+_NUM_MARKERS = 6  # on a line
 
 Center = Literal["mean", "median"]
 Curves = Mapping[str, Any]
@@ -127,7 +129,13 @@ def _plot_curves(
         style = _LINE_STYLES[i // len(PALETTE) % len(_LINE_STYLES)]
         steps = np.arange(1, values.shape[1] + 1)
         middle, lower, upper = _summary(values, center)
-        ax.plot(steps, middle, color=color, linestyle=style, linewidth=2, label=name)
+        every = max(len(steps) // _NUM_MARKERS, 1)
+        # Not one upon the other: lines may lie on each other.
+        mark = {
+            "marker": _MARKERS[i % len(_MARKERS)],
+            "markevery": (i * every // len(arrays), every),
+        }
+        ax.plot(steps, middle, color=color, linestyle=style, linewidth=2, label=name, **mark)
         if len(values) > 1:
             ax.fill_between(steps, lower, upper, color=color, alpha=0.2, linewidth=0)
     ax.set_xlim(1, max(2, *(values.shape[1] for values in arrays.values())))

@@ -139,7 +139,7 @@ def plot_regret_slopes(
     """Cumulative regret on log axes, with fitted slopes, and lines of predicted ones.
 
     The legend has the slope of each method with its 95 % interval over the runs (`fitted_slope`).
-    Predicted lines run through the end of the first curve: only their slopes mean something.
+    Predicted lines begin where the first curve begins: only their slopes mean something.
 
     Args:
         curves: From the name of a method to numbers of steps or horizons (``n``, increasing), and
@@ -173,7 +173,7 @@ def plot_regret_slopes(
         look |= {"linestyle": "none", "marker": _MARKERS[i % len(_MARKERS)], "fillstyle": "none"}
         ax.errorbar(t, mean, yerr=error, capsize=2, label=label, **look)
     t, regret = next(iter(arrays.values()))
-    anchor = float(t[-1]), float(regret[:, -1].mean())
+    anchor = float(t[0]), float(regret[:, 0].mean())
     styles: tuple[Any, ...] = (":", "-.", "--", (0, (1, 4)))
     for style, (label, exponent) in zip(styles * 9, (exponents or {}).items(), strict=False):
         line: dict[str, Any] = {"color": _PREDICTED, "linestyle": style, "linewidth": 1.4}

@@ -47,7 +47,7 @@ def plot_insurance(strategy: InsuredStrategy, ax: Axes | None = None) -> Axes:
     lost = np.concatenate([[0.0], np.where(kinds == "exploit", costs, 0.0).cumsum()[:-1]])
     budget = [terms.budget(own, bound, int(t)) for own, t in zip(lost, steps, strict=True)]
     charged = np.where(np.isin(kinds, list(_MARKS)), costs, 0.0).cumsum()
-    ax.plot(steps, budget, color=PALETTE[0], label="budget")
+    ax.plot(steps, budget, color=PALETTE[0], linestyle="--", label="budget")
     ax.plot(steps, charged, color=PALETTE[1], drawstyle="steps-post", label="charged")
     for kind, (marker, label) in _MARKS.items():
         of_kind = kinds == kind

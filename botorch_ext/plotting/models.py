@@ -152,7 +152,7 @@ def plot_model_bands(
     for place, position in enumerate(shown):
         id = strategy.alive[position]
         # Black is for the truth and what was seen of it.
-        look = {"color": PALETTE[id % 6], "style": _STYLES[id // 6 % len(_STYLES)]}
+        look = {"color": PALETTE[id % 6], "style": _STYLES[(id + id // 6) % len(_STYLES)]}
         # Where bands overlap, the most evident model is on top.
         look |= {"alpha": 0.36 / len(shown), "edges": True, "zorder": 3 - place / len(shown)}
         draw_band(

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from botorch_ext.aligned import aligned
 from botorch_ext.domains import Domain, Space
-from botorch_ext.domains.outside import params_outside
+from botorch_ext.domains.outside_points import params_outside
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from botorch_ext.domains import Box, Domain
 from botorch_ext.domains.contexts import ContextLike, with_context
-from botorch_ext.domains.outside import outside_point
+from botorch_ext.domains.outside_points import outside_point
 from botorch_ext.domains.points import PointsLike, as_points
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.strategies.events import Trial

@@ -50,13 +50,13 @@ class Browser:
         answer = self._call("POST", "", {"capabilities": {"alwaysMatch": wanted}})
         self._url += f"/{answer['sessionId']}"
 
-    def open(self, page: Path, width: int, dark: bool = False) -> None:
-        """Shows a page in a window of a width."""
+    def open(self, page: Path | str, width: int, dark: bool = False) -> None:
+        """Shows a page, a file or what has a URL, in a window of a width."""
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
         self._devtools("Emulation.setDeviceMetricsOverride", size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._devtools("Emulation.setEmulatedMedia", {"features": [scheme]})
-        self._call("POST", "/url", {"url": page.as_uri()})
+        self._call("POST", "/url", {"url": page.as_uri() if isinstance(page, Path) else page})
 
     def run(self, script: str) -> Any:
         """What a script returns on the page."""
